@@ -1,0 +1,73 @@
+"""Every error Tarmac raises. Each says what went wrong and where; `hint` says what to do next.
+
+TarmacError
+├── BadRequest (ValueError)            the call itself makes no sense: an empty command, a NUL, a timeout of 0
+├── DirectoryUnavailable (OSError)     a working directory is gone, forbidden, or is a file
+├── ShellNotFound (FileNotFoundError)  no such shell on this machine
+├── ShellFailed (RuntimeError)         the shell could not be started, or left before its first prompt
+├── OutOfTerminals (OSError)           PTYs, file descriptors or processes are used up
+├── TerminalClosed (RuntimeError)      it was closed, by you or with its task
+├── TerminalNotFound (KeyError)        no terminal has that id
+├── TerminalBusy (RuntimeError)        another command is running in it
+├── TerminalHeld (RuntimeError)        a person is typing in it
+├── ExecutionEnded (RuntimeError)      input for a command that has ended
+└── InputClosed (RuntimeError)         this command was started without input
+
+A command that exits non-zero, times out or is killed is a result, not an error.
+"""
+
+
+class TarmacError(Exception):
+    """The root; shown to a person as `tarmac: what` and, under it, `hint: …`."""
+
+    def __init__(self, what: str, *, hint: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.what}\n  hint: {self.hint}" if self.hint else self.what
+
+
+class BadRequest(TarmacError, ValueError):
+    """The call itself makes no sense."""
+
+
+class DirectoryUnavailable(TarmacError, OSError):
+    """A working directory is gone, forbidden, or is a file."""
+
+
+class ShellNotFound(TarmacError, FileNotFoundError):
+    """No such shell on this machine."""
+
+
+class ShellFailed(TarmacError, RuntimeError):
+    """The shell could not be started, or left before its first prompt."""
+
+
+class OutOfTerminals(TarmacError, OSError):
+    """PTYs, file descriptors or processes are used up."""
+
+
+class TerminalClosed(TarmacError, RuntimeError):
+    """The terminal was closed."""
+
+
+class TerminalNotFound(TarmacError, KeyError):
+    """No terminal has that id."""
+
+
+class TerminalBusy(TarmacError, RuntimeError):
+    """Another command is running in that terminal."""
+
+
+class TerminalHeld(TarmacError, RuntimeError):
+    """A person is typing in that terminal."""
+
+
+class ExecutionEnded(TarmacError, RuntimeError):
+    """Input was sent to a command that has ended."""
+
+
+class InputClosed(TarmacError, RuntimeError):
+    """Input was sent to a command that was started without any."""

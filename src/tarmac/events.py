@@ -1,0 +1,17 @@
+"""The base of every fact and signal, and the ids they carry.
+
+A fact is a frozen dataclass named in the past tense. Packages define their own (`terminals/events.py`).
+"""
+
+from dataclasses import dataclass
+from typing import NewType
+
+TerminalId = NewType("TerminalId", str)
+TaskId = NewType("TaskId", str)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Something that happened. Subscribers see it; nobody answers it."""
+
+    at: float  # time.monotonic()

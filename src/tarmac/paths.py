@@ -1,0 +1,183 @@
+"""Where files live, and how two directories lie to each other.
+
+relation(a, b) → same / parent / child / unrelated: the question behind "may this terminal be moved there?".
+
+It never raises: a name nobody can open (too long, a symlink loop, a NUL) still has a place in the tree,
+found from its text alone. The other functions look at the disk and say in plain words what they found.
+"""
+
+import errno
+import os
+import stat
+import sys
+from collections.abc import Mapping
+from enum import Enum
+from pathlib import Path
+
+from tarmac.errors import DirectoryUnavailable
+
+
+class Relation(Enum):
+    """How `a` lies to `b`."""
+
+    SAME = "same"
+    PARENT = "parent"  # a is a parent of b, at any distance
+    CHILD = "child"
+    UNRELATED = "unrelated"
+
+
+def relation(a: Path | None, b: Path | None, *, ignore_case: bool | None = None) -> Relation:
+    """How `a` lies to `b`, once dots, slashes and symlinks are out of the way.
+
+    Two absent paths are the same; an absent one is unrelated to any other. `ignore_case` None: as the platform does.
+    """
+    if a is None or b is None:
+        return Relation.SAME if a is b else Relation.UNRELATED
+    if ignore_case is None:
+        ignore_case = sys.platform in ("darwin", "win32")
+    one, two = _parts(a, ignore_case=ignore_case), _parts(b, ignore_case=ignore_case)
+    if one == two:
+        return Relation.SAME
+    if one == two[: len(one)]:
+        return Relation.PARENT
+    if two == one[: len(two)]:
+        return Relation.CHILD
+    return Relation.UNRELATED
+
+
+def _parts(path: Path, *, ignore_case: bool) -> tuple[str, ...]:
+    absolute = _absolute(path)
+    try:
+        text = os.path.realpath(absolute)
+    except (OSError, ValueError):  # a NUL, or a surrogate that no file name can hold
+        text = os.path.normpath(absolute)
+    # lower(), not casefold(): to miss that two names are one costs a `cd`, to mix up two costs the wrong directory
+    parts = Path(text.lower() if ignore_case else text).parts
+    return (parts[0].replace("//", "/"), *parts[1:])  # POSIX lets `//` be another root; nobody means it
+
+
+def _absolute(path: Path) -> Path:
+    """`path` from the root, `..` left alone: through a symlink it is not what it seems."""
+    try:
+        return path.absolute()
+    except OSError:  # we stand in a directory that was removed: somewhere no other path can be
+        return Path("/\0removed") / path
+
+
+def state_dir(environ: Mapping[str, str]) -> Path:
+    """Where Tarmac keeps what must outlive it: $TARMAC_STATE_DIR, else under $XDG_STATE_HOME, else under home."""
+    if own := environ.get("TARMAC_STATE_DIR"):
+        return _absolute(Path(own))
+    if xdg := _rooted(environ, "XDG_STATE_HOME"):
+        return xdg / "tarmac"
+    if home := _rooted(environ, "HOME"):
+        return home / ".local/state/tarmac"
+    return (_rooted(environ, "TMPDIR") or Path("/tmp")) / f"tarmac-{os.geteuid()}"
+
+
+def _rooted(environ: Mapping[str, str], name: str) -> Path | None:
+    """The directory a variable names; a relative one is void, as the XDG specification says."""
+    path = Path(environ.get(name, ""))
+    return path if path.is_absolute() else None
+
+
+def private_dir(path: Path) -> Path:
+    """Make `path` for this user alone, or see that it is; whoever could write there could make us write elsewhere."""
+    path = _absolute(path)
+    try:
+        _make(path)
+    except (OSError, ValueError) as error:
+        raise _unavailable(path, error, "made") from None
+    try:
+        link = os.lstat(path)
+        here = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except (OSError, ValueError) as error:
+        raise _unavailable(path, error) from None
+    try:
+        found = os.fstat(here)  # of what is open, not of the name: that may point elsewhere by now
+        # a link that root made is the administrator's way to move us to another disk
+        if found.st_uid != os.geteuid() or link.st_uid not in (os.geteuid(), 0):
+            raise DirectoryUnavailable(
+                f"{_shown(path)} belongs to another user", hint="set TARMAC_STATE_DIR to a directory of your own"
+            )
+        if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            os.fchmod(here, 0o700)
+    except PermissionError as error:
+        raise _unavailable(path, error) from None
+    finally:
+        os.close(here)
+    return path
+
+
+def _make(path: Path) -> None:
+    """mkdir -p with 0700 for all it makes: Path.mkdir would leave the parents to the umask."""
+    for place in reversed((path, *path.parents)):
+        if not os.path.lexists(place):
+            try:
+                place.mkdir(0o700)
+            except FileExistsError:  # another Tarmac was quicker
+                pass
+
+
+def nearest_existing(path: Path) -> Path:
+    """`path`, or the closest of its parents that is a directory one can enter."""
+    path = _absolute(path)
+    return next((place for place in (path, *path.parents) if _trouble(place) is None), Path(path.anchor))
+
+
+def check_directory(path: Path) -> Path:
+    """`path` made absolute, when it is a directory one can enter; else an error that says why not."""
+    path = _absolute(path)
+    if trouble := _trouble(path):
+        raise _unavailable(path, trouble)
+    return path
+
+
+def _trouble(path: Path) -> OSError | ValueError | None:
+    """Why nobody can `cd` to `path`. Looking up its `.` takes the very permission that `cd` takes."""
+    try:
+        os.lstat(f"{path}/.")
+    except (OSError, ValueError) as error:
+        return error
+    return None
+
+
+def _unavailable(path: Path, error: OSError | ValueError, wish: str = "entered") -> DirectoryUnavailable:
+    """The error for a person: what is wrong with `path`, and how far one gets."""
+    nearest = nearest_existing(path)
+    hint = f"the nearest directory that exists is {_shown(nearest)}"
+    match error:
+        case OSError(errno=errno.ENOENT) if path.is_symlink():
+            what = "is a symlink to something that does not exist"
+        case OSError(errno=errno.ENOENT):
+            what = "does not exist"
+        case OSError(errno=errno.ENOTDIR | errno.EEXIST):
+            file = next((place for place in reversed((path, *path.parents)) if _is_other(place)), path)
+            what = "is a file, not a directory" if file == path else f"cannot exist: {_shown(file)} is a file"
+        case OSError(errno=errno.EACCES | errno.EPERM):
+            what = f"cannot be {wish}: permission denied"
+            hint = f"the nearest directory you may enter is {_shown(nearest)}"
+        case OSError(errno=errno.ELOOP):
+            what = "is a symlink that leads back to itself"
+        case OSError(errno=errno.ENAMETOOLONG):
+            what = "is too long for a path"
+        case OSError():
+            what = f"cannot be used: {error.strerror}"
+        case _:
+            what = "cannot be the name of a directory"
+    return DirectoryUnavailable(f"{_shown(path)} {what}", hint=hint)
+
+
+def _is_other(path: Path) -> bool:
+    """Whether something is there that is no directory."""
+    try:
+        return not stat.S_ISDIR(path.stat().st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+def _shown(path: Path) -> str:
+    """For a message: newlines and undecodable bytes made visible, so that printing it can neither lie nor fail."""
+    text = str(path)
+    text = text if len(text) <= 300 else f"{text[:200]}…{text[-80:]}"
+    return f"`{text}`" if text.isprintable() else ascii(text)

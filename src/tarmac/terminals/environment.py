@@ -1,0 +1,112 @@
+"""The environment commands run in: no pager that waits, no prompt nobody sees, none of Tarmac's secrets (T23, T33)."""
+
+import re
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+
+from tarmac.terminals.settings import Settings
+
+# The union of what the field sets (research/terminals.md B), so that programs neither page nor ask.
+QUIET = {
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "GH_PAGER": "cat",
+    "MANPAGER": "cat",
+    "SYSTEMD_PAGER": "cat",
+    "GIT_EDITOR": ":",
+    "GIT_MERGE_AUTOEDIT": "no",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GH_PROMPT_DISABLED": "1",
+    "GCM_INTERACTIVE": "never",
+    "DEBIAN_FRONTEND": "noninteractive",
+    "VTE_VERSION": "0",
+    "AI_AGENT": "tarmac",
+}
+# What a surrounding terminal or editor left behind and would mislead programs in ours.
+FOREIGN = (
+    "COLUMNS",
+    "LINES",
+    "TERM_PROGRAM",
+    "TERM_PROGRAM_VERSION",
+    "BASH_ENV",
+    "PROMPT_COMMAND",
+    "VSCODE_*",
+    "TMUX",
+    "TMUX_PANE",
+    "STY",
+    "WINDOWID",
+)
+SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH", "COOKIE")
+
+
+def build(base: Mapping[str, str], settings: Settings, *, terminal: str) -> dict[str, str]:
+    """`base` (the host's own environment) made fit for commands."""
+    drop = (*FOREIGN, *settings.secret_variables)
+    env = {name: value for name, value in base.items() if not any(fnmatchcase(name, each) for each in drop)}
+    env.update(QUIET)
+    env["TERM"] = "xterm-256color"
+    if not _is_utf8(env):
+        env.pop("LC_ALL", None)
+        env["LC_CTYPE"] = "C.UTF-8"
+    if settings.zsh_clear_eol_mark:
+        env["PROMPT_EOL_MARK"] = ""
+    if settings.zsh_oh_my:
+        env["ITERM_SHELL_INTEGRATION_INSTALLED"] = "Yes"
+    if settings.zsh_p10k:
+        env["POWERLEVEL9K_TERM_SHELL_INTEGRATION"] = "true"
+    for name, value in settings.environment.items():
+        if value:
+            env[name] = value
+        else:
+            env.pop(name, None)
+    front = [str(each.directory) for each in settings.path_contributions]
+    if front:
+        env["PATH"] = ":".join([*front, env.get("PATH", "/usr/local/bin:/usr/bin:/bin")])
+    env["TARMAC_TERMINAL"] = terminal  # the cookie by which orphans are found (processes.sweep)
+    return env
+
+
+def _is_utf8(env: Mapping[str, str]) -> bool:
+    wanted = env.get("LC_ALL") or env.get("LC_CTYPE") or env.get("LANG") or ""
+    return wanted.lower().replace("-", "").endswith("utf8")
+
+
+def masked(name: str, value: str) -> str:
+    """The value as it may be shown: secrets by their name are not (T31)."""
+    return "********" if any(word in name.upper() for word in SECRET_WORDS) else value
+
+
+def changes(before: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str | None]:
+    """What was set, changed, or (None) unset since; secrets masked, the shell's own book-keeping left out."""
+    own = {"_", "PWD", "OLDPWD", "SHLVL"}
+    changed: dict[str, str | None] = {
+        name: masked(name, value) for name, value in now.items() if name not in own and before.get(name) != value
+    }
+    changed.update({name: None for name in before if name not in now and name not in own})
+    return changed
+
+
+_EXPORT = re.compile(
+    r"""^declare -[a-zA-Z]*x[a-zA-Z]* (\w+)(?:=("(?:[^"\\]|\\.)*"|\$'(?:[^'\\]|\\.)*'))?$""", re.MULTILINE | re.DOTALL
+)
+_IN_QUOTES = re.compile(r"\\([\\\"$`])")
+_IN_ANSI = re.compile(r"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|(.))", re.DOTALL)
+_LETTERS = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
+
+
+def parse_exports(text: str) -> dict[str, str]:
+    """What bash's `export -p` says, back into variables."""
+    variables: dict[str, str] = {}
+    for name, value in _EXPORT.findall(text):
+        if value.startswith('"'):
+            variables[name] = _IN_QUOTES.sub(r"\1", value[1:-1])
+        elif value:
+            variables[name] = _IN_ANSI.sub(_unquote, value[2:-1])
+    return variables
+
+
+def _unquote(found: re.Match[str]) -> str:
+    octal, hexadecimal, letter = found.groups()
+    if octal or hexadecimal:
+        return bytes([int(octal, 8) & 255 if octal else int(hexadecimal, 16)]).decode("utf-8", "surrogateescape")
+    return _LETTERS.get(letter, letter)

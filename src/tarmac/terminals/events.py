@@ -1,0 +1,88 @@
+"""What happens in terminals (T32). Subscribe with `terminal.subscribe(listener)`; listeners must not block."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tarmac.events import Event, TerminalId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TerminalEvent(Event):
+    terminal: TerminalId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TerminalOpened(TerminalEvent):
+    cwd: Path
+    shell: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TerminalClosedEvent(TerminalEvent):
+    """It is gone for good; `reason` says why."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShellReplaced(TerminalEvent):
+    """The shell died and a fresh one stands in its place, in the same directory."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandStarted(TerminalEvent):
+    number: int
+    command: str
+    by_person: bool
+    cwd: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandFinished(TerminalEvent):
+    """A command came back to the prompt, or its shell died under it."""
+
+    number: int
+    command: str
+    by_person: bool
+    exit_code: int | None  # None: nobody could tell
+    reason: str
+    cwd: Path  # where the shell stands now, not where it began
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataWritten(TerminalEvent):
+    """Raw bytes for viewers; our own marks and the programs' questions are not in them."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectoryChanged(TerminalEvent):
+    cwd: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShellIntegrationChanged(TerminalEvent):
+    quality: str  # "none", "basic", "rich"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoShellIntegration(TerminalEvent):
+    """Integration did not come up in time: commands go through `exec` instead. Sent once."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwaitingInput(TerminalEvent):
+    """The foreground process is blocked reading the terminal."""
+
+    wants: str  # "line", "secret", "keys", "unknown"
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BecameIdle(TerminalEvent):
+    """At its prompt, nobody's turn."""

@@ -1,0 +1,324 @@
+"""One running command: iterate it, await it, answer it, interrupt it, leave it.
+
+provider ─feed(bytes)→ Execution → spool (all of it, on disk) → listeners, each at its own pace, by offset
+                                 → HeadTail (both ends, in memory) → Result.output
+provider ─finish(Ending)→ everybody who waits
+
+A listener never holds up the command: it reads the spool at its own pace, and sees a Gap where the spool had to let
+go of the oldest bytes.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from tarmac.errors import BadRequest, ExecutionEnded
+from tarmac.terminals.result import Ending, Reason, Rendered, Result, render, signal_name
+from tarmac.terminals.settings import OnTimeout, Settings
+from tarmac.terminals.spool import Spool
+from tarmac.vt.buffer import HeadTail
+from tarmac.vt.live import LiveText
+
+READ_SIZE = 256 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Bytes a listener can't have any more: it was too slow and the spool is bounded."""
+
+    bytes: int
+
+
+class Runner(Protocol):
+    """Who runs executions: a terminal of either provider."""
+
+    cwd: Path
+
+    def send_input(self, execution: "Execution", data: bytes) -> None: ...
+    def close_input(self, execution: "Execution") -> None: ...
+    async def interrupt(self, execution: "Execution") -> None: ...
+    async def kill(self, execution: "Execution") -> None: ...
+    def awaiting(self, execution: "Execution") -> str | None: ...
+
+
+class Execution:
+    """A command in a terminal, from its start to its end."""
+
+    def __init__(
+        self,
+        *,
+        number: int,
+        command: str,
+        by_person: bool,
+        runner: Runner,
+        settings: Settings,
+        spool: Spool,
+        notes: tuple[str, ...] = (),
+    ) -> None:
+        self.number = number
+        self.command = command
+        self.by_person = by_person
+        self.cwd_before = runner.cwd
+        self.fresh_shell = False
+        self.forged_marks = 0
+        self.spool = spool
+        self.ending: Ending | None = None
+        self.began = False  # the start mark was seen: what comes now is its output
+        self.read = False  # somebody has had its result
+        self.cause: Reason | None = None  # why we ended it, if we did
+        self.notes: list[str] = list(notes)
+        self.started_at = time.monotonic()
+        self.ended_at: float | None = None
+        self.last_output = self.started_at
+        self._runner = runner
+        self._settings = settings
+        self._kept = HeadTail(settings.output_memory, head_share=settings.output_head_share)
+        self._total = 0
+        self._waiters: list[asyncio.Future[None]] = []  # for its end
+        self._watchers: list[asyncio.Future[None]] = []  # for its end or more output
+        self._rendered: Rendered | None = None
+        self._left = False
+
+    # What a caller does
+
+    @property
+    def running(self) -> bool:
+        return self.ending is None
+
+    @property
+    def output_bytes(self) -> int:
+        return self._total
+
+    async def send(self, data: str | bytes) -> None:
+        """Type into it. Raises ExecutionEnded when there is nobody to read it any more."""
+        if self.ending is not None:
+            raise ExecutionEnded(
+                f"`{_short(self.command)}` has ended ({self.ending.reason}, exit code {self.ending.exit_code}); nothing was sent",
+                hint="start a new command",
+            )
+        self._runner.send_input(self, data.encode() if isinstance(data, str) else data)
+
+    def close_input(self) -> None:
+        """Say that no more input comes: Ctrl-D on a terminal, end of file on a pipe."""
+        if self.ending is None:
+            self._runner.close_input(self)
+
+    async def interrupt(self) -> None:
+        """Ctrl-C; then terminate, then kill what does not heed it (T17). Sends nothing after the end."""
+        if self.ending is None:
+            self.cause = self.cause or "interrupted"
+            await self._runner.interrupt(self)
+
+    async def kill(self) -> None:
+        """End it and everything it started, at once."""
+        if self.ending is None:
+            self.cause = self.cause or "killed"
+            await self._runner.kill(self)
+
+    def leave(self) -> None:
+        """Stop waiting for it; it goes on in the background."""
+        self._left = True
+        self._wake()
+
+    async def ended(self, seconds: float) -> bool:
+        """Wait up to `seconds` for its end."""
+        if self.ending is None:
+            await self._changed(seconds)
+        return self.ending is not None
+
+    async def result(
+        self, timeout: float | None = None, *, on_timeout: OnTimeout = "leave", idle_timeout: float | None = None
+    ) -> Result:
+        """Wait for its end; after `timeout` (or `idle_timeout` without output) what is known so far."""
+        check_timeout(timeout)
+        check_timeout(idle_timeout, "idle_timeout")
+        if on_timeout not in ("leave", "interrupt", "kill"):
+            raise BadRequest(f"on_timeout is 'leave', 'interrupt' or 'kill', not {on_timeout!r}")
+        limit = time.monotonic() + timeout if timeout is not None else None
+        self._left = False
+        while self.ending is None and not self._left:
+            now = time.monotonic()
+            times = [] if limit is None else [limit - now]
+            if idle_timeout is not None:
+                times.append(max(self.last_output, self.started_at) + idle_timeout - now)
+            if times and min(times) <= 0:
+                break
+            await self._changed(min(times) if times else None)
+        if self.ending is not None:
+            return await self._final()
+        if self._left:
+            return await self._so_far("left running")
+        awaiting = self._runner.awaiting(self)
+        if limit is None or time.monotonic() < limit:
+            return await self._so_far("awaiting input" if awaiting else "idle", awaiting)
+        if on_timeout == "leave":
+            return await self._so_far("awaiting input" if awaiting else "left running", awaiting)
+        self.cause = "awaiting input" if awaiting else "timeout"
+        await (self._runner.interrupt(self) if on_timeout == "interrupt" else self._runner.kill(self))
+        return await self._final(awaiting)
+
+    def __aiter__(self) -> AsyncIterator[str | Gap]:
+        """Its text as it comes, from the first byte; see `follow`."""
+        return self._live()
+
+    async def _live(self) -> AsyncIterator[str | Gap]:
+        text = LiveText()
+        async for piece in self.follow():
+            if isinstance(piece, Gap):
+                yield piece
+            elif new := text.feed(piece):
+                yield new
+        if rest := text.finish():
+            yield rest
+
+    async def follow(self, offset: int = 0) -> AsyncIterator[bytes | Gap]:
+        """Its raw bytes as they come, at most ten times a second, from `offset` to the end."""
+        told = 0.0
+        while True:
+            if offset >= self.spool.end:
+                if self.ending is not None:
+                    return
+                await self._changed(None, data=True)
+                continue
+            pause = told + self._settings.display_interval - time.monotonic()
+            if pause > 0 and self.ending is None:
+                await self._changed(pause)  # the end cuts it short
+                continue
+            told = time.monotonic()
+            start, data = self.spool.read(offset, READ_SIZE)
+            if start > offset or not data:
+                lost = (start if data else self.spool.end) - offset
+                offset += lost
+                yield Gap(lost)
+            if data:
+                offset = start + len(data)
+                yield data
+            if offset < self.spool.end:
+                told = 0.0  # behind: catch up before pausing again
+
+    # What its provider does
+
+    def feed(self, data: bytes) -> None:
+        self.last_output = time.monotonic()
+        self._kept.feed(data)
+        self._total += len(data)
+        self.spool.write(data)
+        for watcher in self._watchers:
+            _set(watcher)
+
+    def finish(self, ending: Ending) -> None:
+        if self.ending is not None:
+            return
+        self.ended_at = time.monotonic()
+        self.ending = ending
+        if self._total:
+            self.spool.close()
+        self._wake()
+
+    # Waiting
+
+    async def _changed(self, seconds: float | None, *, data: bool = False) -> None:
+        """Return when it ended, was left, (with `data`) printed something, or after `seconds`."""
+        loop = asyncio.get_running_loop()
+        waiter: asyncio.Future[None] = loop.create_future()
+        waiters = self._watchers if data else self._waiters
+        waiters.append(waiter)
+        handle = loop.call_later(seconds, _set, waiter) if seconds is not None else None
+        try:
+            await waiter
+        finally:
+            if handle:
+                handle.cancel()
+            if waiter in waiters:
+                waiters.remove(waiter)
+
+    def _wake(self) -> None:
+        for waiter in (*self._waiters, *self._watchers):
+            _set(waiter)
+
+    # Results
+
+    async def _final(self, awaiting: str | None = None) -> Result:
+        assert self.ending is not None
+        if self._rendered is None:
+            self._rendered = await render(self._kept, self._settings)
+            self._kept = HeadTail(1)  # the text is made: let go of the bytes
+        self.read = True
+        ended = self.ending
+        return self._result(self._rendered, ended, duration=(self.ended_at or 0) - self.started_at, awaiting=awaiting)
+
+    async def so_far(self) -> Result:
+        """What is known now, without waiting."""
+        return await (self._final() if self.ending is not None else self._so_far("left running"))
+
+    async def _so_far(self, reason: Reason, awaiting: str | None = None) -> Result:
+        rendered = await render(self._kept, self._settings)
+        if self._total:
+            self.spool.flush()
+        ending = Ending(reason=reason, evidence="unknown", cwd=self._runner.cwd)
+        return self._result(rendered, ending, duration=time.monotonic() - self.started_at, awaiting=awaiting)
+
+    def _result(self, rendered: Rendered, ending: Ending, *, duration: float, awaiting: str | None) -> Result:
+        notes = [*self.notes, *ending.notes]
+        if self.spool.error is not None and self._total:
+            notes.append(f"the output could not all be kept on disk: {self.spool.error.strerror}")
+        elif self.spool.start:
+            notes.append(
+                f"only the last {self.spool.end - self.spool.start:,} of {self.spool.end:,} bytes are kept on disk"
+            )
+        return Result(
+            command=self.command,
+            output=rendered.text,
+            exit_code=ending.exit_code,
+            signal=signal_name(ending.exit_code),
+            reason=ending.reason,
+            duration=duration,
+            cwd=ending.cwd,
+            truncated=rendered.truncated,
+            evidence=ending.evidence,
+            output_path=self.spool.path if self._total and self.spool.error is None else None,
+            output_bytes=self._total,
+            pipestatus=ending.pipestatus if len(ending.pipestatus) > 1 else (),
+            binary=rendered.binary,
+            forged_marks=self.forged_marks,
+            fresh_shell=self.fresh_shell,
+            awaiting=awaiting,
+            notes=tuple(notes),
+        )
+
+
+def check_timeout(timeout: float | None, name: str = "timeout") -> None:
+    """Refuse a time that can't be waited for."""
+    if timeout is not None and not timeout > 0:
+        raise BadRequest(f"{name} must be more than 0 seconds, not {timeout!r}", hint="None waits without a limit")
+
+
+def check_command(command: str) -> bytes:
+    """The command's bytes, or why it can't be run."""
+    if not isinstance(command, str):
+        raise BadRequest(f"a command is text, not {type(command).__name__}")
+    if not command.strip():
+        raise BadRequest("the command is empty")
+    if "\0" in command:
+        raise BadRequest(
+            "the command contains a NUL character, which no shell can read", hint="use printf '\\0' to print one"
+        )
+    try:
+        return command.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        raise BadRequest(
+            f"the command contains a lone surrogate at character {error.start}, which has no bytes"
+        ) from error
+
+
+def _set(waiter: "asyncio.Future[None]") -> None:
+    if not waiter.done():
+        waiter.set_result(None)
+
+
+def _short(command: str) -> str:
+    line = command.strip().splitlines()[0]
+    return line if len(line) <= 60 else line[:59] + "…"

@@ -1,0 +1,126 @@
+"""Opening terminals: one for a block, one for a single command, one for a batch (T1, T13, T21)."""
+
+import os
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from itertools import count
+from pathlib import Path
+
+from tarmac.errors import BadRequest
+from tarmac.events import TaskId, TerminalId
+from tarmac.paths import check_directory
+from tarmac.terminals.exec import ExecTerminal
+from tarmac.terminals.execution import check_command
+from tarmac.terminals.fallback import FallbackTerminal
+from tarmac.terminals.pty_terminal import PtyTerminal
+from tarmac.terminals.result import Result
+from tarmac.terminals.settings import OnTimeout, Settings
+from tarmac.terminals.shells import find_shell
+from tarmac.terminals.terminal import DEFAULT, Default, Listener, Origin, Provider, Terminal
+
+_ids = count(1)
+
+
+def new_id() -> TerminalId:
+    """Unique among all terminals of this process, and after it (the pid is in the cookie, not here)."""
+    return TerminalId(f"t{next(_ids)}")
+
+
+@asynccontextmanager
+async def open_terminal(
+    *,
+    cwd: Path | str | None = None,
+    shell: str | None = None,
+    provider: Provider = "pty",
+    settings: Settings | None = None,
+    name: str = "",
+    listener: Listener | None = None,
+) -> AsyncIterator[Terminal]:
+    """Start a shell in `cwd`; end it and all it started, whatever happens, on the way out."""
+    terminal = await make_terminal(
+        cwd=cwd, shell=shell, provider=provider, settings=settings, name=name, listener=listener
+    )
+    async with terminal:
+        yield terminal
+
+
+async def make_terminal(
+    *,
+    cwd: Path | str | None = None,
+    shell: str | None = None,
+    provider: Provider = "pty",
+    settings: Settings | None = None,
+    name: str = "",
+    origin: Origin = "agent",
+    task: TaskId | None = None,
+    environ: Mapping[str, str] | None = None,
+    listener: Listener | None = None,
+    id: TerminalId | None = None,
+) -> Terminal:
+    """An open terminal that the caller must close with `aclose()`."""
+    settings = settings or Settings()
+    if provider not in ("pty", "exec"):
+        raise BadRequest(f"provider is 'pty' or 'exec', not {provider!r}")
+    here = check_directory(Path(cwd) if cwd is not None else Path.cwd())
+    kind = find_shell(shell)
+    made: type[PtyTerminal] | type[ExecTerminal] = FallbackTerminal
+    if provider == "exec" or settings.shell_integration_disabled:
+        made = ExecTerminal
+    terminal = made(
+        kind,
+        id=id or new_id(),
+        cwd=here,
+        settings=settings,
+        base_env=os.environ if environ is None else environ,
+        name=name,
+        origin=origin,
+        task=task,
+    )
+    if listener:
+        terminal.subscribe(listener)
+    await terminal.open()
+    return terminal
+
+
+async def run_once(
+    command: str,
+    *,
+    cwd: Path | str | None = None,
+    shell: str | None = None,
+    provider: Provider = "pty",
+    timeout: float | Default | None = DEFAULT,
+    on_timeout: OnTimeout = "interrupt",
+    settings: Settings | None = None,
+) -> Result:
+    """Run one command in a terminal that nobody else sees, and clean it away (T13)."""
+    settings = settings or Settings()
+    check_command(command)
+    async with open_terminal(cwd=cwd, shell=shell, provider=provider, settings=settings) as terminal:
+        limit = settings.once_timeout if isinstance(timeout, Default) else timeout
+        return await terminal.run(command, timeout=limit, on_timeout=on_timeout)
+
+
+async def run_batch(
+    commands: Sequence[str],
+    *,
+    cwd: Path | str | None = None,
+    shell: str | None = None,
+    timeout: float | Default | None = DEFAULT,
+    stop_on_error: bool = True,
+    settings: Settings | None = None,
+) -> list[Result]:
+    """Run commands one after another in one shell: `cd` and variables carry over. One result for each that ran (T13).
+
+    With `stop_on_error` it ends after the first that did not exit with 0.
+    """
+    settings = settings or Settings()
+    for command in commands:
+        check_command(command)
+    limit = settings.once_timeout if isinstance(timeout, Default) else timeout
+    results: list[Result] = []
+    async with open_terminal(cwd=cwd, shell=shell, settings=settings) as terminal:
+        for command in commands:
+            results.append(await terminal.run(command, timeout=limit, on_timeout="interrupt"))
+            if stop_on_error and results[-1].exit_code != 0:
+                break
+    return results

@@ -1,0 +1,228 @@
+"""One pseudo-terminal: one descriptor, one session, one reader, one writer.
+
+The reader drains several reads a wake-up within a budget, then lets others run: a flood of output never starves the
+event loop, and a slow viewer never stops the program (decision 4). Signals go to the foreground group through the
+kernel (TIOCSIG) and not as a typed Ctrl-C, which would flush output that nobody has read yet.
+"""
+
+import asyncio
+import errno
+import fcntl
+import os
+import signal
+import struct
+import termios
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from tarmac.errors import InputClosed
+from tarmac.terminals.child import Child, used_up
+
+READ_SIZE = 65536
+READS_A_WAKE_UP = 16
+BYTES_A_WAKE_UP = 512 << 10
+LONGEST_DRAIN = 4 << 20  # after the shell's death, from jobs that still print
+MOST_UNSENT = 1 << 20
+TIOCSIG = 0x40045436  # Linux; not in the termios module
+
+
+class Pty:
+    """`on_data` gets what the terminal shows, `on_exit` the shell's wait status after the last of it."""
+
+    def __init__(self, *, rows: int, columns: int) -> None:
+        try:
+            self.master, self.slave = os.openpty()
+        except OSError as error:
+            raise used_up(error, "cannot open a terminal") from error
+        os.set_blocking(self.master, False)
+        self.path = os.ttyname(self.slave)
+        self.rows, self.columns = rows, columns
+        self.resize(rows, columns)
+        self._sane = self._make_sane()
+        termios.tcsetattr(self.slave, termios.TCSANOW, self._sane)
+        self.child: Child | None = None
+        self._unsent = bytearray()
+        self._reading = False
+        self._closed = False
+        self._on_data: Callable[[bytes], None] = lambda data: None
+        self._on_exit: Callable[[int], None] = lambda status: None
+
+    def _make_sane(self) -> list[object]:
+        """Ordinary modes, but Ctrl-S freezes nothing, and Ctrl-C does not throw unread output away."""
+        modes = termios.tcgetattr(self.slave)
+        modes[0] = (modes[0] | termios.ICRNL) & ~termios.IXON
+        modes[0] |= getattr(termios, "IUTF8", 0x4000)
+        modes[3] |= termios.NOFLSH
+        return modes
+
+    def start(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: Path,
+        env: Mapping[str, str],
+        on_data: Callable[[bytes], None],
+        on_exit: Callable[[int], None],
+    ) -> int:
+        """Run `argv` on this terminal; its pid. The terminal is its controlling one."""
+        self._on_data, self._on_exit = on_data, on_exit
+        slave = self.slave
+
+        def take_terminal() -> None:
+            fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+
+        self.child = Child(argv, cwd=cwd, env=env, stdin=slave, stdout=slave, stderr=slave, prepare=take_terminal)
+        self.child.watch(self._exited)
+        self.resume()
+        return self.child.pid
+
+    # Reading
+
+    def resume(self) -> None:
+        if not self._reading and not self._closed:
+            asyncio.get_running_loop().add_reader(self.master, self._readable)
+            self._reading = True
+
+    def pause(self) -> None:
+        """Read no more for now: the kernel's buffer fills and the program waits."""
+        if self._reading:
+            asyncio.get_running_loop().remove_reader(self.master)
+            self._reading = False
+
+    def _readable(self) -> None:
+        chunks: list[bytes] = []
+        size = 0
+        for _ in range(READS_A_WAKE_UP):
+            try:
+                data = os.read(self.master, READ_SIZE)
+            except (BlockingIOError, InterruptedError):
+                break
+            except OSError:  # EIO: every holder of the other end is gone; the end itself comes from waitpid
+                self.pause()
+                break
+            chunks.append(data)
+            size += len(data)
+            if len(data) < 1024 or size >= BYTES_A_WAKE_UP:
+                break  # the queue is empty, or others want to run
+        if chunks:
+            self._on_data(chunks[0] if len(chunks) == 1 else b"".join(chunks))
+
+    def _exited(self, status: int) -> None:
+        left = LONGEST_DRAIN
+        while left > 0 and not self._closed:
+            try:
+                data = os.read(self.master, READ_SIZE)
+            except OSError:
+                break
+            if not data:
+                break
+            left -= len(data)
+            self._on_data(data)
+        self._on_exit(status)
+
+    # Writing
+
+    def write(self, data: bytes) -> None:
+        """Type `data`; what the kernel does not take now is sent when it does."""
+        if self._closed:
+            raise InputClosed("this terminal is closed")
+        if not self._unsent:
+            try:
+                sent = os.write(self.master, data)
+            except (BlockingIOError, InterruptedError):
+                sent = 0
+            except OSError as error:
+                if error.errno == errno.EIO:
+                    return  # the shell is gone; its end is on the way
+                raise
+            if sent == len(data):
+                return
+            data = data[sent:]
+            asyncio.get_running_loop().add_writer(self.master, self._writable)
+        if len(self._unsent) + len(data) > MOST_UNSENT:
+            raise InputClosed(
+                f"the program has not read the last {len(self._unsent):,} bytes sent to it",
+                hint="wait, or interrupt it",
+            )
+        self._unsent += data
+
+    def _writable(self) -> None:
+        try:
+            sent = os.write(self.master, self._unsent[:READ_SIZE])
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            self._unsent.clear()
+        else:
+            del self._unsent[:sent]
+        if not self._unsent:
+            asyncio.get_running_loop().remove_writer(self.master)
+
+    def forget_input(self) -> None:
+        """Throw away what was typed and read by nobody."""
+        if self._unsent:
+            self._unsent.clear()
+            asyncio.get_running_loop().remove_writer(self.master)
+        termios.tcflush(self.slave, termios.TCIFLUSH)
+
+    # Control
+
+    def make_sane(self) -> bool:
+        """Undo `stty raw`, `stty -echo` and the like; True when something was undone."""
+        try:
+            now = termios.tcgetattr(self.slave)
+        except termios.error:  # hung up: the shell has just died
+            return False
+        if now[:4] == self._sane[:4]:
+            return False
+        termios.tcsetattr(self.slave, termios.TCSANOW, self._sane)
+        return True
+
+    def canonical(self) -> bool:
+        """Whether the terminal collects whole lines (ICANON): a program that wants an answer does not let it."""
+        try:
+            return bool(termios.tcgetattr(self.slave)[3] & termios.ICANON)
+        except termios.error:
+            return True
+
+    def foreground(self) -> int:
+        try:
+            return os.tcgetpgrp(self.master)
+        except OSError:
+            return -1
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send INT, QUIT or TSTP to the foreground group, as the key would; as the key itself where keys are just keys."""
+        try:
+            keys_are_signals = bool(termios.tcgetattr(self.slave)[3] & termios.ISIG)
+        except termios.error:
+            return
+        if not keys_are_signals and number is signal.SIGINT:
+            self.write(b"\x03")
+            return
+        try:
+            fcntl.ioctl(self.master, TIOCSIG, number.value)
+        except OSError:
+            group = self.foreground()
+            if group > 1:
+                try:
+                    os.killpg(group, number)
+                except (ProcessLookupError, PermissionError):
+                    pass
+
+    def resize(self, rows: int, columns: int) -> None:
+        self.rows, self.columns = rows, columns
+        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def close(self) -> None:
+        """Hang up. What runs on it gets SIGHUP; ending it for sure is the owner's work."""
+        if self._closed:
+            return
+        self.pause()
+        if self._unsent:
+            asyncio.get_running_loop().remove_writer(self.master)
+        self._closed = True
+        if self.child is not None:
+            self.child.forget()
+        os.close(self.master)
+        os.close(self.slave)

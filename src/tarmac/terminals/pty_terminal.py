@@ -1,0 +1,526 @@
+"""A live shell as a terminal: one command at a time, held by a person or by us, reopened when its shell dies.
+
+start() → our turn? → Session.load() → on_started → on_output… → on_ended (or on_prompt, or on_exit) → Result
+
+Evidence for an end, in this order: the end mark; the prompt's mark with the same number (after an interrupt the rest
+of the line, and our end mark with it, is discarded); waitpid; asked. Without any of them the command has not ended.
+"""
+
+import asyncio
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from tarmac.errors import DirectoryUnavailable, ExecutionEnded, ShellFailed, TerminalClosed, TerminalHeld
+from tarmac.events import TaskId, TerminalId
+from tarmac.paths import nearest_existing
+from tarmac.terminals import environment, events, ladder, processes, waiting
+from tarmac.terminals.execution import Execution
+from tarmac.terminals.result import Ending, Evidence, Reason
+from tarmac.terminals.session import Session
+from tarmac.terminals.settings import Settings
+from tarmac.terminals.shells import Shell, quote, room_for_note
+from tarmac.terminals.terminal import Origin, Terminal
+from tarmac.vt.marks import Mark
+
+LOAD_PATIENCE = 0.2  # the start mark comes within this, or we look why not
+PROBE_EVERY = (0.1, 0.2, 0.5, 1.0, 2.0)
+LINE_ENDS = b"\r\n\x03\x04\x15"  # after these bytes of a person nothing half-typed is left
+STOPS = {147, 148, 149, 150}  # 128 + SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU
+
+
+class PtyTerminal(Terminal):
+    """See `Terminal`. Opened by `open()`, which returns at the shell's first prompt."""
+
+    provider = "pty"
+
+    def __init__(
+        self,
+        shell: Shell,
+        *,
+        id: TerminalId,
+        cwd: Path,
+        settings: Settings,
+        base_env: Mapping[str, str],
+        name: str = "",
+        origin: Origin = "agent",
+        task: TaskId | None = None,
+    ) -> None:
+        super().__init__(id=id, cwd=cwd, settings=settings, name=name, origin=origin, task=task)
+        self.shell = shell
+        self.env = environment.build(base_env, settings, terminal=id)
+        self.session: Session | None = None
+        self.baseline: set[processes.Process] = set()  # what ran in the background when the current command started
+        self._death: str | None = None  # how the last shell ended
+        self._pending: tuple[int, Ending] | None = None  # an end mark that the prompt must confirm
+        self._asked = 0  # the number of the command whose status was asked for
+        self._moving: asyncio.Future[str | None] | None = None
+        self._held = False
+        self._typed: bytearray | None = None  # a person's bytes until the line editor is on
+        self._half_typed = False
+        self._released: list[asyncio.Future[None]] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._probes = 0
+        self._sweep: asyncio.Task[None] | None = None
+        self._quiet = False  # an internal command: nobody is told
+        self._compacting: set[asyncio.Task[None]] = set()
+
+    # Opening
+
+    async def open(self) -> None:
+        """Start the shell and wait for its first prompt, within `shell_integration_timeout`."""
+        await self._open_session(self.settings.start_up_files)
+        self._emit(events.TerminalOpened(at=time.monotonic(), terminal=self.id, cwd=self.cwd, shell=self.shell.name))
+
+    async def _open_session(self, start_up_files: bool) -> None:
+        session = Session(self.shell, self.settings, owner=self, env=self.env)
+        self.session = session
+        session.start(cwd=self.cwd, start_up_files=start_up_files)
+        try:
+            prompted = await session.until_prompted(self.settings.shell_integration_timeout)
+        except BaseException:
+            await asyncio.shield(asyncio.create_task(self._drop_session(session)))
+            raise
+        if prompted:
+            self._emit_quality()
+            return
+        status = session.exit_status
+        await self._drop_session(session)
+        if status is not None and start_up_files:
+            await self._open_session(False)
+            self._death = f"the start-up files end the shell (status {status}): it runs without them"
+            return
+        if status is not None:
+            raise ShellFailed(f"{self.shell.path} left at once, with status {status}", hint="run it by hand to see why")
+        raise NoIntegration(
+            f"{self.shell.name} showed no prompt of ours within {self.settings.shell_integration_timeout:g} s"
+        )
+
+    async def _drop_session(self, session: Session) -> None:
+        if self.session is session:
+            self.session = None
+        await session.end(grace=0.1)
+
+    def _emit_quality(self) -> None:
+        self._emit(events.ShellIntegrationChanged(at=time.monotonic(), terminal=self.id, quality=self.quality))
+
+    @property
+    def quality(self) -> str:
+        return "rich" if self.session is not None and self.session.integrated else "none"
+
+    # Starting a command
+
+    async def _begin(self, command: str, data: bytes, *, cwd: Path | None, input_open: bool) -> Execution:
+        await self._until_free()
+        fresh, notes = await self._live_shell()
+        session = self._need_session()
+        move = b"" if cwd is None or cwd == self.cwd else os.fsencode(cwd)
+        if not move and session.directory_is_gone():
+            target = nearest_existing(self.cwd)
+            notes.append(f"its directory {self.cwd} was deleted: moved to {target}")
+            move = os.fsencode(target)
+        self.baseline = processes.descendants(session.pid) if session.has_children() else set()
+        execution = self._new_execution(command, notes=tuple(notes))
+        execution.fresh_shell = fresh
+        self._load(session, execution, data, move)
+        if move:
+            await self._confirm_move(execution, os.fsdecode(move))
+        return execution
+
+    def _load(self, session: Session, execution: Execution, data: bytes, move: bytes) -> None:
+        if not self._half_typed:
+            session.pty.forget_input()
+        self._pending = None
+        if move:
+            self._moving = asyncio.get_running_loop().create_future()
+        if not self._quiet:
+            self._wrote(execution.command.encode("utf-8", "replace").replace(b"\n", b"\r\n") + b"\r\n")
+        session.load(execution.number, data, cwd=move, note=room_for_note(execution.command))
+        self._probes = 0
+        self._set_timer(LOAD_PATIENCE)
+
+    async def _confirm_move(self, execution: Execution, target: str) -> None:
+        assert self._moving is not None
+        why = await self._moving
+        self._moving = None
+        if why is not None:
+            raise DirectoryUnavailable(
+                f"the terminal could not move to {target}; the command was not run",
+                hint="does it exist, and may you enter it?",
+            )
+
+    async def _until_free(self) -> None:
+        """Wait until the shell is at its prompt and nobody is typing (T2)."""
+        session = self.session
+        if session is not None and session.prompted and not self._held and self.current is None:
+            return
+        end = time.monotonic() + self.settings.hold_timeout
+        while self._held or self.current is not None:
+            left = end - time.monotonic()
+            if left <= 0:
+                raise TerminalHeld(
+                    f"a person is typing in terminal {self.id}",
+                    hint="wait until their line is done, or use another terminal",
+                )
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._released.append(waiter)
+            handle = asyncio.get_running_loop().call_later(left, _set, waiter)
+            try:
+                await waiter
+            finally:
+                handle.cancel()
+                self._released.remove(waiter)
+            self._check_open()
+        session = self.session
+        if session is None or not session.alive or session.prompted:
+            return
+        # The prompt's mark may be late (slow hooks) or never come (a command took all our hooks away at once).
+        for seconds in (0.05, 0.2, 0.5, 1.0, 2.0, 5.0):
+            if await session.until_prompted(seconds) or session.reads_terminal() or not session.alive:
+                return
+        raise ShellFailed(
+            f"the shell of {self.id} does not come back to its prompt", hint="a prompt hook may hang: close it"
+        )
+
+    async def _live_shell(self) -> tuple[bool, list[str]]:
+        """A shell that lives: the present one, or a fresh one in the same directory, with what to say about it."""
+        if self._sweep is not None:
+            await self._sweep
+        if self.session is not None and self.session.alive:
+            notes, self._death = ([self._death] if self._death else []), None
+            return False, notes
+        notes = (
+            [f"the shell had ended ({self._death}): this ran in a fresh one, without its variables"]
+            if self._death
+            else []
+        )
+        here = nearest_existing(self.cwd)
+        if here != self.cwd:
+            notes.append(f"its directory {self.cwd} is gone: the fresh shell is in {here}")
+            self._moved(here)
+        why, self._death = self._death or "it was gone", None
+        await self._open_session(self.settings.start_up_files)
+        self._emit(events.ShellReplaced(at=time.monotonic(), terminal=self.id, why=why))
+        return True, notes
+
+    def _need_session(self) -> Session:
+        if self.session is None or self._closed:
+            raise TerminalClosed(f"terminal {self.id} is closed", hint="open another one")
+        return self.session
+
+    # What the session tells
+
+    def on_output(self, data: bytes) -> None:
+        execution = self.current
+        if execution is None:
+            self._wrote(data)  # prompts, and jobs that print while nobody runs anything
+        elif execution.began:
+            execution.feed(data)
+            self._wrote(data)
+            if execution.spool.crowded:
+                self._compact(execution)
+
+    def on_forged(self, mark: Mark) -> None:
+        if self.current is not None:
+            self.current.forged_marks += 1
+        self.on_output(mark.raw)
+
+    def on_started(self, number: int) -> None:
+        execution = self.current
+        if execution is not None and execution.number == number:
+            execution.began = True
+            self._set_timer(PROBE_EVERY[0])
+            self._moved_or_not(None)
+
+    def on_refused(self, number: int, why: str) -> None:
+        execution = self.current
+        if execution is not None and execution.number == number and not execution.began:
+            self._end(execution, "not run", "mark", None)
+            self._moved_or_not(why)
+
+    def on_ended(self, number: int, status: int, pipestatus: tuple[int, ...]) -> None:
+        execution, session = self.current, self.session
+        if execution is None or session is None or execution.number != number or not execution.began:
+            return
+        evidence: Evidence = "asked" if self._asked == number else "mark"
+        ending = self._ending(execution, evidence, status, pipestatus)
+        if session.in_front():
+            self._finish(execution, ending)
+        else:
+            self._pending = (
+                number,
+                ending,
+            )  # a hook's program is in front already, or a subshell lies: the prompt will tell
+
+    def on_prompt(self, number: int, status: int, *, person: bool) -> None:
+        execution, session = self.current, self.session
+        if session is None or not session.in_front():
+            return
+        if execution is not None and execution.by_person:
+            self._end(execution, "done", "mark", status)
+        elif execution is not None and execution.began and execution.number == number:
+            pending, self._pending = self._pending, None
+            self._finish(
+                execution,
+                pending[1] if pending and pending[0] == number else self._ending(execution, "mark", status, ()),
+            )
+        self._moved(session.directory())
+        if person:
+            self._person_ready(session)
+        elif self._held and not self._half_typed:
+            self._release()
+        if self.current is None and self._listeners:
+            self._emit(events.BecameIdle(at=time.monotonic(), terminal=self.id))
+
+    def on_person_ran(self, command: str) -> None:
+        if self.current is None:
+            self._new_execution(command, by_person=True).began = True
+
+    def on_exit(self, status: int) -> None:
+        session = self.session
+        code = status if status >= 0 else 128 - status
+        self._death = f"exit code {code}" if status >= 0 else f"killed by {_signal(-status)}"
+        execution = self.current
+        if execution is not None:
+            if execution.began or execution.by_person:
+                self._end(execution, execution.cause or "terminal closed", "waitpid", code)
+            else:
+                self._end(
+                    execution, "not run", "waitpid", None, notes=("the shell ended before the command was started",)
+                )
+                self._moved_or_not("the shell ended")
+        if session is not None and not self._closed:
+            self._sweep = asyncio.get_running_loop().create_task(self._clean_up(session))
+        self._release()
+
+    async def _clean_up(self, session: Session) -> None:
+        """After its shell died by itself: what it left behind went to init, and is found by session and cookie."""
+        loop = asyncio.get_running_loop()
+        cookie = f"TARMAC_TERMINAL={self.id}".encode()
+
+        def find() -> set[processes.Process]:
+            return processes.sweep(session=session.pid, cookie=cookie, exclude={os.getpid()})
+
+        if await loop.run_in_executor(None, find):
+            await processes.end(find, grace=0.2)
+        session.close()
+
+    # Ends
+
+    def _ending(self, execution: Execution, evidence: Evidence, status: int, pipestatus: tuple[int, ...]) -> Ending:
+        session = self._need_session()
+        self._moved(session.directory())
+        reason: Reason = execution.cause or "done"
+        if status in STOPS and reason == "done" and _has_stopped_child(session.pid):
+            reason = "stopped"
+        elif reason in ("interrupted", "killed") and status < 128 and not execution.notes:
+            reason = "done"  # it ended by itself before the signal reached it
+        return Ending(reason=reason, evidence=evidence, cwd=self.cwd, exit_code=status, pipestatus=pipestatus)
+
+    def _end(
+        self, execution: Execution, reason: Reason, evidence: Evidence, code: int | None, notes: tuple[str, ...] = ()
+    ) -> None:
+        self._finish(execution, Ending(reason=reason, evidence=evidence, cwd=self.cwd, exit_code=code, notes=notes))
+
+    def _finish(self, execution: Execution, ending: Ending) -> None:
+        self._set_timer(None)
+        self._pending = None
+        quiet, self._quiet = self._quiet, False
+        if quiet:
+            self.current = None
+        execution.finish(ending)
+        if not quiet:
+            self._finished_execution(execution)
+        for waiter in self._released:
+            _set(waiter)
+
+    def _moved_or_not(self, why: str | None) -> None:
+        if self._moving is not None and not self._moving.done():
+            self._moving.set_result(why)
+
+    # Looking after a running command
+
+    def _set_timer(self, seconds: float | None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        loop = asyncio.get_running_loop()
+        self._timer = None if seconds is None else loop.call_later(seconds, self._look)
+
+    def _look(self) -> None:
+        """The command has run for a while: is it alive and in step? Asked of the kernel, ever more rarely."""
+        execution, session = self.current, self.session
+        if execution is None or session is None or not session.alive:
+            return
+        processes.continue_if_stopped(session.pid)  # a shell that stopped itself can't be typed at
+        if not execution.began and session.reads_terminal():
+            # It reads the terminal and never started: our line was eaten, or our functions are gone.
+            if self._probes >= 3:
+                self._hopeless(session)
+                return
+            session.heal()
+            session.load_again()
+        self._probes += 1
+        self._set_timer(PROBE_EVERY[min(self._probes, len(PROBE_EVERY) - 1)])
+
+    def _hopeless(self, session: Session) -> None:
+        """The shell takes no command any more. It has not begun this one: end the shell, and say so."""
+        os.kill(session.pid, 9)
+
+    def _compact(self, execution: Execution) -> None:
+        """Let the oldest output go, in a thread; the program waits meanwhile."""
+        session = self._need_session()
+        session.pty.pause()
+
+        async def compact() -> None:
+            await asyncio.get_running_loop().run_in_executor(None, execution.spool.compact)
+            session.pty.resume()
+
+        task = asyncio.get_running_loop().create_task(compact())
+        self._compacting.add(task)
+        task.add_done_callback(self._compacting.discard)
+
+    # Runner: what an Execution asks for
+
+    def send_input(self, execution: Execution, data: bytes) -> None:
+        if self.current is not execution or self.session is None:
+            raise ExecutionEnded(f"`{execution.command[:60]}` is not running any more; nothing was sent")
+        self.session.pty.write(data)
+
+    def close_input(self, execution: Execution) -> None:
+        self.send_input(execution, b"\x04")
+
+    async def interrupt(self, execution: Execution) -> None:
+        if self.session is not None and self.current is execution:
+            await ladder.interrupt(self, self.session, execution)
+
+    async def kill(self, execution: Execution) -> None:
+        if self.session is not None and self.current is execution:
+            await ladder.kill(self, self.session, execution)
+
+    def ask(self, execution: Execution, session: Session) -> None:
+        """Ask the shell for the status of what we interrupted."""
+        self._asked = execution.number
+        session.ask(execution.number)
+
+    def awaiting(self, execution: Execution) -> str | None:
+        session = self.session
+        if session is None or not session.alive or self.current is not execution:
+            return None
+        seen = waiting.probe(session.pty.master, session.pid)
+        if seen is None:
+            return None
+        if seen.is_shell and (seen.process.pid != session.pid or session.replaced()):
+            execution.notes.append(f"a nested shell ({seen.name}) waits at its prompt: answer it, or send it `exit`")
+        self._emit(events.AwaitingInput(at=time.monotonic(), terminal=self.id, wants=str(seen.wants), name=seen.name))
+        return str(seen.wants)
+
+    # A person
+
+    @property
+    def held(self) -> bool:
+        return self._held
+
+    async def type(self, data: bytes | str) -> None:
+        """What a person types. From their first byte until the next prompt the terminal is theirs (T2)."""
+        self._check_open()
+        keys = data.encode() if isinstance(data, str) else data
+        if not keys:
+            return
+        await self._live_shell()
+        session = self._need_session()
+        self._held = True
+        if self._typed is not None:
+            self._typed += keys
+        elif self.current is not None or not session.prompted:
+            # For the program that runs. Whole lines it leaves unread are dropped at its end; half a line stays theirs.
+            self._half_typed = session.pty.canonical() and keys[-1:] not in LINE_ENDS
+            session.pty.write(keys)
+        elif self._half_typed:
+            self._half_typed = False
+            session.pty.write(keys)
+        else:
+            self._typed = bytearray(keys)
+            session.hand_over()
+
+    def _person_ready(self, session: Session) -> None:
+        if self._typed is not None:
+            keys, self._typed = bytes(self._typed), None
+            session.prompted = False
+            session.pty.write(keys)
+
+    def _release(self) -> None:
+        self._held = self._half_typed = False
+        self._typed = None
+        for waiter in self._released:
+            _set(waiter)
+
+    # The rest
+
+    def resize(self, *, rows: int, columns: int) -> None:
+        super().resize(rows=rows, columns=columns)
+        self._need_session().pty.resize(rows, columns)
+
+    async def environment(self) -> dict[str, str | None]:
+        """What its commands changed in the environment since the shell's start; asked of the shell while it is idle."""
+        async with self._turn:
+            await self._until_free()
+            await self._live_shell()
+            session = self._need_session()
+            target = self._spool_folder() / "exports"
+            command = f"__tarmac_export {quote(str(target))}"
+            # Our own question: not in the history, not told to anybody.
+            last, used, listeners, self._listeners = self.last_command, self.used_at, self._listeners, []
+            self._quiet = True
+            try:
+                execution = self._new_execution(command)
+                self._load(session, execution, os.fsencode(command), b"")
+                await execution.ended(self.settings.shell_integration_timeout)
+                now = target.read_text("utf-8", "surrogateescape")
+                target.unlink()
+            except OSError as error:
+                raise ShellFailed(f"the shell did not tell its environment: {error.strerror}") from error
+            finally:
+                self._listeners = listeners
+                self.last_command, self.used_at = last, used
+        return environment.changes(environment.parse_exports(session.first_exports()), environment.parse_exports(now))
+
+    async def _close(self) -> None:
+        self._set_timer(None)
+        execution = self.current
+        session = self.session
+        if session is not None:
+            if execution is not None:
+                execution.cause = execution.cause or "terminal closed"
+            await session.end(grace=0.2)
+            if execution is not None and execution.running:
+                self._end(execution, "terminal closed", "unknown", None)
+        if self._sweep is not None:
+            await self._sweep
+        for task in list(self._compacting):
+            await task
+        self._release()
+        self._clear_spools()
+        self._emit(events.TerminalClosedEvent(at=time.monotonic(), terminal=self.id, reason="closed"))
+
+
+class NoIntegration(ShellFailed):
+    """The shell started, but our integration did not come up in time."""
+
+
+def _has_stopped_child(pid: int) -> bool:
+    return any(processes.state(each.pid) == "T" for each in processes.descendants(pid))
+
+
+def _signal(number: int) -> str:
+    import signal
+
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _set(waiter: "asyncio.Future[None]") -> None:
+    if not waiter.done():
+        waiter.set_result(None)

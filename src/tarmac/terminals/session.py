@@ -1,0 +1,298 @@
+"""One live shell: its PTY, its marks, its integration. Facts go up to its owner, one call each.
+
+bytes → MarkParser → output, start, end, prompt, …   (owner.on_…)
+owner → load(command), hand_over(), heal()            (one typed line each)
+
+It knows nothing of executions, timeouts or people. When the shell dies it says so and is of no more use: the
+terminal opens another.
+"""
+
+import asyncio
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+from tarmac.terminals import processes, shells, waiting
+from tarmac.terminals.pty import Pty
+from tarmac.terminals.settings import Settings
+from tarmac.terminals.shells import Shell
+from tarmac.vt.marks import Mark, MarkParser, Query
+from tarmac.vt.replies import answer
+
+ANSWER_PATIENCE = 1.0  # how long a question may wait for its program to listen
+
+
+class Owner(Protocol):
+    """Who is told what the shell does."""
+
+    def on_output(self, data: bytes) -> None: ...
+    def on_forged(self, mark: Mark) -> None: ...
+    def on_started(self, number: int) -> None: ...
+    def on_refused(self, number: int, why: str) -> None: ...
+    def on_ended(self, number: int, status: int, pipestatus: tuple[int, ...]) -> None: ...
+    def on_prompt(self, number: int, status: int, *, person: bool) -> None: ...
+    def on_person_ran(self, command: str) -> None: ...
+    def on_exit(self, status: int) -> None: ...
+
+
+class Session:
+    """A shell on a PTY. `start()` runs it; `prompted` is set whenever it stands at its prompt."""
+
+    def __init__(self, shell: Shell, settings: Settings, *, owner: Owner, env: Mapping[str, str]) -> None:
+        self.shell = shell
+        self.version = ""
+        self.integrated = False
+        self.exit_status: int | None = None
+        self.pid = -1
+        self.prompted = False  # at its prompt, since the last line was typed
+        self.where: bytes | None = None  # the directory by its own word
+        self.pty = Pty(rows=settings.rows, columns=settings.columns)
+        self._owner = owner
+        self._env = env
+        self._nonce = b"@" + secrets.token_hex(12).encode()
+        self._parser = MarkParser(self._nonce)
+        self._folder: Path | None = None
+        self._in = -1
+        self._children = -1
+        self._questions: list[tuple[float, bytes]] = []
+        self._waiters: list[asyncio.Future[None]] = []
+
+    def start(self, *, cwd: Path, start_up_files: bool) -> None:
+        try:
+            self._folder = Path(tempfile.mkdtemp(prefix="tarmac-"))
+            argv = self.shell.start_up(
+                folder=self._folder, nonce=self._nonce, start_up_files=start_up_files, home=self._env.get("HOME", "/")
+            )
+            self._in = os.open(self._folder / "in", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self.pid = self.pty.start(argv, cwd=cwd, env=self._env, on_data=self._data, on_exit=self._exited)
+            try:
+                self._children = os.open(f"/proc/{self.pid}/task/{self.pid}/children", os.O_RDONLY | os.O_CLOEXEC)
+            except OSError:
+                pass
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def alive(self) -> bool:
+        return self.exit_status is None and self.pid > 0
+
+    # Lines we type
+
+    def load(self, number: int, command: bytes, *, cwd: bytes = b"", note: bool = False) -> None:
+        """Make the shell run `command` (after moving to `cwd`)."""
+        fields = b"%d\0%s\0%s\0%s\0" % (number, b"p" if note else b"-", cwd, command)
+        # Written over and then cut to length: cutting to nothing first makes ext4 flush it to the disk on close.
+        os.pwrite(self._in, fields, 0)
+        os.ftruncate(self._in, len(fields))
+        self._type(shells.BASH_LOAD)
+
+    def load_again(self) -> None:
+        """Type the line once more; the number in the file keeps the command from running twice."""
+        self._type(shells.BASH_LOAD)
+
+    def heal(self) -> None:
+        """Define our functions again."""
+        assert self._folder is not None
+        self._type(self.shell.heal(self._folder))
+
+    def first_exports(self) -> str:
+        """What the shell exported when its start-up files were done, as `export -p` tells it."""
+        assert self._folder is not None
+        try:
+            return (self._folder / "in.env").read_text("utf-8", "surrogateescape")
+        except OSError:
+            return ""
+
+    def hand_over(self) -> None:
+        """Line editor and history on, for a person's next line."""
+        self._type(shells.BASH_HAND_OVER)
+
+    def ask(self, number: int) -> None:
+        """Have the shell say the status of what it ran last as the end of command `number`."""
+        self._type(shells.BASH_ASK % number)
+
+    def _type(self, line: bytes) -> None:
+        self.prompted = False
+        self.pty.make_sane()
+        self.pty.write(line)
+
+    # What it tells
+
+    def _data(self, data: bytes) -> None:
+        for piece in self._parser.feed(data):
+            if isinstance(piece, bytes):
+                self._owner.on_output(piece)
+            elif isinstance(piece, Query):
+                self._question(piece)
+            elif piece.trusted:
+                self._mark(piece)
+            else:
+                self._owner.on_forged(piece)
+        if self._questions:
+            self._answer()
+
+    def _mark(self, mark: Mark) -> None:
+        try:
+            match mark.kind, mark.fields:
+                case "C", (number,):
+                    self._owner.on_started(int(number))
+                case "D", (number, status, pipestatus, where):
+                    self.where = where
+                    self._owner.on_ended(int(number), int(status), tuple(map(int, pipestatus.split())))
+                case "A", (number, person, status, ended, ended_status, where):
+                    self.where = where
+                    self.integrated = self.prompted = True
+                    self._questions.clear()
+                    code = int(ended_status if ended == number and person == b"0" and int(number) else status)
+                    self._owner.on_prompt(int(number), code, person=person == b"1")
+                    self._wake()
+                case "X", (number, why):
+                    self._owner.on_refused(int(number), why.decode("ascii", "replace"))
+                case "E", (_, command):
+                    self._owner.on_person_ran(command.decode("utf-8", "replace"))
+                case "P", (_, version):
+                    self.version = version.removeprefix(b"Version=").decode("ascii", "replace")
+                case _:
+                    pass
+        except ValueError:
+            self._owner.on_forged(mark)  # ours by its nonce, but no sense in it: code in that same shell plays with us
+
+    def _exited(self, status: int) -> None:
+        self.exit_status = status
+        for piece in self._parser.flush():
+            if isinstance(piece, bytes):
+                self._owner.on_output(piece)
+        self._wake()
+        self._owner.on_exit(status)
+
+    # Questions of programs to the terminal
+
+    def _question(self, query: Query) -> None:
+        reply = answer(query, rows=self.pty.rows, columns=self.pty.columns)
+        if reply:
+            self._questions.append((asyncio.get_running_loop().time() + ANSWER_PATIENCE, reply))
+
+    def _answer(self) -> None:
+        """Answer once the program listens for keys. In line mode the answer would wait and be typed into the shell."""
+        if not self._questions or not self.alive:
+            return
+        loop = asyncio.get_running_loop()
+        if self.pty.canonical():
+            self._questions = [each for each in self._questions if each[0] > loop.time()]
+            if self._questions:
+                loop.call_later(0.01, self._answer)
+            return
+        replies = b"".join(reply for _, reply in self._questions)
+        self._questions.clear()
+        self.pty.write(replies)
+
+    # Asking the kernel
+
+    def has_children(self) -> bool:
+        """Whether the shell has any child; True when nobody can tell."""
+        if self._children < 0:
+            return True
+        try:
+            return bool(os.pread(self._children, 16, 0))
+        except OSError:
+            return True
+
+    def in_front(self) -> bool:
+        """Whether the shell itself is the terminal's foreground group."""
+        return self.pty.foreground() == self.pid
+
+    def reads_terminal(self) -> bool:
+        """Whether the shell itself is blocked reading the terminal: at its prompt, or in its `read`."""
+        seen = waiting.probe(self.pty.master, self.pid) if self.alive else None
+        return seen is not None and seen.process.pid == self.pid
+
+    def replaced(self) -> bool:
+        """Whether `exec` put another program in the shell's place."""
+        return self._folder is not None and str(self._folder / "rc") not in processes.command_line(self.pid)
+
+    def directory(self) -> Path | None:
+        """Where the shell is: the kernel's word; by the shell's own name for it where both agree."""
+        told = Path(os.fsdecode(self.where)) if self.where else None
+        try:
+            kernel = os.readlink(f"/proc/{self.pid}/cwd")
+        except OSError:
+            return told
+        if told is None or str(told) == kernel:
+            return told or Path(kernel)
+        try:
+            same = os.path.samefile(told, f"/proc/{self.pid}/cwd")
+        except (OSError, ValueError):
+            same = kernel.endswith(" (deleted)") and kernel.removesuffix(" (deleted)") == os.path.realpath(told)
+        return told if same else Path(kernel)
+
+    def directory_is_gone(self) -> bool:
+        try:
+            return os.stat(f"/proc/{self.pid}/cwd").st_nlink == 0
+        except OSError:
+            return False
+
+    async def until_prompted(self, seconds: float) -> bool:
+        """Wait for the prompt or the end of the shell."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + seconds
+        while not self.prompted and self.alive and (left := end - loop.time()) > 0:
+            waiter: asyncio.Future[None] = loop.create_future()
+            self._waiters.append(waiter)
+            handle = loop.call_later(left, _set, waiter)
+            try:
+                await waiter
+            finally:
+                handle.cancel()
+                self._waiters.remove(waiter)
+        return self.prompted
+
+    def _wake(self) -> None:
+        for waiter in self._waiters:
+            _set(waiter)
+
+    async def end(self, *, grace: float) -> None:
+        """End the shell and all it started; then nothing of it is left."""
+        if self.alive:
+            if self.has_children():
+                await processes.end(lambda: processes.descendants(self.pid), grace=grace)
+            processes.continue_if_stopped(self.pid)
+            for number, seconds in ((1, 0.2), (9, 2.0)):
+                if self.alive:
+                    _kill(self.pid, number)
+                    await self._until_dead(seconds)
+        self.close()
+
+    async def _until_dead(self, seconds: float) -> None:
+        self.prompted = False
+        while self.alive and seconds > 0:
+            before = asyncio.get_running_loop().time()
+            self.prompted = False
+            await self.until_prompted(seconds)
+            seconds -= asyncio.get_running_loop().time() - before
+
+    def close(self) -> None:
+        self.pty.close()
+        for fd in (self._in, self._children):
+            if fd >= 0:
+                os.close(fd)
+        self._in = self._children = -1
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
+
+
+def _set(waiter: "asyncio.Future[None]") -> None:
+    if not waiter.done():
+        waiter.set_result(None)
+
+
+def _kill(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except (ProcessLookupError, PermissionError):
+        pass

@@ -1,0 +1,73 @@
+"""What can be set about terminals. The numbers are SPEC's defaults; nobody below `app` reads files or environment."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from tarmac.errors import BadRequest
+
+OnTimeout = Literal["leave", "interrupt", "kill"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathContribution:
+    """A directory that a named contributor puts in front of PATH in new terminals (T33)."""
+
+    name: str
+    directory: Path
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """All times in seconds, all sizes in bytes, unless the name says otherwise."""
+
+    # Shell integration (T20, T21)
+    shell_integration_disabled: bool = False
+    shell_integration_timeout: float = 5.0
+    start_up_files: bool = True  # read ~/.bashrc and its kin
+    command_delay: float = 0.0
+
+    # Time (T17, T18)
+    run_timeout: float = 30.0  # a call in a persistent terminal returns `left running`
+    once_timeout: float = 60.0  # a temporary command is interrupted
+    idle_timeout: float = 300.0  # no output for so long ends the wait with `idle`
+    interrupt_grace: float = 0.5  # Ctrl-C, then terminate
+    terminate_grace: float = 1.0  # then kill
+    hold_timeout: float = 30.0  # how long a command waits for a person to finish their line, or for another command
+
+    # Output (T16, T25, T27)
+    output_line_limit: int = 500
+    output_character_limit: int = 50_000
+    output_head_share: float = 0.7
+    output_memory: int = 1 << 20
+    spool_limit: int = 64 << 20
+    spool_directory: Path | None = None  # None: `output` in Tarmac's state directory
+    display_interval: float = 0.1
+    compress_progress_bar: bool = True
+
+    # The terminal itself
+    rows: int = 40
+    columns: int = 120
+    environment: dict[str, str] = field(
+        default_factory=dict
+    )  # added to the commands' environment; "" for a value unsets
+    secret_variables: tuple[str, ...] = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY", "TARMAC_*")
+    path_contributions: tuple[PathContribution, ...] = ()
+
+    # The seeds' switches (T23)
+    zsh_clear_eol_mark: bool = True
+    zsh_oh_my: bool = False
+    zsh_p10k: bool = False
+    zdotdir: bool = False
+    powershell_counter: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("shell_integration_timeout", "run_timeout", "once_timeout", "idle_timeout", "hold_timeout"):
+            if not getattr(self, name) > 0:
+                raise BadRequest(f"{name} must be more than 0 seconds, not {getattr(self, name)!r}")
+        for name in ("rows", "columns", "output_line_limit", "output_character_limit", "output_memory"):
+            if getattr(self, name) < 1:
+                raise BadRequest(f"{name} must be at least 1, not {getattr(self, name)!r}")
+        if not (self.rows < 65536 and self.columns < 65536):
+            raise BadRequest("a terminal has at most 65,535 rows and columns")

@@ -1,0 +1,95 @@
+"""Shells: how to start one with our integration, and the one constant line that makes it load a command."""
+
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tarmac.errors import BadRequest, ShellNotFound
+
+INTEGRATION = Path(__file__).parent / "integration"
+
+# Read integration/bash.sh first. The line begins with a simple word (after an unbalanced quote bash 5.2 misparses a
+# leading `{`) and a space; `&& \:` keeps $? and spares our calls from `set -e` and the ERR trap; the braces hide our
+# last call from `set -x`.
+BASH_LOAD = (
+    b' \\__tarmac_load "$__tarmac_last" && \\: "$__tarmac_last"; \\builtin eval -- "$__tarmac_cmd"; '
+    b'{ \\__tarmac_done "$?" && \\: ; } >&"$__tarmac_tty" 2>/dev/null\n'
+)
+BASH_HAND_OVER = b" \\__tarmac_hand_over 2>/dev/null\n"
+# Asked after an interrupt when no mark came: it does not rely on any function of ours.
+BASH_ASK = (
+    b' \\builtin printf \'\\e]633;D;%%s;%%s;%%s;;%%s\\a\' "$__tarmac_nonce" %d "$?" "${PWD//[$\'\\a\\e\\n\\r;\\\\\']/?}"'
+    b" >/dev/tty\n"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """A shell on this machine."""
+
+    name: str
+    path: str
+
+    def start_up(self, *, folder: Path, nonce: bytes, start_up_files: bool, home: str) -> list[str]:
+        """Write what it needs into the private `folder`; its argv with our integration."""
+        script = INTEGRATION / "bash.sh"
+        head = f"__tarmac_nonce={quote(nonce.decode())} __tarmac_in={quote(str(folder / 'in'))}\n"
+        load = f"\\builtin . {quote(str(script))}\n"
+        (folder / "heal").write_text(head + load)
+        rc = Path(home) / ".bashrc"
+        user = f"if [[ -r {quote(str(rc))} ]]; then . {quote(str(rc))}; fi\n" if start_up_files else ""
+        (folder / "rc").write_text(user + head + load)
+        return [self.path, "--rcfile", str(folder / "rc"), "--noediting", "-i"]
+
+    def heal(self, folder: Path) -> bytes:
+        """The line that loads our functions again after a command removed them."""
+        return f" \\builtin . {quote(str(folder / 'heal'))}\n".encode()
+
+    def bare(self) -> list[str]:
+        """Its argv without our integration."""
+        return [self.path, "--noediting", "-i"]
+
+    def one(self, command: str) -> list[str]:
+        """Its argv to run one command and exit."""
+        return [self.path, "-c", command]
+
+
+KNOWN = ("bash",)  # zsh and fish come next
+
+
+def find_shell(name: str | None = None, *, environ: Mapping[str, str] | None = None) -> Shell:
+    """The shell of that name or path; bash by default, whatever the person's own login shell is."""
+    wanted = name or "bash"
+    kind = Path(wanted).name
+    if "\0" in wanted or not kind:
+        raise BadRequest(f"{wanted!r} is not the name of a shell")
+    search = (environ or os.environ).get("PATH") or os.defpath
+    found = shutil.which(wanted, path=search) or shutil.which(wanted, path=os.defpath)
+    if kind not in KNOWN:
+        if found:
+            raise ShellNotFound(f"{kind} is not a shell Tarmac can drive yet", hint=f"it can drive: {', '.join(KNOWN)}")
+        raise ShellNotFound(f"there is no shell {wanted!r} on this machine", hint=f"try one of: {', '.join(KNOWN)}")
+    if not found:
+        raise ShellNotFound(
+            f"there is no {wanted} on this machine", hint=f"install it, or give the full path of a {kind}"
+        )
+    return Shell(kind, str(Path(found).absolute()))
+
+
+def quote(text: str) -> str:
+    """One word for any of our shells, whatever is in it."""
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+_INCOMPLETE = re.compile(r"[|&!\\]\s*\Z")
+
+
+def room_for_note(command: str) -> bool:
+    """Whether one more line may follow the command without changing what it means.
+
+    It may not after a trailing `|` or `\\`, in an open here-document, or where a comment could hide either.
+    """
+    return not ("<<" in command or "#" in command or _INCOMPLETE.search(command))

@@ -1,0 +1,326 @@
+"""What every terminal is, whoever provides it: an identity, one command at a time, a memory of what ran (T2, T31, T32).
+
+`PtyTerminal` (pty_terminal.py) is a live shell; `ExecTerminal` (exec.py) starts one process a command. Both are used
+through the verbs here.
+"""
+
+import asyncio
+import os
+import time
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Self
+
+from tarmac.errors import BadRequest, TerminalBusy, TerminalClosed
+from tarmac.events import TaskId, TerminalId
+from tarmac.paths import check_directory, private_dir, state_dir
+from tarmac.terminals import events
+from tarmac.terminals.execution import Execution, check_command, check_timeout
+from tarmac.terminals.result import Result
+from tarmac.terminals.settings import OnTimeout, Settings
+from tarmac.terminals.spool import Spool
+
+Provider = Literal["pty", "exec"]
+Origin = Literal["agent", "person", "system"]
+Listener = Callable[[events.TerminalEvent], None]
+
+RECENT_WRITES = 40
+LONGEST_WRITE = 64 << 10
+MOST_UNREAD = 50
+MOST_HISTORY = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """A command of the terminal's history."""
+
+    number: int
+    command: str
+    by_person: bool
+    exit_code: int | None
+    reason: str
+    cwd: Path
+    began: float  # time.time()
+    duration: float
+
+
+class Default:
+    """The type of DEFAULT: a time from the settings, as None means no limit."""
+
+
+DEFAULT = Default()
+
+
+class Terminal(ABC):
+    """A terminal: open it with `open_terminal`, use it with `run` or `start`, leave the block to close it."""
+
+    provider: Provider
+    sandbox: None = None  # comes with the policy
+
+    def __init__(
+        self,
+        *,
+        id: TerminalId,
+        cwd: Path,
+        settings: Settings,
+        name: str = "",
+        origin: Origin = "agent",
+        task: TaskId | None = None,
+    ) -> None:
+        self.id = id
+        self.name = name or id
+        self.origin = origin
+        self.task = task
+        self.initial_cwd = cwd
+        self.cwd = cwd
+        self.moves = 0  # how often it was moved for reuse
+        self.settings = settings
+        self.created_at = self.used_at = time.monotonic()
+        self.last_command: str | None = None
+        self.history: deque[Past] = deque(maxlen=MOST_HISTORY)
+        self.current: Execution | None = None
+        self._finished: deque[Execution] = deque(maxlen=MOST_UNREAD)
+        self._recent: deque[bytes] = deque(maxlen=RECENT_WRITES)
+        self._listeners: list[Listener] = []
+        self._numbers = 0
+        self._turn = asyncio.Lock()
+        self._closed = False
+        self._spools: Path | None = None
+        self._lines_kept: list[Spool] = []
+
+    # State
+
+    @property
+    def busy(self) -> bool:
+        """From the start to the end of any command, also one that a person typed."""
+        return self.current is not None
+
+    @property
+    def running(self) -> bool:
+        return self.busy
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    @property
+    def unread(self) -> list[Execution]:
+        """Finished executions whose result nobody has had yet, oldest first."""
+        return [each for each in self._finished if not each.read]
+
+    def recent_output(self, *, max_chars: int = 16_000) -> str:
+        """What was last written to it, of the last 40 writes, as text."""
+        from tarmac.vt.text import clean
+
+        return clean(b"".join(self._recent))[-max_chars:]
+
+    @property
+    @abstractmethod
+    def held(self) -> bool:
+        """Whether a person is typing in it."""
+
+    @property
+    @abstractmethod
+    def quality(self) -> str:
+        """How well the shell tells what it does: none, basic, rich."""
+
+    # Verbs
+
+    async def run(
+        self,
+        command: str,
+        *,
+        timeout: float | Default | None = DEFAULT,
+        on_timeout: OnTimeout = "leave",
+        idle_timeout: float | Default | None = DEFAULT,
+        cwd: Path | None = None,
+    ) -> Result:
+        """Run `command` and wait for its result; commands given at once run one after another.
+
+        After `timeout` seconds [30] it is left running, interrupted or killed, as `on_timeout` says. `cwd` moves the
+        terminal there first.
+        """
+        limit = self.settings.run_timeout if isinstance(timeout, Default) else timeout
+        idle = self.settings.idle_timeout if isinstance(idle_timeout, Default) else idle_timeout
+        check_timeout(limit)
+        check_timeout(idle, "idle_timeout")
+        if on_timeout not in ("leave", "interrupt", "kill"):
+            raise BadRequest(f"on_timeout is 'leave', 'interrupt' or 'kill', not {on_timeout!r}")
+        async with self._turn:
+            execution = await self._start(command, cwd=cwd, input_open=False)
+            try:
+                return await execution.result(limit, on_timeout=on_timeout, idle_timeout=idle)
+            except asyncio.CancelledError:
+                # The caller is gone, and with it the only handle: end what it asked for.
+                if execution.running and self.current is execution:
+                    await asyncio.shield(execution.kill())
+                raise
+
+    async def start(self, command: str, *, cwd: Path | None = None) -> Execution:
+        """Start `command` and go on; the Execution is how to follow, answer and end it."""
+        async with self._turn:
+            return await self._start(command, cwd=cwd, input_open=True)
+
+    async def _start(self, command: str, *, cwd: Path | None, input_open: bool) -> Execution:
+        data = check_command(command)
+        self._check_open()
+        if self.current is not None and not self.current.by_person:
+            raise TerminalBusy(
+                f"`{self.current.command[:60]}` is still running in {self.id}",
+                hint="wait for it, interrupt or kill it, or open another terminal",
+            )
+        if cwd is not None:
+            cwd = check_directory(cwd)
+        if self.settings.command_delay > 0:
+            await asyncio.sleep(self.settings.command_delay)
+        return await self._begin(command, data, cwd=cwd, input_open=input_open)
+
+    @abstractmethod
+    async def _begin(self, command: str, data: bytes, *, cwd: Path | None, input_open: bool) -> Execution: ...
+
+    def resize(self, *, rows: int, columns: int) -> None:
+        """Change its size; programs in it are told."""
+        if not (0 < rows < 65536 and 0 < columns < 65536):
+            raise BadRequest(f"a terminal of {rows} × {columns} cannot be", hint="rows and columns from 1 to 65,535")
+
+    @abstractmethod
+    async def environment(self) -> dict[str, str | None]:
+        """What its commands changed in the environment since the start (None: unset), secrets masked."""
+
+    async def aclose(self) -> None:
+        """Close it: end everything in it, and wait until it has ended. May be called twice."""
+        if self._closed:
+            return
+        self._closed = True
+        await asyncio.shield(asyncio.create_task(self._close()))
+
+    @abstractmethod
+    async def _close(self) -> None: ...
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    # Events
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Call `listener` with every event from now on; the returned function ends that."""
+        self._listeners.append(listener)
+
+        def unsubscribe() -> None:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return unsubscribe
+
+    def _emit(self, event: events.TerminalEvent) -> None:
+        for listener in self._listeners[:]:
+            listener(event)
+
+    def _wrote(self, data: bytes) -> None:
+        """Viewers see `data`."""
+        self._recent.append(data[-LONGEST_WRITE:])
+        if self._listeners:
+            self._emit(events.DataWritten(at=time.monotonic(), terminal=self.id, data=data))
+
+    # Executions
+
+    def _new_execution(self, command: str, *, by_person: bool = False, notes: tuple[str, ...] = ()) -> Execution:
+        self._numbers += 1
+        spool = Spool(self._spool_folder() / f"{self._numbers}.out", limit=self.settings.spool_limit)
+        execution = Execution(
+            number=self._numbers,
+            command=command,
+            by_person=by_person,
+            runner=self,
+            settings=self.settings,
+            spool=spool,
+            notes=notes,
+        )
+        self.current = execution
+        self.last_command = command
+        self.used_at = execution.started_at
+        if self._listeners:
+            self._emit(
+                events.CommandStarted(
+                    at=execution.started_at,
+                    terminal=self.id,
+                    number=execution.number,
+                    command=command,
+                    by_person=by_person,
+                    cwd=self.cwd,
+                )
+            )
+        return execution
+
+    def _finished_execution(self, execution: Execution) -> None:
+        """`execution.ending` is set: remember it, tell everybody, be free again."""
+        ending = execution.ending
+        assert ending is not None
+        if self.current is execution:
+            self.current = None
+        now = time.monotonic()
+        self.used_at = now
+        self._finished.append(execution)
+        self._lines_kept.append(execution.spool)
+        self.history.append(
+            Past(
+                number=execution.number,
+                command=execution.command,
+                by_person=execution.by_person,
+                exit_code=ending.exit_code,
+                reason=ending.reason,
+                cwd=execution.cwd_before,
+                began=time.time() - (now - execution.started_at),
+                duration=now - execution.started_at,
+            )
+        )
+        if self._listeners:
+            self._emit(
+                events.CommandFinished(
+                    at=now,
+                    terminal=self.id,
+                    number=execution.number,
+                    command=execution.command,
+                    by_person=execution.by_person,
+                    exit_code=ending.exit_code,
+                    reason=ending.reason,
+                    cwd=ending.cwd,
+                )
+            )
+
+    def _moved(self, cwd: Path | None) -> None:
+        if cwd is not None and cwd != self.cwd:
+            self.cwd = cwd
+            if self._listeners:
+                self._emit(events.DirectoryChanged(at=time.monotonic(), terminal=self.id, cwd=cwd))
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise TerminalClosed(f"terminal {self.id} is closed", hint="open another one")
+
+    # Spools
+
+    def _spool_folder(self) -> Path:
+        if self._spools is None:
+            base = self.settings.spool_directory or state_dir(os.environ) / "output"
+            self._spools = private_dir(base) / f"{self.id}-{os.getpid()}-{time.time_ns():x}"
+            self._spools.mkdir(mode=0o700)
+        return self._spools
+
+    def _clear_spools(self) -> None:
+        """Only what was too long for its result is worth keeping on disk after the terminal is gone."""
+        if self._spools is None:
+            return
+        for spool in self._lines_kept:
+            if spool.end <= self.settings.output_character_limit and not spool.start:
+                spool.remove()
+        try:
+            self._spools.rmdir()
+        except OSError:
+            pass

@@ -1,0 +1,302 @@
+"""What the foreground process waits for: the kernel's word, not a guess.
+
+tcgetpgrp(master) → its processes, below the shell → each thread's system call → is it blocked on *this* terminal?
+tcgetattr(master) → and what does it want: a line, a secret, keys?
+
+A thread waits for input when it sleeps in read, select, poll or epoll and the terminal is among what it reads;
+a timeout beside it (`read -t 5`, `top`) changes nothing. Sleeping, computing, a lock, a pipe, a socket are not that.
+
+Two things would surprise. One thread that waits is enough, even while others compute: what is typed would be
+read. And "keys" may be a relay (ssh, tmux, script), behind which nobody can see; it always waits.
+
+What we may not look into (a setuid program, a hardened kernel, macOS) is told by the terminal's mode, and only
+where that mode is nobody's default: see `_by_mode`; so are 32-bit programs. Not seen: io_uring. Seen too often:
+a Go program that keeps /dev/tty open, as Go's runtime watches all it has open, whether it reads or not.
+"""
+
+# ruff: noqa: PTH110, PTH115, PTH116, PTH208
+# (names in /proc, asked for again and again: a Path would cost more than the question)
+
+import fcntl
+import os
+import struct
+import sys
+import termios
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tarmac.terminals.processes import Process, Stat, below, has_proc, name, read, stat
+
+SHELLS = frozenset(["ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "nu", "pwsh", "rbash", "sh", "tcsh", "zsh"])
+
+_TIOCGPTN = 0x80045430  # Linux: the number N of /dev/pts/N, from its master
+_TIOCPTYGNAME = 0x40807453  # macOS: the slave's path (not tried)
+_SLAVE_MAJOR = 136  # of every /dev/pts/N, N being the minor
+_DEV_TTY = os.makedev(5, 0)
+_READABLE = 0x41  # POLLIN | POLLRDNORM; the same bits in epoll
+_MOST_POLLED = 4096  # descriptors looked at in one call
+_MOST_NESTED = 3  # an epoll may watch an epoll
+
+# Each machine's numbers of the calls in which a thread can wait for input. Only x86-64 has been tried.
+_GENERIC = {
+    "read": {63, 65, 286},  # read, readv, preadv2
+    "poll": {73},  # ppoll
+    "select": {72},  # pselect6
+    "epoll": {22, 441},  # epoll_pwait, epoll_pwait2
+}
+_X86_64 = {
+    "read": {0, 19, 327},
+    "poll": {7, 271},  # poll, ppoll
+    "restart": {219},  # under this number a poll goes on after a stop; other calls do, too
+    "select": {23, 270},  # select, pselect6
+    "epoll": {232, 281, 441},  # epoll_wait, epoll_pwait, epoll_pwait2
+}
+_MACHINES = {"x86_64": _X86_64, "aarch64": _GENERIC, "riscv64": _GENERIC}
+_CALLS = {number: call for call, numbers in _MACHINES.get(os.uname().machine, {}).items() for number in numbers}
+
+
+class Wants(StrEnum):
+    """What would satisfy the one who waits."""
+
+    LINE = "line"
+    SECRET = "secret"  # a line that is not shown
+    KEYS = "keys"  # single keys: an editor, a pager, a REPL, a shell's own prompt, a relay
+    UNKNOWN = "unknown"  # it has taken the keyboard over and sleeps; more we may not see
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Somebody in the foreground waits for input on the terminal."""
+
+    wants: Wants
+    process: Process
+    name: str
+
+    @property
+    def is_shell(self) -> bool:
+        """Whether what is typed might be run as a command: it is a shell, at its prompt or in its `read`."""
+        return self.name in SHELLS
+
+
+class _Hidden(Exception):
+    """We may not look into that process, or would not understand what we see."""
+
+
+def probe(master: int, shell: int) -> Waiting | None:
+    """Who in the foreground of this terminal waits for input, and for what; None when nobody does.
+
+    `master` is the PTY's master side, `shell` the process at the root of its session. If anything
+    moved while we looked the answer is None: ask again.
+    """
+    try:
+        before = _foreground(master)
+        terminal = slave_device(master)
+    except (OSError, termios.error):
+        return None  # hung up
+    group, mode = before
+    members: list[Stat] = []
+    hidden: list[Stat] = []
+    found: Waiting | None = None
+    for member in _members(group, shell):
+        members.append(member)
+        try:
+            if _reads(member.process.pid, terminal):
+                found = Waiting(_wants(mode), member.process, name(member.process.pid))
+                break
+        except _Hidden:
+            hidden.append(member)
+    else:
+        found = _by_mode(mode, hidden, members)
+    try:
+        return found if _foreground(master) == before else None
+    except (OSError, termios.error):
+        return None
+
+
+def slave_path(master: int) -> str:
+    """The path of a PTY's other side, as os.ptsname of later Pythons."""
+    if sys.platform == "darwin":
+        return fcntl.ioctl(master, _TIOCPTYGNAME, bytes(128)).partition(b"\0")[0].decode()
+    return f"/dev/pts/{_number(master)}"
+
+
+def slave_device(master: int) -> int:
+    """The device number (st_rdev) of a PTY's other side; on Linux without touching the file system."""
+    if sys.platform == "darwin":
+        return os.stat(slave_path(master)).st_rdev
+    return os.makedev(_SLAVE_MAJOR, _number(master))
+
+
+def _number(master: int) -> int:
+    answer: tuple[int] = struct.unpack("i", fcntl.ioctl(master, _TIOCGPTN, bytes(4)))
+    return answer[0]
+
+
+def _foreground(master: int) -> tuple[int, int]:
+    """The foreground group, and the local modes of the terminal, both of the slave's side."""
+    modes: int = termios.tcgetattr(master)[3]
+    return os.tcgetpgrp(master), modes
+
+
+def _wants(mode: int) -> Wants:
+    if not mode & termios.ICANON:
+        return Wants.KEYS
+    return Wants.LINE if mode & termios.ECHO else Wants.SECRET
+
+
+def _members(group: int, shell: int) -> Iterator[Stat]:
+    """The living, not stopped processes of the foreground group; its leader first, who is most often the one."""
+    if group <= 0:
+        return
+    firsts = [each for pid in {group: None, shell: None} if (each := stat(pid))]
+    rest = (each for pid, each in below(shell) if each and pid != group)
+    for source in (firsts, rest):
+        for each in source:
+            if each.group == group and each.alive and each.state not in "Tt":
+                yield each
+
+
+def _by_mode(mode: int, hidden: list[Stat], members: list[Stat]) -> Waiting | None:
+    """The best to be said of processes we may not look into, wrong as rarely as can be.
+
+    Only those asleep, and with no child in the foreground they may be waiting for instead (`sudo make`).
+    Lines with the echo off is a mode kept only while asking for a secret. No lines at all: it reads
+    the keyboard key by key, or relays it, and we can't tell when. With lines and echo, the mode of every
+    ordinary moment, nothing can be said, and nothing is.
+    """
+    parents = {each.parent for each in members}
+    asleep = [each for each in hidden if each.state == "S" and each.process.pid not in parents]
+    if not asleep or _wants(mode) is Wants.LINE:
+        return None
+    wants = Wants.SECRET if _wants(mode) is Wants.SECRET else Wants.UNKNOWN
+    return Waiting(wants, asleep[0].process, name(asleep[0].process.pid))
+
+
+def _reads(pid: int, terminal: int) -> bool:
+    """Whether any thread of the process is blocked reading the terminal."""
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+    except OSError as error:
+        if has_proc():
+            return False  # it has gone
+        raise _Hidden from error
+    hidden = False
+    for thread in threads:
+        task = f"/proc/{pid}/task/{thread}"
+        try:
+            if any(_is_terminal(task, fd, terminal) for fd in _read_set(task)):
+                return True
+        except _Hidden:
+            hidden = True
+    if hidden:
+        raise _Hidden
+    return False
+
+
+def _read_set(task: str) -> Iterable[int]:
+    """The descriptors this thread is blocked on until they can be read; none when it is blocked on other things."""
+    try:
+        fields = read(f"{task}/syscall").split()
+    except ProcessLookupError:
+        return ()
+    except FileNotFoundError:
+        if os.path.exists(task):
+            raise _Hidden from None  # a kernel that does not tell
+        return ()
+    except OSError as error:
+        raise _Hidden from error
+    if len(fields) < 9:
+        return ()  # it runs, or is blocked outside of a system call
+    arguments = [int(field, 16) for field in fields[1:7]]
+    if not _CALLS or int(fields[7], 16) < 1 << 32:  # the stack of a 32-bit program: its numbers mean other calls
+        raise _Hidden
+    match _CALLS.get(int(fields[0])):
+        case "read":
+            return (arguments[0],)
+        case "poll":
+            return _polled(task, *arguments[:2])
+        case "restart" if b"poll" in _where(task):
+            return _polled(task, *arguments[:2])
+        case "select":
+            return _selected(task, *arguments[:2])
+        case "epoll":
+            return _watched(task, arguments[0])
+    return ()
+
+
+def _where(task: str) -> bytes:
+    """The function in the kernel that it sleeps in."""
+    try:
+        return read(f"{task}/wchan")
+    except OSError:
+        return b""
+
+
+def _polled(task: str, pointer: int, count: int) -> list[int]:
+    raw = _memory(task, pointer, min(count, _MOST_POLLED) * 8)
+    return [fd for fd, events, _ in struct.iter_unpack("ihh", raw) if fd >= 0 and events & _READABLE]
+
+
+def _selected(task: str, count: int, pointer: int) -> list[int]:
+    if not pointer:
+        return []  # it only wants to write, or to sleep
+    count = min(count, _MOST_POLLED)
+    bits = int.from_bytes(_memory(task, pointer, (count + 63) // 64 * 8), "little")
+    return [fd for fd in range(count) if bits >> fd & 1]
+
+
+def _watched(task: str, epoll: int, depth: int = 0) -> list[int]:
+    """What an epoll watches for reading, as `tfd: 0 events: 19 …` in its fdinfo."""
+    found: list[int] = []
+    try:
+        lines = read(f"{task}/fdinfo/{epoll}").splitlines()
+    except FileNotFoundError:
+        return found
+    except OSError as error:
+        raise _Hidden from error
+    for line in lines:
+        match line.split():
+            case [b"tfd:", fd, b"events:", events, *_] if int(events, 16) & _READABLE:
+                found.append(int(fd))
+                if depth < _MOST_NESTED and _link(task, int(fd)) == "anon_inode:[eventpoll]":
+                    found += _watched(task, int(fd), depth + 1)
+    return found
+
+
+def _memory(task: str, pointer: int, size: int) -> bytes:
+    if not size:
+        return b""
+    try:
+        fd = os.open(f"{task}/mem", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            raw = os.pread(fd, size, pointer & (1 << 56) - 1)  # arm64 may keep a tag in the upper byte
+        finally:
+            os.close(fd)
+    except OSError as error:
+        raise _Hidden from error
+    if len(raw) < size:
+        raise _Hidden
+    return raw
+
+
+def _link(task: str, fd: int) -> str:
+    try:
+        return os.readlink(f"{task}/fd/{fd}")
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise _Hidden from error
+
+
+def _is_terminal(task: str, fd: int, terminal: int) -> bool:
+    """Whether the descriptor is this terminal, by its own name or as /dev/tty (for this group, that is it).
+
+    The name is asked first, as a stat of whatever it is may hang with a dead file server.
+    """
+    if _link(task, fd).rpartition("/")[2] not in (str(os.minor(terminal)), "tty", "console"):
+        return False
+    try:
+        return os.stat(f"{task}/fd/{fd}").st_rdev in (terminal, _DEV_TTY)
+    except OSError:
+        return False

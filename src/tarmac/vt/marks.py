@@ -1,0 +1,115 @@
+"""Split what comes out of a terminal into output, shell-integration marks and questions to the terminal.
+
+bytes → MarkParser.feed() → [bytes | Mark | Query] …
+
+A mark may be cut anywhere by a read, even inside its escape sequence; feed() holds back at most 4 KiB until it
+knows. After that it is output, so a program that prints half a mark cannot silence its terminal.
+
+Ours carry a nonce (`ESC ] 633 ; D ; nonce ; …`). A mark without it proves nothing: it comes as `Mark(trusted=False)`
+with its bytes in `raw`, which are output. The nonce itself is blanked wherever else it shows up (`set` prints it).
+"""
+
+import re
+from dataclasses import dataclass
+
+LONGEST = 4096
+
+# The sequences somebody here cares about; all others are output and none of our business.
+_OSC = rb"\](?:(?P<code>633|133|7|9;9|1337);(?P<text>[^\x07\x1b]*)|(?P<colour>1[0-2];\?|4;\d+;\?))(?:\x07|\x1b\\)"
+_CSI = rb"\[(?:[>=?]?\d*c|\??[56]n|\?\d+\$p|>\d*q|\?u|(?:1[3-689]|2[01])t)"
+_DCS = rb"P[$+]q[^\x07\x1b]*\x1b\\"
+_WHOLE = re.compile(rb"\x1b(?:" + _OSC + rb"|(?P<query>" + _CSI + rb"|" + _DCS + rb"))")
+# A beginning of one of them, up to the end of what has been read.
+_BEGUN = re.compile(
+    rb"\x1b(?:\](?:\d{0,4}|(?:633|133|7|9|1337|1[0-2]|4);[^\x07\x1b]*\x1b?)|\[[>=?]?\d{0,5}\$?|P[$+]?|P[$+]q[^\x07\x1b]*\x1b?)?\Z"
+)
+_ESCAPED = re.compile(rb"\\x([0-9a-f]{2})")
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A shell-integration sequence. `kind` is 633's letter, or the other code ("133;D", "7", …)."""
+
+    kind: str
+    fields: tuple[bytes, ...]
+    trusted: bool
+    raw: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question to the terminal (`ESC [ 6 n`): to be answered (`replies.py`), never shown."""
+
+    raw: bytes
+
+
+Piece = bytes | Mark | Query
+
+
+class MarkParser:
+    """Feed it reads; it gives pieces in order. `nonce` must be long enough not to occur by chance."""
+
+    def __init__(self, nonce: bytes) -> None:
+        self.nonce = nonce
+        self._blank = b"*" * len(nonce)
+        self._held = b""
+
+    def feed(self, data: bytes) -> list[Piece]:
+        if self._held:
+            data, self._held = self._held + data, b""
+        if b"\x1b" not in data:
+            return self._output(data)
+        pieces: list[Piece] = []
+        done = 0
+        for found in _WHOLE.finditer(data):
+            if found.start() > done:
+                pieces += self._output(data[done : found.start()], more=True)
+            pieces.append(self._piece(found))
+            done = found.end()
+        rest = data[done:] if done else data
+        begun = _BEGUN.search(rest, max(0, len(rest) - LONGEST))
+        if begun:
+            rest, self._held = rest[: begun.start()], begun.group()
+        if rest:
+            pieces += self._output(rest, more=bool(begun))
+        return pieces
+
+    def flush(self) -> list[Piece]:
+        """What was held back, when nothing more will come."""
+        data, self._held = self._held, b""
+        return [self._scrub(data)] if data else []
+
+    def _piece(self, found: re.Match[bytes]) -> Piece:
+        code = found.group("code")
+        if code is None:
+            return Query(found.group())
+        kind, *fields = found.group("text").split(b";")
+        if code == b"633" and fields and fields[0] == self.nonce:
+            return Mark(kind.decode("ascii", "replace"), tuple(map(unescape, fields[1:])), True, found.group())
+        if code == b"633":
+            return Mark(kind.decode("ascii", "replace"), tuple(fields), False, self._scrub(found.group()))
+        if code == b"133":
+            return Mark("133;" + kind.decode("ascii", "replace"), tuple(fields), False, found.group())
+        return Mark(code.decode(), (found.group("text"),), False, found.group())
+
+    def _output(self, data: bytes, *, more: bool = False) -> list[Piece]:
+        """Output without the nonce; when a nonce may have begun at the end, that is held back."""
+        if not more:
+            first = (
+                data.rfind(self.nonce[:1], -len(self.nonce) + 1)
+                if len(data) >= len(self.nonce)
+                else data.rfind(self.nonce[:1])
+            )
+            if first >= 0 and self.nonce.startswith(data[first:]) and data[first:] != self.nonce:
+                data, self._held = data[:first], data[first:]
+        return [self._scrub(data)] if data else []
+
+    def _scrub(self, data: bytes) -> bytes:
+        return data.replace(self.nonce, self._blank) if self.nonce in data else data
+
+
+def unescape(field: bytes) -> bytes:
+    r"""A field of a mark as it was before the shell wrote `\x3b` for `;`."""
+    if b"\\" not in field:
+        return field
+    return _ESCAPED.sub(lambda found: bytes([int(found.group(1), 16)]), field)

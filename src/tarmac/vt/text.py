@@ -1,0 +1,232 @@
+"""Turn what a program wrote to its terminal into what a reader saw: plain text, safe for a model.
+
+bytes → Sieve → text with cursor movement → Renderer → Page → text()
+
+Plain text goes to the page in one piece, a progress bar is folded from its last state
+backwards, and only what is left is acted out sequence by sequence.
+
+The surprises: clearing the screen clears nothing, what follows begins on a new line
+(this is a log); and the page begins at the command's first line, so a program that
+addresses the screen absolutely without clearing it first lands relative to that.
+"""
+
+import re
+from collections.abc import Callable
+
+from tarmac.vt.cells import is_simple
+from tarmac.vt.page import Page
+from tarmac.vt.sieve import ESC, Sieve
+
+_SPECIAL = re.compile(r"[\r\x08]|\x1b(?!\[0?K)")  # what keeps a line from simply being appended
+_TOKEN = re.compile(r"(\x1b\[[0-9;]*[@-~]|\x1b[78DEMc]|\x08+|[\r\n\t])")
+_STRUCK = re.compile(r"(?:[ -~]\x08)+(?=[ -~])")  # typed, backspaced over, and typed over
+_ERASE = re.compile(r"\x1b\[[02]?K")  # to the end of the line, or all of it
+_NOT_QUICK = re.compile(r"\x1b(?!\[[02]?K(?:[^\x1b]|$))|[^\r]\x1b\[2K|\x08")  # what _fold_states cannot do
+_ERASED = frozenset({"\x1b[K", "\x1b[0K", "\x1b[2K"})
+_HOME = frozenset({"\x1b[H", "\x1b[;H", "\x1b[1H", "\x1b[1;1H", "\x1b[f", "\x1b[1;1f"})
+
+
+def clean(data: bytes, *, rows: int = 40) -> str:
+    """The whole of `data` as a reader saw it."""
+    renderer = Renderer(rows=rows)
+    renderer.feed(data)
+    return renderer.finish()
+
+
+class Renderer:
+    """Feed it bytes in any pieces, ask for the text at any time.
+
+    The last `rows` lines are the screen: only they can change. `columns` only says how far
+    past the end of a line the cursor may be sent; nothing is wrapped.
+    """
+
+    def __init__(self, *, rows: int = 40, columns: int = 200) -> None:
+        self._sieve = Sieve()
+        self._page = Page(rows=rows, columns=columns)
+        self._last = ""  # the last sequence acted on
+
+    def feed(self, data: bytes) -> None:
+        self._draw(self._sieve.feed(data))
+
+    def text(self) -> str:
+        """All that can be read now. Half a character or half a sequence at the end is not shown yet."""
+        return self._page.text()
+
+    def finish(self) -> str:
+        """The text, now that nothing more will come."""
+        self._draw(self._sieve.finish())
+        return self.text()
+
+    @property
+    def frames(self) -> int:
+        """How many states of a line were written over or erased: the steps of progress bars, mostly."""
+        return self._page.frames
+
+    @property
+    def settled(self) -> int:
+        """How many leading lines can never change any more."""
+        return self._page.settled
+
+    @property
+    def lines_seen(self) -> int:
+        """How many lines there are, the unfinished one included."""
+        screen = self.screen()
+        return self.settled + len(screen) - (not screen[-1])
+
+    def screen(self) -> list[str]:
+        """The lines that may still change, at least one; the last is the unfinished one."""
+        return self._page.screen()
+
+    def release(self) -> str:
+        """Hand over the settled lines and forget them: `text()` is only the rest from now on."""
+        return self._page.release()
+
+    def forget_line(self) -> None:
+        """Let go of the last line's text, for who has it already and watches a line without end."""
+        self._page.forget_line()
+
+    def _draw(self, text: str) -> None:
+        """Append what can be appended, line by line or all at once; act out the rest."""
+        text = text.replace("\r\n", "\n")
+        plain = ESC not in text and "\r" not in text and "\b" not in text
+        if not plain and _is_dense(text):
+            self._act(text)
+            return
+        start, size = 0, len(text)
+        while start < size:
+            if self._page.at_end():
+                special = None if plain else _SPECIAL.search(text, start)
+                stop = text.rfind("\n", start, special.start()) + 1 if special else size
+                if stop > start:
+                    piece = text[start:stop]
+                    self._page.append(_ERASE.sub("", piece) if ESC in piece else piece)  # there is nothing to erase
+                    self._last = ""
+                    start = stop
+                    continue
+            stop = text.find("\n", start) + 1 or size
+            self._edit(text[start:stop])
+            start = stop
+
+    def _edit(self, text: str) -> None:
+        """Take in one line, or a piece of one, in which the cursor moves."""
+        if "\b" in text and ESC not in text:
+            shorter = _STRUCK.sub("", text)
+            self._page.frames += (len(text) - len(shorter)) // 2
+            text = shorter
+        if text.count("\r") > 1:
+            first, states = text.split("\r", 1)
+            quick = (ESC not in text and "\b" not in text) or not _NOT_QUICK.search(text, len(first))
+            if quick and is_simple(states):
+                self._act(first)
+                if self._fold_states(states):
+                    return
+                text = "\r" + states
+        self._act(text)
+
+    def _fold_states(self, text: str) -> bool:
+        """The quick way for many states of one line, carriage returns between them: most never show.
+
+        Work back from the last state until one has erased the line; whatever came before is gone.
+        """
+        line = self._page.current_line()
+        if line is None:
+            return False
+        states = text.removesuffix("\n").split("\r")
+        frames = _count_states(states, filled=bool(line))
+        top, column = "", len(_ERASE.sub("", states[-1]))
+        for state in reversed(states):
+            shown = _ERASE.sub("", state) if ESC in state else state
+            if len(shown) > len(top):
+                top += shown[len(top) :]
+            if shown is not state:
+                line = ""
+                break
+        self._page.replace_line(top + line[len(top) :], column, frames=frames, moved=not states[-1])
+        self._last = "\r"
+        if text.endswith("\n"):
+            self._page.line_feed(0, 0)
+        return True
+
+    def _act(self, text: str) -> None:
+        """Do what each sequence in `text` says, one after the other."""
+        page, last = self._page, self._last
+        tokens = _TOKEN.split(text)
+        if tokens[0]:
+            page.write(tokens[0])
+        for token, after in zip(tokens[1::2], tokens[2::2], strict=True):
+            act, first, second = _PLANS.get(token) or _plan(token)
+            if act is Page.erase_screen and not first and last in _HOME and page.at_home:
+                act = Page.clear  # how some terminals' `clear` is spelled
+            act(page, first, second)
+            last = token
+            if after:
+                page.write(after)
+        self._last = last
+
+
+def _is_dense(text: str) -> bool:
+    """True if nearly every line moves the cursor, so that looking for easy ones would only take longer."""
+    lines = text.count("\n")
+    return text.count(ESC) - text.count("\x1b[K") > lines >= text.count("\r")
+
+
+def _count_states(states: list[str], *, filled: bool) -> int:
+    """How many of these wrote over something; `filled`: there was text before the first."""
+    count = 0
+    for state in states:
+        if state:
+            count += filled
+            filled = state not in _ERASED
+    return count
+
+
+Act = Callable[[Page, int, int], None]
+
+_ACTS: dict[str, Act] = {
+    "\r": Page.carriage_return,
+    "\n": Page.line_feed,
+    "\t": Page.tab,
+    "\b": Page.left,
+    "\x1b7": Page.save,
+    "\x1b8": Page.restore,
+    "\x1bD": Page.down,
+    "\x1bM": Page.up,
+    "\x1bE": Page.line_feed,
+    "\x1bc": Page.clear,
+    "@": Page.insert_characters,
+    "A": Page.up,
+    "B": Page.down,
+    "C": Page.right,
+    "D": Page.left,
+    "E": Page.next_line,
+    "F": Page.previous_line,
+    "G": Page.to_column,
+    "H": Page.place,
+    "J": Page.erase_screen,
+    "K": Page.erase_line,
+    "P": Page.delete_characters,
+    "X": Page.erase_characters,
+    "`": Page.to_column,
+    "a": Page.right,
+    "d": Page.to_row,
+    "e": Page.down,
+    "f": Page.place,
+    "s": Page.save,
+    "u": Page.restore,
+}
+_PLANS: dict[str, tuple[Act, int, int]] = {}  # what each sequence met so far means
+
+
+def _plan(token: str) -> tuple[Act, int, int]:
+    """Read a sequence: what to do, and its first two numbers."""
+    plan: tuple[Act, int, int]
+    if token[0] == "\b":
+        plan = (Page.left, len(token), 0)
+    elif token in _ACTS:
+        plan = (_ACTS[token], 0, 0)
+    else:
+        first, second, *_ = [min(int(number or 0), 9999) for number in token[2:-1].split(";")] + [0]
+        plan = (_ACTS[token[-1]], first, second)
+    if len(_PLANS) < 4096:
+        _PLANS[token] = plan
+    return plan

@@ -1,0 +1,76 @@
+"""What every test gets: a state directory of its own, and a check that it left nothing behind."""
+
+import asyncio
+import os
+import shutil
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("PYTHONASYNCIODEBUG", "0")
+
+
+@pytest.fixture(autouse=True)
+def own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Spools go to a folder of the test's own; start-up files are those of an empty home."""
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("TARMAC_STATE_DIR", str(home / "state"))
+    yield home
+
+
+@pytest.fixture(autouse=True)
+def nothing_left() -> Iterator[None]:
+    """No child process and no file descriptor outlives a test."""
+    fds, children = _open_files(), _children()
+    yield
+    end = time.monotonic() + 2.0
+    while time.monotonic() < end and (_open_files() > fds or _children() - children):
+        time.sleep(0.01)
+    assert _children() - children == set(), "processes were left behind"
+    assert _open_files() <= fds, f"file descriptors were left open: {_names()}"
+
+
+@pytest.fixture(autouse=True)
+async def no_task_left() -> AsyncIterator[None]:
+    """No asyncio task outlives a test that ran in an event loop."""
+    before = asyncio.all_tasks()
+    yield
+    left = {each for each in asyncio.all_tasks() - before if not each.done() and each is not asyncio.current_task()}
+    assert left == set(), f"tasks were left running: {left}"
+
+
+def _open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir())) if Path("/proc/self/fd").exists() else 0
+
+
+def _names() -> list[str]:
+    names = []
+    for each in Path("/proc/self/fd").iterdir():
+        try:
+            names.append(os.readlink(each))
+        except OSError:
+            pass
+    return sorted(names)
+
+
+def _children() -> set[int]:
+    found: set[int] = set()
+    for each in Path("/proc/self/task").glob("*/children"):
+        try:
+            found.update(map(int, each.read_text().split()))
+        except OSError:
+            pass
+    return found
+
+
+def require(program: str) -> str:
+    """The path of a program the test needs; without it the test is skipped loudly, or fails under TARMAC_REQUIRE_ALL."""
+    path = shutil.which(program)
+    if path is None:
+        if os.environ.get("TARMAC_REQUIRE_ALL"):
+            pytest.fail(f"{program} is not installed, and TARMAC_REQUIRE_ALL is set")
+        pytest.skip(f"{program} is not installed: this proves nothing here")
+    return path
