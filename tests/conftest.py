@@ -50,7 +50,7 @@ def _names() -> list[str]:
     names = []
     for each in Path("/proc/self/fd").iterdir():
         try:
-            names.append(os.readlink(each))
+            names.append(str(each.readlink()))
         except OSError:
             pass
     return sorted(names)
@@ -67,7 +67,7 @@ def _children() -> set[int]:
 
 
 def require(program: str) -> str:
-    """The path of a program the test needs; without it the test is skipped loudly, or fails under TARMAC_REQUIRE_ALL."""
+    """The path of a program a test needs; without it the test is skipped, or fails under TARMAC_REQUIRE_ALL."""
     path = shutil.which(program)
     if path is None:
         if os.environ.get("TARMAC_REQUIRE_ALL"):

@@ -36,10 +36,11 @@ FOREIGN = (
     "STY",
     "WINDOWID",
 )
+COOKIE = "TARMAC_TERMINAL"  # by its value, unique on the machine, orphans are found (processes.sweep)
 SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH", "COOKIE")
 
 
-def build(base: Mapping[str, str], settings: Settings, *, terminal: str) -> dict[str, str]:
+def build(base: Mapping[str, str], settings: Settings, *, cookie: str) -> dict[str, str]:
     """`base` (the host's own environment) made fit for commands."""
     drop = (*FOREIGN, *settings.secret_variables)
     env = {name: value for name, value in base.items() if not any(fnmatchcase(name, each) for each in drop)}
@@ -62,7 +63,7 @@ def build(base: Mapping[str, str], settings: Settings, *, terminal: str) -> dict
     front = [str(each.directory) for each in settings.path_contributions]
     if front:
         env["PATH"] = ":".join([*front, env.get("PATH", "/usr/local/bin:/usr/bin:/bin")])
-    env["TARMAC_TERMINAL"] = terminal  # the cookie by which orphans are found (processes.sweep)
+    env[COOKIE] = cookie
     return env
 
 

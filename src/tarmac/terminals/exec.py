@@ -49,7 +49,7 @@ class ExecTerminal(Terminal):
     ) -> None:
         super().__init__(id=id, cwd=cwd, settings=settings, name=name, origin=origin, task=task)
         self.shell = shell
-        self.env = environment.build(base_env, settings, terminal=id)
+        self.env = environment.build(base_env, settings, cookie=self.cookie)
         self._process: _Process | None = None
         self._left: list[_Process] = []  # ended, but something they started still runs
         self._tasks: set[asyncio.Task[None]] = set()
@@ -72,7 +72,7 @@ class ExecTerminal(Terminal):
         here = cwd or check_directory(self.cwd)
         process = _Process(self.shell.one(os.fsdecode(data)), cwd=here, env=self.env, input_open=input_open)
         execution = self._new_execution(command)
-        execution.began = True
+        execution.begin()
         self._process = process
         process.watch(self, execution)
         return execution
@@ -154,7 +154,7 @@ class ExecTerminal(Terminal):
             await self.kill(execution)
         for task in list(self._tasks):
             await task
-        cookie = f"TARMAC_TERMINAL={self.id}".encode()
+        cookie = f"{environment.COOKIE}={self.cookie}".encode()
         if self._numbers:
             # Daemons of ended commands went to init; their cookie finds them.
             def find() -> set[processes.Process]:

@@ -23,6 +23,7 @@ from tarmac.vt.buffer import HeadTail
 from tarmac.vt.live import LiveText
 
 READ_SIZE = 256 << 10
+BEGIN_PATIENCE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ class Execution:
         self.forged_marks = 0
         self.spool = spool
         self.ending: Ending | None = None
-        self.began = False  # the start mark was seen: what comes now is its output
+        self.began = False
         self.read = False  # somebody has had its result
         self.cause: Reason | None = None  # why we ended it, if we did
         self.notes: list[str] = list(notes)
@@ -96,9 +97,11 @@ class Execution:
         """Type into it. Raises ExecutionEnded when there is nobody to read it any more."""
         if self.ending is not None:
             raise ExecutionEnded(
-                f"`{_short(self.command)}` has ended ({self.ending.reason}, exit code {self.ending.exit_code}); nothing was sent",
+                f"`{_short(self.command)}` has ended ({self.ending.reason}, exit code {self.ending.exit_code}): "
+                "nothing was sent",
                 hint="start a new command",
             )
+        await self._until_begun()
         self._runner.send_input(self, data.encode() if isinstance(data, str) else data)
 
     def close_input(self) -> None:
@@ -110,18 +113,26 @@ class Execution:
         """Ctrl-C; then terminate, then kill what does not heed it (T17). Sends nothing after the end."""
         if self.ending is None:
             self.cause = self.cause or "interrupted"
+            await self._until_begun()
             await self._runner.interrupt(self)
 
     async def kill(self) -> None:
         """End it and everything it started, at once."""
         if self.ending is None:
             self.cause = self.cause or "killed"
+            await self._until_begun()
             await self._runner.kill(self)
 
     def leave(self) -> None:
         """Stop waiting for it; it goes on in the background."""
         self._left = True
         self._wake()
+
+    async def _until_begun(self) -> None:
+        """Wait (a moment) until the shell has loaded it: before that a Ctrl-C would hit our loader, not the command."""
+        end = time.monotonic() + BEGIN_PATIENCE
+        while not self.began and self.ending is None and (left := end - time.monotonic()) > 0:
+            await self._changed(left, data=True)
 
     async def ended(self, seconds: float) -> bool:
         """Wait up to `seconds` for its end."""
@@ -200,6 +211,12 @@ class Execution:
                 told = 0.0  # behind: catch up before pausing again
 
     # What its provider does
+
+    def begin(self) -> None:
+        """The start mark was seen: what comes now is its output."""
+        self.began = True
+        for watcher in self._watchers:
+            _set(watcher)
 
     def feed(self, data: bytes) -> None:
         self.last_output = time.monotonic()

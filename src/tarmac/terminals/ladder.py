@@ -8,6 +8,8 @@ kill:      everything the command started, at once; the shell itself if even tha
 
 import os
 import signal
+import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tarmac.terminals import processes
@@ -17,19 +19,16 @@ if TYPE_CHECKING:
     from tarmac.terminals.pty_terminal import PtyTerminal
     from tarmac.terminals.session import Session
 
-BACK = 0.1  # an interrupted shell is back at its prompt within this; then we ask
+BACK = 0.08  # an interrupted shell is back at its prompt within this; then we ask
+YOUNG = 3  # clock ticks: a process of that age may not have got to its own signal handling yet
 PATIENCE = 1.0
+_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 async def interrupt(terminal: "PtyTerminal", session: "Session", execution: Execution) -> None:
     """Ctrl-C; then harder, until the command has ended."""
     settings = terminal.settings
-    session.pty.signal(signal.SIGINT)
-    if await execution.ended(min(BACK, settings.interrupt_grace)):
-        return
-    if session.in_front() and not _ignores_interrupt(session.pid) and session.reads_terminal():
-        terminal.ask(execution, session)
-    if await execution.ended(settings.interrupt_grace):
+    if await _ctrl_c(terminal, session, execution, settings.interrupt_grace):
         return
     execution.notes.append("it did not end on Ctrl-C: terminated")
     find = _own(terminal, session)
@@ -40,8 +39,45 @@ async def interrupt(terminal: "PtyTerminal", session: "Session", execution: Exec
     await kill(terminal, session, execution)
 
 
+async def _ctrl_c(terminal: "PtyTerminal", session: "Session", execution: Execution, grace: float) -> bool:
+    """Ctrl-C for everything the command is, once each.
+
+    A shell that is just starting a program takes our signal for the program's, and the program never sees it. So
+    whoever comes to the foreground afterwards gets one too, and so does, once more, one that was being born.
+    """
+    group = session.pty.foreground()
+    newborn = _is_young(group)
+    session.pty.signal(signal.SIGINT)
+    asked = False
+    waited, step = 0.0, 0.005
+    while waited < grace:
+        if await execution.ended(step):
+            return True
+        waited += step
+        step = min(step * 2, 0.04, grace)
+        now = session.pty.foreground()
+        if _is_back(session):
+            if waited > BACK and not asked:
+                asked = True
+                terminal.ask(execution, session)
+        elif now != group or (newborn and waited > 0.02):
+            group, newborn = now, now != group and _is_young(now)
+            session.pty.signal(signal.SIGINT)
+    return execution.ending is not None
+
+
+def _is_young(group: int) -> bool:
+    process = processes.look(group) if group > 0 else None
+    return process is not None and time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS - process.started < YOUNG
+
+
+def _is_back(session: "Session") -> bool:
+    """Whether the shell itself waits for a line, and would not take our question for input to a `read`."""
+    return session.in_front() and not _ignores_interrupt(session.pid) and session.reads_terminal()
+
+
 async def kill(terminal: "PtyTerminal", session: "Session", execution: Execution) -> None:
-    """SIGKILL to all the command started; the shell is held still meanwhile, so that it does not start the next of a list."""
+    """SIGKILL to all the command started. The shell is held still meanwhile: it must not go on with `a; b; c`."""
     find = _own(terminal, session)
     _send(session.pid, signal.SIGSTOP)
     try:
@@ -53,7 +89,7 @@ async def kill(terminal: "PtyTerminal", session: "Session", execution: Execution
         return
     if find():  # it started something more before the interrupt reached it
         await processes.end(find, grace=0)
-    if session.in_front() and not _ignores_interrupt(session.pid) and session.reads_terminal():
+    if _is_back(session):
         terminal.ask(execution, session)
     if await execution.ended(PATIENCE / 4):
         return
@@ -62,7 +98,7 @@ async def kill(terminal: "PtyTerminal", session: "Session", execution: Execution
     await execution.ended(PATIENCE)
 
 
-def _own(terminal: "PtyTerminal", session: "Session"):  # type: ignore[no-untyped-def]
+def _own(terminal: "PtyTerminal", session: "Session") -> Callable[[], set[processes.Process]]:
     before = terminal.baseline
     return lambda: processes.descendants(session.pid) - before
 

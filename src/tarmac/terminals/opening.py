@@ -22,7 +22,7 @@ _ids = count(1)
 
 
 def new_id() -> TerminalId:
-    """Unique among all terminals of this process, and after it (the pid is in the cookie, not here)."""
+    """Unique among all terminals of this process."""
     return TerminalId(f"t{next(_ids)}")
 
 

@@ -14,6 +14,7 @@ import struct
 import termios
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from tarmac.errors import InputClosed
 from tarmac.terminals.child import Child, used_up
@@ -47,7 +48,7 @@ class Pty:
         self._on_data: Callable[[bytes], None] = lambda data: None
         self._on_exit: Callable[[int], None] = lambda status: None
 
-    def _make_sane(self) -> list[object]:
+    def _make_sane(self) -> list[Any]:
         """Ordinary modes, but Ctrl-S freezes nothing, and Ctrl-C does not throw unread output away."""
         modes = termios.tcgetattr(self.slave)
         modes[0] = (modes[0] | termios.ICRNL) & ~termios.IXON
@@ -185,6 +186,13 @@ class Pty:
         except termios.error:
             return True
 
+    def keys_are_signals(self) -> bool:
+        """Whether Ctrl-C means a signal (ISIG), not a key like others."""
+        try:
+            return bool(termios.tcgetattr(self.slave)[3] & termios.ISIG)
+        except termios.error:
+            return True
+
     def foreground(self) -> int:
         try:
             return os.tcgetpgrp(self.master)
@@ -192,12 +200,8 @@ class Pty:
             return -1
 
     def signal(self, number: signal.Signals) -> None:
-        """Send INT, QUIT or TSTP to the foreground group, as the key would; as the key itself where keys are just keys."""
-        try:
-            keys_are_signals = bool(termios.tcgetattr(self.slave)[3] & termios.ISIG)
-        except termios.error:
-            return
-        if not keys_are_signals and number is signal.SIGINT:
+        """INT, QUIT or TSTP to the foreground group, as its key would; the key itself where keys are just keys."""
+        if number is signal.SIGINT and not self.keys_are_signals():
             self.write(b"\x03")
             return
         try:

@@ -12,13 +12,14 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from tarmac.errors import DirectoryUnavailable, ExecutionEnded, ShellFailed, TerminalClosed, TerminalHeld
+from tarmac.errors import DirectoryUnavailable, ExecutionEnded, ShellFailed, TarmacError, TerminalClosed, TerminalHeld
 from tarmac.events import TaskId, TerminalId
 from tarmac.paths import nearest_existing
 from tarmac.terminals import environment, events, ladder, processes, waiting
 from tarmac.terminals.execution import Execution
+from tarmac.terminals.keyboard import Keyboard
 from tarmac.terminals.result import Ending, Evidence, Reason
-from tarmac.terminals.session import Session
+from tarmac.terminals.session import Session, Turn
 from tarmac.terminals.settings import Settings
 from tarmac.terminals.shells import Shell, quote, room_for_note
 from tarmac.terminals.terminal import Origin, Terminal
@@ -26,7 +27,7 @@ from tarmac.vt.marks import Mark
 
 LOAD_PATIENCE = 0.2  # the start mark comes within this, or we look why not
 PROBE_EVERY = (0.1, 0.2, 0.5, 1.0, 2.0)
-LINE_ENDS = b"\r\n\x03\x04\x15"  # after these bytes of a person nothing half-typed is left
+INTERRUPTED = 130
 STOPS = {147, 148, 149, 150}  # 128 + SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU
 
 
@@ -49,20 +50,20 @@ class PtyTerminal(Terminal):
     ) -> None:
         super().__init__(id=id, cwd=cwd, settings=settings, name=name, origin=origin, task=task)
         self.shell = shell
-        self.env = environment.build(base_env, settings, terminal=id)
+        self.env = environment.build(base_env, settings, cookie=self.cookie)
         self.session: Session | None = None
         self.baseline: set[processes.Process] = set()  # what ran in the background when the current command started
         self._death: str | None = None  # how the last shell ended
         self._pending: tuple[int, Ending] | None = None  # an end mark that the prompt must confirm
         self._asked = 0  # the number of the command whose status was asked for
         self._moving: asyncio.Future[str | None] | None = None
-        self._held = False
-        self._typed: bytearray | None = None  # a person's bytes until the line editor is on
-        self._half_typed = False
+        self.keyboard = Keyboard()
         self._released: list[asyncio.Future[None]] = []
         self._timer: asyncio.TimerHandle | None = None
         self._probes = 0
         self._sweep: asyncio.Task[None] | None = None
+        self._again: asyncio.Task[None] | None = None
+        self._data = self._move = b""  # what was loaded last
         self._quiet = False  # an internal command: nobody is told
         self._compacting: set[asyncio.Task[None]] = set()
 
@@ -129,16 +130,16 @@ class PtyTerminal(Terminal):
         return execution
 
     def _load(self, session: Session, execution: Execution, data: bytes, move: bytes) -> None:
-        if not self._half_typed:
-            session.pty.forget_input()
+        session.pty.forget_input()
         self._pending = None
-        if move:
+        self._data, self._move = data, move
+        if move and self._moving is None:
             self._moving = asyncio.get_running_loop().create_future()
         if not self._quiet:
             self._wrote(execution.command.encode("utf-8", "replace").replace(b"\n", b"\r\n") + b"\r\n")
         session.load(execution.number, data, cwd=move, note=room_for_note(execution.command))
         self._probes = 0
-        self._set_timer(LOAD_PATIENCE)
+        self._watch(LOAD_PATIENCE)
 
     async def _confirm_move(self, execution: Execution, target: str) -> None:
         assert self._moving is not None
@@ -153,10 +154,10 @@ class PtyTerminal(Terminal):
     async def _until_free(self) -> None:
         """Wait until the shell is at its prompt and nobody is typing (T2)."""
         session = self.session
-        if session is not None and session.prompted and not self._held and self.current is None:
+        if session is not None and session.prompted and not self.held and self.current is None:
             return
         end = time.monotonic() + self.settings.hold_timeout
-        while self._held or self.current is not None:
+        while self.held or self.current is not None:
             left = end - time.monotonic()
             if left <= 0:
                 raise TerminalHeld(
@@ -229,8 +230,7 @@ class PtyTerminal(Terminal):
     def on_started(self, number: int) -> None:
         execution = self.current
         if execution is not None and execution.number == number:
-            execution.began = True
-            self._set_timer(PROBE_EVERY[0])
+            execution.begin()
             self._moved_or_not(None)
 
     def on_refused(self, number: int, why: str) -> None:
@@ -253,29 +253,38 @@ class PtyTerminal(Terminal):
                 ending,
             )  # a hook's program is in front already, or a subshell lies: the prompt will tell
 
-    def on_prompt(self, number: int, status: int, *, person: bool) -> None:
+    def on_prompt(self, number: int, status: int, turn: Turn, *, sure: bool) -> None:
         execution, session = self.current, self.session
         if session is None or not session.in_front():
             return
         if execution is not None and execution.by_person:
             self._end(execution, "done", "mark", status)
         elif execution is not None and execution.began and execution.number == number:
-            pending, self._pending = self._pending, None
-            self._finish(
-                execution,
-                pending[1] if pending and pending[0] == number else self._ending(execution, "mark", status, ()),
-            )
+            self._ended_by_prompt(execution, session, status, sure=sure)
         self._moved(session.directory())
-        if person:
-            self._person_ready(session)
-        elif self._held and not self._half_typed:
-            self._release()
-        if self.current is None and self._listeners:
-            self._emit(events.BecameIdle(at=time.monotonic(), terminal=self.id))
+        self.keyboard.prompt(session, turn)
+        if turn == "ours":
+            for waiter in self._released:
+                _set(waiter)
+            if self.current is None and self._listeners:
+                self._emit(events.BecameIdle(at=time.monotonic(), terminal=self.id))
+
+    def _ended_by_prompt(self, execution: Execution, session: Session, status: int, *, sure: bool) -> None:
+        pending, self._pending = self._pending, None
+        if pending and pending[0] == execution.number:
+            self._finish(execution, pending[1])
+        elif sure or (execution.cause and status == INTERRUPTED):
+            self._finish(execution, self._ending(execution, "mark", status, ()))
+        elif session.reads_terminal():
+            # At the prompt, but the command took our own words away: what it returned, nobody knows.
+            self._end(
+                execution, execution.cause or "done", "unknown", None, notes=("it removed the shell integration",)
+            )
+        # else: not the prompt itself, but something that printed it
 
     def on_person_ran(self, command: str) -> None:
         if self.current is None:
-            self._new_execution(command, by_person=True).began = True
+            self._new_execution(command, by_person=True).begin()
 
     def on_exit(self, status: int) -> None:
         session = self.session
@@ -292,12 +301,30 @@ class PtyTerminal(Terminal):
                 self._moved_or_not("the shell ended")
         if session is not None and not self._closed:
             self._sweep = asyncio.get_running_loop().create_task(self._clean_up(session))
-        self._release()
+        self.keyboard = Keyboard()
+        for waiter in self._released:
+            _set(waiter)
+
+    async def _run_again(self, execution: Execution) -> None:
+        """The shell died before the command began, so it was not run: run it in a fresh one, once."""
+        try:
+            execution.fresh_shell, notes = await self._live_shell()
+            execution.notes += notes
+            self._load(self._need_session(), execution, self._data, self._move)
+            await execution.ended(self.settings.shell_integration_timeout)
+        except TarmacError:
+            self._not_run(execution)
+        finally:
+            self._again = None
+
+    def _not_run(self, execution: Execution) -> None:
+        self._end(execution, "not run", "waitpid", None, notes=("the shell ended before the command was started",))
+        self._moved_or_not("the shell ended")
 
     async def _clean_up(self, session: Session) -> None:
         """After its shell died by itself: what it left behind went to init, and is found by session and cookie."""
         loop = asyncio.get_running_loop()
-        cookie = f"TARMAC_TERMINAL={self.id}".encode()
+        cookie = f"{environment.COOKIE}={self.cookie}".encode()
 
         def find() -> set[processes.Process]:
             return processes.sweep(session=session.pid, cookie=cookie, exclude={os.getpid()})
@@ -324,7 +351,6 @@ class PtyTerminal(Terminal):
         self._finish(execution, Ending(reason=reason, evidence=evidence, cwd=self.cwd, exit_code=code, notes=notes))
 
     def _finish(self, execution: Execution, ending: Ending) -> None:
-        self._set_timer(None)
         self._pending = None
         quiet, self._quiet = self._quiet, False
         if quiet:
@@ -341,16 +367,19 @@ class PtyTerminal(Terminal):
 
     # Looking after a running command
 
-    def _set_timer(self, seconds: float | None) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        loop = asyncio.get_running_loop()
-        self._timer = None if seconds is None else loop.call_later(seconds, self._look)
+    def _watch(self, seconds: float) -> None:
+        """Look after the command in `seconds`. The timer is left to run out, not cancelled: it is cheaper so."""
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(seconds, self._look)
 
     def _look(self) -> None:
         """The command has run for a while: is it alive and in step? Asked of the kernel, ever more rarely."""
+        self._timer = None
         execution, session = self.current, self.session
         if execution is None or session is None or not session.alive:
+            return
+        if time.monotonic() - execution.started_at < LOAD_PATIENCE / 2:
+            self._watch(LOAD_PATIENCE)  # the timer of a command before this one
             return
         processes.continue_if_stopped(session.pid)  # a shell that stopped itself can't be typed at
         if not execution.began and session.reads_terminal():
@@ -361,7 +390,7 @@ class PtyTerminal(Terminal):
             session.heal()
             session.load_again()
         self._probes += 1
-        self._set_timer(PROBE_EVERY[min(self._probes, len(PROBE_EVERY) - 1)])
+        self._watch(PROBE_EVERY[min(self._probes, len(PROBE_EVERY) - 1)])
 
     def _hopeless(self, session: Session) -> None:
         """The shell takes no command any more. It has not begun this one: end the shell, and say so."""
@@ -419,41 +448,15 @@ class PtyTerminal(Terminal):
 
     @property
     def held(self) -> bool:
-        return self._held
+        return self.keyboard.held
 
     async def type(self, data: bytes | str) -> None:
         """What a person types. From their first byte until the next prompt the terminal is theirs (T2)."""
         self._check_open()
         keys = data.encode() if isinstance(data, str) else data
-        if not keys:
-            return
-        await self._live_shell()
-        session = self._need_session()
-        self._held = True
-        if self._typed is not None:
-            self._typed += keys
-        elif self.current is not None or not session.prompted:
-            # For the program that runs. Whole lines it leaves unread are dropped at its end; half a line stays theirs.
-            self._half_typed = session.pty.canonical() and keys[-1:] not in LINE_ENDS
-            session.pty.write(keys)
-        elif self._half_typed:
-            self._half_typed = False
-            session.pty.write(keys)
-        else:
-            self._typed = bytearray(keys)
-            session.hand_over()
-
-    def _person_ready(self, session: Session) -> None:
-        if self._typed is not None:
-            keys, self._typed = bytes(self._typed), None
-            session.prompted = False
-            session.pty.write(keys)
-
-    def _release(self) -> None:
-        self._held = self._half_typed = False
-        self._typed = None
-        for waiter in self._released:
-            _set(waiter)
+        if keys:
+            await self._live_shell()
+            self.keyboard.type(self._need_session(), keys, running=self.current is not None)
 
     # The rest
 
@@ -486,7 +489,8 @@ class PtyTerminal(Terminal):
         return environment.changes(environment.parse_exports(session.first_exports()), environment.parse_exports(now))
 
     async def _close(self) -> None:
-        self._set_timer(None)
+        if self._timer is not None:
+            self._timer.cancel()
         execution = self.current
         session = self.session
         if session is not None:
@@ -495,11 +499,14 @@ class PtyTerminal(Terminal):
             await session.end(grace=0.2)
             if execution is not None and execution.running:
                 self._end(execution, "terminal closed", "unknown", None)
-        if self._sweep is not None:
-            await self._sweep
+        for task in (self._again, self._sweep):
+            if task is not None:
+                await task
         for task in list(self._compacting):
             await task
-        self._release()
+        self.keyboard = Keyboard()
+        for waiter in self._released:
+            _set(waiter)
         self._clear_spools()
         self._emit(events.TerminalClosedEvent(at=time.monotonic(), terminal=self.id, reason="closed"))
 

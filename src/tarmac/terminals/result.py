@@ -119,6 +119,8 @@ class Rendered:
 
 async def render(kept: HeadTail, settings: Settings) -> Rendered:
     """The bytes we kept of an output as bounded, readable text."""
+    if not kept.total:
+        return Rendered("", False, False)
     head, tail = kept.head, kept.tail
     if is_binary(head):
         start = head[:32].hex(" ")

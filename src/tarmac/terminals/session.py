@@ -14,7 +14,7 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from tarmac.terminals import processes, shells, waiting
 from tarmac.terminals.pty import Pty
@@ -23,6 +23,8 @@ from tarmac.terminals.shells import Shell
 from tarmac.vt.marks import Mark, MarkParser, Query
 from tarmac.vt.replies import answer
 
+Turn = Literal["ours", "theirs", "was theirs"]
+TURNS: dict[bytes, Turn] = {b"0": "ours", b"1": "theirs", b"3": "was theirs"}
 ANSWER_PATIENCE = 1.0  # how long a question may wait for its program to listen
 
 
@@ -34,7 +36,7 @@ class Owner(Protocol):
     def on_started(self, number: int) -> None: ...
     def on_refused(self, number: int, why: str) -> None: ...
     def on_ended(self, number: int, status: int, pipestatus: tuple[int, ...]) -> None: ...
-    def on_prompt(self, number: int, status: int, *, person: bool) -> None: ...
+    def on_prompt(self, number: int, status: int, turn: Turn, *, sure: bool) -> None: ...
     def on_person_ran(self, command: str) -> None: ...
     def on_exit(self, status: int) -> None: ...
 
@@ -85,7 +87,7 @@ class Session:
 
     def load(self, number: int, command: bytes, *, cwd: bytes = b"", note: bool = False) -> None:
         """Make the shell run `command` (after moving to `cwd`)."""
-        fields = b"%d\0%s\0%s\0%s\0" % (number, b"p" if note else b"-", cwd, command)
+        fields = b"%d\0%s\0%s\0%s\0" % (number, cwd, command, shells.BASH_NOTE if note else b"")
         # Written over and then cut to length: cutting to nothing first makes ext4 flush it to the disk on close.
         os.pwrite(self._in, fields, 0)
         os.ftruncate(self._in, len(fields))
@@ -111,6 +113,11 @@ class Session:
     def hand_over(self) -> None:
         """Line editor and history on, for a person's next line."""
         self._type(shells.BASH_HAND_OVER)
+
+    def take_back(self) -> None:
+        """Line editor and history off again."""
+        self.prompted = False
+        self.pty.write(shells.BASH_TAKE_BACK)
 
     def ask(self, number: int) -> None:
         """Have the shell say the status of what it ran last as the end of command `number`."""
@@ -141,15 +148,23 @@ class Session:
             match mark.kind, mark.fields:
                 case "C", (number,):
                     self._owner.on_started(int(number))
-                case "D", (number, status, pipestatus, where):
+                case "D", (number, statuses, where):
                     self.where = where
-                    self._owner.on_ended(int(number), int(status), tuple(map(int, pipestatus.split())))
-                case "A", (number, person, status, ended, ended_status, where):
+                    status, *pipestatus = map(int, statuses.split())
+                    self.prompted = True  # what is typed now waits for the prompt's own hooks
+                    self._owner.on_ended(int(number), status, tuple(pipestatus))
+                case "A", (number, person, now, ended, statuses, inner, where):
                     self.where = where
-                    self.integrated = self.prompted = True
+                    self.integrated = True
                     self._questions.clear()
-                    code = int(ended_status if ended == number and person == b"0" and int(number) else status)
-                    self._owner.on_prompt(int(number), code, person=person == b"1")
+                    if person != b"0":
+                        status, sure = int(now), True
+                    elif ended == number:
+                        status, sure = int(statuses.split()[0]), True
+                    else:  # our hook did not run before this prompt
+                        status, sure = int(inner.split()[0] if inner else now), bool(inner)
+                    self.prompted = person == b"0"
+                    self._owner.on_prompt(int(number), status, TURNS.get(person, "ours"), sure=sure)
                     self._wake()
                 case "X", (number, why):
                     self._owner.on_refused(int(number), why.decode("ascii", "replace"))

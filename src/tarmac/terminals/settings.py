@@ -28,7 +28,7 @@ class Settings:
     start_up_files: bool = True  # read ~/.bashrc and its kin
     command_delay: float = 0.0
 
-    # Time (T17, T18)
+    # How long we wait
     run_timeout: float = 30.0  # a call in a persistent terminal returns `left running`
     once_timeout: float = 60.0  # a temporary command is interrupted
     idle_timeout: float = 300.0  # no output for so long ends the wait with `idle`
@@ -36,7 +36,7 @@ class Settings:
     terminate_grace: float = 1.0  # then kill
     hold_timeout: float = 30.0  # how long a command waits for a person to finish their line, or for another command
 
-    # Output (T16, T25, T27)
+    # What is kept of output, and how often it is shown
     output_line_limit: int = 500
     output_character_limit: int = 50_000
     output_head_share: float = 0.7

@@ -12,17 +12,20 @@ from tarmac.errors import BadRequest, ShellNotFound
 INTEGRATION = Path(__file__).parent / "integration"
 
 # Read integration/bash.sh first. The line begins with a simple word (after an unbalanced quote bash 5.2 misparses a
-# leading `{`) and a space; `&& \:` keeps $? and spares our calls from `set -e` and the ERR trap; the braces hide our
-# last call from `set -x`.
+# leading `{`) that empties what a missing loader would run again; `&& [[ 1 ]]` keeps $? and spares our calls from
+# `set -e` and the ERR trap; the braces hide our last call from `set -x`.
 BASH_LOAD = (
-    b' \\__tarmac_load "$__tarmac_last" && \\: "$__tarmac_last"; \\builtin eval -- "$__tarmac_cmd"; '
-    b'{ \\__tarmac_done "$?" && \\: ; } >&"$__tarmac_tty" 2>/dev/null\n'
+    b' __tarmac_cmd=; \\__tarmac_load "$__tarmac_last" && [[ 1 ]]; \\builtin eval -- "$__tarmac_cmd"; '
+    b'{ \\__tarmac_done "$?" && [[ 1 ]]; } 2>/dev/null >&"$__tarmac_tty"\n'
 )
+# After eval, PIPESTATUS and $_ are eval's own: noted inside, where the text leaves room.
+BASH_NOTE = b'\n{ __tarmac_inner="$? ${PIPESTATUS[*]}" __tarmac_arg=$_; } 2>/dev/null'
 BASH_HAND_OVER = b" \\__tarmac_hand_over 2>/dev/null\n"
+BASH_TAKE_BACK = b"\x1b[7776~\x1b[7777~"
 # Asked after an interrupt when no mark came: it does not rely on any function of ours.
 BASH_ASK = (
-    b' \\builtin printf \'\\e]633;D;%%s;%%s;%%s;;%%s\\a\' "$__tarmac_nonce" %d "$?" "${PWD//[$\'\\a\\e\\n\\r;\\\\\']/?}"'
-    b" >/dev/tty\n"
+    b' \\builtin printf \'\\e]633;D;%%s;%%s;%%s;%%s\\a\' "$__tarmac_nonce" %d "$?"'
+    b" \"${PWD//[$'\\a\\e\\n\\r;\\\\']/?}\" >/dev/tty\n"
 )
 
 

@@ -6,6 +6,7 @@ through the verbs here.
 
 import asyncio
 import os
+import secrets
 import time
 from abc import ABC, abstractmethod
 from collections import deque
@@ -72,6 +73,7 @@ class Terminal(ABC):
     ) -> None:
         self.id = id
         self.name = name or id
+        self.cookie = f"{id}.{os.getpid()}.{secrets.token_hex(6)}"
         self.origin = origin
         self.task = task
         self.initial_cwd = cwd
@@ -185,6 +187,23 @@ class Terminal(ABC):
         """Change its size; programs in it are told."""
         if not (0 < rows < 65536 and 0 < columns < 65536):
             raise BadRequest(f"a terminal of {rows} × {columns} cannot be", hint="rows and columns from 1 to 65,535")
+
+    # What an Execution asks of who runs it
+
+    @abstractmethod
+    def send_input(self, execution: Execution, data: bytes) -> None: ...
+
+    @abstractmethod
+    def close_input(self, execution: Execution) -> None: ...
+
+    @abstractmethod
+    async def interrupt(self, execution: Execution) -> None: ...
+
+    @abstractmethod
+    async def kill(self, execution: Execution) -> None: ...
+
+    @abstractmethod
+    def awaiting(self, execution: Execution) -> str | None: ...
 
     @abstractmethod
     async def environment(self) -> dict[str, str | None]:

@@ -14,7 +14,7 @@ where that mode is nobody's default: see `_by_mode`; so are 32-bit programs. Not
 a Go program that keeps /dev/tty open, as Go's runtime watches all it has open, whether it reads or not.
 """
 
-# ruff: noqa: PTH110, PTH115, PTH116, PTH208
+# ruff: noqa: PTH110, PTH208
 # (names in /proc, asked for again and again: a Path would cost more than the question)
 
 import fcntl

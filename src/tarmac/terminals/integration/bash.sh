@@ -12,16 +12,15 @@
 # `\builtin`, `${x-}`, no bare test as a last statement (set -e), no external program at all (PATH=), and few words:
 # this is on the path of every command (a redirection costs 10 µs, an open of /dev/tty 30).
 
-__tarmac_n=${__tarmac_n-0} # the command loaded last: nothing runs twice
-__tarmac_ended=0           # the command that came to __tarmac_done last, and what it left in $? and $_
-__tarmac_status=0
-__tarmac_last=
-__tarmac_person=1 # 0: the host drives, line editor off; 1: a person edits this line; 2: the next one
-__tarmac_ps0=${PS0-}
-__tarmac_ps1=- # our PS1; not yet made
-__tarmac_hooks=
-__tarmac_pwd=
-__tarmac_where=
+# Sourced again, it heals: what it remembers stays.
+__tarmac_n=${__tarmac_n-0}         # the command loaded last: nothing runs twice
+__tarmac_ended=$__tarmac_n         # the command that ended last, and what it left in $?, PIPESTATUS and $_
+__tarmac_status=${__tarmac_status-0}
+__tarmac_last=${__tarmac_last-}
+__tarmac_person=${__tarmac_person-0} # 0: the host drives, line editor off; 2, 1, 3: a person's line is next, edited, done
+__tarmac_ps0=${__tarmac_ps0-${PS0-}}
+__tarmac_ps1=${__tarmac_ps1--}     # our PS1; not yet made
+__tarmac_cmd= __tarmac_inner= __tarmac_hooks= __tarmac_pwd= __tarmac_where=
 __tarmac_tty=255 # an interactive bash keeps its terminal there, closed for children
 if [[ ! -t 255 ]]; then \builtin exec {__tarmac_tty}>/dev/tty; fi
 
@@ -61,58 +60,68 @@ __tarmac_drain() {
   \builtin return 0
 }
 
-# What the host wants: number, flags, directory ('' to stay), command; each ended by NUL.
+# What the host wants, each ended by NUL: number, directory ('' to stay), command, note (appended to it: shells.py).
 __tarmac_load() {
-  __tarmac_f=() __tarmac_cmd= __tarmac_inner= __tarmac_why=
+  __tarmac_f=() __tarmac_inner=
   \builtin mapfile -d '' -t __tarmac_f <"$__tarmac_in"
+  if ((${#__tarmac_f[@]} == 4 && __tarmac_f[0] > __tarmac_n)) &&
+    [[ -z ${__tarmac_f[1]} && $- != *[xv]* && ! -o history ]]; then
+    __tarmac_n=${__tarmac_f[0]} __tarmac_cmd=${__tarmac_f[2]}${__tarmac_f[3]}
+  else
+    __tarmac_load_oddly
+    if [[ -n $__tarmac_why ]]; then \builtin return 0; fi
+  fi
+  \builtin printf '\e]633;C;%s;%s\a' "$__tarmac_nonce" "$__tarmac_n" >&"$__tarmac_tty"
+  \builtin return "${__tarmac_status%% *}"
+}
+
+# The same, when there is more to do: move, refuse, keep quiet under set -x and -v, stay out of the history.
+__tarmac_load_oddly() {
+  __tarmac_why=
   if ((${#__tarmac_f[@]} == 0)); then
     __tarmac_heal
     \builtin mapfile -d '' -t __tarmac_f <"$__tarmac_in"
+  fi
+  if [[ -o history ]]; then
+    \builtin history -d -1
+    \builtin set +o history +o histexpand
   fi
   if ((${#__tarmac_f[@]} != 4 || __tarmac_f[0] <= __tarmac_n)); then
     __tarmac_why=stale
   else
     __tarmac_n=${__tarmac_f[0]}
-    if [[ -n ${__tarmac_f[2]} ]]; then
-      \builtin cd -- "${__tarmac_f[2]}" &>/dev/null || __tarmac_why=cd
+    if [[ -n ${__tarmac_f[1]} ]]; then
+      \builtin cd -- "${__tarmac_f[1]}" &>/dev/null || __tarmac_why=cd
     fi
   fi
   if [[ -n $__tarmac_why ]]; then
     __tarmac_ended=$__tarmac_n
     \builtin printf '\e]633;X;%s;%s;%s\a' "$__tarmac_nonce" "${__tarmac_f[0]-0}" "$__tarmac_why" >&"$__tarmac_tty"
-    \builtin return 0
-  fi
-  __tarmac_cmd=${__tarmac_f[3]}
-  if [[ $- == *x* ]]; then
+  elif [[ $- == *x* ]]; then
     # The trace of our own `eval` must not show: tracing goes off here and on again inside.
     \builtin set +x
-    __tarmac_cmd="{ \\builtin set -x; __tarmac_restore \"\$__tarmac_last\"; } 2>/dev/null; $__tarmac_cmd"
-  elif [[ ${__tarmac_f[1]} == p ]]; then
-    # After eval, PIPESTATUS and $_ are eval's own: note them inside, where the text leaves room (shells.py).
-    __tarmac_cmd+=$'\n''{ __tarmac_inner="$? ${PIPESTATUS[*]}" __tarmac_arg=$_; } 2>/dev/null'
+    __tarmac_cmd="{ \\builtin set -x; __tarmac_restore \"\$__tarmac_last\"; } 2>/dev/null; ${__tarmac_f[2]}"
+  elif [[ $- == *v* ]]; then
+    __tarmac_cmd=${__tarmac_f[2]}
+  else
+    __tarmac_cmd=${__tarmac_f[2]}${__tarmac_f[3]}
   fi
-  \builtin printf '\e]633;C;%s;%s\a' "$__tarmac_nonce" "$__tarmac_n" >&"$__tarmac_tty"
-  \builtin return "$__tarmac_status"
 }
 
 # $? and $_ (the last argument) as the last command left them.
-__tarmac_restore() { \builtin return "$__tarmac_status"; }
+__tarmac_restore() { \builtin return "${__tarmac_status%% *}"; }
 
-# Called with standard output on the terminal.
+# Called with standard output on the terminal. The status: what the note inside says ("1 1 0" of a pipeline), or $1.
 __tarmac_done() {
   if ((__tarmac_ended == __tarmac_n)); then \builtin return 0; fi # it was not run: the X mark said so
-  if [[ -n $__tarmac_inner ]]; then
-    __tarmac_status=${__tarmac_inner%% *} __tarmac_inner=${__tarmac_inner#* } __tarmac_last=$__tarmac_arg
-  else
-    __tarmac_status=$1
-  fi
-  __tarmac_ended=$__tarmac_n
+  __tarmac_status=${__tarmac_inner:-$1} __tarmac_last=${__tarmac_arg-} __tarmac_ended=$__tarmac_n
   if \builtin read -t 0; then __tarmac_drain; fi
-  if [[ ${PWD-} != "$__tarmac_pwd" ]]; then __tarmac_find; fi
-  \builtin printf '\e]633;D;%s;%s;%s;%s;%s\a' "$__tarmac_nonce" "$__tarmac_n" "$__tarmac_status" "$__tarmac_inner" \
-    "$__tarmac_where"
-  if [[ ${PROMPT_COMMAND[*]-} != "$__tarmac_hooks" ]]; then __tarmac_hook; fi
-  \builtin return "$__tarmac_status"
+  if [[ ${PWD-} != "$__tarmac_pwd" || ${PROMPT_COMMAND[*]-} != "$__tarmac_hooks" ]]; then
+    __tarmac_find
+    __tarmac_hook
+  fi
+  \builtin printf '\e]633;D;%s;%s;%s;%s\a' "$__tarmac_nonce" "$__tarmac_n" "$__tarmac_status" "$__tarmac_where"
+  \builtin return "${__tarmac_status%% *}"
 }
 
 # Keep our hook last in PROMPT_COMMAND, whatever the command did to it.
@@ -133,47 +142,52 @@ __tarmac_hook() {
   __tarmac_hooks=${PROMPT_COMMAND[*]-}
 }
 
-# Before every prompt, after the user's own hooks.
+# Before every prompt, after the user's own hooks. bash itself keeps $? for what follows.
 __tarmac_prompt() {
-  __tarmac_now=$? __tarmac_arg=$_
+  __tarmac_now=$?
   if [[ $__tarmac_ended == "$__tarmac_n" && $__tarmac_person == 0 && -t 2 && ${PS1-} == "$__tarmac_ps1" &&
     $BASHOPTS == *promptvars* ]]; then
-    \builtin return "$__tarmac_now"
+    \builtin return 0
   fi
   __tarmac_heal
   if [[ $__tarmac_ended != "$__tarmac_n" ]]; then
     # A command was loaded and __tarmac_done never came: interrupted.
-    __tarmac_ended=$__tarmac_n __tarmac_status=$__tarmac_now __tarmac_last=$__tarmac_arg
+    __tarmac_ended=$__tarmac_n __tarmac_status=${__tarmac_inner:-$__tarmac_now}
     __tarmac_drain
   fi
   __tarmac_find
-  if ((__tarmac_person == 2)); then
-    __tarmac_person=1 # this prompt is the person's
-  elif ((__tarmac_person == 1)); then
-    __tarmac_status=$__tarmac_now __tarmac_last=$__tarmac_arg
-    __tarmac_driven
-  fi
+  case $__tarmac_person in
+    2) __tarmac_person=1 ;; # this prompt is the person's
+    1 | 3) __tarmac_person=3 __tarmac_status=$__tarmac_now ;; # their line is done
+  esac
   __tarmac_hook
   if [[ ! -v PS1 || ( $PS1 != "$__tarmac_ps1" && ${PS1@a} != *r* ) ]]; then
-    # The user's prompt between two marks. A: number, who, $?, number and status of what ended before it, directory.
-    __tarmac_ps1='\[\e]633;A;$__tarmac_nonce;$__tarmac_n;$__tarmac_person;$?;$__tarmac_ended;$__tarmac_status;$__tarmac_where\a\]'
-    __tarmac_ps1+=${PS1-}'\[\e]633;B;$__tarmac_nonce\a\]'
-    PS1=$__tarmac_ps1
+    # The user's prompt between two marks. A: number, whose turn, $?, the number that ended before it with its status
+    # (or only what its note said, if our own words are gone), directory.
+    if [[ ${PS1-} != *__tarmac_nonce* ]]; then
+      __tarmac_ps1='\[\e]633;A;$__tarmac_nonce;$__tarmac_n;$__tarmac_person;$?;$__tarmac_ended;$__tarmac_status'
+      __tarmac_ps1+=';$__tarmac_inner;$__tarmac_where\a\]'${PS1-}'\[\e]633;B;$__tarmac_nonce\a\]'
+      PS1=$__tarmac_ps1
+    else
+      __tarmac_ps1=$PS1 # something put itself around ours: (venv) …
+    fi
   fi
   if [[ ! -t 2 || $BASHOPTS != *promptvars* || $PS1 != "$__tarmac_ps1" ]]; then
     # The prompt can't carry the mark: it goes to standard error, which leads elsewhere, or is read-only.
-    \builtin printf '\e]633;A;%s;%s;%s;%s;%s;%s;%s\a' "$__tarmac_nonce" "$__tarmac_n" "$__tarmac_person" "$__tarmac_now" \
-      "$__tarmac_ended" "$__tarmac_status" "$__tarmac_where" >&"$__tarmac_tty"
+    \builtin printf '\e]633;A;%s;%s;%s;%s;%s;%s;;%s\a' "$__tarmac_nonce" "$__tarmac_n" "$__tarmac_person" \
+      "$__tarmac_now" "$__tarmac_ended" "$__tarmac_status" "$__tarmac_where" >&"$__tarmac_tty"
   fi
-  \builtin return "$__tarmac_now"
+  \builtin return 0
 }
 
-# A person takes over: line editor and history on for one line, and PS0 tells what they run.
+# A person takes over for one line: line editor and history on, and PS0 tells what they run. Executed as a command of
+# its own, as bash changes between its two ways of reading only between lines.
 __tarmac_hand_over() {
   __tarmac_person=2
-  \builtin set -o "$__tarmac_editor" -o history
   __tarmac_ps0=${PS0-}
   PS0='$(__tarmac_started)'${PS0-}
+  \builtin set -o "$__tarmac_editor" -o history
+  \builtin bind -x '"\e[7776~": __tarmac_take_back' &>/dev/null
 }
 __tarmac_started() {
   __tarmac_text=$(HISTTIMEFORMAT= \builtin history 1)
@@ -182,11 +196,22 @@ __tarmac_started() {
   \builtin printf '\e]633;E;%s;%s;%s\a' "$__tarmac_nonce" "$__tarmac_n" "$__tarmac_text" >/dev/tty
 }
 
-# The host drives again.
+# The host takes over again: it types two private keys, which work in every keymap and whatever Enter has become. The
+# first puts our line into an empty editor, the second accepts it; a line the person has begun meanwhile stays theirs.
+__tarmac_take_back() {
+  if [[ -n $READLINE_LINE || $__tarmac_person != 3 ]]; then
+    \builtin bind '"\e[7777~": redraw-current-line'
+    \builtin return 0
+  fi
+  \builtin bind '"\e[7777~": accept-line'
+  PS0=$__tarmac_ps0
+  READLINE_LINE=' __tarmac_driven'
+}
 __tarmac_driven() {
   __tarmac_person=0
-  PS0=$__tarmac_ps0
+  \builtin history -d -1 # this line
   \builtin set +o emacs +o vi +o history +o histexpand
+  __tarmac_restore
 }
 
 # The exported variables, for the host to read: at the start, and when it asks between commands.

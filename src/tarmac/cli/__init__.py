@@ -1,0 +1,93 @@
+"""The front door: `tarmac VERB …`. Each verb is a module of its own, imported when it is asked for.
+
+main() → --version, --help at once | VERBS[verb] → module.main(arguments) → exit code
+
+`tarmac --version` costs little more than starting Python, so nothing is imported up here.
+"""
+
+import sys
+
+VERBS = {
+    "exec": "Run one command in a fresh terminal, or many as JSON lines.",
+    "tour": "Watch a real terminal at work: a dozen short commands.",
+    "help": "Show this page, or that of a command: tarmac help exec.",
+}
+UNUSABLE = 2  # the command line makes no sense
+FAILED = 125  # Tarmac itself failed, or nobody knows how the command ended
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """What `tarmac` does; the exit code."""
+    words = sys.argv[1:] if arguments is None else arguments
+    try:
+        code = _dispatch(words)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        _silence_stdout()
+        return 141
+    return code
+
+
+def _dispatch(words: list[str]) -> int:
+    verb, rest = (words[0], words[1:]) if words else ("help", [])
+    if verb in ("--version", "-V"):
+        import tarmac
+
+        print(f"tarmac {tarmac.__version__}")
+        return 0
+    if verb in ("--help", "-h"):
+        verb = "help"
+    if verb not in VERBS:
+        from tarmac.cli.help import suggest
+
+        kind = "option" if verb.startswith("-") else "command"
+        known = [*VERBS, "--version", "--help"]
+        return complain(f"there is no {kind} `{verb}`", hint=suggest(verb, known) or "`tarmac --help` lists them")
+    if verb == "help" or rest[:1] in (["--help"], ["-h"]):
+        from tarmac.cli.help import show
+
+        return show(rest if verb == "help" else [verb])
+    return _run(verb, rest)
+
+
+def _run(verb: str, rest: list[str]) -> int:
+    from tarmac.errors import BadRequest, TarmacError
+
+    try:
+        if verb == "exec":
+            from tarmac.cli.exec import main as exec_main
+
+            return exec_main(rest)
+        from tarmac.cli.tour import main as tour_main
+
+        return tour_main(rest)
+    except TarmacError as error:
+        return complain(error.what, hint=error.hint, code=UNUSABLE if isinstance(error, BadRequest) else FAILED)
+    except BrokenPipeError:
+        raise
+    except OSError as error:  # no space, no permission: the machine's trouble, not a bug to trace
+        where = f": {error.filename}" if error.filename else ""
+        return complain(f"{error.strerror or error}{where}", code=FAILED)
+
+
+def complain(what: str, *, hint: str = "", code: int = UNUSABLE) -> int:
+    """Say on standard error what went wrong and what to do next; returns `code`."""
+    text = f"tarmac: {what}\n" + (f"  hint: {hint}\n" if hint else "")
+    try:
+        sys.stdout.flush()
+        sys.stderr.write(text.encode("utf-8", "backslashreplace").decode())
+        sys.stderr.flush()
+    except BrokenPipeError:
+        _silence_stdout()
+    return code
+
+
+def _silence_stdout() -> None:
+    """Nobody reads it any more: keep Python from complaining about that when it flushes at its end."""
+    import os
+
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)

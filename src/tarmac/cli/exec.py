@@ -1,0 +1,225 @@
+"""`tarmac exec`: one command in a fresh terminal, its output as it comes, its exit status ours.
+
+arguments → parse() → Request → run_one() → exit code         (--jsonl: see jsonl.py)
+"""
+
+import asyncio
+import dataclasses
+import json
+import math
+import os
+import shlex
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from getopt import GetoptError, getopt
+from pathlib import Path
+from typing import Literal, cast
+
+from tarmac.cli import FAILED, complain, stdio
+from tarmac.cli.feeding import Keys, own_input, same_size
+from tarmac.cli.help import suggest
+from tarmac.cli.stopping import Stop, meanwhile, run
+from tarmac.errors import BadRequest
+from tarmac.terminals import Execution, Gap, Result, Settings, open_terminal
+from tarmac.terminals.terminal import Provider
+
+OPTIONS = ["cwd=", "shell=", "provider=", "timeout=", "json", "jsonl", "help"]
+TIMED_OUT = 124
+NOBODY_READS = 141  # 128 + SIGPIPE, as other programs die of it
+LEAVE_FULL_SCREEN = b"\x1b[?1049l\x1b[?25h\x1b[m"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What the command line asks for."""
+
+    command: str
+    cwd: Path | None = None
+    shell: str | None = None
+    provider: Provider = "pty"
+    timeout: float | Literal["default"] | None = "default"
+    json: bool = False
+    jsonl: bool = False
+
+
+def main(arguments: list[str]) -> int:
+    """Run one command in a fresh terminal, print its output, exit as it did."""
+    request = parse(arguments)
+    if request is None:
+        from tarmac.cli.help import show
+
+        return show(["exec"])
+    if request.jsonl:
+        from tarmac.cli.jsonl import serve
+
+        return run(lambda stop: serve(request))
+    return run(lambda stop: run_one(request, stop))
+
+
+def parse(arguments: list[str]) -> Request | None:
+    """The arguments as a Request; None when they ask for help."""
+    try:
+        pairs, words = getopt(arguments, "h", OPTIONS)
+    except GetoptError as error:
+        known = [f"--{each.rstrip('=')}" for each in OPTIONS]
+        wrong = f"--{error.opt}" if len(error.opt) > 1 else f"-{error.opt}"
+        hint = suggest(wrong, known) if wrong not in known else ""
+        raise BadRequest(error.msg, hint=hint or "`tarmac exec --help` lists the options") from error
+    given = {name.removeprefix("--"): value for name, value in pairs}
+    if "help" in given or "-h" in given:
+        return None
+    request = Request(
+        command=words[0] if len(words) == 1 else shlex.join(words),
+        cwd=Path(given["cwd"]) if "cwd" in given else None,
+        shell=given.get("shell"),
+        provider=_provider(given.get("provider", "pty")),
+        timeout=_seconds(given["timeout"]) if "timeout" in given else "default",
+        json="json" in given,
+        jsonl="jsonl" in given,
+    )
+    if request.jsonl and (words or request.json):
+        raise BadRequest(
+            "--jsonl reads its commands from standard input" if words else "--json and --jsonl exclude each other",
+            hint="""echo '{"command": "pwd"}' | tarmac exec --jsonl""",
+        )
+    if not request.jsonl and not words:
+        raise BadRequest("there is no command to run", hint="tarmac exec -- COMMAND; `tarmac exec --help` tells more")
+    return request
+
+
+def _provider(name: str) -> Provider:
+    if name not in ("pty", "exec"):
+        raise BadRequest(f"--provider is pty or exec, not `{name}`", hint=suggest(name, ["pty", "exec"]))
+    return cast(Provider, name)
+
+
+def _seconds(text: str) -> float | None:
+    if text == "none":
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise BadRequest(
+            f"--timeout must be a number of seconds, more than 0, not `{text}`", hint="`--timeout none` waits for ever"
+        )
+    return seconds
+
+
+# Running it
+
+
+async def run_one(request: Request, stop: Stop) -> int:
+    """Open a terminal, run the command in it, close it; the exit code."""
+    with tempfile.TemporaryDirectory(prefix="tarmac-exec-") as folder:
+        settings = _settings(None if request.json else Path(folder))  # what was streamed need not be kept
+        async with open_terminal(
+            cwd=request.cwd, shell=request.shell, provider=request.provider, settings=settings
+        ) as terminal:
+            with own_input(terminal) as feed, same_size(terminal):
+                limit = request.timeout
+                if limit == "default":
+                    limit = None if isinstance(feed, Keys) else settings.once_timeout
+                execution = await terminal.start(feed.wrap(request.command))
+                stop.interrupt = _interrupter(execution)
+                show = _nothing() if request.json else _show(execution)
+                async with meanwhile(feed.feed(execution)), meanwhile(show) as shown:
+                    result = await execution.result(limit, on_timeout="interrupt")
+                    try:
+                        await shown
+                    except BrokenPipeError:
+                        return NOBODY_READS
+    kept = result.output_path if result.output_path and result.output_path.exists() else None  # only what is too long
+    result = dataclasses.replace(result, command=request.command, output_path=kept)
+    if request.json:
+        await stdio.write(1, json.dumps(result.as_dict()).encode() + b"\n")
+    return _exit_code(result, stop, limit, quiet=request.json)
+
+
+def _settings(spools: Path | None) -> Settings:
+    if not os.isatty(1):
+        return Settings(spool_directory=spools)
+    columns, rows = os.get_terminal_size(1)
+    if not columns or not rows:  # nobody told it
+        return Settings(spool_directory=spools, display_interval=0.0)
+    return Settings(spool_directory=spools, display_interval=0.0, rows=rows, columns=columns)
+
+
+def _interrupter(execution: Execution) -> Callable[[], bool]:
+    tasks: set[asyncio.Task[None]] = set()
+
+    def interrupt() -> bool:
+        if execution.running:
+            tasks.add(asyncio.create_task(execution.interrupt()))
+        return execution.running
+
+    return interrupt
+
+
+async def _nothing() -> None:
+    pass
+
+
+async def _show(execution: Execution) -> None:
+    """Its output on ours: as it is for a person's terminal, as text for everybody else."""
+    try:
+        if os.isatty(1):
+            await _show_raw(execution)
+        else:
+            async for chunk in execution:
+                if isinstance(chunk, Gap):
+                    _tell_gap(chunk)
+                else:
+                    await stdio.write(1, chunk.encode("utf-8", "replace"))
+    except BrokenPipeError:
+        await execution.kill()
+        raise
+
+
+async def _show_raw(execution: Execution) -> None:
+    full_screen = False
+    async for piece in execution.follow():
+        if isinstance(piece, Gap):
+            _tell_gap(piece)
+            continue
+        await stdio.write(1, piece)
+        enters, leaves = piece.rfind(b"\x1b[?1049h"), piece.rfind(b"\x1b[?1049l")
+        full_screen = enters > leaves if enters != leaves else full_screen
+    if full_screen:  # it was ended before it could tidy up
+        await stdio.write(1, LEAVE_FULL_SCREEN)
+
+
+def _tell_gap(gap: Gap) -> None:
+    complain_line = f"[… {gap.bytes:,} bytes left out …]\n"
+    os.write(2, complain_line.encode())
+
+
+def _exit_code(result: Result, stop: Stop, limit: float | None, *, quiet: bool) -> int:
+    """The command's own; 124 after a timeout, 125 when nobody knows. With the reason on standard error."""
+    if not quiet:
+        for note in result.notes:
+            complain(note)
+    if stop.number is not None:
+        return 128 + stop.number
+    if result.reason in ("timeout", "awaiting input"):
+        if not quiet:
+            waited = ": it was waiting for input" if result.awaiting else ""
+            complain(
+                f"`{_short(result.command)}` was interrupted after {limit:g} s{waited}",
+                hint="give it its input on standard input" if waited else "`--timeout S` gives it more time",
+            )
+        return TIMED_OUT
+    if result.reason == "stopped" and not quiet:
+        complain("it was stopped (Ctrl-Z), and nobody could continue it here: it was ended")
+    if result.exit_code is not None:
+        return result.exit_code
+    if not quiet:
+        complain(f"nobody knows the exit code of `{_short(result.command)}`: {result.reason}")
+    return FAILED
+
+
+def _short(command: str) -> str:
+    line = (command.strip().splitlines() or [""])[0]
+    return line if len(line) <= 60 else line[:59] + "…"

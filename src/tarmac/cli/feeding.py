@@ -1,0 +1,164 @@
+"""How a command gets our own standard input.
+
+Keys     both ends of us are a terminal: each key is typed on, Ctrl-C too, and the size follows
+Stream   a pipe, a file, a socket: the shell opens it as the command's standard input
+Nothing  /dev/null, or closed: the end of input
+
+A stream is not typed into the terminal: there a byte 3 would be Ctrl-C, a line of 4,096 bytes be cut, and all of it be
+echoed. The shell opens /proc/OUR-PID/fd/0 instead, so that the command takes no more of it than it reads. What can't
+be opened so (a socket, another user's pipe, a file somebody has read half of) is copied into a pipe of our own.
+"""
+
+import asyncio
+import itertools
+import os
+import shlex
+import signal
+import stat
+import termios
+import tty
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from tarmac.cli import stdio
+from tarmac.errors import ExecutionEnded, InputClosed, TarmacError
+from tarmac.terminals import Execution, Terminal, waiting
+from tarmac.terminals.pty_terminal import PtyTerminal
+
+PROBE_EVERY = (0.05, 0.1, 0.2, 0.5)
+
+
+class Feed(Protocol):
+    """One way to give a command its input."""
+
+    def wrap(self, command: str) -> str:
+        """The command as the shell must be given it."""
+
+    async def feed(self, execution: Execution) -> None:
+        """Give it its input, for as long as it runs."""
+
+
+class Nothing:
+    """The end of input, said again whenever the command waits for a line."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+
+    def wrap(self, command: str) -> str:
+        return command
+
+    async def feed(self, execution: Execution) -> None:
+        execution.close_input()
+        pauses = itertools.chain(PROBE_EVERY, itertools.repeat(PROBE_EVERY[-1]))
+        while isinstance(self._terminal, PtyTerminal) and not await execution.ended(next(pauses)):
+            session = self._terminal.session
+            seen = waiting.probe(session.pty.master, session.pid) if session is not None and session.alive else None
+            if seen is not None and seen.wants in ("line", "secret"):
+                execution.close_input()
+
+
+class Stream:
+    """What comes on our standard input, read by the command itself."""
+
+    def __init__(self, path: str, *, into: int = -1) -> None:
+        self._path = path
+        self._into = into  # our pipe, when it has to be copied
+
+    def wrap(self, command: str) -> str:
+        return f"eval {shlex.quote(' ' + command)} <{self._path}"  # the space: it may begin with a dash
+
+    async def feed(self, execution: Execution) -> None:
+        execution.close_input()  # of the terminal itself, where nobody reads
+        if self._into < 0:
+            return
+        try:
+            async for piece in stdio.pieces(0):
+                await stdio.write(self._into, piece)
+        finally:
+            os.close(self._into)
+
+
+class Keys:
+    """A person's keys."""
+
+    def wrap(self, command: str) -> str:
+        return command
+
+    async def feed(self, execution: Execution) -> None:
+        async for keys in stdio.pieces(0):
+            try:
+                await execution.send(keys)
+            except InputClosed:  # a program that reads nothing: a person will notice, and type Ctrl-C
+                continue
+            except ExecutionEnded:
+                return
+
+
+@contextmanager
+def own_input(terminal: Terminal) -> Iterator[Feed]:
+    """How a command in `terminal` should get our standard input."""
+    try:
+        found = os.fstat(0)
+    except OSError:
+        yield Nothing(terminal)
+        return
+    if os.isatty(0) and os.tcgetpgrp(0) != os.getpgrp():  # a background job: the keys are somebody else's
+        yield Nothing(terminal)
+    elif os.isatty(0) and os.isatty(1) and terminal.provider == "pty" and terminal.quality != "none":
+        with _every_key(0):
+            yield Keys()
+    elif stat.S_ISCHR(found.st_mode) and os.path.samestat(found, os.stat(os.devnull)):
+        yield Nothing(terminal)
+    elif _can_be_opened(found):
+        yield Stream(f"/proc/{os.getpid()}/fd/0")
+    else:
+        ours, into = os.pipe()
+        try:
+            yield Stream(f"/proc/{os.getpid()}/fd/{ours}", into=into)
+        finally:
+            os.close(ours)
+
+
+def _can_be_opened(found: os.stat_result) -> bool:
+    """Whether opening our standard input again gives the same bytes."""
+    if stat.S_ISREG(found.st_mode) and os.lseek(0, 0, os.SEEK_CUR) != 0:
+        return False
+    try:
+        os.close(os.open("/proc/self/fd/0", os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK))
+    except OSError:
+        return False
+    return True
+
+
+@contextmanager
+def _every_key(fd: int) -> Iterator[None]:
+    """Our terminal in raw mode: no key is ours any more. Put back whatever happens."""
+    before = termios.tcgetattr(fd)
+    try:
+        tty.setraw(fd, termios.TCSADRAIN)
+        yield
+    finally:
+        termios.tcsetattr(fd, termios.TCSADRAIN, before)
+
+
+@contextmanager
+def same_size(terminal: Terminal) -> Iterator[None]:
+    """`terminal` takes on the size of ours whenever that changes."""
+    if not os.isatty(1):
+        yield
+        return
+
+    def follow() -> None:
+        columns, rows = os.get_terminal_size(1)
+        try:
+            terminal.resize(rows=rows, columns=columns)
+        except (TarmacError, OSError):  # no size, or no terminal any more
+            pass
+
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGWINCH, follow)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGWINCH)

@@ -1,0 +1,100 @@
+"""The pages a person reads, written by hand: `tarmac --help`, `tarmac exec --help`, `tarmac tour --help`."""
+
+import sys
+
+from tarmac.cli import VERBS, complain
+
+FRONT = """\
+Tarmac: real terminals for AI agents, and for the programs that drive them.
+They never hang, never guess an exit code, never lose output.
+
+Usage: tarmac COMMAND [ARGUMENTS]
+
+Commands:
+{verbs}
+Options:
+  -h, --help     Show this page; after a command, the page of that command.
+  -V, --version  Show the version.
+
+Examples:
+  tarmac exec -- 'make -j2 && ./run-tests'
+  echo '{{"command": "cd /tmp && pwd", "timeout": 5}}' | tarmac exec --jsonl
+
+Documentation: docs/tour.md in the repository follows one command from end to end;
+from Python, start with: python3 -m pydoc tarmac
+"""
+
+EXEC = """\
+Run one command in a fresh terminal, show its output as it comes, exit as it did.
+
+Usage: tarmac exec [OPTIONS] [--] COMMAND
+       tarmac exec [OPTIONS] --jsonl
+
+COMMAND is shell text when it is one argument, and words when there are several:
+  tarmac exec 'cat *.log | sort | uniq -c'
+  tarmac exec -- grep -n 'two words' notes.txt
+
+Options:
+  --cwd DIR        Where to run it [here].
+  --shell SHELL    The name or path of a shell [bash].
+  --provider P     pty: a real shell on a terminal [default]. exec: a process and
+                   pipes; no terminal, faster for bulk output.
+  --timeout S      Seconds until it is interrupted [60; none when you sit at the
+                   keyboard]. `--timeout none` waits for ever.
+  --json           Show nothing until the end, then one JSON object: the result.
+  --jsonl          Run many commands in one terminal; see below.
+  -h, --help       Show this page.
+
+Output: on a terminal, as the command prints it; in a pipe or a file, plain text
+with escapes removed and rewritten lines settled. Standard error is part of it.
+
+Input: on a terminal, your keys go to the command, Ctrl-C too. Otherwise the command
+gets Tarmac's own standard input. It is not typed, so no byte of it is special and
+lines may be of any length.
+
+Exit status: that of the command, and
+  124  it was interrupted because its time was up
+  125  Tarmac could not run it, or nobody knows how it ended (the reason is shown)
+  130  Tarmac was interrupted (Ctrl-C), and with it the command
+  141  nobody read the output any more; 143: Tarmac was terminated
+  2    the arguments make no sense
+
+JSON lines: each line of standard input is a command, each line of output its result:
+  {"command": "make", "timeout": 300, "cwd": "/src", "on_timeout": "interrupt"}
+Only `command` is needed. `timeout` is in seconds [60], null for none; `on_timeout` is
+interrupt, kill or leave [interrupt]. Directory and variables last from line to line. A
+line that makes no sense is answered by {"error": …, "hint": …, "line": N}.
+"""
+
+TOUR = """\
+Watch a real terminal at work: about a dozen short commands in one shell, each with its
+exit code, how it ended, on what evidence, and how long it took. Takes a few seconds,
+works in a temporary directory, leaves nothing behind.
+
+Usage: tarmac tour
+
+Exit status: 0 when everything was as it should be, 1 when something was not.
+Colours are left out in a pipe, and when NO_COLOR is set.
+"""
+
+PAGES = {"exec": EXEC, "tour": TOUR}
+
+
+def show(about: list[str]) -> int:
+    """Print the front page, or that of the command asked about."""
+    if not about or about[0] == "help":
+        verbs = "".join(f"  {verb:<13}{line}\n" for verb, line in VERBS.items())
+        sys.stdout.write(FRONT.format(verbs=verbs))
+        return 0
+    if about[0] not in PAGES:
+        return complain(f"there is no command `{about[0]}`", hint=suggest(about[0], PAGES) or "`tarmac --help`")
+    sys.stdout.write(PAGES[about[0]])
+    return 0
+
+
+def suggest(wrong: str, known: "list[str] | dict[str, str]") -> str:
+    """`did you mean …?`, when something known looks like it; else nothing."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(wrong, known, n=1)
+    return f"did you mean `{close[0]}`?" if close else ""

@@ -1,0 +1,70 @@
+"""Who types: a person or we. From a person's first byte until the next prompt the keyboard is theirs (T2).
+
+ours ─type()→ handing (line editor is turned on; bytes wait) → theirs (bytes go through) → their line is done
+     ←────────────────────────────── taking (line editor is turned off; bytes wait) ←──────┘
+
+A half-typed line followed by our loader line would be executed together: so nothing of ours is typed while it is
+theirs. While a command runs, what they type is for that command.
+"""
+
+import signal
+from typing import Literal
+
+from tarmac.terminals.session import Session, Turn
+
+LINE_ENDS = b"\r\n\x03\x04\x15"  # after one of these bytes nothing half-typed is left
+
+
+class Keyboard:
+    """The state of who types in one live shell."""
+
+    def __init__(self) -> None:
+        self._state: Literal["ours", "handing", "theirs", "taking"] = "ours"
+        self._waiting = bytearray()
+        self._beside = False  # they type to a command of ours
+        self._half_typed = False  # and have not ended their line
+
+    @property
+    def held(self) -> bool:
+        return self._state != "ours" or self._beside
+
+    def type(self, session: Session, keys: bytes, *, running: bool) -> None:
+        if self._state == "theirs":
+            _press(session, keys)
+        elif self._state in ("handing", "taking"):
+            self._waiting += keys
+        elif running or not session.prompted or self._half_typed:
+            # For the program that runs: whole lines it leaves unread are dropped at its end, half a line stays theirs.
+            self._beside = True
+            self._half_typed = session.pty.canonical() and keys[-1:] not in LINE_ENDS
+            _press(session, keys)
+        else:
+            self._waiting += keys
+            self._state = "handing"
+            session.hand_over()
+
+    def prompt(self, session: Session, turn: Turn) -> None:
+        """The shell stands at its prompt, and it is so-and-so's turn."""
+        if turn == "theirs":
+            self._state = "theirs"
+            keys, self._waiting = bytes(self._waiting), bytearray()
+            _press(session, keys)
+        elif turn == "was theirs":
+            self._state = "taking"
+            session.take_back()
+        else:
+            self._state = "ours"
+            self._beside = self._half_typed
+            if self._waiting:
+                keys, self._waiting = bytes(self._waiting), bytearray()
+                self.type(session, keys, running=False)
+
+
+def _press(session: Session, keys: bytes) -> None:
+    """Send keys. Ctrl-C goes as a signal, and takes what was typed before it along."""
+    while b"\x03" in keys and session.pty.keys_are_signals():
+        _, _, keys = keys.partition(b"\x03")
+        session.pty.forget_input()
+        session.pty.signal(signal.SIGINT)
+    if keys:
+        session.pty.write(keys)

@@ -1,0 +1,180 @@
+"""Ctrl-C at any moment: the command ends as interrupted, with its code; the shell lives and is in step."""
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+
+from tarmac.errors import ExecutionEnded
+from tarmac.terminals import Execution, Settings, Terminal, open_terminal
+
+pytestmark = pytest.mark.shell
+
+MOMENTS = {
+    "sleep": "echo ready; sleep 100",
+    "python": "python3 -c 'import time; print(\"ready\", flush=True); time.sleep(100)'",
+    "a loop in the shell itself": "echo ready; while :; do :; done",
+    "read": "echo ready; read x",
+    "inside a function": "f() { echo ready; sleep 100; echo never; }; f; echo never",
+    "prompt command cleared": "PROMPT_COMMAND=; echo ready; sleep 100",
+    "prompt cleared": "PS1='$ '; echo ready; sleep 100",
+    "both cleared": "PROMPT_COMMAND=; PS1='$ '; echo ready; sleep 100",
+    "both cleared, in the shell itself": "PROMPT_COMMAND= PS1=; echo ready; while :; do :; done",
+    "the second of a list": "echo ready; sleep 100; echo never; sleep 100",
+    "a pipeline": "echo ready; sleep 100 | cat | sleep 100",
+    "a subshell": "(echo ready; sleep 100; echo never)",
+    "under set -e": "set +e; echo ready; sleep 100",
+    "standard error elsewhere": "echo ready; exec 2>/dev/null; sleep 100",
+}
+
+
+async def until(execution: Execution, text: str) -> str:
+    """Follow its output until `text` was printed."""
+    seen = ""
+    async with asyncio.timeout(10):
+        async for chunk in execution:
+            seen += str(chunk)
+            if text in seen:
+                return seen
+    raise AssertionError(f"it ended without printing {text!r}: {seen!r}")
+
+
+async def in_step(terminal: Terminal) -> bool:
+    """Whether the next commands get their own output and codes."""
+    first = await terminal.run("echo one; (exit 3)", timeout=10)
+    second = await terminal.run("echo two", timeout=10)
+    return (first.exit_code, second.exit_code, second.output) == (3, 0, "two\n")
+
+
+@pytest.mark.parametrize("command", MOMENTS.values(), ids=MOMENTS.keys())
+async def test_ctrl_c_ends_the_command_within_200_ms_and_the_shell_lives(tmp_path: Path, command: str) -> None:
+    """T17, D46: interrupted at any moment, with its code, and still in step."""
+    async with open_terminal(cwd=tmp_path) as terminal:
+        execution = await terminal.start(command)
+        await until(execution, "ready")
+        before = time.monotonic()
+        await execution.interrupt()
+        took = time.monotonic() - before
+        result = await execution.result(timeout=10)
+        assert (result.exit_code, result.signal, result.reason) == (130, "SIGINT", "interrupted")
+        assert "never" not in result.output
+        assert result.evidence in ("mark", "asked")
+        assert took < 1.0, "the requirement is 200 ms; a loaded machine gets more, the benchmark reports the median"
+        assert await in_step(terminal)
+        assert not (await terminal.run("echo same shell")).fresh_shell
+
+
+async def test_an_interrupt_at_a_random_moment_never_puts_results_out_of_step(tmp_path: Path) -> None:
+    """T17: also before the command has begun, and just as it ends."""
+    async with open_terminal(cwd=tmp_path) as terminal:
+        for turn in range(30):
+            execution = await terminal.start(f"sleep 0.00{turn % 10}; echo {turn}")
+            for _ in range(turn):
+                await asyncio.sleep(0)
+            await execution.interrupt()
+            result = await execution.result(timeout=10)
+            assert (result.exit_code, result.reason) in ((0, "done"), (130, "interrupted"))
+            assert (await terminal.run(f"echo after {turn}")).output == f"after {turn}\n"
+
+
+async def test_an_interrupt_after_the_end_sends_nothing(tmp_path: Path) -> None:
+    """T17: no spurious 130 for the next command, which sees the status of the last."""
+    async with open_terminal(cwd=tmp_path) as terminal:
+        execution = await terminal.start("(exit 7)")
+        result = await execution.result(timeout=10)
+        await execution.interrupt()
+        await execution.kill()
+        assert (await execution.result()) == result
+        assert (await terminal.run("echo $?")).output == "7\n"
+        with pytest.raises(ExecutionEnded):
+            await execution.send("x")
+
+
+async def test_a_command_that_ignores_ctrl_c_is_terminated_then_killed(tmp_path: Path) -> None:
+    """T17: each rung of the ladder, and nothing of the tree is left."""
+    settings = Settings(interrupt_grace=0.2, terminate_grace=0.2)
+    async with open_terminal(cwd=tmp_path, settings=settings) as terminal:
+        execution = await terminal.start("bash -c \"trap '' INT TERM; echo ready; while :; do sleep 100; done\"; echo never")
+        await until(execution, "ready")
+        await execution.interrupt()
+        result = await execution.result(timeout=10)
+        assert result.reason == "interrupted"
+        assert any("Ctrl-C" in note for note in result.notes)
+        left = await terminal.run("pgrep -f 'sleep 10[0]' || echo none")
+        assert "none" in left.output
+
+
+async def test_a_shell_that_ignores_everything_itself_is_killed_and_replaced(tmp_path: Path) -> None:
+    """T17: the last rung is the shell; the next command gets a fresh one and is told."""
+    settings = Settings(interrupt_grace=0.1, terminate_grace=0.1)
+    async with open_terminal(cwd=tmp_path, settings=settings) as terminal:
+        execution = await terminal.start("trap '' INT; echo ready; while :; do :; done")
+        await until(execution, "ready")
+        await execution.interrupt()
+        result = await execution.result(timeout=10)
+        assert (result.reason, result.signal, result.evidence) == ("interrupted", "SIGKILL", "waitpid")
+        assert (await terminal.run("echo back")).fresh_shell
+
+
+async def test_kill_ends_everything_the_command_started_and_nothing_else(tmp_path: Path) -> None:
+    """T17: also what moved to another session; an older background job stays."""
+    async with open_terminal(cwd=tmp_path) as terminal:
+        await terminal.run("sleep 4242 & disown")
+        execution = await terminal.start(
+            "setsid sleep 5151 & (setsid nohup sleep 5151 >/dev/null 2>&1 &) ; echo ready; sleep 5151; echo never"
+        )
+        await until(execution, "ready")
+        await execution.kill()
+        result = await execution.result(timeout=10)
+        assert (result.reason, "never" in result.output) == ("killed", False)
+        assert (await terminal.run("pgrep -f 'sleep 515[1]' | wc -l")).output.strip() == "0"
+        assert (await terminal.run("pgrep -f 'sleep 424[2]' | wc -l")).output.strip() == "1"
+
+
+async def test_a_timeout_leaves_interrupts_or_kills_as_asked(tmp_path: Path) -> None:
+    """T18: the caller chooses for each call."""
+    async with open_terminal(cwd=tmp_path) as terminal:
+        left = await terminal.run("echo a; sleep 100", timeout=0.3)
+        assert (left.reason, left.exit_code, left.output) == ("left running", None, "a\n")
+        assert terminal.busy
+        assert terminal.current is not None
+        await terminal.current.interrupt()
+        interrupted = await terminal.run("echo b; sleep 100", timeout=0.3, on_timeout="interrupt")
+        assert (interrupted.reason, interrupted.exit_code) == ("timeout", 130)
+        killed = await terminal.run("echo c; sleep 100", timeout=0.3, on_timeout="kill")
+        assert (killed.reason, killed.output.startswith("c\n")) == ("timeout", True)
+        assert await in_step(terminal)
+
+
+async def test_no_output_for_long_ends_the_wait_as_idle_and_leaves_it_running(tmp_path: Path) -> None:
+    """T18: `idle` ends the wait, not the command."""
+    async with open_terminal(cwd=tmp_path) as terminal:
+        result = await terminal.run("echo a; sleep 100", timeout=20, idle_timeout=0.3)
+        assert (result.reason, result.exit_code, result.output) == ("idle", None, "a\n")
+        assert terminal.busy
+
+
+async def test_a_cancelled_call_ends_its_command(tmp_path: Path) -> None:
+    """T11: the caller is gone and with it the only handle; the terminal is free again."""
+    async with open_terminal(cwd=tmp_path) as terminal:
+        call = asyncio.create_task(terminal.run("sleep 100", timeout=None))
+        while not (terminal.current and terminal.current.began):
+            await asyncio.sleep(0)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert await in_step(terminal)
+
+
+async def test_leave_wakes_whoever_waits_and_the_command_goes_on(tmp_path: Path) -> None:
+    """T16: a caller can go on while the command keeps running."""
+    async with open_terminal(cwd=tmp_path) as terminal:
+        execution = await terminal.start("read x; echo got $x")
+        waiter = asyncio.create_task(execution.result(timeout=20))
+        await asyncio.sleep(0)
+        execution.leave()
+        assert (await waiter).reason == "left running"
+        await execution.send("it\n")
+        result = await execution.result(timeout=10)
+        assert (result.output, result.exit_code) == ("it\ngot it\n", 0)
