@@ -181,3 +181,29 @@ def _shown(path: Path) -> str:
     text = str(path)
     text = text if len(text) <= 300 else f"{text[:200]}…{text[-80:]}"
     return f"`{text}`" if text.isprintable() else ascii(text)
+
+
+def scratch_dir(environ: Mapping[str, str]) -> Path:
+    """A new private folder for the life of one shell. (Not tempfile: it loads random, hashlib and more.)"""
+    base = environ.get("TMPDIR") or "/tmp"
+    for place in (base, "/tmp", str(state_dir(environ))):
+        path = Path(place) / f"tarmac-{os.urandom(8).hex()}"
+        try:
+            path.mkdir(mode=0o700)
+        except OSError as error:
+            problem = error
+        else:
+            return path.absolute()
+    raise DirectoryUnavailable(
+        f"no temporary folder can be made in {base}: {problem.strerror}", hint="set TMPDIR to a folder you may write in"
+    )
+
+
+def remove_scratch(path: Path) -> None:
+    """Remove a scratch folder and the plain files in it."""
+    try:
+        for each in path.iterdir():
+            each.unlink(missing_ok=True)
+        path.rmdir()
+    except OSError:
+        pass

@@ -20,7 +20,7 @@ from tarmac.errors import BadRequest
 from tarmac.terminals import Result, Settings, Terminal, open_terminal
 
 MOST_LINES = 6  # of a step's output
-BIG = 6_000_000  # lines of the big output
+BIG = 700_000  # lines of the big output
 
 
 async def _run(terminal: Terminal, command: str) -> Result:
@@ -105,8 +105,8 @@ STEPS = (
     ),
     Step(
         title="A big output, bounded",
-        command=f"seq {BIG}",
-        right=lambda r: r.truncated and r.output.startswith("1\n2\n3\n") and r.output.endswith(f"\n{BIG}\n"),
+        command=f"seq -f 'line %.0f of a story so long that nobody is going to read all of it' {BIG}",
+        right=lambda r: r.truncated and r.output.startswith("line 1 of") and f"\nline {BIG} of" in r.output,
         remark=lambda r: (
             f"{r.output_bytes / 1e6:.0f} MB at {r.output_bytes / 1e6 / r.duration:.0f} MB/s; "
             f"{len(r.output) / 1e3:.0f} kB of both ends kept here, the rest on disk"
@@ -213,7 +213,7 @@ class Page:
             lines = [*lines[: MOST_LINES // 2], f"… {len(lines) - MOST_LINES:,} lines …", *lines[-(MOST_LINES // 2) :]]
         for line in lines:
             self.say(f"     {line}")
-        facts = [str(result.exit_code), result.reason, result.evidence, _seconds(result.duration), remark]
+        facts = [f"exit {result.exit_code}", result.reason, result.evidence, _seconds(result.duration), remark]
         self.say("   " + self._paint("2", " · ".join(fact for fact in facts if fact)))
         if not right:
             self.say("   " + self.alarm(f"this is not as it should be: {result.as_dict()}"[:2000]))

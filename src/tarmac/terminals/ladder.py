@@ -42,27 +42,32 @@ async def interrupt(terminal: "PtyTerminal", session: "Session", execution: Exec
 async def _ctrl_c(terminal: "PtyTerminal", session: "Session", execution: Execution, grace: float) -> bool:
     """Ctrl-C for everything the command is, once each.
 
-    A shell that is just starting a program takes our signal for the program's, and the program never sees it. So
-    whoever comes to the foreground afterwards gets one too, and so does, once more, one that was being born.
+    A shell that is just starting a program takes our signal for the program's, which never sees it (and bash 5.2 may
+    then find itself in the background and leave). So the shell is signalled only when it was in front a moment ago
+    too; whoever comes to the foreground later gets a signal of its own, and one that was being born a second one.
     """
-    group = session.pty.foreground()
-    newborn = _is_young(group)
-    session.pty.signal(signal.SIGINT)
-    asked = False
+    shell = session.pid
+    group, newborn, asked = -1, False, False
     waited, step = 0.0, 0.005
+    before = session.pty.foreground()
+    if before != shell:
+        group, newborn = before, _is_young(before)
+        session.pty.signal(signal.SIGINT)
     while waited < grace:
         if await execution.ended(step):
             return True
         waited += step
-        step = min(step * 2, 0.04, grace)
+        step = min(step * 1.5, 0.04)
         now = session.pty.foreground()
-        if _is_back(session):
+        if group != -1 and _is_back(session):
             if waited > BACK and not asked:
                 asked = True
                 terminal.ask(execution, session)
-        elif now != group or (newborn and waited > 0.02):
-            group, newborn = now, now != group and _is_young(now)
+        elif (now != group and (now != shell or before == shell)) or (newborn and waited > 0.02):
+            newborn = now != group and now != shell and _is_young(now)
+            group = now
             session.pty.signal(signal.SIGINT)
+        before = now
     return execution.ending is not None
 
 

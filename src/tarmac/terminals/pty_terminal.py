@@ -234,10 +234,16 @@ class PtyTerminal(Terminal):
             self._moved_or_not(None)
 
     def on_refused(self, number: int, why: str) -> None:
-        execution = self.current
-        if execution is not None and execution.number == number and not execution.began:
-            self._end(execution, "not run", "mark", None)
-            self._moved_or_not(why)
+        execution, session = self.current, self.session
+        if execution is None or session is None or execution.number != number or execution.began:
+            return
+        if why == "stale" and self._probes < 3:  # somebody played with our number: it was not run, so run it
+            self._probes = 3
+            session.heal(number)
+            session.load_again()
+            return
+        self._end(execution, "not run", "mark", None)
+        self._moved_or_not(why)
 
     def on_ended(self, number: int, status: int, pipestatus: tuple[int, ...]) -> None:
         execution, session = self.current, self.session
@@ -257,11 +263,11 @@ class PtyTerminal(Terminal):
         execution, session = self.current, self.session
         if session is None or not session.in_front():
             return
+        self._moved(session.directory())
         if execution is not None and execution.by_person:
             self._end(execution, "done", "mark", status)
         elif execution is not None and execution.began and execution.number == number:
             self._ended_by_prompt(execution, session, status, sure=sure)
-        self._moved(session.directory())
         self.keyboard.prompt(session, turn)
         if turn == "ours":
             for waiter in self._released:
@@ -387,7 +393,7 @@ class PtyTerminal(Terminal):
             if self._probes >= 3:
                 self._hopeless(session)
                 return
-            session.heal()
+            session.heal(execution.number)
             session.load_again()
         self._probes += 1
         self._watch(PROBE_EVERY[min(self._probes, len(PROBE_EVERY) - 1)])

@@ -9,13 +9,11 @@ terminal opens another.
 
 import asyncio
 import os
-import secrets
-import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, Protocol
 
+from tarmac.paths import remove_scratch, scratch_dir
 from tarmac.terminals import processes, shells, waiting
 from tarmac.terminals.pty import Pty
 from tarmac.terminals.settings import Settings
@@ -55,7 +53,9 @@ class Session:
         self.pty = Pty(rows=settings.rows, columns=settings.columns)
         self._owner = owner
         self._env = env
-        self._nonce = b"@" + secrets.token_hex(12).encode()
+        self._nonce = b"@" + os.urandom(12).hex().encode()
+        self._cwd_link = b""
+        self._known: tuple[bytes, bytes | None, Path | None] = (b"", None, None)
         self._parser = MarkParser(self._nonce)
         self._folder: Path | None = None
         self._in = -1
@@ -65,12 +65,13 @@ class Session:
 
     def start(self, *, cwd: Path, start_up_files: bool) -> None:
         try:
-            self._folder = Path(tempfile.mkdtemp(prefix="tarmac-"))
+            self._folder = scratch_dir(self._env)
             argv = self.shell.start_up(
                 folder=self._folder, nonce=self._nonce, start_up_files=start_up_files, home=self._env.get("HOME", "/")
             )
             self._in = os.open(self._folder / "in", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             self.pid = self.pty.start(argv, cwd=cwd, env=self._env, on_data=self._data, on_exit=self._exited)
+            self._cwd_link = b"/proc/%d/cwd" % self.pid
             try:
                 self._children = os.open(f"/proc/{self.pid}/task/{self.pid}/children", os.O_RDONLY | os.O_CLOEXEC)
             except OSError:
@@ -97,10 +98,10 @@ class Session:
         """Type the line once more; the number in the file keeps the command from running twice."""
         self._type(shells.BASH_LOAD)
 
-    def heal(self) -> None:
-        """Define our functions again."""
+    def heal(self, number: int) -> None:
+        """Define our functions again; the next command is `number`."""
         assert self._folder is not None
-        self._type(self.shell.heal(self._folder))
+        self._type(self.shell.heal(self._folder, number))
 
     def first_exports(self) -> str:
         """What the shell exported when its start-up files were done, as `export -p` tells it."""
@@ -232,22 +233,26 @@ class Session:
 
     def directory(self) -> Path | None:
         """Where the shell is: the kernel's word; by the shell's own name for it where both agree."""
-        told = Path(os.fsdecode(self.where)) if self.where else None
         try:
-            kernel = os.readlink(f"/proc/{self.pid}/cwd")
+            kernel = os.readlink(self._cwd_link)
         except OSError:
-            return told
-        if told is None or str(told) == kernel:
-            return told or Path(kernel)
+            return Path(os.fsdecode(self.where)) if self.where else None
+        if (kernel, self.where) != self._known[:2]:
+            self._known = (kernel, self.where, self._name_of(kernel))
+        return self._known[2]
+
+    def _name_of(self, kernel: bytes) -> Path:
+        if self.where is None or self.where == kernel:
+            return Path(os.fsdecode(kernel))
         try:
-            same = os.path.samefile(told, f"/proc/{self.pid}/cwd")
+            same = os.path.samefile(self.where, self._cwd_link)
         except (OSError, ValueError):
-            same = kernel.endswith(" (deleted)") and kernel.removesuffix(" (deleted)") == os.path.realpath(told)
-        return told if same else Path(kernel)
+            same = kernel == os.path.realpath(self.where) + b" (deleted)"
+        return Path(os.fsdecode(self.where if same else kernel))
 
     def directory_is_gone(self) -> bool:
         try:
-            return os.stat(f"/proc/{self.pid}/cwd").st_nlink == 0
+            return os.stat(self._cwd_link).st_nlink == 0
         except OSError:
             return False
 
@@ -297,7 +302,7 @@ class Session:
                 os.close(fd)
         self._in = self._children = -1
         if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            remove_scratch(self._folder)
             self._folder = None
 
 

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +17,7 @@ BASH_LOAD = (
     b' __tarmac_cmd=; \\__tarmac_load "$__tarmac_last" && [[ 1 ]]; \\builtin eval -- "$__tarmac_cmd"; '
     b'{ \\__tarmac_done "$?" && [[ 1 ]]; } 2>/dev/null >&"$__tarmac_tty"\n'
 )
-# After eval, PIPESTATUS and $_ are eval's own: noted inside, where the text leaves room.
-BASH_NOTE = b'\n{ __tarmac_inner="$? ${PIPESTATUS[*]}" __tarmac_arg=$_; } 2>/dev/null'
+BASH_NOTE = b"\n__tarmac_note"
 BASH_HAND_OVER = b" \\__tarmac_hand_over 2>/dev/null\n"
 BASH_TAKE_BACK = b"\x1b[7776~\x1b[7777~"
 # Asked after an interrupt when no mark came: it does not rely on any function of ours.
@@ -47,9 +45,9 @@ class Shell:
         (folder / "rc").write_text(user + head + load)
         return [self.path, "--rcfile", str(folder / "rc"), "--noediting", "-i"]
 
-    def heal(self, folder: Path) -> bytes:
-        """The line that loads our functions again after a command removed them."""
-        return f" \\builtin . {quote(str(folder / 'heal'))}\n".encode()
+    def heal(self, folder: Path, number: int) -> bytes:
+        """The line that loads our functions again after a command removed them; `number` is the next command's."""
+        return f" __tarmac_n={number - 1}; \\builtin . {quote(str(folder / 'heal'))}\n".encode()
 
     def bare(self) -> list[str]:
         """Its argv without our integration."""
@@ -70,7 +68,7 @@ def find_shell(name: str | None = None, *, environ: Mapping[str, str] | None = N
     if "\0" in wanted or not kind:
         raise BadRequest(f"{wanted!r} is not the name of a shell")
     search = (environ or os.environ).get("PATH") or os.defpath
-    found = shutil.which(wanted, path=search) or shutil.which(wanted, path=os.defpath)
+    found = _which(wanted, search) or _which(wanted, os.defpath)
     if kind not in KNOWN:
         if found:
             raise ShellNotFound(f"{kind} is not a shell Tarmac can drive yet", hint=f"it can drive: {', '.join(KNOWN)}")
@@ -82,17 +80,32 @@ def find_shell(name: str | None = None, *, environ: Mapping[str, str] | None = N
     return Shell(kind, str(Path(found).absolute()))
 
 
+def _which(name: str, search: str) -> str | None:
+    """Where the program is (shutil.which, without importing every compression there is)."""
+    places = [""] if "/" in name else search.split(":")
+    for place in places:
+        path = os.path.join(place, name)  # noqa: PTH118
+        if os.access(path, os.X_OK) and Path(path).is_file():
+            return path
+    return None
+
+
 def quote(text: str) -> str:
     """One word for any of our shells, whatever is in it."""
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-_INCOMPLETE = re.compile(r"[|&!\\]\s*\Z")
+_INCOMPLETE = re.compile(r"[|&!\\({]\s*\Z")
+_ODD = re.compile(r"<<|#|\bset\b|xtrace|\b(?:for|case|select|function)\b")
+_PLAIN = re.compile(r"(?!(?:for|case|select|function|if|while|until|time|coproc)\b)[\w./=+:,@%^~ -]+")
 
 
 def room_for_note(command: str) -> bool:
-    """Whether one more line may follow the command without changing what it means.
+    """Whether one more line may follow the command without changing what it means, and is worth it.
 
-    It may not after a trailing `|` or `\\`, in an open here-document, or where a comment could hide either.
+    It may not after a trailing `|` or `\\`, in an open here-document, or where a comment could hide either; it is for
+    a pipeline, and for plain words, whose last one the next command may want (`mkdir a`, `cd $_`).
     """
-    return not ("<<" in command or "#" in command or _INCOMPLETE.search(command))
+    if "|" in command:
+        return not (_ODD.search(command) or _INCOMPLETE.search(command))
+    return _PLAIN.fullmatch(command) is not None

@@ -6,7 +6,6 @@ through the verbs here.
 
 import asyncio
 import os
-import secrets
 import time
 from abc import ABC, abstractmethod
 from collections import deque
@@ -73,7 +72,7 @@ class Terminal(ABC):
     ) -> None:
         self.id = id
         self.name = name or id
-        self.cookie = f"{id}.{os.getpid()}.{secrets.token_hex(6)}"
+        self.cookie = f"{id}.{os.getpid()}.{os.urandom(6).hex()}"
         self.origin = origin
         self.task = task
         self.initial_cwd = cwd

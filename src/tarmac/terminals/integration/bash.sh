@@ -60,7 +60,7 @@ __tarmac_drain() {
   \builtin return 0
 }
 
-# What the host wants, each ended by NUL: number, directory ('' to stay), command, note (appended to it: shells.py).
+# What the host wants, each ended by NUL: number, directory ('' to stay), command, last line (a note, or nothing).
 __tarmac_load() {
   __tarmac_f=() __tarmac_inner=
   \builtin mapfile -d '' -t __tarmac_f <"$__tarmac_in"
@@ -71,7 +71,11 @@ __tarmac_load() {
     __tarmac_load_oddly
     if [[ -n $__tarmac_why ]]; then \builtin return 0; fi
   fi
-  \builtin printf '\e]633;C;%s;%s\a' "$__tarmac_nonce" "$__tarmac_n" >&"$__tarmac_tty"
+  # Without a start mark nothing may run: the host would not know.
+  if ! \builtin printf '\e]633;C;%s;%s\a' "$__tarmac_nonce" "$__tarmac_n" >&"$__tarmac_tty"; then
+    \builtin exec {__tarmac_tty}>/dev/tty
+    \builtin printf '\e]633;C;%s;%s\a' "$__tarmac_nonce" "$__tarmac_n" >&"$__tarmac_tty" || __tarmac_cmd=
+  fi
   \builtin return "${__tarmac_status%% *}"
 }
 
@@ -107,6 +111,9 @@ __tarmac_load_oddly() {
     __tarmac_cmd=${__tarmac_f[2]}${__tarmac_f[3]}
   fi
 }
+
+# After eval, PIPESTATUS and $_ are eval's own: noted inside, by a last line (shells.py: room_for_note).
+__tarmac_note() { __tarmac_inner="$? ${PIPESTATUS[*]}" __tarmac_arg=$_; }
 
 # $? and $_ (the last argument) as the last command left them.
 __tarmac_restore() { \builtin return "${__tarmac_status%% *}"; }
@@ -184,6 +191,7 @@ __tarmac_prompt() {
 # its own, as bash changes between its two ways of reading only between lines.
 __tarmac_hand_over() {
   __tarmac_person=2
+  if [[ -o history ]]; then \builtin history -d -1; fi # this line
   __tarmac_ps0=${PS0-}
   PS0='$(__tarmac_started)'${PS0-}
   \builtin set -o "$__tarmac_editor" -o history
