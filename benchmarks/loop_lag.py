@@ -74,5 +74,6 @@ def _timed_callbacks() -> Iterator[list[tuple[float, str]]]:
 def _name(callback: object) -> str:
     task = getattr(callback, "__self__", None)
     if isinstance(task, asyncio.Task):
-        return getattr(task.get_coro(), "__qualname__", "a task")
+        name = getattr(task.get_coro(), "__qualname__", "a task")
+        return "the caller's own task" if name == _longest.__name__ else name
     return getattr(callback, "__qualname__", type(callback).__name__)

@@ -9,9 +9,6 @@ from pathlib import Path
 
 import pytest
 
-os.environ.setdefault("PYTHONASYNCIODEBUG", "0")
-
-
 @pytest.fixture(autouse=True)
 def own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Spools go to a folder of the test's own; start-up files are those of an empty home."""

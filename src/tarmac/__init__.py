@@ -6,7 +6,7 @@
 Importing this module costs nothing: asyncio and the rest are loaded when a name is first used.
 """
 
-from typing import TYPE_CHECKING
+TYPE_CHECKING = False  # as typing has it, without importing typing
 
 __version__ = "0.1.0"
 __all__ = ["Settings", "TerminalRegistry", "open_terminal", "run_batch", "run_once"]

@@ -27,26 +27,29 @@ class Outcome:
 
 def tarmac(*arguments: str, stdin: str | bytes | int = subprocess.DEVNULL, **environ: str) -> Outcome:
     """Run `tarmac` to its end; `stdin` is text for it, or a descriptor."""
-    source = {"stdin": stdin} if isinstance(stdin, int) else {"input": _bytes(stdin)}
-    done = subprocess.run(
-        [*TARMAC, *arguments],
-        **source,  # type: ignore[call-overload]
-        capture_output=True,
-        timeout=PATIENCE,
-        env=os.environ | environ,
-    )
-    return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
+    given = stdin.encode() if isinstance(stdin, str) else stdin
+    source = given if isinstance(given, int) else subprocess.PIPE
+    with subprocess.Popen(
+        [*TARMAC, *arguments], stdin=source, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=_environ() | environ
+    ) as process:
+        try:
+            out, err = process.communicate(None if isinstance(given, int) else given, timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.terminate()  # so that it ends what it started
+            raise
+    return Outcome(process.returncode, out.decode(), err.decode())
 
 
-def _bytes(text: str | bytes) -> bytes:
-    return text.encode() if isinstance(text, str) else text
+def _environ() -> dict[str, str]:
+    """Ours, but without asyncio's debug mode, which tells of slow callbacks on standard error."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONASYNCIODEBUG"}
 
 
 @contextmanager
 def running(*arguments: str, stdin: int = subprocess.DEVNULL) -> Iterator[subprocess.Popen[bytes]]:
     """`tarmac` while it runs, its output in a pipe; killed at the end of the block if it still does."""
     process = subprocess.Popen(
-        [*TARMAC, *arguments], stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
+        [*TARMAC, *arguments], stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0, env=_environ()
     )
     with process:
         try:
@@ -114,6 +117,7 @@ def on_a_screen(*arguments: str, rows: int = 30, columns: int = 90) -> Iterator[
         stdin=slave,
         stdout=slave,
         stderr=slave,
+        env=_environ(),
         start_new_session=True,
         preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
     )

@@ -51,7 +51,9 @@ def test_a_program_gets_single_keys() -> None:
 
 
 def test_the_command_has_the_size_of_our_terminal_and_follows_it() -> None:
-    with on_a_screen("exec", "trap 'stty size; exit' WINCH; stty size; while :; do sleep 0.02; done") as screen:
+    with on_a_screen(
+        "exec", "bash -c 'trap \"stty size; exit\" WINCH; stty size; while :; do sleep 0.02; done'"
+    ) as screen:
         screen.until(b"30 90\r\n")
         screen.resize(21, 77)
         assert b"21 77\r\n" in screen.rest()

@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-import tarmac as package
 from tests.cli.conftest import tarmac
+
+import tarmac as package
 
 
 def test_the_version_is_told_in_one_line() -> None:

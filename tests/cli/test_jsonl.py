@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cli.conftest import PATIENCE, alive, read_until, running, tarmac
+
 from tarmac.cli.jsonl import parse
 from tarmac.errors import BadRequest
-from tests.cli.conftest import PATIENCE, alive, read_until, running, tarmac
 
 
 def serve(*lines: dict[str, object] | str | bytes, options: tuple[str, ...] = ()) -> list[dict[str, object]]:

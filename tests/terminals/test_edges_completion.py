@@ -19,7 +19,7 @@ def summary(result: Result) -> tuple[str, int | None, str, str]:
     return result.output, result.exit_code, result.reason, result.evidence
 
 
-# D1, D2: forged marks
+# Forged marks (D1, D2)
 
 
 async def test_forged_end_marks_neither_end_the_command_nor_show(tmp_path: Path) -> None:
@@ -62,7 +62,9 @@ async def test_no_shape_of_forged_mark_ends_a_command(tmp_path: Path, mark: str)
 async def test_half_a_mark_does_not_silence_the_terminal(tmp_path: Path) -> None:
     """D1: a mark that is begun and never ended neither swallows our end mark nor what follows."""
     async with open_terminal(cwd=tmp_path) as terminal:
-        codes = [(await terminal.run(rf"printf '{half}'; (exit 6)")).exit_code for half in (r"\e]633;D;", r"\e]", r"\e")]
+        codes = [
+            (await terminal.run(rf"printf '{half}'; (exit 6)")).exit_code for half in (r"\e]633;D;", r"\e]", r"\e")
+        ]
         after = await terminal.run("echo clean")
     assert (codes, summary(after)) == ([6, 6, 6], ("clean\n", 0, "done", "mark"))
 
@@ -120,7 +122,7 @@ async def test_a_command_that_prints_its_own_prompt_has_not_ended(tmp_path: Path
     assert (first.output[-4:], first.exit_code, second.output) == ("end\n", 5, "next\n")
 
 
-# D3, D4: exit codes
+# Exit codes (D3, D4)
 
 
 @both
@@ -198,7 +200,7 @@ async def test_pipefail_changes_the_code_and_not_the_statuses(tmp_path: Path) ->
     assert (result.exit_code, result.pipestatus) == (3, (3, 0))
 
 
-# D5, D7: the shell dies
+# The shell dies (D5, D7)
 
 
 @pytest.mark.parametrize(
@@ -226,7 +228,9 @@ async def test_the_shells_own_death_is_told_at_once(
     async with open_terminal(cwd=tmp_path) as terminal:
         await terminal.run("cd deep; gone=1")
         died = await terminal.run(command)
-        if command.startswith("set -u"):  # an interactive bash only abandons the line: no death, but no `exit 77` either
+        if command.startswith(
+            "set -u"
+        ):  # an interactive bash only abandons the line: no death, but no `exit 77` either
             assert (died.exit_code, died.reason) == (code, "done")
             return
         after = await terminal.run("echo ${gone-nothing}; pwd")
@@ -271,7 +275,7 @@ async def test_set_e_in_one_command_ends_the_shell_in_the_next(tmp_path: Path) -
     assert (after.output, after.exit_code, after.reason, after.fresh_shell) == ("on\n", 1, "done", True)
 
 
-# D6: nested shells
+# Nested shells (D6)
 
 
 @pytest.mark.parametrize("command", ["bash --norc --noprofile", "sh", "env bash --norc -i"])
@@ -339,7 +343,7 @@ async def test_a_nested_shell_over_pipes_just_ends(tmp_path: Path) -> None:
     assert summary(result) == ("after\n", 0, "done", "waitpid")
 
 
-# D8: options
+# Options (D8)
 
 
 @pytest.mark.parametrize(
@@ -405,7 +409,7 @@ async def test_verbose_mode_shows_what_is_run(tmp_path: Path) -> None:
     assert ("__tarmac" in result.output, result.output.endswith("hi\n"), result.exit_code) == (False, True, 0)
 
 
-# D9: traps
+# Traps (D9)
 
 
 async def test_traps_of_the_user_stay_and_codes_stay_right(tmp_path: Path) -> None:
@@ -451,7 +455,7 @@ async def test_a_return_trap_does_not_fire_for_our_functions(tmp_path: Path) -> 
     assert (plain.output, function.output) == ("hi\n", "returned\n")
 
 
-# D10: our hooks are removed
+# Our hooks are removed (D10)
 
 
 @pytest.mark.parametrize(
@@ -535,19 +539,21 @@ async def test_playing_with_our_private_names_hurts_only_the_player(tmp_path: Pa
 
 
 async def test_the_users_own_prompt_hooks_keep_working(tmp_path: Path, own_state: Path) -> None:
-    """T20, D10: PROMPT_COMMAND of the start-up files runs before each prompt, sees the true `$?`, and prints to nobody."""
+    """T20, D10: the start-up files' PROMPT_COMMAND runs before each prompt, sees the true `$?`, prints to nobody."""
     (own_state / ".bashrc").write_text(
         'count=0\nhook() { last=$?; echo "noise $last"; ((count++)); }\nPROMPT_COMMAND=hook\nPS1="mine> "\n'
     )
     async with open_terminal(cwd=tmp_path) as terminal:
         first = await terminal.run("(exit 3)")
-        second = await terminal.run('echo "$last $((count > 1)) ${PS1/*mine> */mine}"; PROMPT_COMMAND=(hook "echo more")')
+        second = await terminal.run(
+            'echo "$last $((count > 1)) ${PS1/*mine> */mine}"; PROMPT_COMMAND=(hook "echo more")'
+        )
         third = await terminal.run("echo after")
     assert (first.exit_code, first.output) == (3, "")
     assert (second.output, third.output) == ("3 1 mine\n", "after\n")
 
 
-# D11: history
+# History (D11)
 
 
 @pytest.mark.parametrize(
@@ -575,7 +581,7 @@ async def test_no_line_of_an_agent_lands_in_the_users_history(tmp_path: Path, ow
     assert history.read_text() == "mine\n"
 
 
-# D12: everything is overridden
+# Everything is overridden (D12)
 
 
 @pytest.mark.parametrize(
@@ -590,7 +596,7 @@ async def test_no_line_of_an_agent_lands_in_the_users_history(tmp_path: Path, ow
         "PATH=",
         "PATH=/nowhere; hash -r",
         "unset PATH HOME IFS",
-        "command() { :; }; type() { :; }; test() { :; }; [() { :; }; true() { false; }; false() { true; }; :() { echo no; }",
+        "command() { :; }; test() { :; }; [() { :; }; true() { false; }; false() { true; }; :() { echo no; }",
         "command_not_found_handle() { echo not found; return 0; }",
         "trap() { :; }; unset() { :; }; export() { :; }; declare() { :; }; builtin() { :; }; history() { :; }",
     ],

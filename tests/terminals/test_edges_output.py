@@ -35,7 +35,7 @@ class Watcher:
                 await self._more.wait()
 
 
-# D22: exactness
+# Exactness (D22)
 
 
 @both
@@ -76,7 +76,7 @@ async def test_live_output_is_the_result(tmp_path: Path) -> None:
     assert (result.output, "".join(map(str, late)).rstrip("\n")) == ("one\n\ntwo", "one\n\ntwo")
 
 
-# D23: a flood
+# A flood (D23)
 
 
 def peak_memory() -> int:
@@ -121,7 +121,7 @@ async def test_a_flood_of_output_neither_fills_memory_nor_stops_the_loop(
     assert (grown < 50 << 20, len(gaps) > 3, max(gaps) < 0.5, after.output) == (True, True, True, "clean\n")
 
 
-# D24, D25: bytes that are no text
+# Bytes that are no text (D24, D25)
 
 
 @both
@@ -174,7 +174,7 @@ async def test_a_character_split_between_writes_is_whole(tmp_path: Path, provide
     assert (result.output, live.rstrip("\n")) == ("€😀é", "€😀é")
 
 
-# D26 – D28: what is drawn
+# What is drawn (D26 – D28)
 
 
 @both
@@ -210,9 +210,7 @@ async def test_a_progress_bar_is_its_last_state(tmp_path: Path, provider: Provid
         (r"before \e[?1049hin the editor\e[?1049lafter\n", "before after\n"),
     ],
 )
-async def test_redraws_give_what_a_screen_would_show(
-    tmp_path: Path, provider: Provider, text: str, shown: str
-) -> None:
+async def test_redraws_give_what_a_screen_would_show(tmp_path: Path, provider: Provider, text: str, shown: str) -> None:
     """T25, D27: backspaces, cursor movement, erasing, colours, spinners."""
     async with open_terminal(cwd=tmp_path, provider=provider) as terminal:
         result = await terminal.run(f"printf '{text}'")
@@ -238,7 +236,7 @@ async def test_programs_that_clear_lose_no_output(tmp_path: Path, program: str) 
     assert (lines[0], lines[-1], after.output) == ("before", "after", "clean\n")
 
 
-# D29, D30: much of it
+# Much of it (D29, D30)
 
 
 @both
@@ -287,7 +285,7 @@ async def test_a_line_of_5_mb_is_bounded_and_not_slow(tmp_path: Path, provider: 
     assert (45_000 < kept <= 50_000, len(result.output) < 50_200, result.duration < 5) == (True, True, True)
 
 
-# D31, D32: text that looks odd
+# Text that looks odd (D31, D32)
 
 
 @both
@@ -311,7 +309,7 @@ async def test_output_that_looks_like_a_prompt_is_output(tmp_path: Path, provide
     assert (result.output, result.exit_code, prompt.output) == (text, 3, "user@host:~$ after\n")
 
 
-# D33: questions to the terminal
+# Questions to the terminal (D33)
 
 ASK = """\
 import os, select, sys, termios, tty
@@ -381,7 +379,7 @@ async def test_an_answer_that_comes_too_late_is_not_a_command(tmp_path: Path) ->
     assert [(each.output, each.exit_code) for each in after] == [("clean\n", 0)] * 3
 
 
-# D34: what a terminal is told to do
+# What a terminal is told to do (D34)
 
 
 @both
@@ -415,7 +413,7 @@ async def test_what_a_program_could_have_chosen_is_never_told_back(tmp_path: Pat
     assert result.output == "b''\n"
 
 
-# D35, D36: whose output
+# Whose output (D35, D36)
 
 
 async def test_what_a_job_prints_between_commands_is_nobodys_output(tmp_path: Path) -> None:
@@ -435,7 +433,11 @@ async def test_what_a_job_prints_between_commands_is_nobodys_output(tmp_path: Pa
 
 
 async def test_the_notice_of_a_finished_job_is_no_output(tmp_path: Path) -> None:
-    """T16, D35: `[1]+ Done` is said between commands, by the shell to a person."""
+    """T16, D35: `[1]+ Done` is said between commands, by the shell to a person.
+
+    D wants it removed always. In the middle of a later list (`sleep 1; echo`) bash says it too, and there it can't be
+    told from what a program prints; it stays.
+    """
     async with open_terminal(cwd=tmp_path) as terminal:
         await terminal.run("sleep 0.01 &")
         await terminal.run("wait")
@@ -447,7 +449,9 @@ async def test_the_notice_of_a_finished_job_is_no_output(tmp_path: Path) -> None
 async def test_output_and_errors_keep_their_order(tmp_path: Path, provider: Provider) -> None:
     """T16, D36: one stream, in the order of the writes."""
     async with open_terminal(cwd=tmp_path, provider=provider) as terminal:
-        result = await terminal.run("for i in 1 2 3; do echo o$i; echo e$i >&2; done; sh -c 'echo a; echo b >&2; echo c'")
+        result = await terminal.run(
+            "for i in 1 2 3; do echo o$i; echo e$i >&2; done; sh -c 'echo a; echo b >&2; echo c'"
+        )
     assert result.output == "o1\ne1\no2\ne2\no3\ne3\na\nb\nc\n"
 
 

@@ -26,7 +26,8 @@ from tarmac.errors import ExecutionEnded, InputClosed, TarmacError
 from tarmac.terminals import Execution, Terminal, waiting
 from tarmac.terminals.pty_terminal import PtyTerminal
 
-PROBE_EVERY = (0.05, 0.1, 0.2, 0.5)
+PROBE_EVERY = (0.02, 0.05, 0.1, 0.2, 0.5)
+IN_BETWEEN = 0.01
 
 
 class Feed(Protocol):
@@ -49,19 +50,27 @@ class Nothing:
         return command
 
     async def feed(self, execution: Execution) -> None:
-        execution.close_input()
-        pauses = itertools.chain(PROBE_EVERY, itertools.repeat(PROBE_EVERY[-1]))
-        while isinstance(self._terminal, PtyTerminal) and not await execution.ended(next(pauses)):
-            session = self._terminal.session
-            seen = waiting.probe(session.pty.master, session.pid) if session is not None and session.alive else None
-            if seen is not None and seen.wants in ("line", "secret"):
+        if self._terminal.provider == "exec":
+            execution.close_input()
+            return
+        for pause in itertools.chain(PROBE_EVERY, itertools.repeat(PROBE_EVERY[-1])):
+            if await execution.ended(pause):
+                return
+            # Twice: if it is the shell at its prompt, we read its word that the command has ended in between.
+            if self._waits() and not await execution.ended(IN_BETWEEN) and self._waits():
                 execution.close_input()
+
+    def _waits(self) -> bool:
+        session = self._terminal.session if isinstance(self._terminal, PtyTerminal) else None
+        seen = waiting.probe(session.pty.master, session.pid) if session is not None and session.alive else None
+        return seen is not None and seen.wants in ("line", "secret")
 
 
 class Stream:
     """What comes on our standard input, read by the command itself."""
 
-    def __init__(self, path: str, *, into: int = -1) -> None:
+    def __init__(self, terminal: Terminal, path: str, *, into: int = -1) -> None:
+        self._terminal = terminal
         self._path = path
         self._into = into  # our pipe, when it has to be copied
 
@@ -69,7 +78,8 @@ class Stream:
         return f"eval {shlex.quote(' ' + command)} <{self._path}"  # the space: it may begin with a dash
 
     async def feed(self, execution: Execution) -> None:
-        execution.close_input()  # of the terminal itself, where nobody reads
+        if self._terminal.provider == "exec":
+            execution.close_input()  # of its own pipe, which nobody reads; on a terminal a password may be typed
         if self._into < 0:
             return
         try:
@@ -111,11 +121,11 @@ def own_input(terminal: Terminal) -> Iterator[Feed]:
     elif stat.S_ISCHR(found.st_mode) and os.path.samestat(found, os.stat(os.devnull)):
         yield Nothing(terminal)
     elif _can_be_opened(found):
-        yield Stream(f"/proc/{os.getpid()}/fd/0")
+        yield Stream(terminal, f"/proc/{os.getpid()}/fd/0")
     else:
         ours, into = os.pipe()
         try:
-            yield Stream(f"/proc/{os.getpid()}/fd/{ours}", into=into)
+            yield Stream(terminal, f"/proc/{os.getpid()}/fd/{ours}", into=into)
         finally:
             os.close(ours)
 

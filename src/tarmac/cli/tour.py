@@ -94,7 +94,7 @@ STEPS = (
         command="read -p 'Delete everything? [y/N] ' answer",
         how=_ask_nobody,
         right=lambda r: r.reason == "awaiting input" and r.exit_code == 130,
-        remark=lambda r: f"the kernel says it waits for a {r.awaiting}; ended when its 0.3 s were up",
+        remark=lambda r: f"the kernel says it waits for a {r.awaiting}; ended after 0.3 s",
     ),
     Step(
         title="An interrupt",

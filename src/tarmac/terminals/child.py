@@ -74,7 +74,7 @@ class Child:
         except OSError as error:
             if error.errno in USED_UP:
                 raise used_up(error, f"cannot start {argv[0]}") from error
-            raise ShellFailed(f"cannot start {argv[0]}: {error.strerror}") from error
+            raise ShellFailed(f"cannot start {argv[0]}: {error.strerror}", hint="is it a program?") from error
         self.pid = self._popen.pid
         self.status: int | None = None
         self._pidfd = -1

@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from tarmac.errors import DirectoryUnavailable, ExecutionEnded, InputClosed
+from tarmac.errors import ExecutionEnded, InputClosed
 from tarmac.events import TaskId, TerminalId
 from tarmac.paths import check_directory
 from tarmac.terminals import environment, events, processes
@@ -186,9 +186,6 @@ class _Process:
             self._widen()
             os.set_blocking(self._out, False)
             self.child = Child(argv, cwd=cwd, env=env, stdin=stdin, stdout=theirs, stderr=theirs)
-        except DirectoryUnavailable:
-            _close(fds)
-            raise
         except BaseException:
             _close(fds)
             raise
@@ -196,6 +193,7 @@ class _Process:
         if self._in >= 0:
             os.set_blocking(self._in, False)
         self._unsent = bytearray()
+        self._in_ends = False
         self._reading = False
 
     def _widen(self) -> None:
@@ -248,7 +246,7 @@ class _Process:
             left -= len(data)
             self._terminal.on_output(self._execution, data)
         self.pause()
-        self.close_input()
+        self.close_input(now=True)
         os.close(self._out)
         self._out = -1
         self._terminal.on_exit(self, self._execution, status)
@@ -273,7 +271,7 @@ class _Process:
                 pass
 
     def write(self, data: bytes) -> None:
-        if self._in < 0:
+        if self._in < 0 or self._in_ends:
             raise InputClosed("this command was started without input", hint="use start(), or the pty provider")
         if not self._unsent:
             try:
@@ -296,9 +294,13 @@ class _Process:
             self._unsent.clear()
         if not self._unsent:
             asyncio.get_running_loop().remove_writer(self._in)
+            if self._in_ends:
+                self.close_input()
 
-    def close_input(self) -> None:
-        if self._in >= 0:
+    def close_input(self, *, now: bool = False) -> None:
+        """No more input, after what is still to be sent; `now` throws that away."""
+        self._in_ends = True
+        if self._in >= 0 and (now or not self._unsent):
             if self._unsent:
                 asyncio.get_running_loop().remove_writer(self._in)
             os.close(self._in)

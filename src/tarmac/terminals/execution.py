@@ -10,19 +10,19 @@ go of the oldest bytes.
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from tarmac.errors import BadRequest, ExecutionEnded
-from tarmac.terminals.result import Ending, Reason, Rendered, Result, render, signal_name
+from tarmac.terminals.result import NOTHING, Ending, Reason, Rendered, Result, render, signal_name
 from tarmac.terminals.settings import OnTimeout, Settings
 from tarmac.terminals.spool import Spool
 from tarmac.vt.buffer import HeadTail
 from tarmac.vt.live import LiveText
 
-READ_SIZE = 256 << 10
+READ_SIZE = 64 << 10
 BEGIN_PATIENCE = 2.0
 
 
@@ -56,7 +56,7 @@ class Execution:
         by_person: bool,
         runner: Runner,
         settings: Settings,
-        spool: Spool,
+        make_spool: Callable[[], Spool],
         notes: tuple[str, ...] = (),
     ) -> None:
         self.number = number
@@ -65,7 +65,8 @@ class Execution:
         self.cwd_before = runner.cwd
         self.fresh_shell = False
         self.forged_marks = 0
-        self.spool = spool
+        self._make_spool = make_spool
+        self._spool: Spool | None = None
         self.ending: Ending | None = None
         self.began = False
         self.read = False  # somebody has had its result
@@ -76,7 +77,7 @@ class Execution:
         self.last_output = self.started_at
         self._runner = runner
         self._settings = settings
-        self._kept = HeadTail(settings.output_memory, head_share=settings.output_head_share)
+        self._kept: HeadTail | None = None  # made with the first byte: many commands print nothing
         self._total = 0
         self._waiters: list[asyncio.Future[None]] = []  # for its end
         self._watchers: list[asyncio.Future[None]] = []  # for its end or more output
@@ -88,6 +89,13 @@ class Execution:
     @property
     def running(self) -> bool:
         return self.ending is None
+
+    @property
+    def spool(self) -> Spool:
+        """All it printed, on disk."""
+        if self._spool is None:
+            self._spool = self._make_spool()
+        return self._spool
 
     @property
     def output_bytes(self) -> int:
@@ -208,7 +216,8 @@ class Execution:
                 offset = start + len(data)
                 yield data
             if offset < self.spool.end:
-                told = 0.0  # behind: catch up before pausing again
+                told = 0.0  # behind: catch up before pausing again, but let others run
+                await asyncio.sleep(0)
 
     # What its provider does
 
@@ -220,6 +229,8 @@ class Execution:
 
     def feed(self, data: bytes) -> None:
         self.last_output = time.monotonic()
+        if self._kept is None:
+            self._kept = HeadTail(self._settings.output_memory, head_share=self._settings.output_head_share)
         self._kept.feed(data)
         self._total += len(data)
         self.spool.write(data)
@@ -261,18 +272,21 @@ class Execution:
     async def _final(self, awaiting: str | None = None) -> Result:
         assert self.ending is not None
         if self._rendered is None:
-            self._rendered = await render(self._kept, self._settings)
-            self._kept = HeadTail(1)  # the text is made: let go of the bytes
+            self._rendered = await self._render()
+            self._kept = None  # the text is made: let go of the bytes
         self.read = True
         ended = self.ending
         return self._result(self._rendered, ended, duration=(self.ended_at or 0) - self.started_at, awaiting=awaiting)
+
+    async def _render(self) -> Rendered:
+        return NOTHING if self._kept is None else await render(self._kept, self._settings)
 
     async def so_far(self) -> Result:
         """What is known now, without waiting."""
         return await (self._final() if self.ending is not None else self._so_far("left running"))
 
     async def _so_far(self, reason: Reason, awaiting: str | None = None) -> Result:
-        rendered = await render(self._kept, self._settings)
+        rendered = await self._render()
         if self._total:
             self.spool.flush()
         ending = Ending(reason=reason, evidence="unknown", cwd=self._runner.cwd)
@@ -280,12 +294,14 @@ class Execution:
 
     def _result(self, rendered: Rendered, ending: Ending, *, duration: float, awaiting: str | None) -> Result:
         notes = [*self.notes, *ending.notes]
-        if self.spool.error is not None and self._total:
-            notes.append(f"the output could not all be kept on disk: {self.spool.error.strerror}")
-        elif self.spool.start:
-            notes.append(
-                f"only the last {self.spool.end - self.spool.start:,} of {self.spool.end:,} bytes are kept on disk"
-            )
+        path = None
+        if self._total:
+            path = self.spool.path if self.spool.error is None else None
+            if self.spool.error is not None:
+                notes.append(f"the output could not all be kept on disk: {self.spool.error.strerror}")
+            elif self.spool.start:
+                kept = self.spool.end - self.spool.start
+                notes.append(f"only the last {kept:,} of {self.spool.end:,} bytes are kept on disk")
         return Result(
             command=self.command,
             output=rendered.text,
@@ -296,7 +312,7 @@ class Execution:
             cwd=ending.cwd,
             truncated=rendered.truncated,
             evidence=ending.evidence,
-            output_path=self.spool.path if self._total and self.spool.error is None else None,
+            output_path=path,
             output_bytes=self._total,
             pipestatus=ending.pipestatus if len(ending.pipestatus) > 1 else (),
             binary=rendered.binary,

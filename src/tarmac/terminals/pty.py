@@ -174,7 +174,7 @@ class Pty:
             now = termios.tcgetattr(self.slave)
         except termios.error:  # hung up: the shell has just died
             return False
-        if now[:4] == self._sane[:4]:
+        if now[:4] == self._sane[:4] and now[6] == self._sane[6]:
             return False
         termios.tcsetattr(self.slave, termios.TCSANOW, self._sane)
         return True

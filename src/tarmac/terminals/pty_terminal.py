@@ -21,7 +21,7 @@ from tarmac.terminals.keyboard import Keyboard
 from tarmac.terminals.result import Ending, Evidence, Reason
 from tarmac.terminals.session import Session, Turn
 from tarmac.terminals.settings import Settings
-from tarmac.terminals.shells import Shell, quote, room_for_note
+from tarmac.terminals.shells import BASH_NOTE, Shell, is_short, may_trace, note_for, quote
 from tarmac.terminals.terminal import Origin, Terminal
 from tarmac.vt.marks import Mark
 
@@ -61,6 +61,7 @@ class PtyTerminal(Terminal):
         self._released: list[asyncio.Future[None]] = []
         self._timer: asyncio.TimerHandle | None = None
         self._probes = 0
+        self._unsure = False  # it looked like a prompt, but its command may still run
         self._sweep: asyncio.Task[None] | None = None
         self._again: asyncio.Task[None] | None = None
         self._data = self._move = b""  # what was loaded last
@@ -84,6 +85,7 @@ class PtyTerminal(Terminal):
             await asyncio.shield(asyncio.create_task(self._drop_session(session)))
             raise
         if prompted:
+            await session.learn_prompt()
             self._emit_quality()
             return
         status = session.exit_status
@@ -137,8 +139,16 @@ class PtyTerminal(Terminal):
             self._moving = asyncio.get_running_loop().create_future()
         if not self._quiet:
             self._wrote(execution.command.encode("utf-8", "replace").replace(b"\n", b"\r\n") + b"\r\n")
-        session.load(execution.number, data, cwd=move, note=room_for_note(execution.command))
+        command = execution.command
+        if is_short(command) and not self.baseline:
+            session.load(execution.number, data, cwd=move, note=BASH_NOTE, own_end=False, short=True)
+        else:
+            # The end mark must be one of its own, not the prompt's, where the prompt may be late or stale.
+            note = note_for(command)
+            own = not note or may_trace(command) or bool(self.baseline)
+            session.load(execution.number, data, cwd=move, note=note, own_end=own, short=False)
         self._probes = 0
+        self._unsure = False
         self._watch(LOAD_PATIENCE)
 
     async def _confirm_move(self, execution: Execution, target: str) -> None:
@@ -186,6 +196,7 @@ class PtyTerminal(Terminal):
 
     async def _live_shell(self) -> tuple[bool, list[str]]:
         """A shell that lives: the present one, or a fresh one in the same directory, with what to say about it."""
+        self._check_open()
         if self._sweep is not None:
             await self._sweep
         if self.session is not None and self.session.alive:
@@ -216,7 +227,7 @@ class PtyTerminal(Terminal):
         execution = self.current
         if execution is None:
             self._wrote(data)  # prompts, and jobs that print while nobody runs anything
-        elif execution.began:
+        elif execution.began and self._asked != execution.number:
             execution.feed(data)
             self._wrote(data)
             if execution.spool.crowded:
@@ -237,10 +248,8 @@ class PtyTerminal(Terminal):
         execution, session = self.current, self.session
         if execution is None or session is None or execution.number != number or execution.began:
             return
-        if why == "stale" and self._probes < 3:  # somebody played with our number: it was not run, so run it
-            self._probes = 3
-            session.heal(number)
-            session.load_again()
+        if why == "stale" and self._probes == 0:  # somebody played with our number: this shell won't run it
+            self._hopeless(session)
             return
         self._end(execution, "not run", "mark", None)
         self._moved_or_not(why)
@@ -259,7 +268,7 @@ class PtyTerminal(Terminal):
                 ending,
             )  # a hook's program is in front already, or a subshell lies: the prompt will tell
 
-    def on_prompt(self, number: int, status: int, turn: Turn, *, sure: bool) -> None:
+    def on_prompt(self, number: int, status: int, turn: Turn, pipestatus: tuple[int, ...], *, sure: bool) -> None:
         execution, session = self.current, self.session
         if session is None or not session.in_front():
             return
@@ -267,7 +276,7 @@ class PtyTerminal(Terminal):
         if execution is not None and execution.by_person:
             self._end(execution, "done", "mark", status)
         elif execution is not None and execution.began and execution.number == number:
-            self._ended_by_prompt(execution, session, status, sure=sure)
+            self._ended_by_prompt(execution, status, pipestatus, sure=sure)
         self.keyboard.prompt(session, turn)
         if turn == "ours":
             for waiter in self._released:
@@ -275,18 +284,15 @@ class PtyTerminal(Terminal):
             if self.current is None and self._listeners:
                 self._emit(events.BecameIdle(at=time.monotonic(), terminal=self.id))
 
-    def _ended_by_prompt(self, execution: Execution, session: Session, status: int, *, sure: bool) -> None:
+    def _ended_by_prompt(self, execution: Execution, status: int, pipestatus: tuple[int, ...], *, sure: bool) -> None:
         pending, self._pending = self._pending, None
         if pending and pending[0] == execution.number:
             self._finish(execution, pending[1])
         elif sure or (execution.cause and status == INTERRUPTED):
-            self._finish(execution, self._ending(execution, "mark", status, ()))
-        elif session.reads_terminal():
-            # At the prompt, but the command took our own words away: what it returned, nobody knows.
-            self._end(
-                execution, execution.cause or "done", "unknown", None, notes=("it removed the shell integration",)
-            )
-        # else: not the prompt itself, but something that printed it
+            self._finish(execution, self._ending(execution, "mark", status, pipestatus))
+        else:
+            self._unsure = True  # something printed our prompt; or it is the prompt, and our own words are gone: look
+            self._look_soon()
 
     def on_person_ran(self, command: str) -> None:
         if self.current is None:
@@ -300,12 +306,11 @@ class PtyTerminal(Terminal):
         if execution is not None:
             if execution.began or execution.by_person:
                 self._end(execution, execution.cause or "terminal closed", "waitpid", code)
+            elif self._again is None and not self._closed and not execution.cause:
+                self._again = asyncio.get_running_loop().create_task(self._run_again(execution))
             else:
-                self._end(
-                    execution, "not run", "waitpid", None, notes=("the shell ended before the command was started",)
-                )
-                self._moved_or_not("the shell ended")
-        if session is not None and not self._closed:
+                self._not_run(execution)
+        if session is not None and session.integrated and not self._closed:
             self._sweep = asyncio.get_running_loop().create_task(self._clean_up(session))
         self.keyboard = Keyboard()
         for waiter in self._released:
@@ -324,6 +329,10 @@ class PtyTerminal(Terminal):
             self._again = None
 
     def _not_run(self, execution: Execution) -> None:
+        if self._closed:
+            self._end(execution, "terminal closed", "waitpid", None)
+            self._moved_or_not("the terminal was closed")
+            return
         self._end(execution, "not run", "waitpid", None, notes=("the shell ended before the command was started",))
         self._moved_or_not("the shell ended")
 
@@ -342,10 +351,11 @@ class PtyTerminal(Terminal):
     # Ends
 
     def _ending(self, execution: Execution, evidence: Evidence, status: int, pipestatus: tuple[int, ...]) -> Ending:
-        session = self._need_session()
-        self._moved(session.directory())
+        session = self.session
+        if session is not None:
+            self._moved(session.directory())
         reason: Reason = execution.cause or "done"
-        if status in STOPS and reason == "done" and _has_stopped_child(session.pid):
+        if status in STOPS and reason == "done" and session and _has_stopped_child(session.pid):
             reason = "stopped"
         elif reason in ("interrupted", "killed") and status < 128 and not execution.notes:
             reason = "done"  # it ended by itself before the signal reached it
@@ -378,22 +388,31 @@ class PtyTerminal(Terminal):
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(seconds, self._look)
 
+    def _look_soon(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._watch(0.02)
+
     def _look(self) -> None:
         """The command has run for a while: is it alive and in step? Asked of the kernel, ever more rarely."""
         self._timer = None
         execution, session = self.current, self.session
         if execution is None or session is None or not session.alive:
             return
-        if time.monotonic() - execution.started_at < LOAD_PATIENCE / 2:
+        if time.monotonic() - execution.started_at < LOAD_PATIENCE / 2 and not self._unsure:
             self._watch(LOAD_PATIENCE)  # the timer of a command before this one
             return
         processes.continue_if_stopped(session.pid)  # a shell that stopped itself can't be typed at
+        if execution.began and session.at_prompt():
+            # It is back, and nobody told: the command took all our hooks away at once.
+            self.ask(execution, session)
         if not execution.began and session.reads_terminal():
             # It reads the terminal and never started: our line was eaten, or our functions are gone.
             if self._probes >= 3:
                 self._hopeless(session)
                 return
-            session.heal(execution.number)
+            session.heal()
             session.load_again()
         self._probes += 1
         self._watch(PROBE_EVERY[min(self._probes, len(PROBE_EVERY) - 1)])
@@ -473,6 +492,7 @@ class PtyTerminal(Terminal):
     async def environment(self) -> dict[str, str | None]:
         """What its commands changed in the environment since the shell's start; asked of the shell while it is idle."""
         async with self._turn:
+            self._check_open()
             await self._until_free()
             await self._live_shell()
             session = self._need_session()

@@ -1,6 +1,7 @@
 """What came of a command: its output made readable, how it ended, and on what evidence we say so (T15, T25)."""
 
 import asyncio
+import re
 import signal
 from dataclasses import dataclass
 from pathlib import Path
@@ -117,11 +118,18 @@ class Rendered:
     binary: bool
 
 
+NOTHING = Rendered("", False, False)
+SMALL = 8 << 10
+_PLAIN = re.compile(rb"(?:[\t\n -~]|\r\n)*")  # what needs no rendering
+
+
 async def render(kept: HeadTail, settings: Settings) -> Rendered:
     """The bytes we kept of an output as bounded, readable text."""
-    if not kept.total:
-        return Rendered("", False, False)
     head, tail = kept.head, kept.tail
+    if kept.total <= SMALL and (plain := _PLAIN.fullmatch(head + tail)):
+        text = plain.group().decode("ascii").replace("\r\n", "\n")
+        if text.count("\n") <= settings.output_line_limit and len(text) <= settings.output_character_limit:
+            return Rendered(text, False, False)
     if is_binary(head):
         start = head[:32].hex(" ")
         return Rendered(f"[binary output, {kept.total:,} bytes, beginning {start}]\n", True, True)

@@ -13,8 +13,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, Protocol
 
+from tarmac.errors import TarmacError
 from tarmac.paths import remove_scratch, scratch_dir
 from tarmac.terminals import processes, shells, waiting
+from tarmac.terminals.child import USED_UP, used_up
 from tarmac.terminals.pty import Pty
 from tarmac.terminals.settings import Settings
 from tarmac.terminals.shells import Shell
@@ -34,7 +36,7 @@ class Owner(Protocol):
     def on_started(self, number: int) -> None: ...
     def on_refused(self, number: int, why: str) -> None: ...
     def on_ended(self, number: int, status: int, pipestatus: tuple[int, ...]) -> None: ...
-    def on_prompt(self, number: int, status: int, turn: Turn, *, sure: bool) -> None: ...
+    def on_prompt(self, number: int, status: int, turn: Turn, pipestatus: tuple[int, ...], *, sure: bool) -> None: ...
     def on_person_ran(self, command: str) -> None: ...
     def on_exit(self, status: int) -> None: ...
 
@@ -55,6 +57,10 @@ class Session:
         self._env = env
         self._nonce = b"@" + os.urandom(12).hex().encode()
         self._cwd_link = b""
+        self._line = shells.BASH_LOAD
+        self._loaded = 0
+        self._traced = False  # `set -x` was on when the last command ended
+        self._prompt_call = b""
         self._known: tuple[bytes, bytes | None, Path | None] = (b"", None, None)
         self._parser = MarkParser(self._nonce)
         self._folder: Path | None = None
@@ -76,6 +82,11 @@ class Session:
                 self._children = os.open(f"/proc/{self.pid}/task/{self.pid}/children", os.O_RDONLY | os.O_CLOEXEC)
             except OSError:
                 pass
+        except OSError as error:
+            self.close()
+            if error.errno in USED_UP and not isinstance(error, TarmacError):
+                raise used_up(error, "cannot open a terminal") from error
+            raise
         except BaseException:
             self.close()
             raise
@@ -86,22 +97,28 @@ class Session:
 
     # Lines we type
 
-    def load(self, number: int, command: bytes, *, cwd: bytes = b"", note: bool = False) -> None:
+    def load(self, number: int, command: bytes, *, cwd: bytes, note: bytes, own_end: bool, short: bool) -> None:
         """Make the shell run `command` (after moving to `cwd`)."""
-        fields = b"%d\0%s\0%s\0%s\0" % (number, cwd, command, shells.BASH_NOTE if note else b"")
-        # Written over and then cut to length: cutting to nothing first makes ext4 flush it to the disk on close.
-        os.pwrite(self._in, fields, 0)
-        os.ftruncate(self._in, len(fields))
-        self._type(shells.BASH_LOAD)
+        line = shells.BASH_LOAD_OWN_END if own_end or self._traced else shells.BASH_LOAD
+        if short and not cwd:
+            self._line = line % (b"%d '%s' " % (number, command))
+        else:
+            fields = b"%d\0%s\0%s\0%s\0" % (number, cwd, command, note)
+            # Written over and then cut to length: cutting to nothing first makes ext4 flush it to the disk on close.
+            os.pwrite(self._in, fields, 0)
+            os.ftruncate(self._in, len(fields))
+            self._line = line % b""
+        self._loaded = number
+        self._type(self._line)
 
     def load_again(self) -> None:
         """Type the line once more; the number in the file keeps the command from running twice."""
-        self._type(shells.BASH_LOAD)
+        self._type(self._line)
 
-    def heal(self, number: int) -> None:
-        """Define our functions again; the next command is `number`."""
+    def heal(self) -> None:
+        """Define our functions again."""
         assert self._folder is not None
-        self._type(self.shell.heal(self._folder, number))
+        self._type(self.shell.heal(self._folder))
 
     def first_exports(self) -> str:
         """What the shell exported when its start-up files were done, as `export -p` tells it."""
@@ -149,23 +166,26 @@ class Session:
             match mark.kind, mark.fields:
                 case "C", (number,):
                     self._owner.on_started(int(number))
-                case "D", (number, statuses, where):
+                case "D", (number, statuses, traced, where):
+                    self._traced = bool(traced)
                     self.where = where
                     status, *pipestatus = map(int, statuses.split())
                     self.prompted = True  # what is typed now waits for the prompt's own hooks
                     self._owner.on_ended(int(number), status, tuple(pipestatus))
-                case "A", (number, person, now, ended, statuses, inner, where):
+                case "A", (number, person, now, ended, statuses, inner, traced, where):
+                    self._traced = bool(traced)
                     self.where = where
                     self.integrated = True
                     self._questions.clear()
-                    if person != b"0":
-                        status, sure = int(now), True
-                    elif ended == number:
-                        status, sure = int(statuses.split()[0]), True
-                    else:  # our hook did not run before this prompt
-                        status, sure = int(inner.split()[0] if inner else now), bool(inner)
-                    self.prompted = person == b"0"
-                    self._owner.on_prompt(int(number), status, TURNS.get(person, "ours"), sure=sure)
+                    if person == b"0" and ended == number:
+                        said = statuses
+                    else:  # a person's command; or our hook did not run before this prompt
+                        said = inner if person == b"0" and inner else now
+                    sure = person != b"0" or ended == number or bool(inner)
+                    status, *pipestatus = map(int, said.split())
+                    if int(number) == self._loaded:  # else the prompt of the command before, late; or a stale one
+                        self.prompted = person == b"0"
+                    self._owner.on_prompt(int(number), status, TURNS.get(person, "ours"), tuple(pipestatus), sure=sure)
                     self._wake()
                 case "X", (number, why):
                     self._owner.on_refused(int(number), why.decode("ascii", "replace"))
@@ -221,6 +241,26 @@ class Session:
     def in_front(self) -> bool:
         """Whether the shell itself is the terminal's foreground group."""
         return self.pty.foreground() == self.pid
+
+    async def learn_prompt(self) -> None:
+        """Remember how the shell waits for its next line, once: a `read` in a command waits differently."""
+        for _ in range(20):
+            await asyncio.sleep(0.0005)
+            call = self._call()
+            if call.startswith(b"0 0x0 ") or not self.alive:  # read(0, …)
+                self._prompt_call = call
+                break
+
+    def _call(self) -> bytes:
+        """The system call the shell is in, with its first arguments; empty when it runs, or nobody may know."""
+        try:
+            return b" ".join(processes.read(f"/proc/{self.pid}/syscall").split()[:4])
+        except OSError:
+            return b""
+
+    def at_prompt(self) -> bool:
+        """Whether the shell waits for its next line: blocked in the very call that it was in at an earlier prompt."""
+        return self._prompt_call.startswith(b"0 ") and self.in_front() and self._call() == self._prompt_call
 
     def reads_terminal(self) -> bool:
         """Whether the shell itself is blocked reading the terminal: at its prompt, or in its `read`."""

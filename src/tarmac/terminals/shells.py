@@ -12,18 +12,20 @@ INTEGRATION = Path(__file__).parent / "integration"
 
 # Read integration/bash.sh first. The line begins with a simple word (after an unbalanced quote bash 5.2 misparses a
 # leading `{`) that empties what a missing loader would run again; `&& [[ 1 ]]` keeps $? and spares our calls from
-# `set -e` and the ERR trap; the braces hide our last call from `set -x`.
+# `set -e` and the ERR trap.
 BASH_LOAD = (
-    b' __tarmac_cmd=; \\__tarmac_load "$__tarmac_last" && [[ 1 ]]; \\builtin eval -- "$__tarmac_cmd"; '
-    b'{ \\__tarmac_done "$?" && [[ 1 ]]; } 2>/dev/null >&"$__tarmac_tty"\n'
+    b' __tarmac_cmd=; \\__tarmac_load %s"$__tarmac_last" && [[ 1 ]]; \\builtin eval -- "$__tarmac_cmd"; '
+    b'__tarmac_code=$?; \\__tarmac_done "$__tarmac_code" && [[ 1 ]]\n'
 )
+# The same with an end mark of its own, not the prompt's, and braces that hide our last words from `set -x`.
+BASH_LOAD_OWN_END = BASH_LOAD.replace(b"; __tarmac_code", b"; { __tarmac_code").replace(b"]]\n", b"]]; } 2>/dev/null\n")
 BASH_NOTE = b"\n__tarmac_note"
 BASH_HAND_OVER = b" \\__tarmac_hand_over 2>/dev/null\n"
 BASH_TAKE_BACK = b"\x1b[7776~\x1b[7777~"
 # Asked after an interrupt when no mark came: it does not rely on any function of ours.
 BASH_ASK = (
-    b' \\builtin printf \'\\e]633;D;%%s;%%s;%%s;%%s\\a\' "$__tarmac_nonce" %d "$?"'
-    b" \"${PWD//[$'\\a\\e\\n\\r;\\\\']/?}\" >/dev/tty\n"
+    b" \\builtin printf '\\e]633;D;%%s;%%s;%%s;;%%s\\a' \"$__tarmac_nonce\" %d"
+    b' "${__tarmac_inner:-${__tarmac_code:-$?}}" "${PWD//[$\'\\a\\e\\n\\r;\\\\\']/?}" >/dev/tty\n'
 )
 
 
@@ -45,9 +47,9 @@ class Shell:
         (folder / "rc").write_text(user + head + load)
         return [self.path, "--rcfile", str(folder / "rc"), "--noediting", "-i"]
 
-    def heal(self, folder: Path, number: int) -> bytes:
-        """The line that loads our functions again after a command removed them; `number` is the next command's."""
-        return f" __tarmac_n={number - 1}; \\builtin . {quote(str(folder / 'heal'))}\n".encode()
+    def heal(self, folder: Path) -> bytes:
+        """The line that loads our functions again after a command removed them."""
+        return f" \\builtin . {quote(str(folder / 'heal'))}\n".encode()
 
     def bare(self) -> list[str]:
         """Its argv without our integration."""
@@ -95,17 +97,36 @@ def quote(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
+_SHORT = 512  # a line on a terminal ends at 4,095 bytes
 _INCOMPLETE = re.compile(r"[|&!\\({]\s*\Z")
-_ODD = re.compile(r"<<|#|\bset\b|xtrace|\b(?:for|case|select|function)\b")
-_PLAIN = re.compile(r"(?!(?:for|case|select|function|if|while|until|time|coproc)\b)[\w./=+:,@%^~ -]+")
+_ODD = re.compile(r"\bset\b|xtrace|\bshopt\b|\b(?:for|case|select|function)\b")
+_TRACE = re.compile(r"\bset\b|xtrace|\bshopt\b|\bsource\b|(?:^|[;&|\s])\.\s")
+_PLAIN = re.compile(r"(?!(?:for|case|select|function|if|while|until|time|coproc)\b)[\w./=+:,@%^~ -]+", re.ASCII)
 
 
-def room_for_note(command: str) -> bool:
-    """Whether one more line may follow the command without changing what it means, and is worth it.
+def may_trace(command: str) -> bool:
+    """Whether it may turn on `set -x`, turn off `promptvars`, or run what does."""
+    return _TRACE.search(command) is not None
 
-    It may not after a trailing `|` or `\\`, in an open here-document, or where a comment could hide either; it is for
-    a pipeline, and for plain words, whose last one the next command may want (`mkdir a`, `cd $_`).
+
+def is_short(command: str) -> bool:
+    """Whether it may be one quoted word on the line itself: a few plain words that no terminal and no shell can mangle.
+
+    Everything else goes through the file. This spares a shell that runs `:` half its work.
     """
-    if "|" in command:
-        return not (_ODD.search(command) or _INCOMPLETE.search(command))
-    return _PLAIN.fullmatch(command) is not None
+    return len(command) <= _SHORT and _PLAIN.fullmatch(command) is not None and not _ODD.search(command)
+
+
+def note_for(command: str) -> bytes:
+    """One more line for the end of the command, where it changes nothing of what that means: see __tarmac_note.
+
+    It may not follow a trailing `|` or `\\`, an open here-document, or a comment that could hide either. It is worth
+    it for a pipeline and for plain words, whose last one the next command may want (`mkdir a`, `cd $_`); for the rest
+    ("e") only under `set -e`, where the status of our own `eval` would end a shell that bash spares (`! true`).
+    """
+    if _INCOMPLETE.search(command) or "<<" in command or "#" in command:
+        return b""
+    odd = _ODD.search(command)
+    if not odd and ("|" in command or _PLAIN.fullmatch(command)):
+        return BASH_NOTE
+    return b"e" + BASH_NOTE

@@ -200,7 +200,9 @@ class Spool:
                 if self._size <= self._limit:
                     return
                 size = self._size
-                source = os.dup(self._writable())  # our own: a close() meanwhile does not hurt us
+                source = (
+                    os.dup(self._fd) if self._fd is not None else _reopen(self.path, os.O_RDONLY)
+                )  # a close() does not hurt us
             # Half the limit; less when the file is far over it, so that both files together stay under 1.5 limits.
             cut = size - max(0, min(self._limit // 2, self._limit + self._limit // 2 - size))
             try:

@@ -90,7 +90,7 @@ class Terminal(ABC):
         self._turn = asyncio.Lock()
         self._closed = False
         self._spools: Path | None = None
-        self._lines_kept: list[Spool] = []
+        self._spooled: list[Spool] = []
 
     # State
 
@@ -250,14 +250,24 @@ class Terminal(ABC):
 
     def _new_execution(self, command: str, *, by_person: bool = False, notes: tuple[str, ...] = ()) -> Execution:
         self._numbers += 1
-        spool = Spool(self._spool_folder() / f"{self._numbers}.out", limit=self.settings.spool_limit)
+        number = self._numbers
+
+        def make_spool() -> Spool:
+            try:
+                folder = self._spool_folder()
+            except OSError:  # no room, no right: the spool itself will say so, and the result with it
+                folder = Path(os.devnull)
+            spool = Spool(folder / f"{number}.out", limit=self.settings.spool_limit)
+            self._spooled.append(spool)
+            return spool
+
         execution = Execution(
-            number=self._numbers,
+            number=number,
             command=command,
             by_person=by_person,
             runner=self,
             settings=self.settings,
-            spool=spool,
+            make_spool=make_spool,
             notes=notes,
         )
         self.current = execution
@@ -285,7 +295,6 @@ class Terminal(ABC):
         now = time.monotonic()
         self.used_at = now
         self._finished.append(execution)
-        self._lines_kept.append(execution.spool)
         self.history.append(
             Past(
                 number=execution.number,
@@ -335,7 +344,7 @@ class Terminal(ABC):
         """Only what was too long for its result is worth keeping on disk after the terminal is gone."""
         if self._spools is None:
             return
-        for spool in self._lines_kept:
+        for spool in self._spooled:
             if spool.end <= self.settings.output_character_limit and not spool.start:
                 spool.remove()
         try:

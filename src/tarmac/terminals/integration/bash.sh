@@ -20,9 +20,14 @@ __tarmac_last=${__tarmac_last-}
 __tarmac_person=${__tarmac_person-0} # 0: the host drives, line editor off; 2, 1, 3: a person's line is next, edited, done
 __tarmac_ps0=${__tarmac_ps0-${PS0-}}
 __tarmac_ps1=${__tarmac_ps1--}     # our PS1; not yet made
-__tarmac_cmd= __tarmac_inner= __tarmac_hooks= __tarmac_pwd= __tarmac_where=
-__tarmac_tty=255 # an interactive bash keeps its terminal there, closed for children
-if [[ ! -t 255 ]]; then \builtin exec {__tarmac_tty}>/dev/tty; fi
+__tarmac_x=${__tarmac_x-}          # set -x was on when the last command ended
+__tarmac_calm=-1 __tarmac_why= __tarmac_cmd= __tarmac_inner= __tarmac_code= __tarmac_pwd= __tarmac_where=
+# An interactive bash keeps its terminal at 255, closed for children; with few descriptors it can't, and we open our own.
+if [[ ! -v __tarmac_tty ]]; then
+  __tarmac_tty=255
+  if [[ ! -t 255 ]]; then \exec {__tarmac_tty}>/dev/tty; fi
+  \builtin readonly __tarmac_tty
+fi
 
 # `builtin` itself may have become a function. In posix mode special builtins come before functions, and an
 # assignment is all it takes to enter it.
@@ -60,31 +65,35 @@ __tarmac_drain() {
   \builtin return 0
 }
 
-# What the host wants, each ended by NUL: number, directory ('' to stay), command, last line (a note, or nothing).
+# Load a command: number and text (a short plain one), and last what $_ was. Without them they are in the file.
 __tarmac_load() {
-  __tarmac_f=() __tarmac_inner=
-  \builtin mapfile -d '' -t __tarmac_f <"$__tarmac_in"
-  if ((${#__tarmac_f[@]} == 4 && __tarmac_f[0] > __tarmac_n)) &&
-    [[ -z ${__tarmac_f[1]} && $- != *[xv]* && ! -o history ]]; then
-    __tarmac_n=${__tarmac_f[0]} __tarmac_cmd=${__tarmac_f[2]}${__tarmac_f[3]}
+  __tarmac_inner= __tarmac_code=
+  if [[ $# -eq 3 && $1 -gt $__tarmac_n && -z $__tarmac_x && $- != *[xve]* && ! -o history ]]; then
+    __tarmac_n=$1 __tarmac_cmd=$2$'\n'__tarmac_note
   else
-    __tarmac_load_oddly
+    __tarmac_load_oddly "$@"
     if [[ -n $__tarmac_why ]]; then \builtin return 0; fi
   fi
-  # Without a start mark nothing may run: the host would not know.
-  if ! \builtin printf '\e]633;C;%s;%s\a' "$__tarmac_nonce" "$__tarmac_n" >&"$__tarmac_tty"; then
-    \builtin exec {__tarmac_tty}>/dev/tty
-    \builtin printf '\e]633;C;%s;%s\a' "$__tarmac_nonce" "$__tarmac_n" >&"$__tarmac_tty" || __tarmac_cmd=
-  fi
-  \builtin return "${__tarmac_status%% *}"
+  \builtin printf '\e]633;C;%s;%s\a' "$__tarmac_nonce" "$__tarmac_n" >&"$__tarmac_tty" || __tarmac_mark_start
+  if [[ $__tarmac_status != 0* ]]; then \builtin return "${__tarmac_status%% *}"; fi
+}
+# Without a start mark nothing may run: the host would not know.
+__tarmac_mark_start() {
+  \builtin printf '\e]633;C;%s;%s\a' "$__tarmac_nonce" "$__tarmac_n" >/dev/tty || __tarmac_cmd=
 }
 
-# The same, when there is more to do: move, refuse, keep quiet under set -x and -v, stay out of the history.
+# The same, when there is more to do: move, refuse, keep quiet under set -x and -v, stay out of the history. The file:
+# number, directory ('' to stay), text, last line (a note, "e" and a note for set -e only, or nothing); NUL after each.
 __tarmac_load_oddly() {
-  __tarmac_why=
-  if ((${#__tarmac_f[@]} == 0)); then
-    __tarmac_heal
+  __tarmac_why= __tarmac_f=()
+  if (($# == 3)); then
+    __tarmac_f=("$1" '' "$2" $'\n'__tarmac_note)
+  else
     \builtin mapfile -d '' -t __tarmac_f <"$__tarmac_in"
+    if ((${#__tarmac_f[@]} == 0)); then
+      __tarmac_heal
+      \builtin mapfile -d '' -t __tarmac_f <"$__tarmac_in"
+    fi
   fi
   if [[ -o history ]]; then
     \builtin history -d -1
@@ -101,37 +110,61 @@ __tarmac_load_oddly() {
   if [[ -n $__tarmac_why ]]; then
     __tarmac_ended=$__tarmac_n
     \builtin printf '\e]633;X;%s;%s;%s\a' "$__tarmac_nonce" "${__tarmac_f[0]-0}" "$__tarmac_why" >&"$__tarmac_tty"
-  elif [[ $- == *x* ]]; then
-    # The trace of our own `eval` must not show: tracing goes off here and on again inside.
-    \builtin set +x
+  elif [[ -n $__tarmac_x || $- == *x* ]]; then
+    # Our own words must not show in a trace: it is on only while the command runs.
+    { \builtin set +x; } 2>/dev/null
+    __tarmac_x=
     __tarmac_cmd="{ \\builtin set -x; __tarmac_restore \"\$__tarmac_last\"; } 2>/dev/null; ${__tarmac_f[2]}"
-  elif [[ $- == *v* ]]; then
+  elif [[ $- == *v* || ( ${__tarmac_f[3]} == e* && $- != *e* ) ]]; then
     __tarmac_cmd=${__tarmac_f[2]}
   else
-    __tarmac_cmd=${__tarmac_f[2]}${__tarmac_f[3]}
+    __tarmac_cmd=${__tarmac_f[2]}${__tarmac_f[3]#e}
   fi
 }
 
 # After eval, PIPESTATUS and $_ are eval's own: noted inside, by a last line (shells.py: room_for_note).
 __tarmac_note() { __tarmac_inner="$? ${PIPESTATUS[*]}" __tarmac_arg=$_; }
 
+__tarmac_hush() {
+  if [[ $- == *x* ]]; then
+    \builtin set +x
+    __tarmac_x=1
+  fi
+}
+
 # $? and $_ (the last argument) as the last command left them.
 __tarmac_restore() { \builtin return "${__tarmac_status%% *}"; }
 
-# Called with standard output on the terminal. The status: what the note inside says ("1 1 0" of a pipeline), or $1.
+# The status: what the note inside says ("0 1 0" of a pipeline), or $1. The end mark is the prompt's own, which follows
+# at once, unless somebody's hooks or bash's words about background jobs come between, or the prompt is not ours any
+# more (told by its length: cheap; if that is wrong the host sees the shell at its prompt, and asks). After a syntax
+# error bash may show a stale prompt. bash copies a function whenever it is called: this one is short for that.
 __tarmac_done() {
+  __tarmac_text=${PS1-}${PROMPT_COMMAND-}
+  if [[ $__tarmac_ended == "$__tarmac_n" || ( $1 != 0 && -z $__tarmac_inner ) || $- == *x* || -n ${!:-} || ! -t 2 ||
+    ${PWD-} != "$__tarmac_pwd" || ${#__tarmac_text} -ne $__tarmac_calm || ${#PROMPT_COMMAND[@]} -ne 1 ]] ||
+    \builtin read -t 0; then
+    __tarmac_done_oddly "$1"
+  else
+    __tarmac_status=${__tarmac_inner:-$1} __tarmac_last=${__tarmac_arg-} __tarmac_ended=$__tarmac_n
+  fi
+  if [[ $__tarmac_status != 0* ]]; then \builtin return "${__tarmac_status%% *}"; fi
+}
+__tarmac_done_oddly() {
   if ((__tarmac_ended == __tarmac_n)); then \builtin return 0; fi # it was not run: the X mark said so
   __tarmac_status=${__tarmac_inner:-$1} __tarmac_last=${__tarmac_arg-} __tarmac_ended=$__tarmac_n
-  if \builtin read -t 0; then __tarmac_drain; fi
-  if [[ ${PWD-} != "$__tarmac_pwd" || ${PROMPT_COMMAND[*]-} != "$__tarmac_hooks" ]]; then
-    __tarmac_find
-    __tarmac_hook
-  fi
-  \builtin printf '\e]633;D;%s;%s;%s;%s\a' "$__tarmac_nonce" "$__tarmac_n" "$__tarmac_status" "$__tarmac_where"
-  \builtin return "${__tarmac_status%% *}"
+  { __tarmac_hush; } 2>/dev/null
+  __tarmac_drain
+  __tarmac_find
+  __tarmac_hook
+  \builtin local form='\e]633;D;%s;%s;%s;%s;%s\a'
+  \builtin local -a facts
+  facts=("$__tarmac_nonce" "$__tarmac_n" "$__tarmac_status" "$__tarmac_x" "$__tarmac_where")
+  \builtin printf "$form" "${facts[@]}" 2>/dev/null >&"$__tarmac_tty" || \builtin printf "$form" "${facts[@]}" >/dev/tty
 }
 
 # Keep our hook last in PROMPT_COMMAND, whatever the command did to it.
+__tarmac_pc='__tarmac_now=$?; [[ $__tarmac_ended == "$__tarmac_n" && $__tarmac_person == 0 ]] || __tarmac_prompt'
 __tarmac_hook() {
   if [[ ! -v PROMPT_COMMAND || ( ${PROMPT_COMMAND[*]-} != *__tarmac_prompt && ${PROMPT_COMMAND@a} != *r* ) ]]; then
     \builtin local -a kept
@@ -140,27 +173,46 @@ __tarmac_hook() {
     for one in "${PROMPT_COMMAND[@]-}"; do
       if [[ $one != *__tarmac_prompt* && -n $one ]]; then kept+=("$one"); fi
     done
-    if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] > 500)); then
-      PROMPT_COMMAND=(${kept[@]+"${kept[@]}"} __tarmac_prompt)
+    # Alone, it asks for nothing but an interrupt; after the user's own hooks, which may change PS1, it always looks.
+    if ((${#kept[@]} == 0)); then
+      PROMPT_COMMAND=("$__tarmac_pc")
+    elif ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] > 500)); then
+      PROMPT_COMMAND=("${kept[@]}" '__tarmac_now=$?; __tarmac_prompt')
     else
-      PROMPT_COMMAND="${kept[*]:+${kept[*]}; }__tarmac_prompt"
+      PROMPT_COMMAND="${kept[*]}; __tarmac_now=\$?; __tarmac_prompt"
     fi
   fi
-  __tarmac_hooks=${PROMPT_COMMAND[*]-}
+  if [[ ! -v PS1 || ( $PS1 != "$__tarmac_ps1" && ${PS1@a} != *r* ) ]]; then
+    # The user's prompt between two marks. A: number, whose turn, $?, the number that ended before it with its status
+    # (or only what its note said, if our own words are gone), directory.
+    if [[ ${PS1-} != *__tarmac_nonce* ]]; then
+      __tarmac_ps1='\[\e]633;A;$__tarmac_nonce;$__tarmac_n;$__tarmac_person;$?;$__tarmac_ended;$__tarmac_status'
+      __tarmac_ps1+=';${__tarmac_inner:-$__tarmac_code};$__tarmac_x;$__tarmac_where\a\]'${PS1-}'\[\e]633;B;$__tarmac_nonce\a\]'
+      PS1=$__tarmac_ps1
+    else
+      __tarmac_ps1=$PS1 # something put itself around ours: (venv) …
+    fi
+  fi
+  # How long both are while all is calm: our own hook alone, our prompt, and no program in it that takes its time.
+  __tarmac_text=${PS1-}${PROMPT_COMMAND-} __tarmac_calm=-1
+  if [[ ${PROMPT_COMMAND-} == "$__tarmac_pc" && ${PS1-} == "$__tarmac_ps1" && $PS1 != *['`']* && $PS1 != *'$('* &&
+    $BASHOPTS == *promptvars* ]]; then
+    __tarmac_calm=${#__tarmac_text}
+  fi
 }
 
-# Before every prompt, after the user's own hooks. bash itself keeps $? for what follows.
+# Before a prompt, after the user's own hooks. bash itself keeps $? for what follows.
 __tarmac_prompt() {
-  __tarmac_now=$?
   if [[ $__tarmac_ended == "$__tarmac_n" && $__tarmac_person == 0 && -t 2 && ${PS1-} == "$__tarmac_ps1" &&
     $BASHOPTS == *promptvars* ]]; then
     \builtin return 0
   fi
   __tarmac_heal
   if [[ $__tarmac_ended != "$__tarmac_n" ]]; then
-    # A command was loaded and __tarmac_done never came: interrupted.
-    __tarmac_ended=$__tarmac_n __tarmac_status=${__tarmac_inner:-$__tarmac_now}
+    # A command was loaded and __tarmac_done never came: the line was discarded (an interrupt, an error), or it is gone.
+    __tarmac_ended=$__tarmac_n __tarmac_status=${__tarmac_inner:-${__tarmac_code:-$__tarmac_now}}
     __tarmac_drain
+    if [[ -n $__tarmac_code ]]; then \builtin . "${__tarmac_in%/*}/heal"; fi # it is gone
   fi
   __tarmac_find
   case $__tarmac_person in
@@ -168,21 +220,10 @@ __tarmac_prompt() {
     1 | 3) __tarmac_person=3 __tarmac_status=$__tarmac_now ;; # their line is done
   esac
   __tarmac_hook
-  if [[ ! -v PS1 || ( $PS1 != "$__tarmac_ps1" && ${PS1@a} != *r* ) ]]; then
-    # The user's prompt between two marks. A: number, whose turn, $?, the number that ended before it with its status
-    # (or only what its note said, if our own words are gone), directory.
-    if [[ ${PS1-} != *__tarmac_nonce* ]]; then
-      __tarmac_ps1='\[\e]633;A;$__tarmac_nonce;$__tarmac_n;$__tarmac_person;$?;$__tarmac_ended;$__tarmac_status'
-      __tarmac_ps1+=';$__tarmac_inner;$__tarmac_where\a\]'${PS1-}'\[\e]633;B;$__tarmac_nonce\a\]'
-      PS1=$__tarmac_ps1
-    else
-      __tarmac_ps1=$PS1 # something put itself around ours: (venv) …
-    fi
-  fi
   if [[ ! -t 2 || $BASHOPTS != *promptvars* || $PS1 != "$__tarmac_ps1" ]]; then
     # The prompt can't carry the mark: it goes to standard error, which leads elsewhere, or is read-only.
-    \builtin printf '\e]633;A;%s;%s;%s;%s;%s;%s;;%s\a' "$__tarmac_nonce" "$__tarmac_n" "$__tarmac_person" \
-      "$__tarmac_now" "$__tarmac_ended" "$__tarmac_status" "$__tarmac_where" >&"$__tarmac_tty"
+    \builtin printf '\e]633;A;%s;%s;%s;%s;%s;%s;;%s;%s\a' "$__tarmac_nonce" "$__tarmac_n" "$__tarmac_person" \
+      "$__tarmac_now" "$__tarmac_ended" "$__tarmac_status" "$__tarmac_x" "$__tarmac_where" >&"$__tarmac_tty"
   fi
   \builtin return 0
 }
@@ -194,7 +235,8 @@ __tarmac_hand_over() {
   if [[ -o history ]]; then \builtin history -d -1; fi # this line
   __tarmac_ps0=${PS0-}
   PS0='$(__tarmac_started)'${PS0-}
-  \builtin set -o "$__tarmac_editor" -o history
+  \builtin set -o "$__tarmac_editor" -o history ${__tarmac_x:+-x}
+  __tarmac_x=
   \builtin bind -x '"\e[7776~": __tarmac_take_back' &>/dev/null
 }
 __tarmac_started() {
@@ -228,6 +270,7 @@ __tarmac_export() { \builtin export -p >|"$1"; }
 __tarmac_editor=emacs
 if [[ -o vi ]]; then __tarmac_editor=vi; fi
 HISTFILE=/dev/null # an agent's lines are none of the user's history
+__tarmac_find
 __tarmac_hook
 __tarmac_export "$__tarmac_in.env"
 \builtin printf '\e]633;P;%s;Shell=bash;Version=%s\a' "$__tarmac_nonce" "$BASH_VERSION" >&"$__tarmac_tty"

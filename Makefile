@@ -1,0 +1,53 @@
+# Two commands on a fresh machine with Python and make:  make run,  make test.
+# PYTHON chooses another interpreter:  make test PYTHON=python3.12
+
+PYTHON ?= python3
+BIN := .venv/bin
+RUN := $(BIN)/python -m
+
+.PHONY: help run test check lint bench clean
+.DEFAULT_GOAL := help
+
+help:  ## Show this list
+	@echo "Tarmac: real terminals for AI agents."
+	@echo
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1 \2/p' Makefile | awk '{ n = $$2; $$1 = $$2 = ""; printf "  make %-7s%s\n", n, $$0 }'
+
+run: .venv/.run  ## Set up what is needed and show Tarmac at work
+	@$(RUN) tarmac tour
+
+test: lint  ## Everything CI runs: checks and all the tests, on real shells
+	$(RUN) pytest
+
+check: lint  ## The quick part, under a minute: checks and unit tests
+	$(RUN) pytest -m "not shell"
+
+lint: .venv/.dev
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(RUN) mypy
+	$(BIN)/lint-imports
+
+bench: .venv/.dev  ## Print the benchmark table
+	$(RUN) benchmarks
+
+clean:  ## Remove what was set up and cached
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
+	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
+
+# The virtual environment. Its stamps are older than pyproject.toml when it has to be brought up to date.
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "make: Tarmac needs Python 3.11 or newer, and \`$(PYTHON)\` is `$(PYTHON) -V 2>/dev/null || echo not there`" >&2; \
+	  echo "  hint: make $(MAKECMDGOALS) PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@$(PYTHON) -m venv .venv || { \
+	  echo "make: \`$(PYTHON) -m venv\` failed; on Debian and Ubuntu: apt install python3-venv" >&2; rm -rf .venv; exit 1; }
+
+.venv/.run: pyproject.toml | .venv/bin/python
+	@test -e .venv/.dev || $(RUN) pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+.venv/.dev: pyproject.toml | .venv/bin/python
+	$(RUN) pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@ .venv/.run
