@@ -1,7 +1,7 @@
 """The documentation is true: its examples run, its links lead somewhere, its tables list what the code has.
 
-python    executed, all blocks of a page in one namespace and one temporary directory; top-level await is fine, and a block
-          with `asyncio.run` is a program of its own; where it has comments `# → …`, they are what it prints
+python    executed, all blocks of a page in one namespace and one temporary directory; top-level await is fine, and one
+          with `asyncio.run` is a program of its own; where a block has comments `# → …`, they are what it prints
 console   each `$ … tarmac …` is run and its output compared; `...` stands for anything
 sh        must parse
 
@@ -146,8 +146,7 @@ def _pattern(shown: str) -> re.Pattern[str]:
     """What the output must look like: a line `...` is any number of lines, `...` in a line any part of it."""
     lines = [
         r"(?:.*\n)*" if line == "..." else re.escape(line).replace(re.escape("..."), ".*") + r"\n"
-        for line in shown.strip("\n").split("\n")
-        if shown.strip("\n")
+        for line in shown.splitlines()
     ]
     return re.compile("".join(lines))
 
@@ -220,7 +219,7 @@ def test_the_settings_table_has_every_setting_with_its_default() -> None:
         ("Results", [each.name for each in dataclasses.fields(Result)]),
         ("Reasons", list(get_args(Reason))),
         ("Evidence", list(get_args(Evidence))),
-        ("Events", [each.__name__ for each in TerminalEvent.__subclasses__()]),
+        ("Events", sorted({each.__name__ for each in TerminalEvent.__subclasses__()})),
         ("The environment of commands", list(QUIET)),
     ],
 )

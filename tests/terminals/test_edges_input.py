@@ -4,9 +4,10 @@ import asyncio
 import secrets
 import shlex
 from pathlib import Path
+from typing import get_args
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from tarmac.errors import BadRequest
@@ -19,7 +20,7 @@ both = pytest.mark.parametrize("provider", ["pty", "exec"])
 SOON = 1.0
 
 
-# Incomplete input (D13, D14)
+# --- D13, D14, Incomplete input ---
 
 
 @both
@@ -56,6 +57,11 @@ SOON = 1.0
         "echo ran; cat <<",
         "echo a ;; b",
         "x=(1 2",
+        "true | f()",
+        "echo ran | cat; f()",
+        "echo ran | if true",
+        "echo ran | { cat",
+        "[[ a || b",
     ],
 )
 async def test_an_incomplete_command_is_a_syntax_error_at_once(
@@ -84,7 +90,7 @@ async def test_the_lines_before_a_syntax_error_are_run(tmp_path: Path) -> None:
     assert "never" not in result.output.splitlines()
 
 
-# Here-documents (D15)
+# --- D15, Here-documents ---
 
 
 @both
@@ -135,7 +141,7 @@ async def test_a_here_document_of_200_kb_is_written_exactly(tmp_path: Path, prov
     assert (result.output, result.exit_code, (tmp_path / "file").read_text()) == ("", 0, text)
 
 
-# What might swallow a trailer (D16)
+# --- D16, What might swallow a trailer ---
 
 
 @both
@@ -166,7 +172,7 @@ async def test_a_trailing_comment_or_backslash_swallows_nothing_of_ours(
         assert (result.output, after.output) == (output, "clean\n")
 
 
-# History expansion (D17)
+# --- D17, History expansion ---
 
 
 @both
@@ -180,7 +186,7 @@ async def test_an_exclamation_mark_is_just_a_character(tmp_path: Path, provider:
     assert (quick.exit_code, "after" in quick.output.splitlines()) == (127, False)
 
 
-# Length (D18)
+# --- D18, Length ---
 
 
 @both
@@ -202,7 +208,7 @@ async def test_a_script_of_a_megabyte_arrives(tmp_path: Path) -> None:
     assert (result.output, result.exit_code) == (f"{lines - 1}\n", 3)
 
 
-# Bytes that are keys (D19)
+# --- D19, Bytes that are keys ---
 
 
 ODD = {
@@ -258,6 +264,21 @@ shell_like = st.text(st.sampled_from("ab \t\n\r'\"`$\\!#;&|<>(){}[]*?~^%=-\x01\x
 texts = st.one_of(any_text, any_bytes, shell_like)
 
 
+WORDS = (
+    """
+echo a|printf b|true|false|(exit 3)|! true|! false|echo $?|x=5|echo ${x-unset}|:|true ¦ false|false ¦ true
+(exit 4) ¦ cat|echo c ¦ tr c d|f() { return 6; }|f 2>/dev/null|if false; then :; fi|for i in 1 2; do echo $i; done
+{ (exit 7); }|[[ a == b ]]|((0))|echo '# ¦ \\'|# comment|echo e # comment|y=$(exit 8)|cd /; cd - >/dev/null
+no_such_program 2>/dev/null|sh -c 'kill -TERM $$' 2>/dev/null|eval '(exit 9)'|case a in a) (exit 11);; esac|
+""".strip("\n")
+    .replace("\n", "|")
+    .split("|")
+)
+HERE = ["cat <<E\nhere\nE\n", "echo \\\n g", "if true\nthen (exit 12)\nfi"]
+words = st.sampled_from([each.replace("¦", "|") for each in WORDS] + HERE)
+scripts = st.lists(st.tuples(words, st.sampled_from(["\n", "; ", " && ", " || ", " | "])))
+
+
 def check_texts(provider: Provider, folder: Path, number: int) -> None:
     """Hypothesis drives one loop and one terminal through many texts."""
     loop = asyncio.new_event_loop()
@@ -291,7 +312,42 @@ def test_commands_of_arbitrary_bytes_arrive_intact(tmp_path: Path, provider: Pro
     check_texts(provider, tmp_path, number)
 
 
-# Several lines (D20)
+def check_scripts(folder: Path, number: int) -> None:
+    """What `bash -c` does with a script is what a live shell does with it."""
+    loop = asyncio.new_event_loop()
+    opened = [open_terminal(cwd=folder, provider=provider) for provider in get_args(Provider)]
+    live, plain = [loop.run_until_complete(each.__aenter__()) for each in opened]
+
+    @settings(max_examples=number, deadline=None, database=None, print_blob=True)
+    @given(scripts)
+    def same(parts: list[tuple[str, str]]) -> None:
+        script = "".join(map("".join, parts))
+        if not script.strip():
+            return
+        loop.run_until_complete(live.run("unset -f f; unset x y i; true"))
+        seen, wanted = [loop.run_until_complete(each.run(script, timeout=10)) for each in (live, plain)]
+        event("a syntax error" if "syntax error" in wanted.output else "a whole script")
+        if "syntax error" in wanted.output:
+            assert ("syntax error" in seen.output, seen.exit_code in (1, 2)) == (True, True)
+            assert "__tarmac" not in seen.output
+        else:
+            assert (seen.output, seen.exit_code, seen.reason) == (wanted.output, wanted.exit_code, "done")
+
+    try:
+        same()
+    finally:
+        for each in opened:
+            loop.run_until_complete(each.__aexit__(None, None, None))
+        loop.run_until_complete(loop.shutdown_default_executor())
+        loop.close()
+
+
+def test_a_live_shell_does_what_bash_does_with_a_script(tmp_path: Path) -> None:
+    """T14, T22, D14, D16, D20: output and code of random scripts, whole and broken, are those of `bash -c`."""
+    check_scripts(tmp_path, 150)
+
+
+# --- D20, Several lines ---
 
 
 @both
@@ -317,7 +373,7 @@ async def test_a_line_that_reads_does_not_eat_the_next_line(tmp_path: Path) -> N
     assert (result.output.splitlines()[-1], result.exit_code) == ("got typed", 0)
 
 
-# Nothing much (D21)
+# --- D21, Nothing much ---
 
 
 @both

@@ -35,7 +35,7 @@ class Watcher:
                 await self._more.wait()
 
 
-# Exactness (D22)
+# --- D22, Exactness ---
 
 
 @both
@@ -76,7 +76,7 @@ async def test_live_output_is_the_result(tmp_path: Path) -> None:
     assert (result.output, "".join(map(str, late)).rstrip("\n")) == ("one\n\ntwo", "one\n\ntwo")
 
 
-# A flood (D23)
+# --- D23, A flood ---
 
 
 def peak_memory() -> int:
@@ -121,7 +121,7 @@ async def test_a_flood_of_output_neither_fills_memory_nor_stops_the_loop(
     assert (grown < 50 << 20, len(gaps) > 3, max(gaps) < 0.5, after.output) == (True, True, True, "clean\n")
 
 
-# Bytes that are no text (D24, D25)
+# --- D24, D25, Bytes that are no text ---
 
 
 @both
@@ -174,7 +174,7 @@ async def test_a_character_split_between_writes_is_whole(tmp_path: Path, provide
     assert (result.output, live.rstrip("\n")) == ("€😀é", "€😀é")
 
 
-# What is drawn (D26 – D28)
+# --- D26 – D28, What is drawn ---
 
 
 @both
@@ -236,7 +236,7 @@ async def test_programs_that_clear_lose_no_output(tmp_path: Path, program: str) 
     assert (lines[0], lines[-1], after.output) == ("before", "after", "clean\n")
 
 
-# Much of it (D29, D30)
+# --- D29, D30, Much of it ---
 
 
 @both
@@ -285,7 +285,7 @@ async def test_a_line_of_5_mb_is_bounded_and_not_slow(tmp_path: Path, provider: 
     assert (45_000 < kept <= 50_000, len(result.output) < 50_200, result.duration < 5) == (True, True, True)
 
 
-# Text that looks odd (D31, D32)
+# --- D31, D32, Text that looks odd ---
 
 
 @both
@@ -309,7 +309,7 @@ async def test_output_that_looks_like_a_prompt_is_output(tmp_path: Path, provide
     assert (result.output, result.exit_code, prompt.output) == (text, 3, "user@host:~$ after\n")
 
 
-# Questions to the terminal (D33)
+# --- D33, Questions to the terminal ---
 
 ASK = """\
 import os, select, sys, termios, tty
@@ -369,17 +369,18 @@ async def test_a_question_of_nobody_is_neither_shown_nor_typed(tmp_path: Path, q
 
 
 async def test_an_answer_that_comes_too_late_is_not_a_command(tmp_path: Path) -> None:
-    """D33: a program asks in raw mode and leaves without listening."""
+    """D33: a program asks in raw mode and leaves without listening. If it restores the terminal in the very moment we
+    answer, the kernel echoes the answer (seen once in 40 times here); it is never run, nor read by the next command."""
     leave = ASK.replace("while select", "while False and select")
     (tmp_path / "ask.py").write_text(leave)
     async with open_terminal(cwd=tmp_path) as terminal:
         asked = [await terminal.run(rf"{sys.executable} ask.py '\x1b[6n\x1b[c' 0") for _ in range(5)]
         after = [await terminal.run("echo clean") for _ in range(3)]
-    assert [(each.output, each.exit_code) for each in asked] == [("b''\n", 0)] * 5
+    assert [(each.output.splitlines()[0], each.exit_code) for each in asked] == [("b''", 0)] * 5
     assert [(each.output, each.exit_code) for each in after] == [("clean\n", 0)] * 3
 
 
-# What a terminal is told to do (D34)
+# --- D34, What a terminal is told to do ---
 
 
 @both
@@ -413,7 +414,7 @@ async def test_what_a_program_could_have_chosen_is_never_told_back(tmp_path: Pat
     assert result.output == "b''\n"
 
 
-# Whose output (D35, D36)
+# --- D35, D36, Whose output ---
 
 
 async def test_what_a_job_prints_between_commands_is_nobodys_output(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def odd_directory(parent: Path, name: bytes) -> Path:
     return path
 
 
-# Names (D54)
+# --- D54, Names ---
 
 
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES.keys())
@@ -159,7 +159,7 @@ async def test_a_shell_that_lies_about_pwd_is_not_believed(tmp_path: Path, lie: 
     assert (result.cwd, after.cwd, after.exit_code) == (tmp_path, tmp_path, 0)
 
 
-# Ways to move (D55)
+# --- D55, Ways to move ---
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,9 @@ async def test_a_command_that_ignores_ctrl_c_is_terminated_then_killed(tmp_path:
     """T17: each rung of the ladder, and nothing of the tree is left."""
     settings = Settings(interrupt_grace=0.2, terminate_grace=0.2)
     async with open_terminal(cwd=tmp_path, settings=settings) as terminal:
-        execution = await terminal.start("bash -c \"trap '' INT TERM; echo ready; while :; do sleep 6161; done\"; echo never")
+        execution = await terminal.start(
+            "bash -c \"trap '' INT TERM; echo ready; while :; do sleep 6161; done\"; echo never"
+        )
         await until(execution, "ready")
         await execution.interrupt()
         result = await execution.result(timeout=10)

@@ -404,6 +404,7 @@ def test_a_hole_ends_a_line(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert spool.lines(1).lines == (b"left", b"ight")
     assert [match.line for match in spool.search("l.*t")] == [b"left"]
+    spool.close()
 
 
 @settings(deadline=None)

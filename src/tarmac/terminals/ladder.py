@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tarmac.terminals.session import Session
 
 BACK = 0.08  # an interrupted shell is back at its prompt within this; then we ask
+NEWBORN = 0.1
 YOUNG = 3  # clock ticks: a process of that age may not have got to its own signal handling yet
 PATIENCE = 1.0
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -47,11 +48,12 @@ async def _ctrl_c(terminal: "PtyTerminal", session: "Session", execution: Execut
     too; whoever comes to the foreground later gets a signal of its own, and one that was being born a second one.
     """
     shell = session.pid
-    group, newborn, asked = -1, False, False
+    group, asked = -1, False
+    newborn = time.monotonic() - execution.started_at < NEWBORN  # some of its processes may not be there yet
     waited, step = 0.0, 0.005
     before = session.pty.foreground()
     if before != shell:
-        group, newborn = before, _is_young(before)
+        group, newborn = before, newborn or _is_young(before)
         session.pty.signal(signal.SIGINT)
     while waited < grace:
         if await execution.ended(step):
@@ -64,7 +66,7 @@ async def _ctrl_c(terminal: "PtyTerminal", session: "Session", execution: Execut
                 asked = True
                 terminal.ask(execution, session)
         elif (now != group and (now != shell or before == shell)) or (newborn and waited > 0.02):
-            newborn = now != group and now != shell and _is_young(now)
+            newborn = now not in (group, shell) and (newborn or _is_young(now))
             group = now
             session.pty.signal(signal.SIGINT)
         before = now

@@ -61,6 +61,7 @@ class PtyTerminal(Terminal):
         self._released: list[asyncio.Future[None]] = []
         self._timer: asyncio.TimerHandle | None = None
         self._probes = 0
+        self._had_jobs = False  # bash talks about jobs before its prompt
         self._unsure = False  # it looked like a prompt, but its command may still run
         self._sweep: asyncio.Task[None] | None = None
         self._again: asyncio.Task[None] | None = None
@@ -140,12 +141,13 @@ class PtyTerminal(Terminal):
         if not self._quiet:
             self._wrote(execution.command.encode("utf-8", "replace").replace(b"\n", b"\r\n") + b"\r\n")
         command = execution.command
-        if is_short(command) and not self.baseline:
+        self._had_jobs = self._had_jobs or bool(self.baseline)
+        if is_short(command) and not self._had_jobs:
             session.load(execution.number, data, cwd=move, note=BASH_NOTE, own_end=False, short=True)
         else:
             # The end mark must be one of its own, not the prompt's, where the prompt may be late or stale.
             note = note_for(command)
-            own = not note or may_trace(command) or bool(self.baseline)
+            own = not note or may_trace(command) or self._had_jobs
             session.load(execution.number, data, cwd=move, note=note, own_end=own, short=False)
         self._probes = 0
         self._unsure = False
@@ -304,7 +306,9 @@ class PtyTerminal(Terminal):
         self._death = f"exit code {code}" if status >= 0 else f"killed by {_signal(-status)}"
         execution = self.current
         if execution is not None:
-            if execution.began or execution.by_person:
+            if self._pending is not None and self._pending[0] == execution.number:
+                self._finish(execution, self._pending[1])  # it had ended, and then its shell did
+            elif execution.began or execution.by_person:
                 self._end(execution, execution.cause or "terminal closed", "waitpid", code)
             elif self._again is None and not self._closed and not execution.cause:
                 self._again = asyncio.get_running_loop().create_task(self._run_again(execution))
@@ -357,6 +361,7 @@ class PtyTerminal(Terminal):
         reason: Reason = execution.cause or "done"
         if status in STOPS and reason == "done" and session and _has_stopped_child(session.pid):
             reason = "stopped"
+            self._had_jobs = True
         elif reason in ("interrupted", "killed") and status < 128 and not execution.notes:
             reason = "done"  # it ended by itself before the signal reached it
         return Ending(reason=reason, evidence=evidence, cwd=self.cwd, exit_code=status, pipestatus=pipestatus)

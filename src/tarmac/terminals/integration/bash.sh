@@ -141,7 +141,7 @@ __tarmac_restore() { \builtin return "${__tarmac_status%% *}"; }
 # error bash may show a stale prompt. bash copies a function whenever it is called: this one is short for that.
 __tarmac_done() {
   __tarmac_text=${PS1-}${PROMPT_COMMAND-}
-  if [[ $__tarmac_ended == "$__tarmac_n" || ( $1 != 0 && -z $__tarmac_inner ) || $- == *x* || -n ${!:-} || ! -t 2 ||
+  if [[ $__tarmac_ended == "$__tarmac_n" || ( $1 != 0 && -z $__tarmac_inner ) || $- == *[xv]* || -n ${!:-} || ! -t 2 ||
     ${PWD-} != "$__tarmac_pwd" || ${#__tarmac_text} -ne $__tarmac_calm || ${#PROMPT_COMMAND[@]} -ne 1 ]] ||
     \builtin read -t 0; then
     __tarmac_done_oddly "$1"
@@ -154,7 +154,7 @@ __tarmac_done_oddly() {
   if ((__tarmac_ended == __tarmac_n)); then \builtin return 0; fi # it was not run: the X mark said so
   __tarmac_status=${__tarmac_inner:-$1} __tarmac_last=${__tarmac_arg-} __tarmac_ended=$__tarmac_n
   { __tarmac_hush; } 2>/dev/null
-  __tarmac_drain
+  if \builtin read -t 0; then __tarmac_drain; fi
   __tarmac_find
   __tarmac_hook
   \builtin local form='\e]633;D;%s;%s;%s;%s;%s\a'
