@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,13 @@ async def until(execution: Execution, text: str) -> str:
             if text in seen:
                 return seen
     raise AssertionError(f"it ended without printing {text!r}: {seen!r}")
+
+
+async def until_true(fact: Callable[[], bool]) -> None:
+    """Wait for a fact that nobody tells."""
+    async with asyncio.timeout(10):
+        while not fact():  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
 
 
 async def in_step(terminal: Terminal) -> bool:
@@ -161,8 +169,7 @@ async def test_a_cancelled_call_ends_its_command(tmp_path: Path) -> None:
     """T11: the caller is gone and with it the only handle; the terminal is free again."""
     async with open_terminal(cwd=tmp_path) as terminal:
         call = asyncio.create_task(terminal.run("sleep 100", timeout=None))
-        while not (terminal.current and terminal.current.began):
-            await asyncio.sleep(0)
+        await until_true(lambda: terminal.current is not None and terminal.current.began)
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call

@@ -70,15 +70,15 @@ async def test_a_run_waits_for_the_person_and_is_never_joined_to_their_half_type
 
 async def test_a_run_fails_with_a_typed_error_when_the_person_takes_too_long(tmp_path: Path) -> None:
     """T2: TerminalHeld says who has it; their line is still theirs afterwards."""
-    async with open_terminal(cwd=tmp_path, settings=Settings(hold_timeout=0.2)) as terminal:
+    watch = Watch()
+    async with open_terminal(cwd=tmp_path, settings=Settings(hold_timeout=0.5), listener=watch) as terminal:
         assert isinstance(terminal, PtyTerminal)
         await terminal.type("echo mine >")
         with pytest.raises(TerminalHeld, match="person is typing"):
             await terminal.run("echo agent")
         await terminal.type(" x\r")
-        while terminal.held:
-            await asyncio.sleep(0.005)
-        assert (await terminal.run("cat x")).output == "mine\n"
+        await watch.until(CommandFinished)
+        assert (await terminal.run("cat x", timeout=20)).output == "mine\n"
 
 
 async def test_an_empty_line_or_ctrl_c_of_a_person_gives_the_terminal_back(tmp_path: Path) -> None:
@@ -130,7 +130,8 @@ async def test_a_person_who_leaves_the_shell_gets_a_fresh_one_for_the_agent(tmp_
     async with open_terminal(cwd=tmp_path) as terminal:
         assert isinstance(terminal, PtyTerminal)
         await terminal.type("\x04")
-        while terminal.session is not None and terminal.session.alive:
-            await asyncio.sleep(0.005)
+        async with asyncio.timeout(10):
+            while terminal.session is not None and terminal.session.alive:  # noqa: ASYNC110
+                await asyncio.sleep(0.001)
         result = await terminal.run("echo agent")
         assert (result.output, result.fresh_shell) == ("agent\n", True)

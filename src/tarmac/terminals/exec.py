@@ -52,10 +52,16 @@ class ExecTerminal(Terminal):
         self.env = environment.build(base_env, settings, cookie=self.cookie)
         self._process: _Process | None = None
         self._left: list[_Process] = []  # ended, but something they started still runs
+        self._note = ""
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
-        self._emit(events.TerminalOpened(at=time.monotonic(), terminal=self.id, cwd=self.cwd, shell=self.shell.name))
+        """There is nothing to open before the first command."""
+
+    def without_integration(self, why: str) -> None:
+        """It stands in for a live shell: say so, once, and in each result (T21)."""
+        self._note = f"no shell integration ({why}): each command runs by itself, `cd` and variables do not last"
+        self._emit(events.NoShellIntegration(at=time.monotonic(), terminal=self.id, why=why))
 
     @property
     def held(self) -> bool:
@@ -65,13 +71,16 @@ class ExecTerminal(Terminal):
     def quality(self) -> str:
         return "none"
 
+    async def type(self, data: bytes | str) -> None:
+        raise InputClosed("nobody can type in an `exec` terminal", hint="open one with the pty provider")
+
     async def environment(self) -> dict[str, str | None]:
         return {}  # each command starts afresh
 
     async def _begin(self, command: str, data: bytes, *, cwd: Path | None, input_open: bool) -> Execution:
         here = cwd or check_directory(self.cwd)
         process = _Process(self.shell.one(os.fsdecode(data)), cwd=here, env=self.env, input_open=input_open)
-        execution = self._new_execution(command)
+        execution = self._new_execution(command, notes=(self._note,) if self._note else ())
         execution.begin()
         self._process = process
         process.watch(self, execution)

@@ -242,7 +242,10 @@ class Execution:
             return
         self.ended_at = time.monotonic()
         self.ending = ending
-        if self._total:
+        if self._kept is not None:
+            lines = self._kept.head.count(b"\n") + self._kept.tail.count(b"\n") + self._kept.dropped_lines
+            limits = self._settings.output_line_limit, self._settings.output_character_limit
+            self.spool.worth_keeping = lines > limits[0] or self._total > limits[1]
             self.spool.close()
         self._wake()
 
@@ -283,7 +286,10 @@ class Execution:
 
     async def so_far(self) -> Result:
         """What is known now, without waiting."""
-        return await (self._final() if self.ending is not None else self._so_far("left running"))
+        if self.ending is not None:
+            return await self._final()
+        awaiting = self._runner.awaiting(self)
+        return await self._so_far("awaiting input" if awaiting else "left running", awaiting)
 
     async def _so_far(self, reason: Reason, awaiting: str | None = None) -> Result:
         rendered = await self._render()

@@ -7,11 +7,13 @@ A half-typed line followed by our loader line would be executed together: so not
 theirs. While a command runs, what they type is for that command.
 """
 
+import asyncio
 import signal
 from typing import Literal
 
 from tarmac.terminals.session import Session, Turn
 
+CTRL_C_AGAIN = 0.15
 LINE_ENDS = b"\r\n\x03\x04\x15"  # after one of these bytes nothing half-typed is left
 
 
@@ -21,6 +23,7 @@ class Keyboard:
     def __init__(self) -> None:
         self._state: Literal["ours", "handing", "theirs", "taking"] = "ours"
         self._waiting = bytearray()
+        self._prompts = 0
         self._beside = False  # they type to a command of ours
         self._half_typed = False  # and have not ended their line
 
@@ -28,16 +31,21 @@ class Keyboard:
     def held(self) -> bool:
         return self._state != "ours" or self._beside
 
+    @property
+    def switching(self) -> bool:
+        """The line editor is being turned on or off: what the terminal shows meanwhile is our own affair."""
+        return self._state in ("handing", "taking")
+
     def type(self, session: Session, keys: bytes, *, running: bool) -> None:
         if self._state == "theirs":
-            _press(session, keys)
+            self._press(session, keys)
         elif self._state in ("handing", "taking"):
             self._waiting += keys
         elif running or not session.prompted or self._half_typed:
             # For the program that runs: whole lines it leaves unread are dropped at its end, half a line stays theirs.
             self._beside = True
             self._half_typed = session.pty.canonical() and keys[-1:] not in LINE_ENDS
-            _press(session, keys)
+            self._press(session, keys)
         else:
             self._waiting += keys
             self._state = "handing"
@@ -45,10 +53,11 @@ class Keyboard:
 
     def prompt(self, session: Session, turn: Turn) -> None:
         """The shell stands at its prompt, and it is so-and-so's turn."""
+        self._prompts += 1
         if turn == "theirs":
             self._state = "theirs"
             keys, self._waiting = bytes(self._waiting), bytearray()
-            _press(session, keys)
+            self._press(session, keys)
         elif turn == "was theirs":
             self._state = "taking"
             session.take_back()
@@ -59,12 +68,18 @@ class Keyboard:
                 keys, self._waiting = bytes(self._waiting), bytearray()
                 self.type(session, keys, running=False)
 
+    def _press(self, session: Session, keys: bytes) -> None:
+        """Send keys. Ctrl-C goes as a signal, and takes what was typed before it along."""
+        while b"\x03" in keys and session.pty.keys_are_signals():
+            _, _, keys = keys.partition(b"\x03")
+            session.pty.forget_input()
+            session.pty.signal(signal.SIGINT)
+            if self._state == "theirs":
+                asyncio.get_running_loop().call_later(CTRL_C_AGAIN, self._once_more, session, self._prompts)
+        if keys:
+            session.pty.write(keys)
 
-def _press(session: Session, keys: bytes) -> None:
-    """Send keys. Ctrl-C goes as a signal, and takes what was typed before it along."""
-    while b"\x03" in keys and session.pty.keys_are_signals():
-        _, _, keys = keys.partition(b"\x03")
-        session.pty.forget_input()
-        session.pty.signal(signal.SIGINT)
-    if keys:
-        session.pty.write(keys)
+    def _once_more(self, session: Session, prompts: int) -> None:
+        """A line editor that is just starting misses a Ctrl-C; a person would press again."""
+        if self._state == "theirs" and self._prompts == prompts and session.alive and session.in_front():
+            session.pty.signal(signal.SIGINT)

@@ -11,8 +11,7 @@ from tarmac.events import TaskId, TerminalId
 from tarmac.paths import check_directory
 from tarmac.terminals.exec import ExecTerminal
 from tarmac.terminals.execution import check_command
-from tarmac.terminals.fallback import FallbackTerminal
-from tarmac.terminals.pty_terminal import PtyTerminal
+from tarmac.terminals.pty_terminal import NoIntegration, PtyTerminal
 from tarmac.terminals.result import Result
 from tarmac.terminals.settings import OnTimeout, Settings
 from tarmac.terminals.shells import find_shell
@@ -63,22 +62,28 @@ async def make_terminal(
         raise BadRequest(f"provider is 'pty' or 'exec', not {provider!r}")
     here = check_directory(Path(cwd) if cwd is not None else Path.cwd())
     kind = find_shell(shell)
-    made: type[PtyTerminal] | type[ExecTerminal] = FallbackTerminal
-    if provider == "exec" or settings.shell_integration_disabled:
-        made = ExecTerminal
-    terminal = made(
-        kind,
-        id=id or new_id(),
-        cwd=here,
-        settings=settings,
-        base_env=os.environ if environ is None else environ,
-        name=name,
-        origin=origin,
-        task=task,
-    )
+    base_env = os.environ if environ is None else environ
+    id = id or new_id()
+
+    def make(provider: type[PtyTerminal] | type[ExecTerminal]) -> PtyTerminal | ExecTerminal:
+        return provider(
+            kind, id=id, cwd=here, settings=settings, base_env=base_env, name=name, origin=origin, task=task
+        )
+
+    why = "it is turned off" if settings.shell_integration_disabled else ""
+    terminal = make(ExecTerminal if provider == "exec" or why else PtyTerminal)
+    try:
+        await terminal.open()
+    except NoIntegration as error:  # T21: through `exec` from now on, and never waited for again
+        why = error.what
+        terminal = make(ExecTerminal)
+        await terminal.open()
     if listener:
         terminal.subscribe(listener)
-    await terminal.open()
+    terminal.opened()
+    if why and provider == "pty":
+        assert isinstance(terminal, ExecTerminal)
+        terminal.without_integration(why)
     return terminal
 
 

@@ -61,6 +61,7 @@ class PtyTerminal(Terminal):
         self._released: list[asyncio.Future[None]] = []
         self._timer: asyncio.TimerHandle | None = None
         self._probes = 0
+        self._fresh, self._news = False, list[str]()  # what the next result must tell of a shell that was replaced
         self._had_jobs = False  # bash talks about jobs before its prompt
         self._unsure = False  # it looked like a prompt, but its command may still run
         self._sweep: asyncio.Task[None] | None = None
@@ -74,7 +75,6 @@ class PtyTerminal(Terminal):
     async def open(self) -> None:
         """Start the shell and wait for its first prompt, within `shell_integration_timeout`."""
         await self._open_session(self.settings.start_up_files)
-        self._emit(events.TerminalOpened(at=time.monotonic(), terminal=self.id, cwd=self.cwd, shell=self.shell.name))
 
     async def _open_session(self, start_up_files: bool) -> None:
         session = Session(self.shell, self.settings, owner=self, env=self.env)
@@ -87,7 +87,6 @@ class PtyTerminal(Terminal):
             raise
         if prompted:
             await session.learn_prompt()
-            self._emit_quality()
             return
         status = session.exit_status
         await self._drop_session(session)
@@ -98,7 +97,8 @@ class PtyTerminal(Terminal):
         if status is not None:
             raise ShellFailed(f"{self.shell.path} left at once, with status {status}", hint="run it by hand to see why")
         raise NoIntegration(
-            f"{self.shell.name} showed no prompt of ours within {self.settings.shell_integration_timeout:g} s"
+            f"{self.shell.name} showed no prompt of ours within {self.settings.shell_integration_timeout:g} s",
+            hint="its start-up files may be slow or ask something: see the settings `start_up_files` and this timeout",
         )
 
     async def _drop_session(self, session: Session) -> None:
@@ -106,8 +106,9 @@ class PtyTerminal(Terminal):
             self.session = None
         await session.end(grace=0.1)
 
-    def _emit_quality(self) -> None:
-        self._emit(events.ShellIntegrationChanged(at=time.monotonic(), terminal=self.id, quality=self.quality))
+    @property
+    def shell_version(self) -> str:
+        return self.session.version if self.session is not None else ""
 
     @property
     def quality(self) -> str:
@@ -117,7 +118,8 @@ class PtyTerminal(Terminal):
 
     async def _begin(self, command: str, data: bytes, *, cwd: Path | None, input_open: bool) -> Execution:
         await self._until_free()
-        fresh, notes = await self._live_shell()
+        await self._live_shell()
+        fresh, self._fresh, notes, self._news = self._fresh, False, self._news, []
         session = self._need_session()
         move = b"" if cwd is None or cwd == self.cwd else os.fsencode(cwd)
         if not move and session.directory_is_gone():
@@ -172,8 +174,9 @@ class PtyTerminal(Terminal):
         while self.held or self.current is not None:
             left = end - time.monotonic()
             if left <= 0:
+                what = "is typing" if self.held else "is running a command"
                 raise TerminalHeld(
-                    f"a person is typing in terminal {self.id}",
+                    f"a person {what} in terminal {self.id}",
                     hint="wait until their line is done, or use another terminal",
                 )
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -196,27 +199,26 @@ class PtyTerminal(Terminal):
             f"the shell of {self.id} does not come back to its prompt", hint="a prompt hook may hang: close it"
         )
 
-    async def _live_shell(self) -> tuple[bool, list[str]]:
-        """A shell that lives: the present one, or a fresh one in the same directory, with what to say about it."""
+    async def _live_shell(self) -> None:
+        """Have a shell that lives: the present one, or a fresh one in the same directory."""
         self._check_open()
         if self._sweep is not None:
             await self._sweep
         if self.session is not None and self.session.alive:
-            notes, self._death = ([self._death] if self._death else []), None
-            return False, notes
-        notes = (
-            [f"the shell had ended ({self._death}): this ran in a fresh one, without its variables"]
-            if self._death
-            else []
-        )
+            if self._death:
+                self._news.append(self._death)
+                self._death = None
+            return
+        if self._death:
+            self._news.append(f"the shell had ended ({self._death}): this ran in a fresh one, without its variables")
         here = nearest_existing(self.cwd)
         if here != self.cwd:
-            notes.append(f"its directory {self.cwd} is gone: the fresh shell is in {here}")
+            self._news.append(f"its directory {self.cwd} is gone: the fresh shell is in {here}")
             self._moved(here)
         why, self._death = self._death or "it was gone", None
+        self._fresh, self._had_jobs = True, False
         await self._open_session(self.settings.start_up_files)
         self._emit(events.ShellReplaced(at=time.monotonic(), terminal=self.id, why=why))
-        return True, notes
 
     def _need_session(self) -> Session:
         if self.session is None or self._closed:
@@ -228,7 +230,8 @@ class PtyTerminal(Terminal):
     def on_output(self, data: bytes) -> None:
         execution = self.current
         if execution is None:
-            self._wrote(data)  # prompts, and jobs that print while nobody runs anything
+            if not self.keyboard.switching:
+                self._wrote(data)  # prompts, and jobs that print while nobody runs anything
         elif execution.began and self._asked != execution.number:
             execution.feed(data)
             self._wrote(data)
@@ -290,7 +293,10 @@ class PtyTerminal(Terminal):
         pending, self._pending = self._pending, None
         if pending and pending[0] == execution.number:
             self._finish(execution, pending[1])
-        elif sure or (execution.cause and status == INTERRUPTED):
+        elif not sure and execution.cause and status > 128:
+            # bash leaves a $? above 128 as it was; a line that it discards with such a status was interrupted.
+            self._finish(execution, self._ending(execution, "mark", INTERRUPTED, ()))
+        elif sure:
             self._finish(execution, self._ending(execution, "mark", status, pipestatus))
         else:
             self._unsure = True  # something printed our prompt; or it is the prompt, and our own words are gone: look
@@ -323,8 +329,10 @@ class PtyTerminal(Terminal):
     async def _run_again(self, execution: Execution) -> None:
         """The shell died before the command began, so it was not run: run it in a fresh one, once."""
         try:
-            execution.fresh_shell, notes = await self._live_shell()
-            execution.notes += notes
+            await self._live_shell()
+            execution.fresh_shell, self._fresh = self._fresh, False
+            execution.notes += self._news
+            self._news = []
             self._load(self._need_session(), execution, self._data, self._move)
             await execution.ended(self.settings.shell_integration_timeout)
         except TarmacError:

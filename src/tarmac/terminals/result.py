@@ -120,12 +120,15 @@ class Rendered:
 
 NOTHING = Rendered("", False, False)
 SMALL = 8 << 10
+_LONE_RETURN = re.compile(rb"\r+(?!\n|\Z)")
 _PLAIN = re.compile(rb"(?:[\t\n -~]|\r\n)*")  # what needs no rendering
 
 
 async def render(kept: HeadTail, settings: Settings) -> Rendered:
     """The bytes we kept of an output as bounded, readable text."""
     head, tail = kept.head, kept.tail
+    if not settings.compress_progress_bar:
+        head, tail = _LONE_RETURN.sub(b"\n", head), _LONE_RETURN.sub(b"\n", tail)
     if kept.total <= SMALL and (plain := _PLAIN.fullmatch(head + tail)):
         text = plain.group().decode("ascii").replace("\r\n", "\n")
         if text.count("\n") <= settings.output_line_limit and len(text) <= settings.output_character_limit:

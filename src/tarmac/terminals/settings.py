@@ -43,6 +43,7 @@ class Settings:
     output_memory: int = 1 << 20
     spool_limit: int = 64 << 20
     spool_directory: Path | None = None  # None: `output` in Tarmac's state directory
+    spool_days: float = 7.0  # what was too long for its result is kept so long
     display_interval: float = 0.1
     compress_progress_bar: bool = True
 

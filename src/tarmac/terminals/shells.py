@@ -98,7 +98,7 @@ def quote(text: str) -> str:
 
 
 _SHORT = 512  # a line on a terminal ends at 4,095 bytes
-_INCOMPLETE = re.compile(r"[|&!\\({]\s*\Z")
+_INCOMPLETE = re.compile(r"(?:[|&!\\({]|\(\s*\))\s*\Z")
 _ODD = re.compile(r"\bset\b|xtrace|\bshopt\b|\bstty\b|\b(?:for|case|select|function)\b")
 _TRACE = re.compile(r"\bset\b|xtrace|\bshopt\b|\bstty\b|\bsource\b|(?:^|[;&|\s])\.\s")
 _PLAIN = re.compile(r"(?!(?:for|case|select|function|if|while|until|time|coproc)\b)[\w./=+:,@%^~ -]+", re.ASCII)

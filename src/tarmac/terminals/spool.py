@@ -64,6 +64,7 @@ class Spool:
 
     def __init__(self, path: Path, *, limit: int = 64 << 20, buffer: int = BLOCK) -> None:
         self.path = path
+        self.worth_keeping = False  # its owner says so: more was printed than a result can show
         self.end = 0  # bytes ever written
         self.lost = 0  # bytes that a full or broken disk took
         self.error: OSError | None = None  # the last one; it stays when the disk has recovered

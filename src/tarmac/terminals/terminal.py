@@ -16,11 +16,12 @@ from typing import Literal, Self
 
 from tarmac.errors import BadRequest, TerminalBusy, TerminalClosed
 from tarmac.events import TaskId, TerminalId
-from tarmac.paths import check_directory, private_dir, state_dir
+from tarmac.paths import check_directory, private_dir, remove_scratch, state_dir
 from tarmac.terminals import events
 from tarmac.terminals.execution import Execution, check_command, check_timeout
 from tarmac.terminals.result import Result
 from tarmac.terminals.settings import OnTimeout, Settings
+from tarmac.terminals.shells import Shell
 from tarmac.terminals.spool import Spool
 
 Provider = Literal["pty", "exec"]
@@ -47,6 +48,17 @@ class Past:
     duration: float
 
 
+def sweep_old(folder: Path, *, older_than: float) -> None:
+    """Remove output that was kept by terminals long gone."""
+    limit = time.time() - older_than
+    try:
+        for each in folder.iterdir():
+            if each.stat().st_mtime < limit:
+                remove_scratch(each)
+    except OSError:
+        pass
+
+
 class Default:
     """The type of DEFAULT: a time from the settings, as None means no limit."""
 
@@ -58,6 +70,7 @@ class Terminal(ABC):
     """A terminal: open it with `open_terminal`, use it with `run` or `start`, leave the block to close it."""
 
     provider: Provider
+    shell: Shell
     sandbox: None = None  # comes with the policy
 
     def __init__(
@@ -124,6 +137,11 @@ class Terminal(ABC):
         """Whether a person is typing in it."""
 
     @property
+    def shell_version(self) -> str:
+        """By the shell's own word; empty when it did not say."""
+        return ""
+
+    @property
     @abstractmethod
     def quality(self) -> str:
         """How well the shell tells what it does: none, basic, rich."""
@@ -137,7 +155,7 @@ class Terminal(ABC):
         timeout: float | Default | None = DEFAULT,
         on_timeout: OnTimeout = "leave",
         idle_timeout: float | Default | None = DEFAULT,
-        cwd: Path | None = None,
+        cwd: Path | str | None = None,
     ) -> Result:
         """Run `command` and wait for its result; commands given at once run one after another.
 
@@ -160,12 +178,12 @@ class Terminal(ABC):
                     await asyncio.shield(execution.kill())
                 raise
 
-    async def start(self, command: str, *, cwd: Path | None = None) -> Execution:
+    async def start(self, command: str, *, cwd: Path | str | None = None) -> Execution:
         """Start `command` and go on; the Execution is how to follow, answer and end it."""
         async with self._turn:
             return await self._start(command, cwd=cwd, input_open=True)
 
-    async def _start(self, command: str, *, cwd: Path | None, input_open: bool) -> Execution:
+    async def _start(self, command: str, *, cwd: Path | str | None, input_open: bool) -> Execution:
         data = check_command(command)
         self._check_open()
         if self.current is not None and not self.current.by_person:
@@ -173,14 +191,27 @@ class Terminal(ABC):
                 f"`{self.current.command[:60]}` is still running in {self.id}",
                 hint="wait for it, interrupt or kill it, or open another terminal",
             )
-        if cwd is not None:
-            cwd = check_directory(cwd)
+        target = check_directory(Path(cwd)) if cwd is not None else None
         if self.settings.command_delay > 0:
             await asyncio.sleep(self.settings.command_delay)
-        return await self._begin(command, data, cwd=cwd, input_open=input_open)
+        return await self._begin(command, data, cwd=target, input_open=input_open)
 
     @abstractmethod
     async def _begin(self, command: str, data: bytes, *, cwd: Path | None, input_open: bool) -> Execution: ...
+
+    @abstractmethod
+    async def open(self) -> None:
+        """Make it ready; called once."""
+
+    def opened(self) -> None:
+        """Tell that it is open."""
+        at = time.monotonic()
+        self._emit(events.TerminalOpened(at=at, terminal=self.id, cwd=self.cwd, shell=self.shell.name))
+        self._emit(events.ShellIntegrationChanged(at=at, terminal=self.id, quality=self.quality))
+
+    @abstractmethod
+    async def type(self, data: bytes | str) -> None:
+        """What a person types. From their first byte until the next prompt the terminal is theirs (T2)."""
 
     def resize(self, *, rows: int, columns: int) -> None:
         """Change its size; programs in it are told."""
@@ -336,7 +367,8 @@ class Terminal(ABC):
     def _spool_folder(self) -> Path:
         if self._spools is None:
             base = self.settings.spool_directory or state_dir(os.environ) / "output"
-            self._spools = private_dir(base) / f"{self.id}-{os.getpid()}-{time.time_ns():x}"
+            sweep_old(private_dir(base), older_than=self.settings.spool_days * 86400)
+            self._spools = base / f"{self.id}-{os.getpid()}-{time.time_ns():x}"
             self._spools.mkdir(mode=0o700)
         return self._spools
 
@@ -345,7 +377,7 @@ class Terminal(ABC):
         if self._spools is None:
             return
         for spool in self._spooled:
-            if spool.end <= self.settings.output_character_limit and not spool.start:
+            if not spool.worth_keeping:
                 spool.remove()
         try:
             self._spools.rmdir()

@@ -4,10 +4,10 @@
 #
 #   __tarmac_load         reads the file, moves, prints the start mark C;n
 #   eval "$__tarmac_cmd"  runs the bytes at top level, so that declare, trap and set mean what they mean at a prompt
-#   __tarmac_done         prints the end mark D;n;status;pipestatus;directory
+#   __tarmac_done         notes what came of it; the end mark is the prompt's own (A), or one before it (D)
 #
 # Marks go to the terminal itself, so that `exec >file` swallows none, and carry a nonce, so that output forges none.
-# An interrupt discards the rest of the line and with it the end mark: the prompt carries the same facts (A).
+# An interrupt discards the rest of the line: the prompt's mark tells of its end all the same.
 # Everything here runs in the user's shell, under whatever options, functions and aliases it has become: hence
 # `\builtin`, `${x-}`, no bare test as a last statement (set -e), no external program at all (PATH=), and few words:
 # this is on the path of every command (a redirection costs 10 µs, an open of /dev/tty 30).
@@ -122,7 +122,7 @@ __tarmac_load_oddly() {
   fi
 }
 
-# After eval, PIPESTATUS and $_ are eval's own: noted inside, by a last line (shells.py: room_for_note).
+# After eval, PIPESTATUS and $_ are eval's own: noted inside, by a last line (shells.py: note_for).
 __tarmac_note() { __tarmac_inner="$? ${PIPESTATUS[*]}" __tarmac_arg=$_; }
 
 __tarmac_hush() {
@@ -210,6 +210,8 @@ __tarmac_prompt() {
   __tarmac_heal
   if [[ $__tarmac_ended != "$__tarmac_n" ]]; then
     # A command was loaded and __tarmac_done never came: the line was discarded (an interrupt, an error), or it is gone.
+    # (bash leaves a $? above 128 as it was on an interrupt, and we had just restored the last command's.)
+    if [[ -z $__tarmac_inner$__tarmac_code ]] && ((__tarmac_now > 128)); then __tarmac_now=130; fi
     __tarmac_ended=$__tarmac_n __tarmac_status=${__tarmac_inner:-${__tarmac_code:-$__tarmac_now}}
     __tarmac_drain
     if [[ -n $__tarmac_code ]]; then \builtin . "${__tarmac_in%/*}/heal"; fi # it is gone
