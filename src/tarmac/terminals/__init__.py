@@ -3,15 +3,18 @@
     async with open_terminal(cwd=path) as terminal:
         result = await terminal.run("make -j2", timeout=60)
 
-Standard library only.
+Standard library only. The names below are loaded when first used: importing a part pays for that part.
 """
 
-from tarmac.terminals.execution import Execution, Gap
-from tarmac.terminals.opening import open_terminal, run_batch, run_once
-from tarmac.terminals.registry import TerminalRegistry
-from tarmac.terminals.result import Result
-from tarmac.terminals.settings import PathContribution, Settings
-from tarmac.terminals.terminal import Terminal
+TYPE_CHECKING = False  # as typing has it, without importing typing
+
+if TYPE_CHECKING:
+    from tarmac.terminals.execution import Execution, Gap
+    from tarmac.terminals.opening import open_terminal, run_batch, run_once
+    from tarmac.terminals.registry import TerminalRegistry
+    from tarmac.terminals.result import Result
+    from tarmac.terminals.settings import PathContribution, Settings
+    from tarmac.terminals.terminal import Terminal
 
 __all__ = [
     "Execution",
@@ -25,3 +28,29 @@ __all__ = [
     "run_batch",
     "run_once",
 ]
+_HOMES = {
+    "Execution": "execution",
+    "Gap": "execution",
+    "PathContribution": "settings",
+    "Result": "result",
+    "Settings": "settings",
+    "Terminal": "terminal",
+    "TerminalRegistry": "registry",
+    "open_terminal": "opening",
+    "run_batch": "opening",
+    "run_once": "opening",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'tarmac.terminals' has no attribute {name!r}")
+    from importlib import import_module
+
+    value: object = getattr(import_module(f"tarmac.terminals.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -8,11 +8,15 @@ from tarmac.events import Event, TerminalId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TerminalEvent(Event):
+    """Something happened in a terminal."""
+
     terminal: TerminalId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TerminalOpened(TerminalEvent):
+    """It is there, with a shell (or ready to start one for each command)."""
+
     cwd: Path
     shell: str
 
@@ -33,6 +37,8 @@ class ShellReplaced(TerminalEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandStarted(TerminalEvent):
+    """A command was given to it, by us or by a person."""
+
     number: int
     command: str
     by_person: bool
@@ -60,11 +66,15 @@ class DataWritten(TerminalEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirectoryChanged(TerminalEvent):
+    """The shell stands elsewhere now."""
+
     cwd: Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShellIntegrationChanged(TerminalEvent):
+    """How well the shell tells what it does."""
+
     quality: str  # "none", "basic", "rich"
 
 

@@ -24,6 +24,8 @@ READS_A_WAKE_UP = 16
 BYTES_A_WAKE_UP = 512 << 10
 LONGEST_DRAIN = 4 << 20  # after the shell's death, from jobs that still print
 MOST_UNSENT = 1 << 20
+TCGETS = getattr(termios, "TCGETS", 0x40487413)  # tcgetattr as bytes, which is quicker to compare
+_ROOM = bytes(72)
 TIOCSIG = 0x40045436  # Linux; not in the termios module
 
 
@@ -41,6 +43,7 @@ class Pty:
         self.resize(rows, columns)
         self._sane = self._make_sane()
         termios.tcsetattr(self.slave, termios.TCSANOW, self._sane)
+        self._sane_bytes = fcntl.ioctl(self.slave, TCGETS, _ROOM)
         self.child: Child | None = None
         self._unsent = bytearray()
         self._reading = False
@@ -171,12 +174,11 @@ class Pty:
     def make_sane(self) -> bool:
         """Undo `stty raw`, `stty -echo` and the like; True when something was undone."""
         try:
-            now = termios.tcgetattr(self.slave)
-        except termios.error:  # hung up: the shell has just died
+            if fcntl.ioctl(self.slave, TCGETS, _ROOM) == self._sane_bytes:
+                return False
+            termios.tcsetattr(self.slave, termios.TCSANOW, self._sane)
+        except (OSError, termios.error):  # hung up: the shell has just died
             return False
-        if now[:4] == self._sane[:4] and now[6] == self._sane[6]:
-            return False
-        termios.tcsetattr(self.slave, termios.TCSANOW, self._sane)
         return True
 
     def canonical(self) -> bool:

@@ -113,6 +113,8 @@ def signal_name(exit_code: int | None) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
+    """An output as text."""
+
     text: str
     truncated: bool
     binary: bool

@@ -292,7 +292,7 @@ class Session:
 
     def directory_is_gone(self) -> bool:
         try:
-            return os.stat(self._cwd_link).st_nlink == 0
+            return os.readlink(self._cwd_link).endswith(b" (deleted)")
         except OSError:
             return False
 

@@ -67,6 +67,8 @@ class MarkParser:
             pieces.append(self._piece(found))
             done = found.end()
         rest = data[done:] if done else data
+        if b"\x1b" not in rest:
+            return pieces + self._output(rest) if rest else pieces
         begun = _BEGUN.search(rest, max(0, len(rest) - LONGEST))
         if begun:
             rest, self._held = rest[: begun.start()], begun.group()
