@@ -4,6 +4,7 @@ import asyncio
 import errno
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
@@ -463,7 +464,7 @@ def test_ptys_used_up_are_a_clear_error(tmp_path: Path, own_state: Path) -> None
     """T14: the terminals that are open go on; once they are closed there is room again."""
     place = tmp_path / "pts"
     place.mkdir()
-    script = FEW_PTYS.format(place=place, python=sys.executable)
+    script = FEW_PTYS.format(place=place, python=shlex.quote(sys.executable))
     env = {**os.environ, "HOME": str(own_state), "TARMAC_STATE_DIR": str(tmp_path / "state")}
     done = subprocess.run(
         ["unshare", "--mount", *(["--map-root-user"] if os.getuid() else []), "sh", "-c", script, "sh", MANY],

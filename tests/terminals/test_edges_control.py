@@ -342,18 +342,39 @@ async def test_a_background_job_holds_up_nobody_and_ends_with_the_terminal(
         alive = processes.look(pid) is not None
         after = await terminal.run("echo on")
     assert (result.exit_code, result.reason, result.duration < SOON, alive) == (0, "done", True, True)
-    assert await gone(pid)
+    left = processes.sweep(session=-1, cookie=f"TARMAC_TERMINAL={terminal.cookie}".encode())
+    assert (await gone(pid), left) == (True, set())
     assert after.output == "on\n" or command.startswith("nohup sleep 100 &")  # it may still be telling of its file
 
 
 @both
-async def test_closing_a_terminal_ends_what_runs_and_says_so(tmp_path: Path, provider: Provider) -> None:
-    """T17, D53: a running command's result is `terminal closed`, without an invented code of 0."""
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo ready; sleep 100",
+        "trap '' INT TERM HUP; echo ready; sleep 100; sleep 100; sleep 100",
+        "trap '' INT TERM HUP; echo ready; while :; do sleep 100; done",
+        "trap 'sleep 100' EXIT HUP TERM; echo ready; sleep 100",
+        "(trap '' TERM; echo ready; while :; do setsid sleep 100; done); sleep 100",
+        "(setsid sh -c 'while :; do sleep 100; done' &); echo ready; sleep 100",
+        "echo ready; while :; do :; done",
+        "echo ready; while :; do (sleep 100 &); sleep 0.01; done",
+    ],
+)
+async def test_closing_a_terminal_ends_all_that_runs_and_says_so(
+    tmp_path: Path, provider: Provider, command: str
+) -> None:
+    """T17, D53: the running command's result is `terminal closed`, without an invented code of 0; nothing is left,
+    also not the next of a list, a loop that goes on, a trap, or who ignores every signal."""
     async with open_terminal(cwd=tmp_path, provider=provider) as terminal:
-        execution = await terminal.start("trap '' INT TERM HUP; echo $$; sleep 100; sleep 100")
-        pid = int(re.findall(r"\d+", await until(execution, "\n"))[-1])
+        execution = await terminal.start(command)
+        await until(execution, "ready")
+        before = time.monotonic()
+    took = time.monotonic() - before
     result = await execution.result(1)
-    assert (result.reason, result.exit_code != 0, await gone(pid)) == ("terminal closed", True, True)
+    left = processes.sweep(session=-1, cookie=f"TARMAC_TERMINAL={terminal.cookie}".encode())
+    processes.signal_all(left, 9)
+    assert (result.reason, result.exit_code != 0, left, took < 3) == ("terminal closed", True, set(), True)
 
 
 # --- D57, Size ---

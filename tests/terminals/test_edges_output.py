@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shlex
 import sys
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from tarmac.terminals.events import DataWritten, TerminalEvent
 from tarmac.terminals.terminal import Provider
 
 pytestmark = pytest.mark.shell
+PYTHON = shlex.quote(sys.executable)
 
 both = pytest.mark.parametrize("provider", ["pty", "exec"])
 
@@ -341,7 +343,7 @@ async def test_a_program_that_listens_gets_an_answer(tmp_path: Path, question: s
     """D33: answered once, never shown, and nothing is left over for the shell."""
     (tmp_path / "ask.py").write_text(ASK)
     async with open_terminal(cwd=tmp_path) as terminal:
-        result = await terminal.run(f"{sys.executable} ask.py '{question}' 5")
+        result = await terminal.run(f"{PYTHON} ask.py '{question}' 5")
         after = await terminal.run("echo clean")
     assert (result.output, result.exit_code) == (f"{reply!r}\n", 0)
     assert (after.output, after.exit_code) == ("clean\n", 0)
@@ -352,7 +354,7 @@ async def test_an_answer_is_the_programs_own_size(tmp_path: Path) -> None:
     (tmp_path / "ask.py").write_text(ASK)
     async with open_terminal(cwd=tmp_path) as terminal:
         terminal.resize(rows=33, columns=99)
-        result = await terminal.run(rf"{sys.executable} ask.py '\x1b[18t' 5")
+        result = await terminal.run(rf"{PYTHON} ask.py '\x1b[18t' 5")
     assert result.output == repr(b"\x1b[8;33;99t") + "\n"
 
 
@@ -374,7 +376,7 @@ async def test_an_answer_that_comes_too_late_is_not_a_command(tmp_path: Path) ->
     leave = ASK.replace("while select", "while False and select")
     (tmp_path / "ask.py").write_text(leave)
     async with open_terminal(cwd=tmp_path) as terminal:
-        asked = [await terminal.run(rf"{sys.executable} ask.py '\x1b[6n\x1b[c' 0") for _ in range(5)]
+        asked = [await terminal.run(rf"{PYTHON} ask.py '\x1b[6n\x1b[c' 0") for _ in range(5)]
         after = [await terminal.run("echo clean") for _ in range(3)]
     assert [(each.output.splitlines()[0], each.exit_code) for each in asked] == [("b''", 0)] * 5
     assert [(each.output, each.exit_code) for each in after] == [("clean\n", 0)] * 3
@@ -410,7 +412,7 @@ async def test_what_a_program_could_have_chosen_is_never_told_back(tmp_path: Pat
     """D33, D34: clipboard, title and settings reports would arrive as typed input: no answer at all."""
     (tmp_path / "ask.py").write_text(ASK)
     async with open_terminal(cwd=tmp_path) as terminal:
-        result = await terminal.run(f"{sys.executable} ask.py '{question}' 0.2")
+        result = await terminal.run(f"{PYTHON} ask.py '{question}' 0.2")
     assert result.output == "b''\n"
 
 

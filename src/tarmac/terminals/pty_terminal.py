@@ -349,15 +349,8 @@ class PtyTerminal(Terminal):
         self._moved_or_not("the shell ended")
 
     async def _clean_up(self, session: Session) -> None:
-        """After its shell died by itself: what it left behind went to init, and is found by session and cookie."""
-        loop = asyncio.get_running_loop()
-        cookie = f"{environment.COOKIE}={self.cookie}".encode()
-
-        def find() -> set[processes.Process]:
-            return processes.sweep(session=session.pid, cookie=cookie, exclude={os.getpid()})
-
-        if await loop.run_in_executor(None, find):
-            await processes.end(find, grace=0.2)
+        """After its shell died by itself."""
+        await session.sweep()
         session.close()
 
     # Ends
@@ -535,7 +528,7 @@ class PtyTerminal(Terminal):
         if session is not None:
             if execution is not None:
                 execution.cause = execution.cause or "terminal closed"
-            await session.end(grace=0.2)
+            await session.end(grace=0.2, busy=execution is not None)
             if execution is not None and execution.running:
                 self._end(execution, "terminal closed", "unknown", None)
         for task in (self._again, self._sweep):

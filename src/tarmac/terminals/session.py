@@ -9,6 +9,7 @@ terminal opens another.
 
 import asyncio
 import os
+import signal
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, Protocol
@@ -17,6 +18,7 @@ from tarmac.errors import TarmacError
 from tarmac.paths import remove_scratch, scratch_dir
 from tarmac.terminals import processes, shells, waiting
 from tarmac.terminals.child import USED_UP, used_up
+from tarmac.terminals.environment import COOKIE
 from tarmac.terminals.pty import Pty
 from tarmac.terminals.settings import Settings
 from tarmac.terminals.shells import Shell
@@ -292,7 +294,7 @@ class Session:
 
     def directory_is_gone(self) -> bool:
         try:
-            return os.readlink(self._cwd_link).endswith(b" (deleted)")
+            return os.readlink(self._cwd_link).endswith(b" (deleted)") and os.stat(self._cwd_link).st_nlink == 0
         except OSError:
             return False
 
@@ -315,17 +317,32 @@ class Session:
         for waiter in self._waiters:
             _set(waiter)
 
-    async def end(self, *, grace: float) -> None:
+    async def end(self, *, grace: float, busy: bool = False) -> None:
         """End the shell and all it started; then nothing of it is left."""
+        crowded = self.alive and (busy or self.has_children())
         if self.alive:
-            if self.has_children():
+            if crowded:
+                _kill(self.pid, signal.SIGSTOP)  # or it goes on with `a; b; c` while we end a
                 await processes.end(lambda: processes.descendants(self.pid), grace=grace)
-            processes.continue_if_stopped(self.pid)
-            for number, seconds in ((1, 0.2), (9, 2.0)):
+            # At its prompt it is hung up, and its EXIT trap runs; in the middle of a command it is killed.
+            for number, seconds in ((signal.SIGKILL if busy else signal.SIGHUP, 0.2), (signal.SIGKILL, 2.0)):
                 if self.alive:
                     _kill(self.pid, number)
+                    _kill(self.pid, signal.SIGCONT)
                     await self._until_dead(seconds)
+        if crowded:
+            await self.sweep()
         self.close()
+
+    async def sweep(self) -> None:
+        """After the shell's death: what it left behind went to init, and is found by session and cookie."""
+        cookie = f"{COOKIE}={self._env.get(COOKIE, '')}".encode()
+
+        def find() -> set[processes.Process]:
+            return processes.sweep(session=self.pid, cookie=cookie, exclude={os.getpid()})
+
+        if await asyncio.get_running_loop().run_in_executor(None, find):
+            await processes.end(find, grace=0.2)
 
     async def _until_dead(self, seconds: float) -> None:
         self.prompted = False
