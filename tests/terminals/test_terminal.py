@@ -331,3 +331,35 @@ async def test_concurrent_runs_take_turns(tmp_path: Path) -> None:
         assert isinstance(terminal, PtyTerminal)
         results = await asyncio.gather(*(terminal.run(f"echo a{n}; sleep 0.01; echo b{n}") for n in range(10)))
         assert [each.output for each in results] == [f"a{n}\nb{n}\n" for n in range(10)]
+
+
+async def test_what_prompt_hooks_print_belongs_to_no_command(tmp_path: Path) -> None:
+    """T16, T20: also when the hook runs a program, which is in front before we have read the end mark."""
+    async with open_terminal(cwd=tmp_path) as terminal:
+        await terminal.run("PROMPT_COMMAND='/bin/echo noise; sleep 0.05; /bin/echo more'")
+        results = [await terminal.run(each) for each in ("echo 1", "false", "ls -d /", "(exit 3)", "cd /; echo 2")]
+        assert [(each.output, each.exit_code) for each in results] == [
+            ("1\n", 0),
+            ("", 1),
+            ("/\n", 0),
+            ("", 3),
+            ("2\n", 0),
+        ]
+
+
+async def test_a_killed_program_says_so(tmp_path: Path) -> None:
+    """T14, T18: plain words end with SIGKILL's code; a list is cut off, and then the shell says 130."""
+    async with open_terminal(cwd=tmp_path) as terminal:
+        plain = await terminal.run("sleep 100", timeout=0.3, on_timeout="kill")
+        listed = await terminal.run("sleep 100; echo never", timeout=0.3, on_timeout="kill")
+        assert (plain.exit_code, plain.signal, plain.reason) == (137, "SIGKILL", "timeout")
+        assert (listed.exit_code, "never" in listed.output, listed.reason) == (130, False, "timeout")
+
+
+async def test_a_directory_called_deleted_is_not(tmp_path: Path) -> None:
+    """T7: the kernel marks deleted directories by such a suffix; a name may have it too."""
+    odd = tmp_path / "x (deleted)"
+    odd.mkdir()
+    async with open_terminal(cwd=odd) as terminal:
+        first, second = await terminal.run("pwd"), await terminal.run("pwd")
+        assert (first.output, second.output, second.notes) == (f"{odd}\n", f"{odd}\n", ())

@@ -19,6 +19,8 @@ FAILED = 125  # Tarmac itself failed, or nobody knows how the command ended
 def main(arguments: list[str] | None = None) -> int:
     """What `tarmac` does; the exit code."""
     words = sys.argv[1:] if arguments is None else arguments
+    if sys.stdin is None or sys.stdout is None or sys.stderr is None:
+        _open_closed()
     try:
         code = _dispatch(words)
         sys.stdout.flush()
@@ -82,6 +84,20 @@ def complain(what: str, *, hint: str = "", code: int = UNUSABLE) -> int:
     except BrokenPipeError:
         _silence_stdout()
     return code
+
+
+def _open_closed() -> None:
+    """Started with a standard stream closed (`>&-`): lead it nowhere, or the next file we open takes its place."""
+    import os
+
+    for fd in range(3):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number: this one
+    sys.stdin = sys.stdin or open(0, encoding="utf-8")  # noqa: SIM115
+    sys.stdout = sys.stdout or open(1, "w", encoding="utf-8")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(2, "w", encoding="utf-8")  # noqa: SIM115
 
 
 def _silence_stdout() -> None:

@@ -237,10 +237,10 @@ class Execution:
         for watcher in self._watchers:
             _set(watcher)
 
-    def finish(self, ending: Ending) -> None:
+    def finish(self, ending: Ending, *, at: float | None = None) -> None:
         if self.ending is not None:
             return
-        self.ended_at = time.monotonic()
+        self.ended_at = at or time.monotonic()
         self.ending = ending
         if self._kept is not None:
             lines = self._kept.head.count(b"\n") + self._kept.tail.count(b"\n") + self._kept.dropped_lines

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from tarmac.terminals import processes
 from tarmac.terminals.execution import Execution
+from tarmac.terminals.shells import is_short
 
 if TYPE_CHECKING:
     from tarmac.terminals.pty_terminal import PtyTerminal
@@ -90,8 +91,13 @@ async def kill(terminal: "PtyTerminal", session: "Session", execution: Execution
     try:
         await processes.end(find, grace=0)
     finally:
-        _send(session.pid, signal.SIGINT)
+        # The rest of a list must not run: the interrupt discards it (and bash says 130). Plain words have no rest.
+        if not is_short(execution.command):
+            _send(session.pid, signal.SIGINT)
         _send(session.pid, signal.SIGCONT)
+    if await execution.ended(PATIENCE / 4):
+        return
+    _send(session.pid, signal.SIGINT)
     if await execution.ended(PATIENCE / 4):
         return
     if find():  # it started something more before the interrupt reached it

@@ -27,6 +27,7 @@ from tarmac.vt.marks import Mark
 
 LOAD_PATIENCE = 0.2  # the start mark comes within this, or we look why not
 PROBE_EVERY = (0.1, 0.2, 0.5, 1.0, 2.0)
+MOST_HELD = 1 << 20
 INTERRUPTED = 130
 STOPS = {147, 148, 149, 150}  # 128 + SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU
 
@@ -54,7 +55,7 @@ class PtyTerminal(Terminal):
         self.session: Session | None = None
         self.baseline: set[processes.Process] = set()  # what ran in the background when the current command started
         self._death: str | None = None  # how the last shell ended
-        self._pending: tuple[int, Ending] | None = None  # an end mark that the prompt must confirm
+        self._pending: Pending | None = None  # an end mark that the prompt must confirm
         self._asked = 0  # the number of the command whose status was asked for
         self._moving: asyncio.Future[str | None] | None = None
         self.keyboard = Keyboard()
@@ -233,6 +234,8 @@ class PtyTerminal(Terminal):
             if not self.keyboard.switching:
                 self._wrote(data)  # prompts, and jobs that print while nobody runs anything
         elif execution.began and self._asked != execution.number:
+            if self._pending is not None and self._pending.hold(data):
+                return
             execution.feed(data)
             self._wrote(data)
             if execution.spool.crowded:
@@ -265,13 +268,11 @@ class PtyTerminal(Terminal):
             return
         evidence: Evidence = "asked" if self._asked == number else "mark"
         ending = self._ending(execution, evidence, status, pipestatus)
+        self._give_up_pending(execution)  # two end marks: the first was a lie
         if session.in_front():
             self._finish(execution, ending)
-        else:
-            self._pending = (
-                number,
-                ending,
-            )  # a hook's program is in front already, or a subshell lies: the prompt will tell
+        else:  # a hook's program is in front already, or a subshell lies: the prompt will tell
+            self._pending = Pending(ending)
 
     def on_prompt(self, number: int, status: int, turn: Turn, pipestatus: tuple[int, ...], *, sure: bool) -> None:
         execution, session = self.current, self.session
@@ -289,11 +290,19 @@ class PtyTerminal(Terminal):
             if self.current is None and self._listeners:
                 self._emit(events.BecameIdle(at=time.monotonic(), terminal=self.id))
 
-    def _ended_by_prompt(self, execution: Execution, status: int, pipestatus: tuple[int, ...], *, sure: bool) -> None:
+    def _give_up_pending(self, execution: Execution) -> None:
+        """That end mark was none: what came after it is output."""
         pending, self._pending = self._pending, None
-        if pending and pending[0] == execution.number:
-            self._finish(execution, pending[1])
-        elif not sure and execution.cause and status > 128:
+        if pending is not None:
+            execution.feed(bytes(pending.held))
+
+    def _ended_by_prompt(self, execution: Execution, status: int, pipestatus: tuple[int, ...], *, sure: bool) -> None:
+        pending = self._pending
+        if pending is not None and sure and pending.ending.exit_code == status:
+            self._finish(execution, pending.ending, at=pending.at)  # what came after it was the hooks'
+            return
+        self._give_up_pending(execution)
+        if not sure and execution.cause and status > 128:
             # bash leaves a $? above 128 as it was; a line that it discards with such a status was interrupted.
             self._finish(execution, self._ending(execution, "mark", INTERRUPTED, ()))
         elif sure:
@@ -312,8 +321,8 @@ class PtyTerminal(Terminal):
         self._death = f"exit code {code}" if status >= 0 else f"killed by {_signal(-status)}"
         execution = self.current
         if execution is not None:
-            if self._pending is not None and self._pending[0] == execution.number:
-                self._finish(execution, self._pending[1])  # it had ended, and then its shell did
+            if self._pending is not None:
+                self._finish(execution, self._pending.ending, at=self._pending.at)  # it had ended, then its shell did
             elif execution.began or execution.by_person:
                 self._end(execution, execution.cause or "terminal closed", "waitpid", code)
             elif self._again is None and not self._closed and not execution.cause:
@@ -372,12 +381,12 @@ class PtyTerminal(Terminal):
     ) -> None:
         self._finish(execution, Ending(reason=reason, evidence=evidence, cwd=self.cwd, exit_code=code, notes=notes))
 
-    def _finish(self, execution: Execution, ending: Ending) -> None:
+    def _finish(self, execution: Execution, ending: Ending, *, at: float | None = None) -> None:
         self._pending = None
         quiet, self._quiet = self._quiet, False
         if quiet:
             self.current = None
-        execution.finish(ending)
+        execution.finish(ending, at=at)
         if not quiet:
             self._finished_execution(execution)
         for waiter in self._released:
@@ -541,6 +550,22 @@ class PtyTerminal(Terminal):
             _set(waiter)
         self._clear_spools()
         self._emit(events.TerminalClosedEvent(at=time.monotonic(), terminal=self.id, reason="closed"))
+
+
+class Pending:
+    """An end mark that came while the shell was not in front, and what came after it."""
+
+    def __init__(self, ending: Ending) -> None:
+        self.ending = ending
+        self.at = time.monotonic()
+        self.held = bytearray()
+
+    def hold(self, data: bytes) -> bool:
+        """Whether `data` is kept back: a prompt hook prints little."""
+        if len(self.held) + len(data) > MOST_HELD:
+            return False
+        self.held += data
+        return True
 
 
 class NoIntegration(ShellFailed):
