@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tarmac.errors import BadRequest, ExecutionEnded
+from tarmac.terminals.bell import Bell
 from tarmac.terminals.result import NOTHING, Ending, Reason, Rendered, Result, render, signal_name
 from tarmac.terminals.settings import OnTimeout, Settings
 from tarmac.terminals.spool import Spool
@@ -79,8 +80,8 @@ class Execution:
         self._settings = settings
         self._kept: HeadTail | None = None  # made with the first byte: many commands print nothing
         self._total = 0
-        self._waiters: list[asyncio.Future[None]] = []  # for its end
-        self._watchers: list[asyncio.Future[None]] = []  # for its end or more output
+        self._ended = Bell()  # it ended, or was left
+        self._news = Bell()  # that, or it began, or it printed something
         self._rendered: Rendered | None = None
         self._left = False
 
@@ -140,12 +141,12 @@ class Execution:
         """Wait (a moment) until the shell has loaded it: before that a Ctrl-C would hit our loader, not the command."""
         end = time.monotonic() + BEGIN_PATIENCE
         while not self.began and self.ending is None and (left := end - time.monotonic()) > 0:
-            await self._changed(left, data=True)
+            await self._news.wait(left)
 
     async def ended(self, seconds: float) -> bool:
         """Wait up to `seconds` for its end."""
         if self.ending is None:
-            await self._changed(seconds)
+            await self._ended.wait(seconds)
         return self.ending is not None
 
     async def result(
@@ -165,7 +166,7 @@ class Execution:
                 times.append(max(self.last_output, self.started_at) + idle_timeout - now)
             if times and min(times) <= 0:
                 break
-            await self._changed(min(times) if times else None)
+            await self._ended.wait(min(times) if times else None)
         if self.ending is not None:
             return await self._final()
         if self._left:
@@ -200,11 +201,11 @@ class Execution:
             if offset >= self.spool.end:
                 if self.ending is not None:
                     return
-                await self._changed(None, data=True)
+                await self._news.wait()
                 continue
             pause = told + self._settings.display_interval - time.monotonic()
             if pause > 0 and self.ending is None:
-                await self._changed(pause)  # the end cuts it short
+                await self._ended.wait(pause)  # the end cuts it short
                 continue
             told = time.monotonic()
             start, data = self.spool.read(offset, READ_SIZE)
@@ -224,8 +225,7 @@ class Execution:
     def begin(self) -> None:
         """The start mark was seen: what comes now is its output."""
         self.began = True
-        for watcher in self._watchers:
-            _set(watcher)
+        self._news.ring()
 
     def feed(self, data: bytes) -> None:
         self.last_output = time.monotonic()
@@ -234,8 +234,7 @@ class Execution:
         self._kept.feed(data)
         self._total += len(data)
         self.spool.write(data)
-        for watcher in self._watchers:
-            _set(watcher)
+        self._news.ring()
 
     def finish(self, ending: Ending, *, at: float | None = None) -> None:
         if self.ending is not None:
@@ -249,26 +248,9 @@ class Execution:
             self.spool.close()
         self._wake()
 
-    # Waiting
-
-    async def _changed(self, seconds: float | None, *, data: bool = False) -> None:
-        """Return when it ended, was left, (with `data`) printed something, or after `seconds`."""
-        loop = asyncio.get_running_loop()
-        waiter: asyncio.Future[None] = loop.create_future()
-        waiters = self._watchers if data else self._waiters
-        waiters.append(waiter)
-        handle = loop.call_later(seconds, _set, waiter) if seconds is not None else None
-        try:
-            await waiter
-        finally:
-            if handle:
-                handle.cancel()
-            if waiter in waiters:
-                waiters.remove(waiter)
-
     def _wake(self) -> None:
-        for waiter in (*self._waiters, *self._watchers):
-            _set(waiter)
+        self._ended.ring()
+        self._news.ring()
 
     # Results
 
@@ -351,11 +333,6 @@ def check_command(command: str) -> bytes:
         raise BadRequest(
             f"the command contains a lone surrogate at character {error.start}, which has no bytes"
         ) from error
-
-
-def _set(waiter: "asyncio.Future[None]") -> None:
-    if not waiter.done():
-        waiter.set_result(None)
 
 
 def _short(command: str) -> str:

@@ -11,7 +11,8 @@ from tarmac.events import TaskId, TerminalId
 from tarmac.paths import check_directory
 from tarmac.terminals.exec import ExecTerminal
 from tarmac.terminals.execution import check_command
-from tarmac.terminals.pty_terminal import NoIntegration, PtyTerminal
+from tarmac.terminals.keeper import NoIntegration
+from tarmac.terminals.pty_terminal import PtyTerminal
 from tarmac.terminals.result import Result
 from tarmac.terminals.settings import OnTimeout, Settings
 from tarmac.terminals.shells import find_shell

@@ -16,7 +16,9 @@ from tarmac.errors import DirectoryUnavailable, ExecutionEnded, ShellFailed, Tar
 from tarmac.events import TaskId, TerminalId
 from tarmac.paths import nearest_existing
 from tarmac.terminals import environment, events, ladder, processes, waiting
+from tarmac.terminals.bell import Bell
 from tarmac.terminals.execution import Execution
+from tarmac.terminals.keeper import Keeper
 from tarmac.terminals.keyboard import Keyboard
 from tarmac.terminals.result import Ending, Evidence, Reason
 from tarmac.terminals.session import Session, Turn
@@ -52,20 +54,17 @@ class PtyTerminal(Terminal):
         super().__init__(id=id, cwd=cwd, settings=settings, name=name, origin=origin, task=task)
         self.shell = shell
         self.env = environment.build(base_env, settings, cookie=self.cookie)
-        self.session: Session | None = None
+        self._keeper = Keeper(shell, settings, env=self.env, owner=self)
         self.baseline: set[processes.Process] = set()  # what ran in the background when the current command started
-        self._death: str | None = None  # how the last shell ended
         self._pending: Pending | None = None  # an end mark that the prompt must confirm
         self._asked = 0  # the number of the command whose status was asked for
         self._moving: asyncio.Future[str | None] | None = None
         self.keyboard = Keyboard()
-        self._released: list[asyncio.Future[None]] = []
+        self._released = Bell()  # a prompt of ours, the end of a command or of the shell
         self._timer: asyncio.TimerHandle | None = None
         self._probes = 0
-        self._fresh, self._news = False, list[str]()  # what the next result must tell of a shell that was replaced
         self._had_jobs = False  # bash talks about jobs before its prompt
         self._unsure = False  # it looked like a prompt, but its command may still run
-        self._sweep: asyncio.Task[None] | None = None
         self._again: asyncio.Task[None] | None = None
         self._data = self._move = b""  # what was loaded last
         self._quiet = False  # an internal command: nobody is told
@@ -75,37 +74,12 @@ class PtyTerminal(Terminal):
 
     async def open(self) -> None:
         """Start the shell and wait for its first prompt, within `shell_integration_timeout`."""
-        await self._open_session(self.settings.start_up_files)
+        await self._keeper.open(self.cwd)
 
-    async def _open_session(self, start_up_files: bool) -> None:
-        session = Session(self.shell, self.settings, owner=self, env=self.env)
-        self.session = session
-        session.start(cwd=self.cwd, start_up_files=start_up_files)
-        try:
-            prompted = await session.until_prompted(self.settings.shell_integration_timeout)
-        except BaseException:
-            await asyncio.shield(asyncio.create_task(self._drop_session(session)))
-            raise
-        if prompted:
-            await session.learn_prompt()
-            return
-        status = session.exit_status
-        await self._drop_session(session)
-        if status is not None and start_up_files:
-            await self._open_session(False)
-            self._death = f"the start-up files end the shell (status {status}): it runs without them"
-            return
-        if status is not None:
-            raise ShellFailed(f"{self.shell.path} left at once, with status {status}", hint="run it by hand to see why")
-        raise NoIntegration(
-            f"{self.shell.name} showed no prompt of ours within {self.settings.shell_integration_timeout:g} s",
-            hint="its start-up files may be slow or ask something: see the settings `start_up_files` and this timeout",
-        )
-
-    async def _drop_session(self, session: Session) -> None:
-        if self.session is session:
-            self.session = None
-        await session.end(grace=0.1)
+    @property
+    def session(self) -> Session | None:
+        """The live shell."""
+        return self._keeper.session
 
     @property
     def shell_version(self) -> str:
@@ -120,7 +94,7 @@ class PtyTerminal(Terminal):
     async def _begin(self, command: str, data: bytes, *, cwd: Path | None, input_open: bool) -> Execution:
         await self._until_free()
         await self._live_shell()
-        fresh, self._fresh, notes, self._news = self._fresh, False, self._news, []
+        fresh, notes = self._keeper.take_news()
         session = self._need_session()
         move = b"" if cwd is None or cwd == self.cwd else os.fsencode(cwd)
         if not move and session.directory_is_gone():
@@ -180,14 +154,7 @@ class PtyTerminal(Terminal):
                     f"a person {what} in terminal {self.id}",
                     hint="wait until their line is done, or use another terminal",
                 )
-            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._released.append(waiter)
-            handle = asyncio.get_running_loop().call_later(left, _set, waiter)
-            try:
-                await waiter
-            finally:
-                handle.cancel()
-                self._released.remove(waiter)
+            await self._released.wait(left)
             self._check_open()
         session = self.session
         if session is None or not session.alive or session.prompted:
@@ -203,23 +170,12 @@ class PtyTerminal(Terminal):
     async def _live_shell(self) -> None:
         """Have a shell that lives: the present one, or a fresh one in the same directory."""
         self._check_open()
-        if self._sweep is not None:
-            await self._sweep
-        if self.session is not None and self.session.alive:
-            if self._death:
-                self._news.append(self._death)
-                self._death = None
-            return
-        if self._death:
-            self._news.append(f"the shell had ended ({self._death}): this ran in a fresh one, without its variables")
-        here = nearest_existing(self.cwd)
-        if here != self.cwd:
-            self._news.append(f"its directory {self.cwd} is gone: the fresh shell is in {here}")
+        revived = await self._keeper.revive(self.cwd)
+        if revived is not None:
+            why, here = revived
+            self._had_jobs = False
             self._moved(here)
-        why, self._death = self._death or "it was gone", None
-        self._fresh, self._had_jobs = True, False
-        await self._open_session(self.settings.start_up_files)
-        self._emit(events.ShellReplaced(at=time.monotonic(), terminal=self.id, why=why))
+            self._emit(events.ShellReplaced(at=time.monotonic(), terminal=self.id, why=why))
 
     def _need_session(self) -> Session:
         if self.session is None or self._closed:
@@ -285,8 +241,7 @@ class PtyTerminal(Terminal):
             self._ended_by_prompt(execution, status, pipestatus, sure=sure)
         self.keyboard.prompt(session, turn)
         if turn == "ours":
-            for waiter in self._released:
-                _set(waiter)
+            self._released.ring()
             if self.current is None and self._listeners:
                 self._emit(events.BecameIdle(at=time.monotonic(), terminal=self.id))
 
@@ -316,9 +271,8 @@ class PtyTerminal(Terminal):
             self._new_execution(command, by_person=True).begin()
 
     def on_exit(self, status: int) -> None:
-        session = self.session
         code = status if status >= 0 else 128 - status
-        self._death = f"exit code {code}" if status >= 0 else f"killed by {_signal(-status)}"
+        self._keeper.died(status, leftovers=not self._closed)
         execution = self.current
         if execution is not None:
             if self._pending is not None:
@@ -329,19 +283,15 @@ class PtyTerminal(Terminal):
                 self._again = asyncio.get_running_loop().create_task(self._run_again(execution))
             else:
                 self._not_run(execution)
-        if session is not None and session.integrated and not self._closed:
-            self._sweep = asyncio.get_running_loop().create_task(self._clean_up(session))
         self.keyboard = Keyboard()
-        for waiter in self._released:
-            _set(waiter)
+        self._released.ring()
 
     async def _run_again(self, execution: Execution) -> None:
         """The shell died before the command began, so it was not run: run it in a fresh one, once."""
         try:
             await self._live_shell()
-            execution.fresh_shell, self._fresh = self._fresh, False
-            execution.notes += self._news
-            self._news = []
+            execution.fresh_shell, notes = self._keeper.take_news()
+            execution.notes += notes
             self._load(self._need_session(), execution, self._data, self._move)
             await execution.ended(self.settings.shell_integration_timeout)
         except TarmacError:
@@ -356,11 +306,6 @@ class PtyTerminal(Terminal):
             return
         self._end(execution, "not run", "waitpid", None, notes=("the shell ended before the command was started",))
         self._moved_or_not("the shell ended")
-
-    async def _clean_up(self, session: Session) -> None:
-        """After its shell died by itself."""
-        await session.sweep()
-        session.close()
 
     # Ends
 
@@ -389,8 +334,7 @@ class PtyTerminal(Terminal):
         execution.finish(ending, at=at)
         if not quiet:
             self._finished_execution(execution)
-        for waiter in self._released:
-            _set(waiter)
+        self._released.ring()
 
     def _moved_or_not(self, why: str | None) -> None:
         if self._moving is not None and not self._moving.done():
@@ -540,14 +484,13 @@ class PtyTerminal(Terminal):
             await session.end(grace=0.2, busy=execution is not None)
             if execution is not None and execution.running:
                 self._end(execution, "terminal closed", "unknown", None)
-        for task in (self._again, self._sweep):
-            if task is not None:
-                await task
+        if self._again is not None:
+            await self._again
+        await self._keeper.swept()
         for task in list(self._compacting):
             await task
         self.keyboard = Keyboard()
-        for waiter in self._released:
-            _set(waiter)
+        self._released.ring()
         self._clear_spools()
         self._emit(events.TerminalClosedEvent(at=time.monotonic(), terminal=self.id, reason="closed"))
 
@@ -568,23 +511,5 @@ class Pending:
         return True
 
 
-class NoIntegration(ShellFailed):
-    """The shell started, but our integration did not come up in time."""
-
-
 def _has_stopped_child(pid: int) -> bool:
     return any(processes.state(each.pid) == "T" for each in processes.descendants(pid))
-
-
-def _signal(number: int) -> str:
-    import signal
-
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
-
-
-def _set(waiter: "asyncio.Future[None]") -> None:
-    if not waiter.done():
-        waiter.set_result(None)

@@ -17,6 +17,7 @@ from typing import Literal, Protocol
 from tarmac.errors import TarmacError
 from tarmac.paths import remove_scratch, scratch_dir
 from tarmac.terminals import processes, shells, waiting
+from tarmac.terminals.bell import Bell
 from tarmac.terminals.child import USED_UP, used_up
 from tarmac.terminals.environment import COOKIE
 from tarmac.terminals.pty import Pty
@@ -69,7 +70,7 @@ class Session:
         self._in = -1
         self._children = -1
         self._questions: list[tuple[float, bytes]] = []
-        self._waiters: list[asyncio.Future[None]] = []
+        self._changed = Bell()  # a prompt, or the end
 
     def start(self, *, cwd: Path, start_up_files: bool) -> None:
         try:
@@ -188,7 +189,7 @@ class Session:
                     if int(number) == self._loaded:  # else the prompt of the command before, late; or a stale one
                         self.prompted = person == b"0"
                     self._owner.on_prompt(int(number), status, TURNS.get(person, "ours"), tuple(pipestatus), sure=sure)
-                    self._wake()
+                    self._changed.ring()
                 case "X", (number, why):
                     self._owner.on_refused(int(number), why.decode("ascii", "replace"))
                 case "E", (_, command):
@@ -205,7 +206,7 @@ class Session:
         for piece in self._parser.flush():
             if isinstance(piece, bytes):
                 self._owner.on_output(piece)
-        self._wake()
+        self._changed.ring()
         self._owner.on_exit(status)
 
     # Questions of programs to the terminal
@@ -303,19 +304,8 @@ class Session:
         loop = asyncio.get_running_loop()
         end = loop.time() + seconds
         while not self.prompted and self.alive and (left := end - loop.time()) > 0:
-            waiter: asyncio.Future[None] = loop.create_future()
-            self._waiters.append(waiter)
-            handle = loop.call_later(left, _set, waiter)
-            try:
-                await waiter
-            finally:
-                handle.cancel()
-                self._waiters.remove(waiter)
+            await self._changed.wait(left)
         return self.prompted
-
-    def _wake(self) -> None:
-        for waiter in self._waiters:
-            _set(waiter)
 
     async def end(self, *, grace: float, busy: bool = False) -> None:
         """End the shell and all it started; then nothing of it is left."""
@@ -361,11 +351,6 @@ class Session:
         if self._folder is not None:
             remove_scratch(self._folder)
             self._folder = None
-
-
-def _set(waiter: "asyncio.Future[None]") -> None:
-    if not waiter.done():
-        waiter.set_result(None)
 
 
 def _kill(pid: int, number: int) -> None:
