@@ -24,6 +24,7 @@ MOMENTS = {
     "both cleared, in the shell itself": "PROMPT_COMMAND= PS1=; echo ready; while :; do :; done",
     "the second of a list": "echo ready; sleep 100; echo never; sleep 100",
     "a pipeline": "echo ready; sleep 100 | cat | sleep 100",
+    "a loop of short programs": "echo ready; while :; do /bin/true; done",
     "a subshell": "(echo ready; sleep 100; echo never)",
     "under set -e": "set +e; echo ready; sleep 100",
     "standard error elsewhere": "echo ready; exec 2>/dev/null; sleep 100",

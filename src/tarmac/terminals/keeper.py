@@ -60,7 +60,7 @@ class Keeper:
         if status is None:
             raise NoIntegration(
                 f"{self._shell.name} showed no prompt of ours within {self._settings.shell_integration_timeout:g} s",
-                hint="its start-up files may be slow or ask something: see the setting `start_up_files`, and this timeout",
+                hint="its start-up files may be slow or ask something: see the setting `start_up_files`",
             )
         return status
 

@@ -24,6 +24,7 @@ BACK = 0.08  # an interrupted shell is back at its prompt within this; then we a
 NEWBORN = 0.1
 YOUNG = 3  # clock ticks: a process of that age may not have got to its own signal handling yet
 PATIENCE = 1.0
+BUSY_SHELL = 4.0
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -38,6 +39,9 @@ async def interrupt(terminal: "PtyTerminal", session: "Session", execution: Exec
         await processes.end(find, grace=settings.terminate_grace)
         if await execution.ended(BACK):
             return
+    # With nothing else to end: a busy shell, deep in one of its builtins, heeds the interrupt when it comes out.
+    elif _is_busy(session.pid) and await execution.ended(BUSY_SHELL):
+        return
     await kill(terminal, session, execution)
 
 
@@ -60,7 +64,7 @@ async def _ctrl_c(terminal: "PtyTerminal", session: "Session", execution: Execut
         if await execution.ended(step):
             return True
         waited += step
-        step = min(step * 1.5, 0.04)
+        step = 0.008 if waited < 0.2 else 0.04  # often at first: a loop of short programs is hard to hit
         now = session.pty.foreground()
         if group != -1 and _is_back(session):
             if waited > BACK and not asked:
@@ -72,6 +76,10 @@ async def _ctrl_c(terminal: "PtyTerminal", session: "Session", execution: Execut
             session.pty.signal(signal.SIGINT)
         before = now
     return execution.ending is not None
+
+
+def _is_busy(pid: int) -> bool:
+    return processes.state(pid) == "R" and not _ignores_interrupt(pid)
 
 
 def _is_young(group: int) -> bool:
