@@ -111,6 +111,21 @@ async def test_an_agent_never_runs_in_the_persons_shell_options(tmp_path: Path) 
         assert (await terminal.run("[[ -o emacs || -o vi ]]")).exit_code == 1
 
 
+@pytest.mark.parametrize(
+    "line", ["PROMPT_COMMAND=", "set -o vi", "set +o emacs", "bind 'set editing-mode vi'", "PS1=x"]
+)
+async def test_whatever_a_person_does_to_their_editor_the_agent_gets_the_terminal_back(
+    tmp_path: Path, line: str
+) -> None:
+    """T2, T20: the next prompt ends the hold, and they can type again."""
+    async with open_terminal(cwd=tmp_path) as terminal:
+        await terminal.type(f"{line}\r")
+        first = await terminal.run("echo one; (exit 3)", timeout=20)
+        await terminal.type("echo person > theirs\r")
+        second = await terminal.run("cat theirs", timeout=20)
+        assert (first.output, first.exit_code, second.output) == ("one\n", 3, "person\n")
+
+
 async def test_a_person_answers_the_agents_command(tmp_path: Path) -> None:
     """T19: what they type while it runs goes to it."""
     async with open_terminal(cwd=tmp_path) as terminal:

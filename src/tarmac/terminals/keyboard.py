@@ -14,6 +14,7 @@ from typing import Literal
 from tarmac.terminals.session import Session, Turn
 
 CTRL_C_AGAIN = 0.15
+TAKE_BACK_AGAIN = 0.2
 LINE_ENDS = b"\r\n\x03\x04\x15"  # after one of these bytes nothing half-typed is left
 
 
@@ -59,8 +60,10 @@ class Keyboard:
             keys, self._waiting = bytes(self._waiting), bytearray()
             self._press(session, keys)
         elif turn == "was theirs":
-            self._state = "taking"
-            session.take_back()
+            if self._state != "taking":
+                self._state = "taking"
+                session.take_back()
+                asyncio.get_running_loop().call_later(TAKE_BACK_AGAIN, self._take_back_plainly, session)
         else:
             self._state = "ours"
             self._beside = self._half_typed
@@ -78,6 +81,11 @@ class Keyboard:
                 asyncio.get_running_loop().call_later(CTRL_C_AGAIN, self._once_more, session, self._prompts)
         if keys:
             session.pty.write(keys)
+
+    def _take_back_plainly(self, session: Session) -> None:
+        """The private keys did nothing, and lines are read as they are: the person turned the line editor off."""
+        if self._state == "taking" and session.alive and session.in_front() and session.pty.canonical():
+            session.take_back_plainly()
 
     def _once_more(self, session: Session, prompts: int) -> None:
         """A line editor that is just starting misses a Ctrl-C; a person would press again."""

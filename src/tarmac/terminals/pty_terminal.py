@@ -237,6 +237,7 @@ class PtyTerminal(Terminal):
         self._moved(session.directory())
         if execution is not None and execution.by_person:
             self._end(execution, "done", "mark", status)
+            turn = "was theirs" if turn == "theirs" else turn  # they took our hook away; but their line is done
         elif execution is not None and execution.began and execution.number == number:
             self._ended_by_prompt(execution, status, pipestatus, sure=sure)
         self.keyboard.prompt(session, turn)

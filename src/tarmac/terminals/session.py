@@ -140,6 +140,11 @@ class Session:
         self.prompted = False
         self.pty.write(shells.BASH_TAKE_BACK)
 
+    def take_back_plainly(self) -> None:
+        """The same in a shell that has no line editor on."""
+        self.pty.forget_input()
+        self.pty.write(b" __tarmac_driven\n")
+
     def ask(self, number: int) -> None:
         """Have the shell say the status of what it ran last as the end of command `number`."""
         self._type(shells.BASH_ASK % number)

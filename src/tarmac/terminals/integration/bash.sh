@@ -239,7 +239,10 @@ __tarmac_hand_over() {
   PS0='$(__tarmac_started)'${PS0-}
   \builtin set -o "$__tarmac_editor" -o history ${__tarmac_x:+-x}
   __tarmac_x=
-  \builtin bind -x '"\e[7776~": __tarmac_take_back' &>/dev/null
+  \builtin local map
+  for map in emacs vi-insert vi-command; do
+    \builtin bind -m "$map" -x '"\e[7776~": __tarmac_take_back' &>/dev/null
+  done
 }
 __tarmac_started() {
   __tarmac_text=$(HISTTIMEFORMAT= \builtin history 1)
@@ -251,8 +254,8 @@ __tarmac_started() {
 # The host takes over again: it types two private keys, which work in every keymap and whatever Enter has become. The
 # first puts our line into an empty editor, the second accepts it; a line the person has begun meanwhile stays theirs.
 __tarmac_take_back() {
-  if [[ -n $READLINE_LINE || $__tarmac_person != 3 ]]; then
-    \builtin bind '"\e[7777~": redraw-current-line'
+  if [[ -n $READLINE_LINE || $__tarmac_person != [13] ]]; then
+    \builtin bind '"\e[7777~": ""' # nothing; bash shows the prompt again by itself, and so the host knows
     \builtin return 0
   fi
   \builtin bind '"\e[7777~": accept-line'
