@@ -126,6 +126,14 @@ async def test_whatever_a_person_does_to_their_editor_the_agent_gets_the_termina
         assert (first.output, first.exit_code, second.output) == ("one\n", 3, "person\n")
 
 
+async def test_a_trace_a_person_turned_on_shows_none_of_our_words(tmp_path: Path) -> None:
+    """T20: `set -x` of theirs stays on for the agent's commands, and for those alone."""
+    async with open_terminal(cwd=tmp_path) as terminal:
+        await terminal.type("set -x\r")
+        result = await terminal.run("echo hi", timeout=20)
+        assert (result.output, result.exit_code) == ("++ echo hi\nhi\n", 0)
+
+
 async def test_a_person_answers_the_agents_command(tmp_path: Path) -> None:
     """T19: what they type while it runs goes to it."""
     async with open_terminal(cwd=tmp_path) as terminal:

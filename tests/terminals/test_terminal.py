@@ -179,6 +179,18 @@ async def test_start_up_files_that_exit_are_left_out_and_it_is_said(tmp_path: Pa
     assert "start-up files" in result.notes[0]
 
 
+@pytest.mark.parametrize("line", ["exec </dev/null", "trap 'exit 4' DEBUG", "kill -9 $$"])
+async def test_start_up_files_that_end_the_shell_at_its_first_prompt_are_left_out(
+    tmp_path: Path, own_state: Path, line: str
+) -> None:
+    """T21: whatever they do, the command runs exactly once, or an error says why not."""
+    (own_state / ".bashrc").write_text(f"{line}\n")
+    async with open_terminal(cwd=tmp_path) as terminal:
+        result = await terminal.run("echo x >>ran; echo hi", timeout=10, on_timeout="kill")
+        assert (result.output, result.exit_code) == ("hi\n", 0)
+    assert (tmp_path / "ran").read_text() == "x\n"
+
+
 async def test_the_users_start_up_files_keep_working(tmp_path: Path, own_state: Path) -> None:
     """T20: aliases, functions, PS1, PROMPT_COMMAND and options of theirs."""
     (own_state / ".bashrc").write_text(

@@ -178,6 +178,8 @@ class Execution:
             return await self._so_far("awaiting input" if awaiting else "left running", awaiting)
         self.cause = "awaiting input" if awaiting else "timeout"
         await (self._runner.interrupt(self) if on_timeout == "interrupt" else self._runner.kill(self))
+        if self.ending is None:  # beyond our means: a process that even SIGKILL does not end (uninterruptible sleep)
+            return await self._so_far(self.cause, awaiting)
         return await self._final(awaiting)
 
     def __aiter__(self) -> AsyncIterator[str | Gap]:

@@ -54,7 +54,8 @@ class Keeper:
             raise
         if prompted:
             await session.learn_prompt()
-            return None
+            if session.alive:
+                return None
         status = session.exit_status
         await self._drop(session)
         if status is None:

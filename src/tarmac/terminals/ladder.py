@@ -64,7 +64,7 @@ async def _ctrl_c(terminal: "PtyTerminal", session: "Session", execution: Execut
         if await execution.ended(step):
             return True
         waited += step
-        step = 0.008 if waited < 0.2 else 0.04  # often at first: a loop of short programs is hard to hit
+        step = 0.004 if waited < 0.2 else 0.04  # often at first: a loop of short programs is hard to hit
         now = session.pty.foreground()
         if group != -1 and _is_back(session):
             if waited > BACK and not asked:

@@ -143,8 +143,10 @@ async def render(kept: HeadTail, settings: Settings) -> Rendered:
         text, _ = await _text(head + tail, settings)
         bounded = bound_parts(text, "", gap_lines=0, gap_bytes=0, lines=lines, characters=characters, head_share=share)
         return Rendered(bounded.text, bounded.truncated, False)
-    # The head only as far as it can be shown; the tail begins anywhere, so from its next whole line.
-    front, used = await _text(head, settings, enough=lines)
+    # Of each end only as much as can be shown; the tail begins anywhere, so from its next whole line.
+    reach = 4 * characters  # bytes that surely make so many characters
+    front, used = await _text(head[:reach] if _is_plain(head) else head, settings, enough=lines)
+    tail = tail[-reach:] if _is_plain(tail) else tail
     back, _ = await _text(tail[tail.find(b"\n", 0, 4096) + 1 :], settings)
     missed = head[used:]
     bounded = bound_parts(
@@ -157,6 +159,11 @@ async def render(kept: HeadTail, settings: Settings) -> Rendered:
         head_share=share,
     )
     return Rendered(bounded.text, True, False)
+
+
+def _is_plain(data: bytes) -> bool:
+    """Whether nothing in it rewrites what was there before."""
+    return b"\r" not in data and b"\x1b" not in data and b"\b" not in data
 
 
 async def _text(data: bytes, settings: Settings, *, enough: int | None = None) -> tuple[str, int]:

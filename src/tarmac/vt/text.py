@@ -134,7 +134,10 @@ class Renderer:
         states = text.removesuffix("\n").split("\r")
         frames = _count_states(states, filled=bool(line))
         top, column = "", len(_ERASE.sub("", states[-1]))
+        longest = -1 if ESC in text else max(map(len, states))
         for state in reversed(states):
+            if len(top) == longest:
+                break  # nothing before it can show any more
             shown = _ERASE.sub("", state) if ESC in state else state
             if len(shown) > len(top):
                 top += shown[len(top) :]
@@ -172,6 +175,9 @@ def _is_dense(text: str) -> bool:
 
 def _count_states(states: list[str], *, filled: bool) -> int:
     """How many of these wrote over something; `filled`: there was text before the first."""
+    if not any(map(_ERASED.__contains__, states)):
+        written = len(states) - states.count("")
+        return written - (written > 0 and not filled)
     count = 0
     for state in states:
         if state:

@@ -266,6 +266,7 @@ __tarmac_driven() {
   __tarmac_person=0
   \builtin history -d -1 # this line
   \builtin set +o emacs +o vi +o history +o histexpand
+  { __tarmac_hush; } 2>/dev/null
   __tarmac_restore
 }
 
