@@ -91,8 +91,8 @@ _EXPORT = re.compile(
     r"""^declare -[a-zA-Z]*x[a-zA-Z]* (\w+)(?:=("(?:[^"\\]|\\.)*"|\$'(?:[^'\\]|\\.)*'))?$""", re.MULTILINE | re.DOTALL
 )
 _IN_QUOTES = re.compile(r"\\([\\\"$`])")
-_IN_ANSI = re.compile(r"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|(.))", re.DOTALL)
-_LETTERS = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
+_IN_ANSI = re.compile(rb"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|(.))", re.DOTALL)
+_LETTERS = dict(zip(b"ntrabeEfv", b"\n\t\r\a\b\x1b\x1b\f\v", strict=True))
 
 
 def parse_exports(text: str) -> dict[str, str]:
@@ -102,12 +102,13 @@ def parse_exports(text: str) -> dict[str, str]:
         if value.startswith('"'):
             variables[name] = _IN_QUOTES.sub(r"\1", value[1:-1])
         elif value:
-            variables[name] = _IN_ANSI.sub(_unquote, value[2:-1])
+            quoted = value[2:-1].encode("utf-8", "surrogateescape")
+            variables[name] = _IN_ANSI.sub(_unquote, quoted).decode("utf-8", "surrogateescape")
     return variables
 
 
-def _unquote(found: re.Match[str]) -> str:
+def _unquote(found: re.Match[bytes]) -> bytes:
     octal, hexadecimal, letter = found.groups()
     if octal or hexadecimal:
-        return bytes([int(octal, 8) & 255 if octal else int(hexadecimal, 16)]).decode("utf-8", "surrogateescape")
-    return _LETTERS.get(letter, letter)
+        return bytes([int(octal, 8) & 255 if octal else int(hexadecimal, 16)])
+    return bytes([_LETTERS.get(letter[0], letter[0])])

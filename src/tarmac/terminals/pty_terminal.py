@@ -222,6 +222,7 @@ class PtyTerminal(Terminal):
         execution, session = self.current, self.session
         if execution is None or session is None or execution.number != number or not execution.began:
             return
+        self._moved(session.directory())
         evidence: Evidence = "asked" if self._asked == number else "mark"
         ending = self._ending(execution, evidence, status, pipestatus)
         self._give_up_pending(execution)  # two end marks: the first was a lie
@@ -312,8 +313,6 @@ class PtyTerminal(Terminal):
 
     def _ending(self, execution: Execution, evidence: Evidence, status: int, pipestatus: tuple[int, ...]) -> Ending:
         session = self.session
-        if session is not None:
-            self._moved(session.directory())
         reason: Reason = execution.cause or "done"
         if status in STOPS and reason == "done" and session and _has_stopped_child(session.pid):
             reason = "stopped"

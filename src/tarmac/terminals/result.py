@@ -27,7 +27,7 @@ Reason = Literal[
 ]
 Evidence = Literal["mark", "waitpid", "asked", "unknown"]
 
-SLICE = 32 << 10  # rendered at a time: a few milliseconds, so that nobody waits for a big result
+SLICE = 64 << 10  # rendered at a time: a few milliseconds, so that nobody waits for a big result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
