@@ -621,3 +621,17 @@ async def test_overridden_commands_do_not_reach_our_hooks(tmp_path: Path, overri
         ("", 1, "done", "mark"),
     ]
     assert (moved.cwd, third.fresh_shell) == (tmp_path / "sub", False)
+
+
+@pytest.mark.parametrize(
+    "command", ["set -o vi", "X=2; set -o emacs; X=1", "set +o vi; set +o emacs", "set -o vi -o pipefail"]
+)
+async def test_choosing_a_line_editor_does_not_hurt_the_shell(tmp_path: Path, command: str) -> None:
+    """T20, D8: `eval 'set -o vi'` crashes bash 5.2 without a line editor; it must not crash here."""
+    async with open_terminal(cwd=tmp_path) as terminal:
+        first = await terminal.run(f"KEPT=yes; {command}", timeout=10, on_timeout="kill")
+        second = await terminal.run("echo $KEPT; type -t set; (exit 3)", timeout=10, on_timeout="kill")
+    if "pipefail" not in command:  # two options at once are more than our guard reads: told honestly, not hidden
+        assert (first.exit_code, second.output, second.exit_code) == (0, "yes\nbuiltin\n", 3)
+    else:
+        assert (first.exit_code, second.exit_code, second.fresh_shell) in ((139, 3, True), (0, 3, False))

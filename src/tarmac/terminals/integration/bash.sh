@@ -21,7 +21,7 @@ __tarmac_person=${__tarmac_person-0} # 0: the host drives, line editor off; 2, 1
 __tarmac_ps0=${__tarmac_ps0-${PS0-}}
 __tarmac_ps1=${__tarmac_ps1--}     # our PS1; not yet made
 __tarmac_x=${__tarmac_x-}          # set -x was on when the last command ended
-__tarmac_calm=-1 __tarmac_why= __tarmac_cmd= __tarmac_inner= __tarmac_code= __tarmac_pwd= __tarmac_where=
+__tarmac_guarded= __tarmac_calm=-1 __tarmac_why= __tarmac_cmd= __tarmac_inner= __tarmac_code= __tarmac_pwd= __tarmac_where=
 # An interactive bash keeps its terminal at 255, closed for children; with few descriptors it can't, and we open our own.
 if [[ ! -v __tarmac_tty ]]; then
   __tarmac_tty=255
@@ -107,6 +107,7 @@ __tarmac_load_oddly() {
       \builtin cd -- "${__tarmac_f[1]}" &>/dev/null || __tarmac_why=cd
     fi
   fi
+  if [[ -z $__tarmac_why ]]; then __tarmac_guard_set; fi
   if [[ -n $__tarmac_why ]]; then
     __tarmac_ended=$__tarmac_n
     \builtin printf '\e]633;X;%s;%s;%s\a' "$__tarmac_nonce" "${__tarmac_f[0]-0}" "$__tarmac_why" >&"$__tarmac_tty"
@@ -119,6 +120,21 @@ __tarmac_load_oddly() {
     __tarmac_cmd=${__tarmac_f[2]}
   else
     __tarmac_cmd=${__tarmac_f[2]}${__tarmac_f[3]#e}
+  fi
+}
+
+# `eval 'set -o vi'` crashes bash 5.2 when it runs without a line editor. A command that says so gets this `set` for its
+# time: the editor is for a person's lines, and theirs will have it. (Not where `set --` is meant to last.)
+__tarmac_guard_set() {
+  if [[ ${__tarmac_f[2]} == *set*[-+]o*@(vi|emacs)* && ${__tarmac_f[2]} != *'set --'* ]]; then
+    set() {
+      if [[ $# -eq 2 && $1 == [-+]o && $2 == @(vi|emacs) ]]; then
+        if [[ $1 == -o ]]; then __tarmac_editor=$2; fi
+      else
+        \builtin set "$@"
+      fi
+    }
+    __tarmac_guarded=1
   fi
 }
 
@@ -154,6 +170,10 @@ __tarmac_done_oddly() {
   if ((__tarmac_ended == __tarmac_n)); then \builtin return 0; fi # it was not run: the X mark said so
   __tarmac_status=${__tarmac_inner:-$1} __tarmac_last=${__tarmac_arg-} __tarmac_ended=$__tarmac_n
   { __tarmac_hush; } 2>/dev/null
+  if [[ -n $__tarmac_guarded ]]; then
+    \builtin unset -f set
+    __tarmac_guarded=
+  fi
   if \builtin read -t 0; then __tarmac_drain; fi
   __tarmac_find
   __tarmac_hook
@@ -214,6 +234,10 @@ __tarmac_prompt() {
     if [[ -z $__tarmac_inner$__tarmac_code ]] && ((__tarmac_now > 128)); then __tarmac_now=130; fi
     __tarmac_ended=$__tarmac_n __tarmac_status=${__tarmac_inner:-${__tarmac_code:-$__tarmac_now}}
     __tarmac_drain
+    if [[ -n $__tarmac_guarded ]]; then
+      \builtin unset -f set
+      __tarmac_guarded=
+    fi
     if [[ -n $__tarmac_code ]]; then \builtin . "${__tarmac_in%/*}/heal"; fi # it is gone
   fi
   __tarmac_find
