@@ -1,5 +1,6 @@
 """Where the terminal stands: the shell's own word, whatever a directory is called (research/terminals.md D, 54, 55)."""
 
+import asyncio
 import os
 import shutil
 from pathlib import Path
@@ -7,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from tarmac.errors import DirectoryUnavailable
-from tarmac.terminals import open_terminal
-from tarmac.terminals import terminal as terminal_module
+from tarmac.terminals import Settings, open_terminal
 from tarmac.terminals.events import DirectoryChanged, TerminalEvent
 from tarmac.terminals.terminal import Provider
 
@@ -272,13 +272,17 @@ async def test_a_command_does_not_run_where_there_is_no_directory(tmp_path: Path
 
 @both
 async def test_a_directory_that_vanishes_at_the_last_moment_stops_the_command(
-    tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, provider: Provider
 ) -> None:
     """T6: it was there when we looked, and not when the shell went: the command does not run elsewhere."""
-    monkeypatch.setattr(terminal_module, "check_directory", lambda path: path)
-    async with open_terminal(cwd=tmp_path, provider=provider) as terminal:
+    place = tmp_path / "vanishing"
+    place.mkdir()
+    async with open_terminal(cwd=tmp_path, provider=provider, settings=Settings(command_delay=0.2)) as terminal:
+        run = asyncio.create_task(terminal.run("touch ran", cwd=place))
+        await asyncio.sleep(0)  # it has looked, and waits for its delay
+        place.rmdir()
         with pytest.raises(DirectoryUnavailable):
-            await terminal.run("touch ran", cwd=tmp_path / "vanished")
+            await run
         after = await terminal.run("ls; (exit 3)")
         assert (terminal.busy, terminal.cwd, terminal.current) == (False, tmp_path, None)
     assert (after.output, after.exit_code, after.fresh_shell) == ("", 3, False)
