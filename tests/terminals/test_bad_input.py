@@ -486,7 +486,7 @@ def test_ptys_used_up_are_a_clear_error(tmp_path: Path, own_state: Path) -> None
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM])
 def test_each_way_to_be_used_up_has_its_own_hint(number: int) -> None:
-    """T14: whatever the kernel is out of. (PTYs and descriptors are used up for real above; root has no process limit.)"""
+    """T14: whatever the kernel is out of. PTYs and descriptors are used up for real above."""
     error = used_up(OSError(number, os.strerror(number)), "cannot open a terminal")
     assert (number in USED_UP, reads_well(error)) == (True, True)
 
