@@ -8,6 +8,12 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# CI looks at the same examples each time, so that a red run can be run again; at a desk hypothesis looks for new ones.
+settings.register_profile("ci", derandomize=True)
+if os.environ.get("TARMAC_REQUIRE_ALL"):
+    settings.load_profile("ci")
 
 
 @pytest.fixture(autouse=True)
