@@ -3,8 +3,9 @@
 import asyncio
 import os
 import shutil
+import subprocess
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -72,11 +73,31 @@ def _children() -> set[int]:
     return found
 
 
-def require(program: str) -> str:
-    """The path of a program a test needs; without it the test is skipped, or fails under TARMAC_REQUIRE_ALL."""
-    path = shutil.which(program)
-    if path is None:
-        if os.environ.get("TARMAC_REQUIRE_ALL"):
-            pytest.fail(f"{program} is not installed, and TARMAC_REQUIRE_ALL is set")
-        pytest.skip(f"{program} is not installed: this proves nothing here")
-    return path
+def lacking(what: str) -> None:
+    """This machine can't run the test: skipped loudly, or failed under TARMAC_REQUIRE_ALL."""
+    if os.environ.get("TARMAC_REQUIRE_ALL"):
+        pytest.fail(f"{what}, and TARMAC_REQUIRE_ALL is set")
+    pytest.skip(f"{what}: this proves nothing here")
+
+
+@pytest.fixture
+def require() -> Callable[[str], None]:
+    """Call it with the name of a program that the test needs."""
+
+    def need(program: str) -> None:
+        if shutil.which(program) is None:
+            lacking(f"{program} is not installed")
+
+    return need
+
+
+@pytest.fixture
+def tiny_disk(tmp_path: Path) -> Iterator[Path]:
+    """A real file system of 256 KiB."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(disk)]
+    if os.geteuid() != 0 or subprocess.run(command, check=False, capture_output=True).returncode:
+        lacking("no right to mount a file system")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)

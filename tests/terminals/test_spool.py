@@ -5,10 +5,8 @@ import os
 import re
 import resource
 import stat
-import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -41,18 +39,6 @@ def files(directory: Path) -> list[str]:
 
 def descriptors() -> int:
     return len(files(Path("/dev/fd")))
-
-
-@pytest.fixture
-def tiny_disk(tmp_path: Path) -> Iterator[Path]:
-    """A real file system of 256 KiB."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(disk)]
-    if os.geteuid() != 0 or subprocess.run(command, check=False, capture_output=True).returncode:
-        pytest.skip("no right to mount")
-    yield disk
-    subprocess.run(["umount", str(disk)], check=True)
 
 
 # --- what it costs ---

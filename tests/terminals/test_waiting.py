@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from shutil import which
 
 import pytest
 
@@ -169,9 +168,8 @@ def test_a_program_that_waits_for_input_is_told_at_its_first_sight(
 
 
 @pytest.mark.parametrize("argv", [("vi", "-u", "NONE", "-N"), ("less", "/etc/passwd"), ("top",), ("node",)])
-def test_a_full_screen_program_waits_for_keys(argv: tuple[str, ...]) -> None:
-    if not which(argv[0]):
-        pytest.skip(f"no {argv[0]} here")
+def test_a_full_screen_program_waits_for_keys(argv: tuple[str, ...], require: Callable[[str], None]) -> None:
+    require(argv[0])
     with on_terminal(*argv) as screen:
         screen.until(lambda: (now := screen.probe()) and now.wants is Wants.KEYS)
 
