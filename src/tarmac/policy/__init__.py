@@ -1,0 +1,34 @@
+"""What may run: every action of an agent is judged first, by something that reads it as the shell would.
+
+    policy = Policy()
+    verdict = await policy.judge(Execute("git log | head", cwd=path), workspace=path)
+
+It knows nothing of tasks or doors, and never waits for a person.
+"""
+
+from tarmac.policy.actions import Action, Execute, KillTerminal, OpenTerminal, ReadFile, SendInput, WriteFile
+from tarmac.policy.policy import Grants, Policy
+from tarmac.policy.settings import PolicySettings, PrefixRules
+from tarmac.policy.verdict import Decision, Part, Plan, Risk, Stage, Step, SuggestedGrant, Verdict
+
+__all__ = [
+    "Action",
+    "Decision",
+    "Execute",
+    "Grants",
+    "KillTerminal",
+    "OpenTerminal",
+    "Part",
+    "Plan",
+    "Policy",
+    "PolicySettings",
+    "PrefixRules",
+    "ReadFile",
+    "Risk",
+    "SendInput",
+    "Stage",
+    "Step",
+    "SuggestedGrant",
+    "Verdict",
+    "WriteFile",
+]

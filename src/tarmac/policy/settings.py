@@ -1,0 +1,25 @@
+"""What a person can turn, and what they add: settings, and rules by prefix."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicySettings:
+    """The switches of the policy; the floor has none."""
+
+    auto_approve_safe_commands: bool = True  # what is proven read-only runs without asking
+    ask_medium: bool = True  # False: a known command of medium risk runs without asking, in its terminal
+    longest_command: int = 32_768  # characters; what is longer is asked about unread
+    most_parts: int = 50  # simple commands in one line
+    deepest_nesting: int = 40  # of brackets, blocks and substitutions
+    parse_timeout: float = 0.4  # seconds for the parser
+    cache_size: int = 512  # parsed lines
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrefixRules:
+    """The user's rules: prefixes of whole words. The longest that matches wins; deny wins a tie."""
+
+    allow: tuple[tuple[str, ...], ...] = ()
+    deny: tuple[tuple[str, ...], ...] = ()
+    trouble: str | None = field(default=None)  # why the file they come from can't be trusted: then everything asks

@@ -1,0 +1,86 @@
+"""The answer to "may this run?": a decision, and all one needs to explain it or to carry it out."""
+
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import Literal
+
+Decision = Literal["allow", "ask", "deny"]
+Risk = Literal["low", "medium", "high", "critical"]
+RISKS: tuple[Risk, ...] = ("low", "medium", "high", "critical")
+When = Literal["always", "success", "failure"]
+
+
+def worst(*risks: Risk) -> Risk:
+    """The highest of them; the whole is as dangerous as its most dangerous part."""
+    return max(risks, key=RISKS.index, default="low")
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One program of a pipeline: its words, as they are, and where its streams lead."""
+
+    words: tuple[str, ...]
+    _: KW_ONLY
+    stdin: str | None = None  # text it reads (a here-document); None: the stage before, or nothing
+    stdout: Literal["out", "null", "err"] = "out"
+    stderr: Literal["err", "out", "null"] = "err"  # "out": wherever stdout leads
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One pipeline of a plan: when it runs, and where."""
+
+    stages: tuple[Stage, ...]
+    _: KW_ONLY
+    cwd: Path
+    when: When = "always"  # by the end of the step before: `;`, `&&`, `||`
+    negated: bool = False  # `! …`
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How to run, without a shell, what was allowed without a person. Every word is literal.
+
+    No steps: the line only moves the terminal to `cwd`.
+    """
+
+    cwd: Path  # where the line ends up: a terminal that follows it stands here afterwards
+    steps: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One simple command of the line, judged by itself."""
+
+    text: str  # as it stands in the line
+    words: tuple[str, ...] | None  # what the program would get; None: not known before it runs
+    _: KW_ONLY
+    decision: Decision
+    risk: Risk
+    reason: str
+    explanation: str
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
+class SuggestedGrant:
+    """What "always allow" could store: this exact line, or all that begins with these words."""
+
+    kind: Literal["line", "prefix"]
+    text: str
+    words: tuple[str, ...] = ()  # of a prefix
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The answer. `reason`, `part` and `rule` are those of the part that weighs most."""
+
+    decision: Decision
+    risk: Risk
+    reason: str  # why this decision, in plain words
+    part: str  # the part of the line it rests on
+    explanation: str  # what the whole would do, in plain words
+    rule: str  # what decided: "floor.disk", "ask.unknown", "user.deny", "grant.7", "read.git.log"
+    suggested_grants: tuple[SuggestedGrant, ...] = ()
+    plan: Plan | None = None
+    parts: tuple[Part, ...] = ()
