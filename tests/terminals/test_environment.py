@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tarmac.errors import BadRequest
 from tarmac.terminals import Settings
-from tarmac.terminals.environment import build, changes, parse_exports
-from tarmac.terminals.shells import is_short, note_for
+from tarmac.terminals.dialects.bash import is_short, note_for, parse_exports
+from tarmac.terminals.environment import build, changes
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=30)
 

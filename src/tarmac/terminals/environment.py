@@ -1,6 +1,5 @@
 """The environment commands run in: no pager that waits, no prompt nobody sees, none of Tarmac's secrets (T23, T33)."""
 
-import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 
@@ -85,30 +84,3 @@ def changes(before: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str 
     }
     changed.update({name: None for name in before if name not in now and name not in own})
     return changed
-
-
-_EXPORT = re.compile(
-    r"""^declare -[a-zA-Z]*x[a-zA-Z]* (\w+)(?:=("(?:[^"\\]|\\.)*"|\$'(?:[^'\\]|\\.)*'))?$""", re.MULTILINE | re.DOTALL
-)
-_IN_QUOTES = re.compile(r"\\([\\\"$`])")
-_IN_ANSI = re.compile(rb"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|(.))", re.DOTALL)
-_LETTERS = dict(zip(b"ntrabeEfv", b"\n\t\r\a\b\x1b\x1b\f\v", strict=True))
-
-
-def parse_exports(text: str) -> dict[str, str]:
-    """What bash's `export -p` says, back into variables."""
-    variables: dict[str, str] = {}
-    for name, value in _EXPORT.findall(text):
-        if value.startswith('"'):
-            variables[name] = _IN_QUOTES.sub(r"\1", value[1:-1])
-        elif value:
-            quoted = value[2:-1].encode("utf-8", "surrogateescape")
-            variables[name] = _IN_ANSI.sub(_unquote, quoted).decode("utf-8", "surrogateescape")
-    return variables
-
-
-def _unquote(found: re.Match[bytes]) -> bytes:
-    octal, hexadecimal, letter = found.groups()
-    if octal or hexadecimal:
-        return bytes([int(octal, 8) & 255 if octal else int(hexadecimal, 16)])
-    return bytes([_LETTERS.get(letter[0], letter[0])])

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from tarmac.terminals import processes
 from tarmac.terminals.execution import Execution
-from tarmac.terminals.shells import is_short
 
 if TYPE_CHECKING:
     from tarmac.terminals.pty_terminal import PtyTerminal
@@ -100,7 +99,7 @@ async def kill(terminal: "PtyTerminal", session: "Session", execution: Execution
         await processes.end(find, grace=0)
     finally:
         # The rest of a list must not run: the interrupt discards it (and bash says 130). Plain words have no rest.
-        if not is_short(execution.command):
+        if session.shell.goes_on(execution.command):
             _send(session.pid, signal.SIGINT)
         _send(session.pid, signal.SIGCONT)
     if await execution.ended(PATIENCE / 4):

@@ -23,7 +23,7 @@ from tarmac.terminals.keyboard import Keyboard
 from tarmac.terminals.result import Ending, Evidence, Reason
 from tarmac.terminals.session import Session, Turn
 from tarmac.terminals.settings import Settings
-from tarmac.terminals.shells import BASH_NOTE, Shell, is_short, may_trace, note_for, quote
+from tarmac.terminals.shells import Shell
 from tarmac.terminals.terminal import Origin, Terminal
 from tarmac.vt.marks import Mark
 
@@ -117,15 +117,8 @@ class PtyTerminal(Terminal):
             self._moving = asyncio.get_running_loop().create_future()
         if not self._quiet:
             self._wrote(execution.command.encode("utf-8", "replace").replace(b"\n", b"\r\n") + b"\r\n")
-        command = execution.command
         self._had_jobs = self._had_jobs or bool(self.baseline)
-        if is_short(command) and not self._had_jobs:
-            session.load(execution.number, data, cwd=move, note=BASH_NOTE, own_end=False, short=True)
-        else:
-            # The end mark must be one of its own, not the prompt's, where the prompt may be late or stale.
-            note = note_for(command)
-            own = not note or may_trace(command) or self._had_jobs
-            session.load(execution.number, data, cwd=move, note=note, own_end=own, short=False)
+        session.load(execution.number, execution.command, data, cwd=move, jobs=self._had_jobs)
         self._probes = 0
         self._unsure = False
         self._watch(LOAD_PATIENCE)
@@ -456,7 +449,7 @@ class PtyTerminal(Terminal):
             await self._live_shell()
             session = self._need_session()
             target = self._spool_folder() / "exports"
-            command = f"__tarmac_export {quote(str(target))}"
+            command = self.shell.export(target)
             # Our own question: not in the history, not told to anybody.
             last, used, listeners, self._listeners = self.last_command, self.used_at, self._listeners, []
             self._quiet = True
@@ -471,7 +464,8 @@ class PtyTerminal(Terminal):
             finally:
                 self._listeners = listeners
                 self.last_command, self.used_at = last, used
-        return environment.changes(environment.parse_exports(session.first_exports()), environment.parse_exports(now))
+        parse = self.shell.parse_exports
+        return environment.changes(parse(session.first_exports()), parse(now))
 
     async def _close(self) -> None:
         if self._timer is not None:

@@ -16,7 +16,7 @@ from typing import Literal, Protocol
 
 from tarmac.errors import TarmacError
 from tarmac.paths import remove_scratch, scratch_dir
-from tarmac.terminals import processes, shells, waiting
+from tarmac.terminals import processes, waiting
 from tarmac.terminals.bell import Bell
 from tarmac.terminals.child import USED_UP, used_up
 from tarmac.terminals.environment import COOKIE
@@ -60,7 +60,7 @@ class Session:
         self._env = env
         self._nonce = b"@" + os.urandom(12).hex().encode()
         self._cwd_link = b""
-        self._line = shells.BASH_LOAD
+        self._line = b""
         self._loaded = 0
         self._traced = False  # `set -x` was on when the last command ended
         self._prompt_call = b""
@@ -75,11 +75,11 @@ class Session:
     def start(self, *, cwd: Path, start_up_files: bool) -> None:
         try:
             self._folder = scratch_dir(self._env)
-            argv = self.shell.start_up(
-                folder=self._folder, nonce=self._nonce, start_up_files=start_up_files, home=self._env.get("HOME", "/")
+            argv, env = self.shell.start_up(
+                folder=self._folder, nonce=self._nonce, start_up_files=start_up_files, env=self._env
             )
             self._in = os.open(self._folder / "in", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            self.pid = self.pty.start(argv, cwd=cwd, env=self._env, on_data=self._data, on_exit=self._exited)
+            self.pid = self.pty.start(argv, cwd=cwd, env=env, on_data=self._data, on_exit=self._exited)
             self._cwd_link = b"/proc/%d/cwd" % self.pid
             try:
                 self._children = os.open(f"/proc/{self.pid}/task/{self.pid}/children", os.O_RDONLY | os.O_CLOEXEC)
@@ -100,17 +100,13 @@ class Session:
 
     # Lines we type
 
-    def load(self, number: int, command: bytes, *, cwd: bytes, note: bytes, own_end: bool, short: bool) -> None:
-        """Make the shell run `command` (after moving to `cwd`)."""
-        line = shells.BASH_LOAD_OWN_END if own_end or self._traced else shells.BASH_LOAD
-        if short and not cwd:
-            self._line = line % (b"%d '%s' " % (number, command))
-        else:
-            fields = b"%d\0%s\0%s\0%s\0" % (number, cwd, command, note)
+    def load(self, number: int, command: str, data: bytes, *, cwd: bytes, jobs: bool) -> None:
+        """Make the shell run `command`, in bytes `data` (after moving to `cwd`)."""
+        self._line, fields = self.shell.load(number, command, data, cwd=cwd, jobs=jobs, traced=self._traced)
+        if fields:
             # Written over and then cut to length: cutting to nothing first makes ext4 flush it to the disk on close.
             os.pwrite(self._in, fields, 0)
             os.ftruncate(self._in, len(fields))
-            self._line = line % b""
         self._loaded = number
         self._type(self._line)
 
@@ -133,21 +129,21 @@ class Session:
 
     def hand_over(self) -> None:
         """Line editor and history on, for a person's next line."""
-        self._type(shells.BASH_HAND_OVER)
+        self._type(self.shell.hand_over)
 
     def take_back(self) -> None:
         """Line editor and history off again."""
         self.prompted = False
-        self.pty.write(shells.BASH_TAKE_BACK)
+        self.pty.write(self.shell.take_back)
 
     def take_back_plainly(self) -> None:
         """The same in a shell that has no line editor on."""
         self.pty.forget_input()
-        self.pty.write(b" __tarmac_driven\n")
+        self.pty.write(self.shell.take_back_plainly)
 
     def ask(self, number: int) -> None:
         """Have the shell say the status of what it ran last as the end of command `number`."""
-        self._type(shells.BASH_ASK % number)
+        self._type(self.shell.ask(number))
 
     def _type(self, line: bytes) -> None:
         self.prompted = False

@@ -1,6 +1,6 @@
 # Tarmac's shell integration for bash (4.4 or newer).
 #
-# A command is not typed. The host writes its bytes to $__tarmac_in, then types one constant line (shells.py):
+# A command is not typed. The host writes its bytes to $__tarmac_in, then types one constant line (dialects/bash.py):
 #
 #   __tarmac_load         reads the file, moves, prints the start mark C;n
 #   eval "$__tarmac_cmd"  runs the bytes at top level, so that declare, trap and set mean what they mean at a prompt
@@ -138,7 +138,7 @@ __tarmac_guard_set() {
   fi
 }
 
-# After eval, PIPESTATUS and $_ are eval's own: noted inside, by a last line (shells.py: note_for).
+# After eval, PIPESTATUS and $_ are eval's own: noted inside, by a last line (dialects/bash.py: note_for).
 __tarmac_note() { __tarmac_inner="$? ${PIPESTATUS[*]}" __tarmac_arg=$_; }
 
 __tarmac_hush() {
