@@ -1,0 +1,92 @@
+"""`.tarmacignore`: files that agents don't see. The syntax is gitignore's.
+
+IgnoreFiles.why(root, path) → which line of which file hides it, or ""
+
+One may lie in any folder, and speaks of what is below it. Unlike git's, a file further down can hide more, but never
+show again what one above it hides; so whoever reads the one at the top knows. One that can't be read hides everything
+below it: an error means no.
+"""
+
+import os
+import stat
+
+from pathspec import GitIgnoreSpec
+
+NAME = ".tarmacignore"
+MOST_BYTES = 1 << 20
+_Signature = tuple[int, int, int, int]
+
+
+class _Spec:
+    """One file, read."""
+
+    def __init__(self, text: str, *, ignore_case: bool) -> None:
+        self._lines = [line for line in text.splitlines() if line]
+        self._ignore_case = ignore_case
+        self._spec = GitIgnoreSpec.from_lines(self._folded(line) for line in self._lines)
+
+    def _folded(self, text: str) -> str:
+        return text.lower() if self._ignore_case else text
+
+    def line(self, path: str, *, is_folder: bool) -> str:
+        """The line that hides `path`; empty when none does."""
+        found = self._spec.check_file(self._folded(path) + "/" * is_folder)
+        return self._lines[found.index].strip() if found.include and found.index is not None else ""
+
+
+class IgnoreFiles:
+    """Those on the way to a file, read again when they change."""
+
+    def __init__(self, *, ignore_case: bool = False) -> None:
+        self._ignore_case = ignore_case
+        self._known: dict[str, tuple[_Signature, _Spec | str]] = {}
+
+    def why(self, root: str, path: str) -> str:
+        """Why the file at `path`, seen from `root`, is hidden; empty when it is not."""
+        parts = [each for each in path.split("/") if each not in ("", ".")]
+        for depth in range(max(1, len(parts))):
+            folder = "/".join([root.rstrip("/"), *parts[:depth]])
+            spec = self._read(folder + "/" + NAME)
+            shown = "/".join([*parts[:depth], NAME])
+            if isinstance(spec, str):
+                return f"{shown} can't be read ({spec}), so all below it counts as hidden"
+            if spec is None:
+                continue
+            # Each folder on the way is asked about, as git does: below a hidden one nothing can be shown again.
+            for end in range(depth + 1, len(parts) + 1):
+                last = end == len(parts)
+                name = "/".join(parts[depth:end])
+                line = spec.line(name, is_folder=True) or (last and spec.line(name, is_folder=False))
+                if line:
+                    return f"{shown} hides it ({line})"
+        return ""
+
+    def _read(self, file: str) -> _Spec | str | None:
+        """What it says; why it can't be read; None when there is none."""
+        try:
+            found = os.stat(file)
+        except (FileNotFoundError, NotADirectoryError):
+            if os.path.islink(file):  # noqa: PTH114
+                return "it leads nowhere"
+            self._known.pop(file, None)
+            return None
+        except OSError as error:
+            return os.strerror(error.errno or 0).lower()
+        signature = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+        known = self._known.get(file)
+        if known is None or known[0] != signature:
+            known = self._known[file] = (signature, self._parsed(file, found))
+        return known[1]
+
+    def _parsed(self, file: str, found: os.stat_result) -> _Spec | str:
+        if not stat.S_ISREG(found.st_mode):
+            return "it is no file"
+        if found.st_size > MOST_BYTES:
+            return "it is too large"
+        try:
+            with open(file, encoding="utf-8-sig") as text:  # noqa: PTH123
+                return _Spec(text.read(), ignore_case=self._ignore_case)
+        except OSError as error:
+            return os.strerror(error.errno or 0).lower()
+        except ValueError:  # not UTF-8, or a line that is no pattern
+            return "a line in it makes no sense"
