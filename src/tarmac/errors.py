@@ -3,6 +3,7 @@
 TarmacError
 ├── BadRequest (ValueError)            the call itself makes no sense: an empty command, a NUL, a timeout of 0
 ├── DirectoryUnavailable (OSError)     a working directory is gone, forbidden, or is a file
+├── StateUnavailable (OSError)         Tarmac's own files can't be read or written
 ├── ShellNotFound (FileNotFoundError)  no such shell on this machine
 ├── ShellFailed (RuntimeError)         the shell could not be started, or left before its first prompt
 ├── OutOfTerminals (OSError)           PTYs, file descriptors or processes are used up
@@ -35,6 +36,10 @@ class BadRequest(TarmacError, ValueError):
 
 class DirectoryUnavailable(TarmacError, OSError):
     """A working directory is gone, forbidden, or is a file."""
+
+
+class StateUnavailable(TarmacError, OSError):
+    """Tarmac's own files can't be read or written."""
 
 
 class ShellNotFound(TarmacError, FileNotFoundError):

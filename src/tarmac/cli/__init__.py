@@ -9,6 +9,7 @@ import sys
 
 VERBS = {
     "exec": "Run one command in a fresh terminal, or many as JSON lines.",
+    "grants": "List what was always allowed, and take it back.",
     "tour": "Watch a real terminal at work: a dozen short commands.",
     "help": "Show this page, or that of a command: tarmac help exec.",
 }
@@ -62,6 +63,10 @@ def _run(verb: str, rest: list[str]) -> int:
             from tarmac.cli.exec import main as exec_main
 
             return exec_main(rest)
+        if verb == "grants":
+            from tarmac.cli.grants import main as grants_main
+
+            return grants_main(rest)
         from tarmac.cli.tour import main as tour_main
 
         return tour_main(rest)

@@ -77,7 +77,34 @@ Exit status: 0 when everything was as it should be, 1 when something was not.
 Colours are left out in a pipe, and when NO_COLOR is set.
 """
 
-PAGES = {"exec": EXEC, "tour": TOUR}
+GRANTS = """\
+What was always allowed: exact lines, or all that begins with certain words; in one task,
+in one workspace, or everywhere. Nothing here covers a critical command.
+
+Usage: tarmac grants [list] [--workspace DIR] [--task ID] [--json]
+       tarmac grants revoke ID [--json]
+       tarmac grants clear [--workspace DIR] [--task ID] [--json]
+
+  list     Show them, oldest first: id, date, where it holds, and the line. A prefix
+           ends in `…`.
+  revoke   Take one back, by its id or the beginning of it.
+  clear    Take back all, or those of one workspace or task.
+
+Options:
+  --workspace DIR  Only what was allowed for this workspace.
+  --task ID        Only what was allowed for this task.
+  --json           List: one JSON object a line. Revoke and clear: one object.
+  -h, --help       Show this page.
+
+They are kept in grants.json in Tarmac's state directory ($TARMAC_STATE_DIR, else
+~/.local/state/tarmac), readable by you alone. If that file is damaged, or others could
+write to it, none of it counts and everything is asked about; `grants clear` then puts it
+aside and starts afresh.
+
+Exit status: 0; 2 when the arguments make no sense; 125 when the file can't be used.
+"""
+
+PAGES = {"exec": EXEC, "grants": GRANTS, "tour": TOUR}
 
 
 def show(about: list[str]) -> int:

@@ -1,0 +1,90 @@
+"""`tarmac grants`: what was allowed for good, listed and taken back."""
+
+import dataclasses
+import json
+import os
+import sys
+from getopt import GetoptError, gnu_getopt
+from pathlib import Path
+
+from tarmac.cli.help import suggest
+from tarmac.errors import BadRequest
+from tarmac.events import TaskId
+from tarmac.paths import state_dir
+from tarmac.policy.grants import Grant, GrantFile
+from tarmac.policy.visible import shortened, visible
+
+ACTIONS = {"list": "list", "revoke": "revoke", "clear": "clear"}
+OPTIONS = ["json", "workspace=", "task=", "help"]
+
+
+def main(arguments: list[str]) -> int:
+    """List, revoke or clear; the exit code."""
+    try:
+        pairs, words = gnu_getopt(arguments, "h", OPTIONS)
+    except GetoptError as error:
+        known = [f"--{each.rstrip('=')}" for each in OPTIONS]
+        raise BadRequest(error.msg, hint=suggest(f"--{error.opt}", known) or "`tarmac grants --help`") from error
+    given = {name.removeprefix("--"): value for name, value in pairs}
+    if "help" in given or "-h" in given:
+        from tarmac.cli.help import show
+
+        return show(["grants"])
+    action, rest = (words[0], words[1:]) if words else ("list", [])
+    workspace = Path(given["workspace"]) if "workspace" in given else None
+    task = TaskId(given["task"]) if "task" in given else None
+    if action not in ACTIONS:
+        raise BadRequest(
+            f"`{action}` is nothing to do with grants", hint=suggest(action, ACTIONS) or "list, revoke, clear"
+        )
+    if action != "revoke" and rest:
+        raise BadRequest(f"`grants {action}` takes no `{rest[0]}`", hint="tarmac grants revoke ID takes one back")
+    if action == "revoke" and (len(rest) != 1 or workspace or task):
+        raise BadRequest("`grants revoke` takes one id", hint="tarmac grants list shows them")
+    grants = GrantFile(grants_path())
+    if action == "revoke":
+        return _say(grants.revoke(rest[0]), json_wanted="json" in given)
+    if action == "clear":
+        gone = grants.clear(workspace=workspace, task=task)
+        print(json.dumps({"revoked": gone}) if "json" in given else f"{_count(gone)} taken back")
+        return 0
+    return _list(grants, workspace, task, json_wanted="json" in given)
+
+
+def grants_path() -> Path:
+    """Where the user's grants are kept: beside Tarmac's other state, never in a workspace."""
+    return state_dir(os.environ) / "grants.json"
+
+
+def _list(grants: GrantFile, workspace: Path | None, task: TaskId | None, *, json_wanted: bool) -> int:
+    found = grants.listing()
+    if workspace or task:
+        here = workspace or Path("/")
+        found = tuple(each for each in found if each.scope != "everywhere" and each.reaches(workspace=here, task=task))
+    if json_wanted:
+        for each in found:
+            print(json.dumps(dataclasses.asdict(each)))
+        return 0
+    if not found:
+        sys.stdout.write("nothing is allowed for good\n")
+        return 0
+    for each in found:
+        print(f"{each.id}  {each.granted[:10]}  {each.where}\n    {_shown(each)}")
+    return 0
+
+
+def _shown(grant: Grant) -> str:
+    text = shortened(visible(grant.text), 400).replace("\n", "\n    ")
+    return f"{text} …" if grant.kind == "prefix" else text
+
+
+def _say(grant: Grant, *, json_wanted: bool) -> int:
+    if json_wanted:
+        print(json.dumps({"revoked": dataclasses.asdict(grant)}))
+    else:
+        print(f"taken back: {_shown(grant)} ({grant.where})")
+    return 0
+
+
+def _count(number: int) -> str:
+    return {0: "nothing was", 1: "1 grant was"}.get(number, f"{number} grants were")

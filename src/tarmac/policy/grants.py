@@ -1,0 +1,337 @@
+"""What the person allowed for good: exact lines and prefixes of whole words; for a task, a workspace, everywhere (P5).
+
+GrantFile(path).covers_line(…) / covers_words(…) → the id of a grant      (what the policy asks)
+               .add(…) · revoke(…) · clear(…) · listing()                 (what a person does)
+
+The file is the user's own, private, written whole or not at all, and never comes from a workspace. If it can't be
+trusted (unreadable, damaged, writable by others) nothing in it counts, `trouble` says why, and everything asks; the
+next write puts it aside, so nothing is lost. A grant for `once` is only in memory. That a critical command is never
+covered is the policy's own rule; here none can be stored for one.
+"""
+
+import fcntl
+import json
+import os
+import secrets
+import stat
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import KW_ONLY, asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal, get_args
+
+from tarmac.errors import BadRequest, StateUnavailable
+from tarmac.events import TaskId
+from tarmac.paths import private_dir
+from tarmac.policy.launchers import fits, line_refusal, refusal
+from tarmac.policy.verdict import Risk, SuggestedGrant
+
+Scope = Literal["once", "task", "workspace", "everywhere"]
+VERSION = 1
+MOST_BYTES = 4 << 20
+MOST_GRANTS = 2000
+_Signature = tuple[int, int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """One thing a person allowed, for whom, and when."""
+
+    id: str
+    _: KW_ONLY
+    kind: Literal["line", "prefix"]
+    text: str  # the exact line; of a prefix, its words as a person reads them
+    words: tuple[str, ...] = ()  # of a prefix
+    scope: Scope
+    workspace: str = ""  # for scope "workspace"
+    task: str = ""  # for scopes "task" and "once"
+    granted: str  # when, in UTC: 2026-11-15T23:20:05Z
+    origin: str = ""  # through which door
+
+    def reaches(self, *, workspace: Path, task: TaskId | None) -> bool:
+        """Whether it is meant for this workspace and task."""
+        match self.scope:
+            case "everywhere":
+                return True
+            case "workspace":
+                return self.workspace == _resolved(workspace)
+            case "task":
+                return bool(self.task) and self.task == task
+            case "once":
+                return self.task == (task or "")
+
+    @property
+    def where(self) -> str:
+        """Its scope as a person reads it."""
+        return {"workspace": f"in {self.workspace}", "task": f"in task {self.task}"}.get(self.scope, self.scope)
+
+
+class GrantFile:
+    """The grants of one user. Whoever else changes the file is noticed at the next question."""
+
+    def __init__(self, path: Path, *, now: Callable[[], float] = time.time, patience: float = 5.0) -> None:
+        self.path = path
+        self._now = now
+        self._patience = patience  # for another Tarmac that writes
+        self._once: list[Grant] = []
+        self._seen: _Signature | None = None
+        self._stored: tuple[Grant, ...] = ()
+        self._trouble: str | None = None
+
+    # What the policy asks
+
+    @property
+    def trouble(self) -> str | None:
+        """Why the stored grants can't be trusted: then everything asks."""
+        self._refresh()
+        return self._trouble
+
+    def covers_line(self, line: str, *, cwd: Path, workspace: Path, task: TaskId | None) -> str | None:
+        """The id of a grant for exactly this line. (`cwd` does not narrow it: a scope does.)"""
+        return self._first(lambda each: each.kind == "line" and each.text == line, workspace=workspace, task=task)
+
+    def covers_words(self, words: tuple[str, ...], *, workspace: Path, task: TaskId | None) -> str | None:
+        """The id of a grant for a prefix of these words. Redirections and variables in front are not its business."""
+        return self._first(
+            lambda each: each.kind == "prefix" and fits(each.words, words), workspace=workspace, task=task
+        )
+
+    def _first(self, matches: Callable[[Grant], bool], *, workspace: Path, task: TaskId | None) -> str | None:
+        self._refresh()
+        if self._trouble:
+            return None
+        for each in (*self._stored, *self._once):  # one that lasts is used before one that is used up
+            if matches(each) and each.reaches(workspace=workspace, task=task):
+                return each.id
+        return None
+
+    def use(self, id: str) -> None:
+        """What a grant covers is about to run: one for `once` is used up."""
+        self._once = [each for each in self._once if each.id != id]
+
+    # What a person does
+
+    def listing(self) -> tuple[Grant, ...]:
+        """All that is granted, oldest first; StateUnavailable when the file can't be trusted."""
+        self._refresh()
+        if self._trouble:
+            raise StateUnavailable(self._trouble, hint=f"look at {self.path}; `tarmac grants clear` puts it aside")
+        return (*self._stored, *self._once)
+
+    def add(
+        self,
+        wanted: SuggestedGrant,
+        *,
+        scope: Scope,
+        risk: Risk,
+        workspace: Path | None = None,
+        task: TaskId | None = None,
+        origin: str = "",
+    ) -> Grant:
+        """Remember it. BadRequest for what can't be granted; the very same again is the old one."""
+        if risk == "critical":
+            raise BadRequest("a critical command can't be allowed for good", hint="it is asked about each time")
+        why = refusal(wanted.words) if wanted.kind == "prefix" else line_refusal(wanted.text)
+        if why:
+            raise BadRequest(f"this can't be allowed for good: {why}", hint="allow it once")
+        if scope == "workspace" and workspace is None:
+            raise BadRequest("a grant for a workspace needs one")
+        if scope == "task" and not task:
+            raise BadRequest("a grant for a task needs one")
+        new = Grant(
+            secrets.token_hex(4),
+            kind=wanted.kind,
+            text=wanted.text if wanted.kind == "line" else " ".join(wanted.words),
+            words=wanted.words if wanted.kind == "prefix" else (),
+            scope=scope,
+            workspace=_resolved(workspace) if scope == "workspace" and workspace else "",
+            task=str(task or "") if scope in ("task", "once") else "",
+            granted=datetime.fromtimestamp(self._now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            origin=origin,
+        )
+        if scope == "once":
+            self._once.append(new)
+            return new
+        with self._changing() as grants:
+            same = next((each for each in grants if _sense(each) == _sense(new)), None)
+            if same is None and len(grants) >= MOST_GRANTS:
+                raise StateUnavailable(
+                    f"there are {MOST_GRANTS:,} grants already", hint="revoke some: tarmac grants list"
+                )
+            if same is None:
+                grants.append(new)
+        return same or new
+
+    def revoke(self, id: str) -> Grant:
+        """Take one back; its id, or the beginning of it if that is enough."""
+        once = [each for each in self._once if each.id == id]
+        if once:
+            self.use(id)
+            return once[0]
+        with self._changing() as grants:
+            found = [each for each in grants if each.id.startswith(id)] if id else []
+            if len(found) != 1:
+                what = f"there is no grant `{id}`" if not found else f"`{id}` is the beginning of {len(found)} grants"
+                raise BadRequest(what, hint="`tarmac grants list` shows their ids")
+            grants.remove(found[0])
+        return found[0]
+
+    def clear(self, *, workspace: Path | None = None, task: TaskId | None = None) -> int:
+        """Take all back, or those of a workspace or a task; how many there were."""
+        self._once = [] if task is None and workspace is None else [each for each in self._once if each.task != task]
+        place = _resolved(workspace) if workspace else None
+
+        def goes(each: Grant) -> bool:
+            if place is None and task is None:
+                return True
+            return (each.scope == "workspace" and each.workspace == place) or (
+                each.scope == "task" and each.task == task
+            )
+
+        with self._changing() as grants:
+            kept = [each for each in grants if not goes(each)]
+            gone = len(grants) - len(kept)
+            grants[:] = kept
+        return gone
+
+    # The file
+
+    def _refresh(self) -> None:
+        """Read it again if it changed."""
+        try:
+            found = os.lstat(self.path)
+        except FileNotFoundError:
+            self._seen, self._stored, self._trouble = None, (), None
+            return
+        except (OSError, ValueError) as error:
+            self._seen, self._stored, self._trouble = None, (), f"the grants can't be read: {error}"
+            return
+        signature = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+        if signature != self._seen:
+            self._stored, self._trouble = _read(self.path)
+            self._seen = signature
+
+    @contextmanager
+    def _changing(self) -> Iterator[list[Grant]]:
+        """The grants to change, under a lock; written when the block ends well."""
+        try:
+            private_dir(self.path.parent)
+            with _lock(self.path.with_suffix(".lock"), self._patience):
+                stored, trouble = _read(self.path)
+                grants = list(stored)
+                yield grants
+                if trouble:
+                    aside = self.path.with_name(f"{self.path.name}.damaged-{int(self._now())}-{secrets.token_hex(2)}")
+                    self.path.rename(aside)
+                if trouble or tuple(grants) != stored:
+                    _write(self.path, grants)
+        except OSError as error:
+            if isinstance(error, StateUnavailable | BadRequest):
+                raise
+            raise StateUnavailable(
+                f"the grants can't be written: {error.strerror or error}", hint=str(self.path)
+            ) from error
+        self._seen = None
+
+
+def _resolved(path: Path) -> str:
+    return os.path.realpath(path)
+
+
+def _sense(grant: Grant) -> tuple[str, ...]:
+    return (grant.kind, grant.scope, grant.workspace, grant.task, grant.text, *grant.words)
+
+
+def _read(path: Path) -> tuple[tuple[Grant, ...], str | None]:
+    """What the file holds, or why that can't be trusted."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return (), None
+    except (OSError, ValueError) as error:
+        return (), f"the grants in {path} can't be read: {getattr(error, 'strerror', None) or error}"
+    try:
+        if why := _distrust(os.fstat(fd)) or _distrust(path.parent.stat(), folder=True):
+            return (), f"the grants in {path} can't be trusted: {why}"
+        raw = b""
+        while len(raw) <= MOST_BYTES and (piece := os.read(fd, 1 << 20)):
+            raw += piece
+        return _parsed(raw), None
+    except OSError as error:
+        return (), f"the grants in {path} can't be read: {error.strerror}"
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return (), f"the grants in {path} are damaged"
+    finally:
+        os.close(fd)
+
+
+def _distrust(found: os.stat_result, *, folder: bool = False) -> str:
+    what = "its folder" if folder else "it"
+    if found.st_uid not in (os.geteuid(), 0):
+        return f"{what} belongs to another user"
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return f"others may write to {what}"
+    return "" if folder or stat.S_ISREG(found.st_mode) else "it is no file"
+
+
+def _parsed(raw: bytes) -> tuple[Grant, ...]:
+    """ValueError and its kin for whatever we would not have written."""
+    if len(raw) > MOST_BYTES:
+        raise ValueError("too large")
+    read = json.loads(raw)
+    if not isinstance(read, dict) or read["version"] != VERSION:
+        raise ValueError("of another version")
+    grants = tuple(_grant(each) for each in read["grants"])
+    if len({each.id for each in grants}) != len(grants):
+        raise ValueError("an id twice")
+    return grants
+
+
+def _grant(fields: object) -> Grant:
+    if not isinstance(fields, dict):
+        raise ValueError("no grant")
+    words = fields.pop("words", [])
+    if not isinstance(words, list) or not all(isinstance(each, str) for each in (*fields.values(), *words)):
+        raise ValueError("a field of the wrong kind")
+    grant = Grant(words=tuple(words), **fields)
+    why = refusal(grant.words) if grant.kind == "prefix" else line_refusal(grant.text)
+    if why or grant.kind not in ("line", "prefix") or grant.scope not in get_args(Scope)[1:] or not grant.id:
+        raise ValueError(why or "no grant")
+    return grant
+
+
+def _write(path: Path, grants: Sequence[Grant]) -> None:
+    """All of it or nothing: a new file, on the disk, takes the old one's name."""
+    text = json.dumps({"version": VERSION, "grants": [asdict(each) for each in grants]}, indent=1, ensure_ascii=True)
+    new = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(fd, "w") as file:
+            file.write(text + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(path)
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def _lock(path: Path, patience: float) -> Iterator[None]:
+    """One writer at a time, among all of this user's Tarmacs."""
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        end = time.monotonic() + patience
+        while True:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > end:
+                    raise StateUnavailable("another Tarmac holds the grants", hint=f"who has {path} open?") from None
+                time.sleep(0.01)
+        yield
+    finally:
+        os.close(fd)

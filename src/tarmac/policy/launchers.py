@@ -1,0 +1,125 @@
+"""What "always allow" may store. A program that runs programs is never allowed by its first word (P5).
+
+refusal(words)          → why this prefix can't be granted, or ""
+line_refusal(line)      → the same of a whole line
+fits(prefix, words)     → whether words begin with it, and nothing after it turns it into another thing
+suggest(line, parts, …) → what the person could be offered: the exact line, and a prefix for each part
+
+The lists are in rules/launchers.toml.
+"""
+
+import re
+import tomllib
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from tarmac.policy.verdict import Part, Risk, SuggestedGrant
+from tarmac.policy.visible import is_plain
+
+RULES = Path(__file__).parent / "rules" / "launchers.toml"
+LONGEST_LINE = 4096
+_VERSION = re.compile(r"[-\d.]*\d$")  # python3.11, pip3, lua5.4
+_TARMAC = re.compile(r"(?:^|[\s;&|(`])(?:\S*/)?tarmac(?=\s|$)")
+_MAKE = ("make", "gmake", "ninja")
+_MAKE_WORD = re.compile(r"-[jskBnr]\d*|[A-Za-z][\w./:-]*", re.ASCII)
+_PLAIN_WORD = re.compile(r"[A-Za-z][\w:.-]*", re.ASCII)
+
+
+@cache
+def _lists() -> dict[str, frozenset[str]]:
+    listed = tomllib.loads(RULES.read_text("utf-8"))
+    return {name: frozenset(words) for name, words in listed.items()}
+
+
+def refusal(words: Sequence[str]) -> str:
+    """Why all that begins with `words` can't be allowed; empty when it can."""
+    if not words or not words[0]:
+        return "there is no first word"
+    if any(not is_plain(word) for word in words):
+        return "it has characters that can't be seen"
+    if "=" in words[0]:
+        return "a variable in front can change what any program does"
+    lists = _lists()
+    name = words[0].rpartition("/")[2]
+    name = name if name in lists["whole_line"] | lists["second_word"] else _VERSION.sub("", name) or name
+    pair = " ".join((name, *words[1:2]))
+    if name in lists["never"]:
+        return f"`{name}` itself can't be allowed for good"
+    if name in lists["whole_line"] or pair in lists["pair_whole_line"]:
+        shown = pair if pair in lists["pair_whole_line"] else name
+        return f"`{shown}` can run any program: only a whole line can be allowed"
+    if name in lists["interpreters"]:
+        return _script(name, words)
+    if name in lists["second_word"]:
+        if len(words) < 2 or not _PLAIN_WORD.fullmatch(words[1]):
+            return f"`{name}` alone can do anything: say which of its commands"
+        if pair in lists["then_a_program"]:
+            return refusal(words[2:]) if len(words) > 2 else f"`{pair}` can run any program: say which"
+        if pair in lists["third_word"] and (len(words) < 3 or not _PLAIN_WORD.fullmatch(words[2])):
+            return f"`{pair}` alone can do too much: say what it is to do"
+    return ""
+
+
+def line_refusal(line: str) -> str:
+    """Why exactly this line can't be allowed for good; empty when it can."""
+    if not line.strip():
+        return "there is no command"
+    if len(line) > LONGEST_LINE:
+        return f"it is longer than {LONGEST_LINE:,} characters"
+    if not is_plain(line, lines=True):
+        return "it has characters that can't be seen"
+    return "`tarmac` itself can't be allowed for good" if _TARMAC.search(line) else ""
+
+
+def fits(prefix: Sequence[str], words: Sequence[str]) -> bool:
+    """Whether `words` begin with `prefix`, word by word, and mean no other thing by what follows."""
+    if not prefix or tuple(words[: len(prefix)]) != tuple(prefix):
+        return False
+    if prefix[0].rpartition("/")[2] in _MAKE:  # `make test -f /tmp/other`, `make test SHELL=…`
+        return all(_MAKE_WORD.fullmatch(word) for word in words[len(prefix) :])
+    return True
+
+
+def _script(name: str, words: Sequence[str]) -> str:
+    match words[1:]:
+        case []:
+            return f"`{name}` alone runs anything: name the script"
+        case ["-m", module, *_] if name in ("python", "pypy") and module not in _lists()["modules_whole_line"]:
+            return "" if _PLAIN_WORD.fullmatch(module) else "that is no module"
+        case [first, *_] if first.startswith("-") or not first:
+            return f"`{name} {first}` can run anything: only a whole line can be allowed"
+    return ""
+
+
+def suggest(line: str, parts: Sequence[Part], *, risk: Risk) -> tuple[SuggestedGrant, ...]:
+    """What "always allow" could store, the narrowest first.
+
+    Nothing for a critical line, for one with characters that can't be seen, or for one whose words are known only when
+    it runs. A prefix is offered for parts up to medium risk that are not allowed anyway.
+    """
+    if risk == "critical" or not parts or line_refusal(line):
+        return ()
+    if any(part.words is None or part.risk == "critical" for part in parts):
+        return ()
+    offered = [SuggestedGrant("line", line)]
+    asked = [part for part in parts if part.decision == "ask"]
+    if len(asked) == 1 and asked[0].risk in ("low", "medium") and asked[0].words:
+        prefix = _prefix(asked[0].words)
+        if prefix:
+            offered.append(SuggestedGrant("prefix", " ".join(prefix), prefix))
+    return tuple(offered)
+
+
+def _prefix(words: tuple[str, ...]) -> tuple[str, ...]:
+    """The shortest prefix fit to be granted that says what is done; none when there is no good one."""
+    lists = _lists()
+    if words[0].rpartition("/")[2] in lists["no_prefix_suggested"]:
+        return ()
+    for length in range(1, min(len(words), 4) + 1):
+        prefix = words[:length]
+        if any(not word or set(word) & set(" \t'\"\\$`*?[]{}~;&|<>()!#") for word in prefix):
+            return ()  # it would have to be quoted to be read
+        if not refusal(prefix):
+            return prefix
+    return ()
