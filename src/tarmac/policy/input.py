@@ -1,0 +1,141 @@
+"""Text typed into a running terminal is judged too: what matters is who reads it (DESIGN 9).
+
+a secret is asked for           → denied: only a person answers that
+a shell, or an interpreter      → the command, or the code, that it is
+an approved command's question  → part of that approval
+anybody else                    → asked
+
+What a shell would run is never allowed here because it is harmless: it is typed into a live shell, where `ls` may have
+become another thing. Only what the person granted passes.
+"""
+
+import re
+import shlex
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+
+from tarmac.policy.actions import Execute, SendInput
+from tarmac.policy.verdict import Decision, Risk, Verdict, worst
+from tarmac.policy.visible import shortened, visible
+
+SHELLS = frozenset(
+    ["ash", "bash", "csh", "dash", "elvish", "fish", "ksh", "mksh", "nu", "pwsh", "rbash", "sh", "tcsh",
+     "xonsh", "zsh"]
+)  # fmt: skip
+# Who runs what it reads as code, and the option by which the same code is a command.
+CODE = {"python": "-c", "pypy": "-c", "node": "-e", "ruby": "-e", "perl": "-e", "php": "-r", "lua": "-e"}
+INTERPRETERS = frozenset(
+    ["ipython", "irb", "pry", "deno", "bun", "ghci", "julia", "R", "scala", "jshell", "iex", "erl", "clj",
+     "sbcl", "guile", "racket", "ocaml", "utop", "swift", "gdb", "lldb", "pdb", "bc", "dc", "sqlite", "psql",
+     "mysql", "mariadb", "mongosh", "redis-cli", "tclsh", "expect", "gnuplot", "octave", "maxima", "ed", "ftp",
+     "sftp", "telnet", "awk"]
+)  # fmt: skip
+# Behind these is another machine or another terminal: nobody sees who reads.
+RELAYS = frozenset(
+    ["ssh", "mosh", "tmux", "screen", "zellij", "script", "docker", "podman", "kubectl", "oc", "su", "sudo",
+     "doas", "nsenter", "chroot", "machinectl", "minicom", "picocom", "nc", "ncat", "socat", "adb", "wsl",
+     "vagrant", "multipass", "lxc", "bwrap"]
+)  # fmt: skip
+# They take keys, and some keys start a shell.
+KEYBOARDS = frozenset(
+    ["vi", "vim", "vim.tiny", "nvim", "view", "ex", "emacs", "nano", "pico", "micro", "hx", "less", "more",
+     "most", "man", "mc", "ranger", "nnn", "lf", "htop", "top", "tig", "lazygit", "fzf"]
+)  # fmt: skip
+
+LONGEST_ANSWER = 1000
+_VERSION = re.compile(r"[\d.]+$")
+_INTERRUPT = "\x03"
+# Keys that choose, move or leave, and in no program we know start another.
+_HARMLESS_KEYS = re.compile(r"(?:[ynYNq \r\n0-9]|\x1b\[[ABCDHF]|\x1b\[[56]~|\x1bO[ABCD])")
+_ANSWER = re.compile(r"[^\x00-\x1f\x7f-\x9f]*[\r\n]?")
+_ASKS_FOR_A_SECRET = re.compile(
+    r"pass(?:word|phrase|wd|code)|\bpin\b|secret|token|api.?key|one.?time|otp\b|2fa|private key", re.IGNORECASE
+)
+
+
+async def judge_input(action: SendInput, *, judge: Callable[[Execute], Awaitable[Verdict]]) -> Verdict:
+    """May this be typed? `judge` judges a command."""
+    name = _VERSION.sub("", Path(action.foreground or "").name.lstrip("-")) or None
+    if action.awaiting == "secret":
+        return _verdict(action, "deny", "high", "a secret is asked for: only a person may type that", "input.secret")
+    if not action.text:
+        return _verdict(action, "allow", "low", "it types nothing", "input.nothing")
+    if action.text == _INTERRUPT:
+        return _verdict(action, "allow", "low", "it interrupts, and no more", "input.interrupt")
+    if name in SHELLS:
+        return await _to_shell(action, str(name), judge)
+    if name in CODE:
+        return await _as_code(action, str(action.foreground), CODE[str(name)], judge)
+    if name in INTERPRETERS:
+        return _verdict(action, "ask", "high", f"{name} runs what it reads", "input.code")
+    if name in RELAYS:
+        return _verdict(action, "ask", "high", f"nobody can see who reads it behind {name}", "input.relay")
+    if _ASKS_FOR_A_SECRET.search(action.prompt):
+        return _verdict(action, "ask", "high", "what is asked for looks like a secret", "input.secret")
+    if action.approved and _answers(action, name):
+        return _verdict(action, "allow", "low", "it answers a question of a command that was approved", "input.answer")
+    who = f"what {name} does with it" if name else "who would read it"
+    return _verdict(action, "ask", "medium", f"it is not known {who}", "input.unknown")
+
+
+def _answers(action: SendInput, name: str | None) -> bool:
+    """Whether it is an answer, and no more, to what somebody is known to wait for."""
+    if name is None:
+        return False
+    if action.awaiting == "keys" or name in KEYBOARDS:
+        return action.awaiting in ("keys", "line") and _HARMLESS_KEYS.fullmatch(action.text) is not None
+    asked = action.awaiting == "line" and bool(action.prompt.strip())
+    return asked and len(action.text) <= LONGEST_ANSWER and _ANSWER.fullmatch(action.text) is not None
+
+
+async def _to_shell(action: SendInput, name: str, judge: Callable[[Execute], Awaitable[Verdict]]) -> Verdict:
+    line = action.text.rstrip("\r\n")
+    if not line:
+        return _verdict(action, "ask", "medium", f"it makes {name} run whatever is typed already", "input.shell")
+    if re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", line):
+        return _verdict(action, "ask", "high", f"to {name} some of these keys are commands", "input.shell")
+    found = await judge(Execute(line, cwd=action.cwd, shell=str(action.foreground)))
+    reason, decision = found.reason, found.decision
+    if decision == "allow" and (found.plan is not None or "!" in line):
+        decision, reason = "ask", f"it would be typed into a live {name}, where words may mean other things by now"
+    return _as_typed(action, found, decision=decision, risk=found.risk, reason=reason, rule="input.shell")
+
+
+async def _as_code(
+    action: SendInput, program: str, option: str, judge: Callable[[Execute], Awaitable[Verdict]]
+) -> Verdict:
+    """As if the same code were given on a command line; but never allowed for that."""
+    found = await judge(Execute(shlex.join([program, option, action.text]), cwd=action.cwd))
+    decision: Decision = "deny" if found.decision == "deny" else "ask"
+    reason = found.reason if found.decision != "allow" else f"{program} runs what it reads"
+    risk = worst(found.risk, "medium")
+    return _as_typed(action, found, decision=decision, risk=risk, reason=reason, rule="input.code")
+
+
+def _as_typed(action: SendInput, found: Verdict, *, decision: Decision, risk: Risk, reason: str, rule: str) -> Verdict:
+    """The verdict of a command, told of its being typed: nothing to run by itself, nothing to grant."""
+    grant = found.rule if decision == "allow" else rule
+    typed = f"types into {action.foreground}: {found.explanation}"
+    return replace(
+        found,
+        decision=decision,
+        risk=risk,
+        reason=reason,
+        explanation=typed,
+        rule=grant,
+        plan=None,
+        suggested_grants=(),
+    )
+
+
+def _verdict(action: SendInput, decision: Decision, risk: Risk, reason: str, rule: str) -> Verdict:
+    what = "a secret" if action.awaiting == "secret" else f"“{shortened(visible(action.text), 80)}”"
+    return Verdict(
+        decision=decision,
+        risk=risk,
+        reason=reason,
+        part="" if action.awaiting == "secret" else action.text,
+        explanation=f"types {what} for {action.foreground or 'nobody knows whom'}",
+        rule=rule,
+    )

@@ -1,0 +1,294 @@
+"""The question to a person, as data, and what their answer allows (P6).
+
+make_request(action, verdict, …) → Request      what a door shows
+Pending(request).answer(answer)  → Outcome      run it, judge an edited one anew, or nothing; and what to tell the agent
+Outcome.approval.use(action, …)  → ""           once, and only for the very thing that was shown
+
+A yes is bound to the bytes that were judged, the directory, the task, the terminal and a file's new content, by their
+hash; it is used up by one run, and grows stale. It lives in memory only: after a restart one asks again.
+Time comes in from outside (a monotonic clock), so all of this is pure.
+"""
+
+import dataclasses
+import difflib
+import hashlib
+import secrets
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from tarmac.errors import BadRequest
+from tarmac.events import TaskId, TerminalId
+from tarmac.policy.actions import Action, Execute, KillTerminal, OpenTerminal, ReadFile, SendInput, WriteFile
+from tarmac.policy.verdict import Decision, Risk, SuggestedGrant, Verdict
+from tarmac.policy.visible import shortened, visible, warnings
+
+AnswerKind = Literal["allow", "always", "deny", "message", "edit", "skip"]
+GrantScope = Literal["task", "workspace", "everywhere"]
+GOOD_FOR = 600.0  # seconds between a yes and its use
+LONGEST_SHOWN = 20_000  # characters; the tail is always there
+MOST_DIFFED = 5000  # lines; comparing more takes too long
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownPart:
+    """One simple command of a line, as a person sees it."""
+
+    text: str
+    decision: Decision
+    risk: Risk
+    reason: str
+    explanation: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownFile:
+    """A file to be read or written, as a person sees it."""
+
+    path: str
+    new: bool
+    diff: str  # of a new file, its content
+    outside: bool
+    protected: str  # why; empty: it is not
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What a door shows. Every text in it is safe to show, and none is cut without saying so."""
+
+    id: str
+    kind: str  # Execute, WriteFile, …
+    shown: str  # the command, path or text
+    warnings: tuple[str, ...]  # about its characters
+    parts: tuple[ShownPart, ...]
+    directory: str
+    terminal: str
+    risk: Risk
+    reason: str
+    explanation: str
+    always: tuple[SuggestedGrant, ...]  # what each "always allow" would store
+    file: ShownFile | None
+    digest: str  # of what a yes would allow
+    made: float
+    expires: float | None  # None: it waits as long as it takes
+
+    def as_data(self) -> dict[str, object]:
+        """For a door that speaks JSON."""
+        return dataclasses.asdict(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What the person said. `feedback` may come with any of them; `images` with feedback."""
+
+    kind: AnswerKind
+    feedback: str = ""
+    images: tuple[bytes, ...] = ()
+    grant: SuggestedGrant | None = None  # of "always": one of those the request offered
+    scope: GrantScope = "task"
+    command: str = ""  # of "edit"
+
+
+@dataclass(slots=True)
+class Approval:
+    """A yes: good once, for what was shown, for a while."""
+
+    digest: str
+    expires: float
+    used: bool = False
+
+    def use(
+        self,
+        action: Action,
+        *,
+        task: TaskId | None,
+        terminal: TerminalId | None = None,
+        content: bytes | None = None,
+        now: float,
+    ) -> str:
+        """Spend it on this action, just before it is done: why that is not allowed, or ""."""
+        if self.used:
+            return "this approval has been used"
+        if now > self.expires:
+            return "this approval is too old"
+        if digest(action, task=task, terminal=terminal, content=content) != self.digest:
+            return "this is not what was approved"
+        self.used = True
+        return ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What follows from an answer. With neither `approval` nor `anew` nothing is done."""
+
+    told: str  # to the agent
+    approval: Approval | None = None
+    anew: Execute | None = None  # the edited command, to be judged like any other
+    grant: SuggestedGrant | None = None  # to be stored, with its scope
+    scope: GrantScope = "task"
+    images: tuple[bytes, ...] = ()
+
+
+@dataclass(slots=True)
+class Pending:
+    """A request that waits for its answer; the first one counts."""
+
+    request: Request
+    action: Action
+    answered: bool = field(default=False)
+
+    def answer(self, answer: Answer, *, now: float) -> Outcome:
+        """BadRequest for an answer that makes no sense, which leaves the question open."""
+        _check(self.request, self.action, answer)
+        late = self.request.expires is not None and now > self.request.expires
+        if self.answered:
+            return Outcome(told="This was answered before.")
+        self.answered = True
+        kind = "skip" if late else answer.kind
+        said = f" They say: {answer.feedback}" if answer.feedback and kind != "message" else ""
+        images = answer.images if kind != "skip" else ()
+        match kind:
+            case "allow" | "always":
+                yes = Approval(self.request.digest, now + GOOD_FOR)
+                grant = answer.grant if kind == "always" else None
+                return Outcome(
+                    told=f"The person approved this.{said}",
+                    approval=yes,
+                    grant=grant,
+                    scope=answer.scope,
+                    images=images,
+                )
+            case "edit":
+                assert isinstance(self.action, Execute)
+                anew = dataclasses.replace(self.action, command=answer.command)
+                return Outcome(
+                    told=f"The person changed the command to: {answer.command}{said}", anew=anew, images=images
+                )
+            case "deny":
+                return Outcome(told=f"The person denied this, and it was not done.{said}", images=images)
+            case "message":
+                told = f"The person did not approve this, and it was not done, but wrote: {answer.feedback}"
+                return Outcome(told=told, images=images)
+            case "skip":
+                waited = f" in {self.request.expires - self.request.made:g} s" if self.request.expires else ""
+                return Outcome(told=f"Nobody answered{waited}, so this was not done.")
+
+
+def make_request(
+    action: Action,
+    verdict: Verdict,
+    *,
+    task: TaskId | None,
+    terminal: TerminalId | None = None,
+    before: bytes | None = None,
+    content: bytes | None = None,
+    outside: bool = False,
+    protected: str = "",
+    now: float,
+    timeout: float | None = None,
+) -> Request:
+    """The question about `action`. Of a file: what is in it `before`, and the `content` it would have."""
+    if verdict.decision == "deny":
+        raise BadRequest("what is denied is not asked about", hint="tell the agent: denied_text()")
+    if timeout is not None and not timeout > 0:
+        raise BadRequest(f"approval_timeout must be more than 0 seconds, not {timeout!r}")
+    text, directory = _subject(action)
+    return Request(
+        id=secrets.token_hex(8),
+        kind=type(action).__name__,
+        shown=_shown(text),
+        warnings=warnings(text),
+        parts=tuple(
+            ShownPart(
+                text=_shown(part.text),
+                decision=part.decision,
+                risk=part.risk,
+                reason=visible(part.reason),
+                explanation=visible(part.explanation),
+            )
+            for part in verdict.parts
+        ),
+        directory=_shown(str(directory)) if directory else "",
+        terminal=terminal or "",
+        risk=verdict.risk,
+        reason=visible(verdict.reason),
+        explanation=visible(verdict.explanation),
+        always=() if verdict.risk == "critical" else verdict.suggested_grants,
+        file=_file(action, before=before, content=content, outside=outside, protected=protected),
+        digest=digest(action, task=task, terminal=terminal, content=content),
+        made=now,
+        expires=None if timeout is None else now + timeout,
+    )
+
+
+def digest(
+    action: Action, *, task: TaskId | None, terminal: TerminalId | None = None, content: bytes | None = None
+) -> str:
+    """What a yes is bound to: each field by its name and length, so that no two actions are alike."""
+    sums = hashlib.sha256()
+    fields = {each.name: getattr(action, each.name) for each in dataclasses.fields(action)}
+    pairs = {"": type(action).__name__, **fields, "task": task, "in terminal": terminal, "content": content}
+    for name, value in pairs.items():
+        raw = value if isinstance(value, bytes) else repr(value).encode("utf-8", "backslashreplace")
+        kind = type(value).__name__
+        sums.update(f"{name}:{kind}:{len(raw)}:".encode() + raw)
+    return sums.hexdigest()
+
+
+def denied_text(action: Action, verdict: Verdict) -> str:
+    """What the agent is told of something that was denied without asking."""
+    subject = shortened(_subject(action)[0], 200)
+    what = f"Command '{subject}'" if isinstance(action, Execute) else f"{type(action).__name__} '{subject}'"
+    if verdict.rule.startswith("user.deny"):
+        return f"{what} is in the denied commands list"
+    return f"{what} is not allowed, and was not done: {verdict.reason}"
+
+
+def _subject(action: Action) -> tuple[str, Path | None]:
+    """The text that a person must see, and where it would happen."""
+    match action:
+        case Execute(command=command, cwd=cwd):
+            return command, cwd
+        case SendInput(text=text, cwd=cwd):
+            return text, cwd
+        case OpenTerminal(cwd=cwd, shell=shell, arguments=arguments):
+            return " ".join((shell, *arguments)), cwd
+        case KillTerminal(terminal=terminal, running=running):
+            return f"{terminal}, and with it: {running}" if running else terminal, None
+        case ReadFile(path=path) | WriteFile(path=path):
+            return str(path), None
+
+
+def _shown(text: str) -> str:
+    return shortened(visible(text), LONGEST_SHOWN)
+
+
+def _file(
+    action: Action, *, before: bytes | None, content: bytes | None, outside: bool, protected: str
+) -> ShownFile | None:
+    if not isinstance(action, ReadFile | WriteFile):
+        return None
+    new = isinstance(action, WriteFile) and (before is None if action.new is None else action.new)
+    diff = _shown(_diff(before, content)) if isinstance(action, WriteFile) and content is not None else ""
+    return ShownFile(path=_shown(str(action.path)), new=new, diff=diff, outside=outside, protected=protected)
+
+
+def _diff(before: bytes | None, content: bytes) -> str:
+    after = content.decode("utf-8", "surrogateescape")
+    if before is None:
+        return after
+    old, new = before.decode("utf-8", "surrogateescape").splitlines(), after.splitlines()
+    if len(old) + len(new) > MOST_DIFFED:
+        return f"({len(old):,} lines become {len(new):,}: too many to compare; the new content follows)\n{after}"
+    return "\n".join(difflib.unified_diff(old, new, "before", "after", lineterm=""))
+
+
+def _check(request: Request, action: Action, answer: Answer) -> None:
+    if answer.kind == "always" and answer.grant not in request.always:
+        raise BadRequest("that is not among what could be always allowed", hint="Request.always lists it")
+    if answer.kind == "edit" and not isinstance(action, Execute):
+        raise BadRequest("only a command can be edited")
+    if answer.kind == "edit" and not answer.command.strip():
+        raise BadRequest("the edited command is empty", hint="deny it instead")
+    if answer.kind == "message" and not (answer.feedback or answer.images):
+        raise BadRequest("the message is empty")

@@ -1,0 +1,150 @@
+"""Text typed into a running terminal: what matters is who reads it."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tarmac.policy import Execute, Plan, SendInput, SuggestedGrant, Verdict
+from tarmac.policy.actions import Awaiting
+from tarmac.policy.input import CODE, INTERPRETERS, KEYBOARDS, RELAYS, SHELLS, judge_input
+
+HERE = Path("/project")
+
+
+async def judged(action: Execute) -> Verdict:
+    """A judge of commands whose answers are known: `ls` reads, `make` was granted, `mkfs` never."""
+    decision, risk, rule, plan = {
+        "ls": ("allow", "low", "read.ls", Plan(cwd=HERE)),
+        "make": ("allow", "medium", "grant.abc", None),
+        "mkfs /dev/sda": ("deny", "critical", "floor.disk", None),
+        "echo !!": ("allow", "medium", "grant.abc", None),
+    }.get(action.command, ("ask", "high", "ask.unknown", None))
+    return Verdict(
+        decision=decision,  # type: ignore[arg-type]
+        risk=risk,  # type: ignore[arg-type]
+        reason="so it is",
+        part=action.command,
+        explanation=f"runs {action.command}",
+        rule=str(rule),
+        plan=plan,
+        suggested_grants=(SuggestedGrant("line", action.command),),
+    )
+
+
+async def typed(
+    text: str, who: str | None, awaiting: Awaiting | None = "line", *, prompt: str = "", approved: bool = False
+) -> Verdict:
+    action = SendInput(text, foreground=who, cwd=HERE, awaiting=awaiting, prompt=prompt, approved=approved)
+    return await judge_input(action, judge=judged)
+
+
+async def test_a_secret_is_typed_by_a_person_or_not_at_all() -> None:
+    """T19: whatever was approved, and whoever asks; and it is not repeated."""
+    for who in ("sudo", "bash", "ssh", None, "npm"):
+        verdict = await typed("hunter2\n", who, "secret", prompt="Password:", approved=True)
+        assert (verdict.decision, verdict.rule) == ("deny", "input.secret")
+        assert "hunter2" not in repr(verdict)
+
+
+@pytest.mark.parametrize("who", ["bash", "/bin/bash", "-bash", "zsh", "fish", "sh", "dash"])
+async def test_what_a_shell_would_read_is_a_command(who: str) -> None:
+    """P1."""
+    verdict = await typed("rm -r x\n", who, approved=True, prompt="$ ")
+    assert (verdict.decision, verdict.risk, verdict.part) == ("ask", "high", "rm -r x")
+    assert (await typed("mkfs /dev/sda\n", who)).decision == "deny"
+
+
+async def test_harmless_words_are_not_allowed_into_a_live_shell_but_granted_ones_are() -> None:
+    """P1: in a live shell `ls` may have become another thing (DESIGN 8)."""
+    harmless, granted = await typed("ls\n", "bash"), await typed("make\n", "bash")
+    assert (harmless.decision, harmless.plan, harmless.suggested_grants) == ("ask", None, ())
+    assert (granted.decision, granted.rule) == ("allow", "grant.abc")
+    assert (await typed("echo !!\n", "bash")).decision == "ask"  # the shell puts other words there
+
+
+@pytest.mark.parametrize("text", ["\n", "\r", "make\x1b[A", "ma\tke\n", "\x12ls\n", "\x15make\n", "make\x00"])
+async def test_keys_that_are_commands_to_a_shell_are_asked_about(text: str) -> None:
+    """P1: Enter runs what is typed already, Up and Ctrl-R bring back what was run, Tab runs completions."""
+    assert (await typed(text, "bash", approved=True, prompt="$ ")).decision == "ask"
+
+
+@pytest.mark.parametrize("who", ["python3", "python3.11", "node", "sqlite3", "psql", "gdb", "irb"])
+async def test_what_an_interpreter_would_read_is_code(who: str) -> None:
+    """P1."""
+    verdict = await typed("1 + 1\n", who, "keys", approved=True, prompt=">>> ")
+    assert verdict.decision == "ask"
+    assert verdict.rule == "input.code"
+
+
+@pytest.mark.parametrize("who", ["ssh", "tmux", "sudo", "docker"])
+async def test_behind_a_relay_nobody_can_see(who: str) -> None:
+    """P1."""
+    assert (await typed("y\n", who, approved=True, prompt="[y/N]")).decision == "ask"
+
+
+@pytest.mark.parametrize("text", ["y\n", "my-project\n", "n", "\r", "üben\n"])
+async def test_an_answer_to_a_question_of_an_approved_command_is_part_of_its_approval(text: str) -> None:
+    """P6, T19."""
+    verdict = await typed(text, "npm", prompt="package name: (x) ", approved=True)
+    assert (verdict.decision, verdict.rule) == ("allow", "input.answer")
+
+
+@pytest.mark.parametrize(
+    ("text", "who", "awaiting", "prompt", "approved"),
+    [
+        ("y\n", "npm", "line", "ok? ", False),  # nobody approved the command
+        ("y\n", "npm", "line", "", True),  # no question
+        ("y\n", "npm", None, "ok? ", True),  # it does not wait
+        ("y\n", "npm", "unknown", "ok? ", True),
+        ("y\n", None, "line", "ok? ", True),  # nobody knows who reads
+        ("y\nrm -rf x\n", "npm", "line", "ok? ", True),  # more than an answer
+        ("\x1b[A\n", "npm", "line", "ok? ", True),
+        ("x" * 1001 + "\n", "npm", "line", "ok? ", True),
+        ("abc\n", "npm", "line", "Enter your API key: ", True),
+        ("abc\n", "npm", "line", "passphrase? ", True),
+        ("!sh\n", "less", "keys", ":", True),
+        (":!sh\n", "vim", "keys", "", True),
+        ("v", "less", "keys", "", True),
+    ],
+)
+async def test_anything_else_is_asked_about(
+    text: str, who: str | None, awaiting: Awaiting | None, prompt: str, approved: bool
+) -> None:
+    """P1."""
+    assert (await typed(text, who, awaiting, prompt=prompt, approved=approved)).decision == "ask"
+
+
+@pytest.mark.parametrize("text", ["q", "y", " ", "\r", "\x1b[A", "\x1b[6~", "3"])
+async def test_keys_that_choose_move_or_leave_are_answers_too(text: str) -> None:
+    """T28."""
+    for who in ("less", "npm"):
+        assert (await typed(text, who, "keys", approved=True)).decision == "allow"
+
+
+async def test_an_interrupt_and_nothing_at_all_are_harmless() -> None:
+    """T17."""
+    for who in ("bash", "python3", "vim", None):
+        assert (await typed("\x03", who)).decision == "allow"
+        assert (await typed("", who)).decision == "allow"
+    assert (await typed("\x03\n", "bash")).decision == "ask"
+
+
+@given(
+    st.text(max_size=20),
+    st.sampled_from([*sorted(SHELLS | INTERPRETERS | RELAYS | set(CODE)), None]),
+    st.sampled_from(["line", "secret", "keys", "unknown", None]),
+    st.booleans(),
+)
+async def test_nothing_but_a_grant_an_interrupt_or_nothing_reaches_a_reader_of_commands(
+    text: str, who: str | None, awaiting: Awaiting | None, approved: bool
+) -> None:
+    """P1."""
+    verdict = await typed(text, who, awaiting, prompt="? ", approved=approved)
+    assert verdict.decision != "allow" or text in ("", "\x03") or verdict.rule.startswith("grant.")
+
+
+def test_nobody_is_in_two_lists() -> None:
+    groups = [SHELLS, set(CODE), INTERPRETERS, RELAYS, KEYBOARDS]
+    assert sum(map(len, groups)) == len(set().union(*groups))

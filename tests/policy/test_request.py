@@ -1,0 +1,245 @@
+"""The question to a person: what it shows, what an answer allows, and that a yes is for one thing, once."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tarmac.errors import BadRequest
+from tarmac.events import TaskId, TerminalId
+from tarmac.policy import Execute, KillTerminal, Part, ReadFile, Risk, SendInput, SuggestedGrant, Verdict, WriteFile
+from tarmac.policy.actions import Action
+from tarmac.policy.request import Answer, AnswerKind, Outcome, Pending, Request, denied_text, digest, make_request
+
+HERE = Path("/project")
+TASK = TaskId("task-1")
+PUSH = Execute("git push", cwd=HERE)
+GRANT = SuggestedGrant("line", "git push")
+
+
+def verdict(risk: Risk = "medium", **changes: object) -> Verdict:
+    part = Part(
+        "git push", ("git", "push"), decision="ask", risk=risk, reason="network", explanation="sends", rule="git.push"
+    )
+    made = Verdict(
+        decision="ask",
+        risk=risk,
+        reason="it sends to a server",
+        part="git push",
+        explanation="sends commits",
+        rule="git.push",
+        suggested_grants=(GRANT,),
+        parts=(part,),
+    )
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def asked(action: Action = PUSH, *, timeout: float | None = None, risk: Risk = "medium") -> Pending:
+    return Pending(make_request(action, verdict(risk), task=TASK, now=100.0, timeout=timeout), action)
+
+
+def said(kind: AnswerKind, **more: object) -> Outcome:
+    return asked().answer(Answer(kind=kind, **more), now=101.0)  # type: ignore[arg-type]
+
+
+def test_it_shows_command_parts_directory_risk_reason_effect_and_what_always_would_store() -> None:
+    """P6."""
+    request = make_request(PUSH, verdict(), task=TASK, now=0.0)
+    assert (request.shown, request.directory, request.risk, request.reason, request.explanation) == (
+        "git push", "/project", "medium", "it sends to a server", "sends commits",
+    )  # fmt: skip
+    assert [(each.text, each.risk, each.reason) for each in request.parts] == [("git push", "medium", "network")]
+    assert request.always == (GRANT,)
+    assert json.loads(json.dumps(request.as_data()))["shown"] == "git push"
+
+
+def test_what_cannot_be_seen_is_marked_everywhere() -> None:
+    """P6."""
+    evil = Execute("ls\x1b[2K" + " " * 200 + "\u202erm x", cwd=Path("/a\u202eb"))
+    request = make_request(evil, verdict(reason="\x1b[8m", explanation="\u200b"), task=TASK, now=0.0)
+    assert request.shown == "ls⟨U+001B⟩[2K⟨200 blanks⟩⟨U+202E⟩rm x"
+    assert (request.directory, request.reason, request.explanation) == ("/a⟨U+202E⟩b", "⟨U+001B⟩[8m", "⟨U+200B⟩")
+    assert request.warnings
+
+
+def test_the_tail_of_a_very_long_command_is_always_shown() -> None:
+    """P6."""
+    request = make_request(Execute("echo " + "x" * 30_000 + "; rm y", cwd=HERE), verdict(), task=TASK, now=0.0)
+    assert request.shown.endswith("; rm y")
+    assert "characters not shown⟩" in request.shown
+
+
+def test_of_a_file_it_shows_path_diff_and_place() -> None:
+    """P6."""
+    edited = make_request(
+        WriteFile(Path("/x/a.py")), verdict(), task=TASK, before=b"a\nb\n", content=b"a\nc\x1b\n",
+        outside=True, protected="agents follow it", now=0.0,
+    ).file  # fmt: skip
+    made = make_request(WriteFile(Path("b.py")), verdict(), task=TASK, content=b"new\n", now=0.0).file
+    assert edited and made
+    assert (edited.new, edited.outside, edited.protected) == (False, True, "agents follow it")
+    assert "-b\n+c⟨U+001B⟩" in edited.diff
+    assert (made.new, made.diff) == (True, "new\n")
+    assert make_request(PUSH, verdict(), task=TASK, now=0.0).file is None
+    long = make_request(
+        WriteFile(Path("b.py")), verdict(), task=TASK, before=b"x\n" * 9000, content=b"y\n", now=0.0
+    ).file
+    assert long and "too many to compare" in long.diff
+
+
+@pytest.mark.parametrize(
+    ("answer", "runs", "told"),
+    [
+        (Answer(kind="allow"), True, "The person approved this."),
+        (Answer(kind="allow", feedback="carefully"), True, "The person approved this. They say: carefully"),
+        (Answer(kind="deny"), False, "The person denied this, and it was not done."),
+        (Answer(kind="deny", feedback="no"), False, "The person denied this, and it was not done. They say: no"),
+        (Answer(kind="message", feedback="why?"), False,
+         "The person did not approve this, and it was not done, but wrote: why?"),
+        (Answer(kind="skip"), False, "Nobody answered, so this was not done."),
+    ],
+)  # fmt: skip
+def test_an_answer_says_what_happens_and_what_the_agent_is_told(answer: Answer, runs: bool, told: str) -> None:
+    """P6."""
+    outcome = asked().answer(answer, now=101.0)
+    assert (outcome.approval is not None, outcome.anew, outcome.grant, outcome.told) == (runs, None, None, told)
+
+
+def test_feedback_may_carry_images() -> None:
+    """P6."""
+    assert said("deny", feedback="see", images=(b"png",)).images == (b"png",)
+
+
+def test_always_allows_this_and_stores_what_was_offered() -> None:
+    """P5, P6."""
+    outcome = said("always", grant=GRANT, scope="workspace")
+    assert outcome.approval and (outcome.grant, outcome.scope) == (GRANT, "workspace")
+    for grant in (None, SuggestedGrant("prefix", "git", ("git",))):
+        with pytest.raises(BadRequest, match="not among"):
+            said("always", grant=grant)
+    with pytest.raises(BadRequest):  # nothing is offered for what is critical
+        asked(risk="critical").answer(Answer(kind="always", grant=GRANT), now=101.0)
+
+
+def test_an_edited_command_is_judged_anew_and_runs_by_no_old_yes() -> None:
+    """P6."""
+    outcome = said("edit", command="git push --dry-run")
+    assert (outcome.approval, outcome.anew) == (None, Execute("git push --dry-run", cwd=HERE))
+    with pytest.raises(BadRequest, match="empty"):
+        said("edit", command=" ")
+    with pytest.raises(BadRequest, match="only a command"):
+        asked(ReadFile(Path("a"))).answer(Answer(kind="edit", command="x"), now=1.0)
+
+
+def test_nobody_answering_in_time_is_a_skip_whatever_comes_later() -> None:
+    """P6."""
+    outcome = asked(timeout=60.0).answer(Answer(kind="allow"), now=161.0)
+    assert (outcome.approval, outcome.told) == (None, "Nobody answered in 60 s, so this was not done.")
+
+
+def test_only_the_first_answer_counts() -> None:
+    """P6."""
+    pending = asked()
+    assert pending.answer(Answer(kind="deny"), now=101.0).approval is None
+    assert pending.answer(Answer(kind="allow"), now=102.0).approval is None
+
+
+def test_an_answer_without_sense_leaves_the_question_open() -> None:
+    """P6."""
+    pending = asked()
+    with pytest.raises(BadRequest):
+        pending.answer(Answer(kind="message"), now=101.0)
+    assert pending.answer(Answer(kind="allow"), now=102.0).approval
+
+
+def test_a_yes_is_good_once_and_not_for_ever() -> None:
+    """P6."""
+    yes = said("allow").approval
+    assert yes is not None
+    assert yes.use(PUSH, task=TASK, now=102.0) == ""
+    assert yes.use(PUSH, task=TASK, now=102.0) == "this approval has been used"
+    old = said("allow").approval
+    assert old is not None
+    assert old.use(PUSH, task=TASK, now=2000.0) == "this approval is too old"
+
+
+@pytest.mark.parametrize(
+    ("action", "task"),
+    [
+        (Execute("git push ", cwd=HERE), TASK),
+        (Execute("git push", cwd=Path("/other")), TASK),
+        (Execute("git push", cwd=HERE, shell="zsh"), TASK),
+        (PUSH, TaskId("task-2")),
+        (PUSH, None),
+        (SendInput("git push", foreground="bash", cwd=HERE), TASK),
+    ],
+)
+def test_a_yes_is_for_what_was_shown_and_nothing_else(action: Action, task: TaskId | None) -> None:
+    """P6: bytes, directory, shell, task."""
+    yes = said("allow").approval
+    assert yes is not None
+    assert yes.use(action, task=task, now=102.0) == "this is not what was approved"
+    assert yes.use(PUSH, task=TASK, now=102.0) == ""  # and a wrong try does not spend it
+
+
+def test_a_yes_for_a_file_is_for_its_content_and_one_for_a_terminal_for_that_terminal() -> None:
+    """P6."""
+    write = WriteFile(Path("a"))
+    assert digest(write, task=TASK, content=b"x") != digest(write, task=TASK, content=b"y")
+    assert digest(write, task=TASK, content=b"") != digest(write, task=TASK)
+    assert digest(PUSH, task=TASK, terminal=TerminalId("t1")) != digest(PUSH, task=TASK, terminal=TerminalId("t2"))
+    assert digest(PUSH, task=TASK, terminal=TerminalId("t1")) != digest(PUSH, task=TASK)
+
+
+actions = st.one_of(
+    st.builds(
+        Execute, st.text(max_size=8), cwd=st.sampled_from([HERE, Path("/")]), shell=st.sampled_from(["bash", "sh"])
+    ),
+    st.builds(KillTerminal, st.sampled_from(["t1", "t2"]).map(TerminalId), running=st.none() | st.text(max_size=3)),
+    st.builds(WriteFile, st.text("ab/", min_size=1, max_size=3).map(Path), new=st.none() | st.booleans()),
+    st.builds(SendInput, st.text(max_size=4), foreground=st.none() | st.just("bash"), cwd=st.just(HERE)),
+)
+
+
+@given(actions, actions, st.sampled_from(["t", "u", None]), st.sampled_from(["t", "u", None]))
+def test_two_actions_have_the_same_digest_only_when_they_are_the_same(
+    one: Action, other: Action, task: str | None, another: str | None
+) -> None:
+    """P6."""
+    a = digest(one, task=TaskId(task) if task else None)
+    b = digest(other, task=TaskId(another) if another else None)
+    assert (a == b) == (one == other and type(one) is type(other) and task == another)
+
+
+@given(
+    actions,
+    st.sampled_from(["allow", "deny", "message", "skip"]),
+    st.text(max_size=5),
+    st.floats(0, 100),
+    st.floats(1, 50),
+)
+def test_only_a_timely_yes_lets_anything_run(
+    action: Action, kind: AnswerKind, feedback: str, later: float, timeout: float
+) -> None:
+    """P6."""
+    request: Request = make_request(action, verdict(), task=TASK, now=0.0, timeout=timeout)
+    if kind == "message" and not feedback:
+        feedback = "x"
+    outcome = Pending(request, action).answer(Answer(kind=kind, feedback=feedback), now=later)
+    assert (outcome.approval is not None) == (kind == "allow" and later <= timeout)
+    assert outcome.anew is None and outcome.told
+
+
+def test_what_was_denied_without_asking_is_told_with_its_reason() -> None:
+    """P6."""
+    denied = verdict(decision="deny", rule="user.deny", reason="a rule of yours")
+    assert denied_text(PUSH, denied) == "Command 'git push' is in the denied commands list"
+    floor = verdict(decision="deny", rule="floor.disk", reason="it would erase a disk")
+    assert denied_text(PUSH, floor) == "Command 'git push' is not allowed, and was not done: it would erase a disk"
+    with pytest.raises(BadRequest, match="not asked about"):
+        make_request(PUSH, denied, task=TASK, now=0.0)
+    with pytest.raises(BadRequest, match="approval_timeout"):
+        make_request(PUSH, verdict(), task=TASK, now=0.0, timeout=0)
