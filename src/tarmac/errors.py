@@ -7,6 +7,7 @@ TarmacError
 ├── ShellNotFound (FileNotFoundError)  no such shell on this machine
 ├── ShellFailed (RuntimeError)         the shell could not be started, or left before its first prompt
 ├── OutOfTerminals (OSError)           PTYs, file descriptors or processes are used up
+├── LeaseTimedOut (TimeoutError)       all terminals a task may have are in use, and stayed so
 ├── TerminalClosed (RuntimeError)      it was closed, by you or with its task
 ├── TerminalNotFound (KeyError)        no terminal has that id
 ├── TerminalBusy (RuntimeError)        another command is running in it
@@ -52,6 +53,10 @@ class ShellFailed(TarmacError, RuntimeError):
 
 class OutOfTerminals(TarmacError, OSError):
     """PTYs, file descriptors or processes are used up."""
+
+
+class LeaseTimedOut(TarmacError, TimeoutError):
+    """No terminal became free in time."""
 
 
 class TerminalClosed(TarmacError, RuntimeError):

@@ -29,8 +29,15 @@ class TerminalClosedEvent(TerminalEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ShellEnded(TerminalEvent):
+    """The shell ended by itself or was killed; the next command would start a fresh one."""
+
+    status: int  # its exit code, or minus the signal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ShellReplaced(TerminalEvent):
-    """The shell died and a fresh one stands in its place, in the same directory."""
+    """A fresh shell stands in its place: the one before had died, or the terminal passes to another task."""
 
     why: str
 

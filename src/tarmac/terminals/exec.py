@@ -51,21 +51,27 @@ class ExecTerminal(Terminal):
         self.shell = shell
         self.env = environment.build(base_env, settings, cookie=self.cookie)
         self._process: _Process | None = None
-        self._left: list[_Process] = []  # ended, but something they started still runs
+        self.stands_in = ""  # why it is used instead of a live shell
         self._note = ""
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
         """There is nothing to open before the first command."""
 
-    def without_integration(self, why: str) -> None:
-        """It stands in for a live shell: say so, once, and in each result (T21)."""
+    def without_integration(self, why: str, *, tell: bool = True) -> None:
+        """It stands in for a live shell: say so in each result, and with `tell` once to whoever listens (T21)."""
+        self.stands_in = why
         self._note = f"no shell integration ({why}): each command runs by itself, `cd` and variables do not last"
-        self._emit(events.NoShellIntegration(at=time.monotonic(), terminal=self.id, why=why))
+        if tell:
+            self._emit(events.NoShellIntegration(at=time.monotonic(), terminal=self.id, why=why))
 
     @property
     def held(self) -> bool:
         return False
+
+    @property
+    def has_jobs(self) -> bool:
+        return bool(self._numbers and self._leftovers())
 
     @property
     def quality(self) -> str:
@@ -73,6 +79,9 @@ class ExecTerminal(Terminal):
 
     async def type(self, data: bytes | str) -> None:
         raise InputClosed("nobody can type in an `exec` terminal", hint="open one with the pty provider")
+
+    async def reset(self, cwd: Path) -> None:
+        """Nothing lasts here."""
 
     async def environment(self) -> dict[str, str | None]:
         return {}  # each command starts afresh
@@ -163,16 +172,16 @@ class ExecTerminal(Terminal):
             await self.kill(execution)
         for task in list(self._tasks):
             await task
-        cookie = f"{environment.COOKIE}={self.cookie}".encode()
-        if self._numbers:
-            # Daemons of ended commands went to init; their cookie finds them.
-            def find() -> set[processes.Process]:
-                return processes.sweep(session=-1, cookie=cookie, exclude={os.getpid()})
-
-            if await asyncio.get_running_loop().run_in_executor(None, find):
-                await processes.end(find, grace=0.2)
+        left = await asyncio.get_running_loop().run_in_executor(None, self._leftovers) if self._numbers else None
+        if left:
+            await processes.end(self._leftovers, grace=0.2)
         self._clear_spools()
         self._emit(events.TerminalClosedEvent(at=time.monotonic(), terminal=self.id, reason="closed"))
+
+    def _leftovers(self) -> set[processes.Process]:
+        """What ended commands left running: it went to init, and its cookie finds it."""
+        cookie = f"{environment.COOKIE}={self.cookie}".encode()
+        return processes.sweep(session=-1, cookie=cookie, exclude={os.getpid()})
 
 
 class _Process:

@@ -71,6 +71,7 @@ class Execution:
         self.ending: Ending | None = None
         self.began = False
         self.read = False  # somebody has had its result
+        self.shown = 0  # how many of its bytes somebody has had while it ran
         self.cause: Reason | None = None  # why we ended it, if we did
         self.notes: list[str] = list(notes)
         self.started_at = time.monotonic()
@@ -279,6 +280,7 @@ class Execution:
         rendered = await self._render()
         if self._total:
             self.spool.flush()
+        self.shown = self._total
         ending = Ending(reason=reason, evidence="unknown", cwd=self._runner.cwd)
         return self._result(rendered, ending, duration=time.monotonic() - self.started_at, awaiting=awaiting)
 

@@ -95,6 +95,17 @@ class Keeper:
         await self.open(here)
         return why, here
 
+    async def replace(self, cwd: Path) -> None:
+        """End the present shell, and have a fresh one in `cwd`; nothing is said of it in results."""
+        session, self.session = self.session, None
+        await self.swept()
+        if session is not None:
+            self._sweep = asyncio.get_running_loop().create_task(session.end(grace=0.2))
+            await asyncio.shield(self._sweep)
+        self._news.clear()
+        await self.open(cwd)
+        self._death, self._fresh = None, False
+
     async def swept(self) -> None:
         if self._sweep is not None:
             await self._sweep

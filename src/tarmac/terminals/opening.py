@@ -56,8 +56,12 @@ async def make_terminal(
     environ: Mapping[str, str] | None = None,
     listener: Listener | None = None,
     id: TerminalId | None = None,
+    without: str = "",
 ) -> Terminal:
-    """An open terminal that the caller must close with `aclose()`."""
+    """An open terminal that the caller must close with `aclose()`.
+
+    `without` says why no live shell need be tried: then it is an `exec` terminal that stands in for one.
+    """
     settings = settings or Settings()
     if provider not in ("pty", "exec"):
         raise BadRequest(f"provider is 'pty' or 'exec', not {provider!r}")
@@ -71,7 +75,7 @@ async def make_terminal(
             kind, id=id, cwd=here, settings=settings, base_env=base_env, name=name, origin=origin, task=task
         )
 
-    why = "it is turned off" if settings.shell_integration_disabled else ""
+    why = without or ("it is turned off" if settings.shell_integration_disabled else "")
     terminal = make(ExecTerminal if provider == "exec" or why else PtyTerminal)
     try:
         await terminal.open()
@@ -84,7 +88,7 @@ async def make_terminal(
     terminal.opened()
     if why and provider == "pty":
         assert isinstance(terminal, ExecTerminal)
-        terminal.without_integration(why)
+        terminal.without_integration(why, tell=not without)
     return terminal
 
 

@@ -355,12 +355,17 @@ def _surely(find: Callable[[], set[Process]]) -> set[Process]:
     return set()
 
 
+async def gone(processes: Iterable[Process]) -> None:
+    """Return when all are gone."""
+    for process in processes:
+        await _one_gone(process)
+
+
 async def _gone(processes: Iterable[Process], deadline: float) -> None:
     """Return when all are gone, or at the deadline. One after the other: all have to go, so the order is free."""
     try:
         async with asyncio.timeout_at(deadline):
-            for process in processes:
-                await _one_gone(process)
+            await gone(processes)
     except TimeoutError:
         pass
 

@@ -82,6 +82,18 @@ class PtyTerminal(Terminal):
         return self._keeper.session
 
     @property
+    def alive(self) -> bool:
+        return not self._closed and self.session is not None and self.session.alive
+
+    @property
+    def has_jobs(self) -> bool:
+        return self.alive and self._need_session().has_children()
+
+    def jobs(self) -> set[processes.Process]:
+        """What runs in it, in front and in the background."""
+        return processes.descendants(self._need_session().pid) if self.alive else set()
+
+    @property
     def shell_version(self) -> str:
         return self.session.version if self.session is not None else ""
 
@@ -280,6 +292,8 @@ class PtyTerminal(Terminal):
                 self._not_run(execution)
         self.keyboard = Keyboard()
         self._released.ring()
+        if self.session is not None and self.session.integrated and not self._closed:
+            self._emit(events.ShellEnded(at=time.monotonic(), terminal=self.id, status=status))
 
     async def _run_again(self, execution: Execution) -> None:
         """The shell died before the command began, so it was not run: run it in a fresh one, once."""
@@ -440,6 +454,18 @@ class PtyTerminal(Terminal):
     def resize(self, *, rows: int, columns: int) -> None:
         super().resize(rows=rows, columns=columns)
         self._need_session().pty.resize(rows, columns)
+
+    async def reset(self, cwd: Path) -> None:
+        """A fresh shell in its place, in `cwd`; jobs of the old one end with it."""
+        async with self._turn:
+            self._check_open()
+            await self._until_free()
+            await self._keeper.replace(cwd)
+            self.moves = 0
+            self._had_jobs = False
+            self._recent.clear()
+            self._moved(cwd)
+            self._emit(events.ShellReplaced(at=time.monotonic(), terminal=self.id, why="it was reset"))
 
     async def environment(self) -> dict[str, str | None]:
         """What its commands changed in the environment since the shell's start; asked of the shell while it is idle."""

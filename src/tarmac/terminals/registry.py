@@ -1,31 +1,47 @@
-"""Terminals by id: open, run in, list, read, answer, interrupt, kill (T14).
+"""Terminals lent to tasks, and terminals that stay by their id (T3–T12, T14, T24).
 
-The next issue makes it lend terminals to tasks (T3–T12); what is here is what a person or a tool needs to work with
-terminals that stay.
+lease(cwd, task) → the waiting line (line.py) → the ladder (reuse.py) over what there is (stock.py)
+  → made ready (lending.py): reused, from the warm pool, or opened → released, and still bound to the task
+
+Choosing and claiming happen in one step of the event loop; all that takes time comes after, with the claim in hand.
 """
 
 import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
-from tarmac.errors import BadRequest, TerminalClosed, TerminalNotFound
-from tarmac.terminals.events import TerminalClosedEvent, TerminalEvent
+from tarmac.errors import BadRequest, TerminalNotFound
+from tarmac.events import TaskId
+from tarmac.paths import check_directory
+from tarmac.terminals import heat
+from tarmac.terminals.events import TerminalEvent
 from tarmac.terminals.execution import Execution
-from tarmac.terminals.opening import make_terminal
+from tarmac.terminals.lending import Lending
 from tarmac.terminals.result import Result
+from tarmac.terminals.reuse import Wish
 from tarmac.terminals.settings import OnTimeout, PathContribution, Settings
-from tarmac.terminals.terminal import DEFAULT, Default, Listener, Provider, Terminal
+from tarmac.terminals.shells import find_shell
+from tarmac.terminals.stock import Ask, Claim, Entry, Switch, Until
+from tarmac.terminals.terminal import DEFAULT, Default, Listener, Origin, Provider, Terminal
+from tarmac.terminals.unread import unread_output
+
+AFTER_EDIT = 0.3
+COOLING = 5.0
 
 
 class TerminalRegistry:
-    """Holds terminals while they are open; `async with` closes all of them."""
+    """Lends terminals to tasks, keeps others by their id; `async with` closes all of them."""
 
     def __init__(self, settings: Settings | None = None) -> None:
         self.settings = settings or Settings()
-        self._terminals: dict[str, Terminal] = {}
+        self._lending = Lending(self.settings, self._tell)
+        self._stock = self._lending.stock
         self._paths: dict[str, PathContribution] = {}
         self._listeners: list[Listener] = []
-        self._closed = False
 
     async def __aenter__(self) -> Self:
         return self
@@ -35,13 +51,85 @@ class TerminalRegistry:
 
     async def aclose(self) -> None:
         """Close every terminal; one that fails to close keeps no other from closing."""
-        self._closed = True
-        terminals = list(self._terminals.values())
-        results = await asyncio.gather(*(each.aclose() for each in terminals), return_exceptions=True)
-        self._terminals.clear()
-        errors = [each for each in results if isinstance(each, BaseException)]
-        if errors:
-            raise BaseExceptionGroup("some terminals could not be closed", errors)
+        await self._lending.aclose()
+
+    # Lending
+
+    @asynccontextmanager
+    async def lease(
+        self, *, cwd: Path | str, task: str | None = None, provider: Provider = "pty", shell: str | None = None
+    ) -> AsyncIterator[Terminal]:
+        """A terminal for a block: nobody else gets it meanwhile. Its first command runs in `cwd`, or not at all.
+
+        Afterwards it stays bound to `task`, with all that was set in it, until `release_for_task`.
+        """
+        entry = await self._lend("released", cwd, task, provider, shell)
+        claim = entry.claim
+        try:
+            yield entry.terminal
+        finally:
+            if entry.claim is claim:
+                self._lending.release(entry)
+
+    async def get_or_create(
+        self, *, cwd: Path | str, task: str | None = None, provider: Provider = "pty", shell: str | None = None
+    ) -> Terminal:
+        """The same without a block: it is yours until its first command has ended, or `release(terminal)`."""
+        return (await self._lend("run", cwd, task, provider, shell)).terminal
+
+    async def _lend(
+        self, until: Until, cwd: Path | str, task: str | None, provider: Provider, shell: str | None
+    ) -> Entry:
+        here, kind = check_directory(Path(cwd)), find_shell(shell)
+        if provider not in ("pty", "exec"):
+            raise BadRequest(f"provider is 'pty' or 'exec', not {provider!r}")
+        wish = Wish(cwd=here, task=_task(task), provider=provider, shell=kind.path)
+        return await self._lending.lend(Ask(wish=wish, claim=Claim(until), shell=kind, provider=provider))
+
+    def release(self, terminal: Terminal) -> None:
+        """End the claim on it, whoever has it; one that was kept by its id may be lent from now on."""
+        entry = self._stock.entries.get(terminal.id)
+        if entry is not None:
+            self._lending.release(entry)
+
+    def release_for_task(self, task: str) -> list[Terminal]:
+        """The task is done: its terminals become background ones, which any task may get; commands go on (T9)."""
+        released = []
+        for entry in list(self._stock):
+            if entry.terminal.task == task and entry.terminal.origin != "person":
+                entry.terminal.task = None
+                released.append(entry.terminal)
+                if entry.claim is not None and entry.claim.until != "released":
+                    self._lending.release(entry)
+        self._lending.forget(TaskId(task))
+        self._lending.changed()
+        return released
+
+    async def end_task(self, task: str) -> None:
+        """The task was aborted or deleted: its terminals are closed, and all that runs in them ends (T9).
+
+        Also those that it has left in the background, unless another task has had them since.
+        """
+        mine = [each for each in self._stock if each.terminal.origin != "person" and _is_of(each, task)]
+        self._lending.forget(TaskId(task))
+        self._lending.drop(*mine)
+        await asyncio.gather(*(self._lending.close_behind(each) for each in mine))
+
+    async def warm_up(self, *, cwd: Path | str | None = None, shell: str | None = None) -> None:
+        """Fill the warm pool now; by itself that happens after the first lease."""
+        self._lending.check_open()
+        here = check_directory(Path(cwd) if cwd is not None else Path.cwd())
+        await self._lending.fill(here, find_shell(shell))
+
+    def why(self, terminal: Terminal) -> str:
+        """Why its task got this one, in a sentence."""
+        return self._entry(terminal.id).why
+
+    def switches(self, id: str) -> list[Switch]:
+        """The moves to other directories for which it was lent, with what its commands had changed by then (T8)."""
+        return list(self._entry(id).switches or ())
+
+    # Terminals by id
 
     async def open(
         self,
@@ -50,29 +138,53 @@ class TerminalRegistry:
         cwd: Path | str | None = None,
         shell: str | None = None,
         provider: Provider = "pty",
+        task: str | None = None,
+        origin: Origin = "agent",
     ) -> Terminal:
-        """Open a terminal that stays until it is killed or the registry is closed."""
-        if self._closed:
-            raise TerminalClosed("this registry is closed")
-        from dataclasses import replace
-
-        settings = replace(self.settings, path_contributions=(*self.settings.path_contributions, *self._paths.values()))
-        terminal = await make_terminal(
-            cwd=cwd, shell=shell, provider=provider, settings=settings, name=name, listener=self._tell
+        """Open a terminal that stays until it is killed or the registry is closed; it is lent to nobody."""
+        here = check_directory(Path(cwd) if cwd is not None else Path.cwd())
+        kind = find_shell(shell)
+        ask = Ask(
+            wish=Wish(cwd=here, task=_task(task), provider=provider, shell=kind.path),
+            claim=Claim("killed"),
+            shell=kind,
+            provider=provider,
+            new=True,
+            name=name,
+            origin=origin,
         )
-        self._terminals[terminal.id] = terminal
-        return terminal
+        entry = await self._lending.lend(ask)
+        entry.why = f"opened {entry.terminal.id}: it was asked for"
+        return entry.terminal
 
     def get(self, id: str) -> Terminal:
-        terminal = self._terminals.get(id)
-        if terminal is None:
-            known = ", ".join(self._terminals) or "none"
-            raise TerminalNotFound(f"Terminal {id} not found", hint=f"open terminals: {known}")
-        return terminal
+        return self._entry(id).terminal
 
-    def listing(self, *, busy: bool | None = None) -> list[Terminal]:
-        """The open terminals, oldest first."""
-        return [each for each in self._terminals.values() if busy is None or each.busy == busy]
+    def _entry(self, id: str) -> Entry:
+        entry = self._stock.entries.get(id)
+        if entry is None or entry.warm:
+            known = ", ".join(each.terminal.id for each in self._stock) or "none"
+            raise TerminalNotFound(f"Terminal {id} not found", hint=f"open terminals: {known}")
+        return entry
+
+    def listing(self, *, busy: bool | None = None, task: str | None = None) -> list[Terminal]:
+        """The open terminals, oldest first: all, or those of a task."""
+        found = (each.terminal for each in self._stock)
+        return [each for each in found if busy in (None, each.busy) and task in (None, each.task)]
+
+    def background(self, *, busy: bool | None = None) -> list[Terminal]:
+        """Those that belong to no task."""
+        return [each for each in self.listing(busy=busy) if each.task is None]
+
+    @property
+    def active(self) -> Terminal | None:
+        """The one that was last focused, else last used (T31)."""
+        latest = max(self._stock, key=lambda each: (each.focused, each.used_at), default=None)
+        return latest.terminal if latest is not None else None
+
+    def focus(self, id: str) -> None:
+        """A person looks at it."""
+        self._entry(id).focused = time.monotonic()
 
     async def run(
         self, id: str, command: str, *, timeout: float | Default | None = DEFAULT, on_timeout: OnTimeout = "leave"
@@ -83,17 +195,12 @@ class TerminalRegistry:
     async def start(self, id: str, command: str) -> Execution:
         return await self.get(id).start(command)
 
-    async def read(self, id: str) -> list[Result]:
-        """Results nobody has read yet, oldest first, and last what the running command printed so far."""
-        terminal = self.get(id)
-        results = [await each.result() for each in terminal.unread]
-        if terminal.current is not None:
-            results.append(await terminal.current.so_far())
-        return results
-
     async def send(self, id: str, text: str | bytes) -> None:
         """Type into the command that runs there."""
-        await self._running(id).send(text)
+        terminal = self.get(id)
+        if terminal.current is None:
+            raise BadRequest(f"nothing is running in terminal {id}", hint="run a command first")
+        await terminal.current.send(text)
 
     async def interrupt(self, id: str) -> None:
         terminal = self.get(id)
@@ -102,15 +209,54 @@ class TerminalRegistry:
 
     async def kill(self, id: str) -> None:
         """Close the terminal of that id and end all in it; an unknown one is not an error."""
-        terminal = self._terminals.pop(id, None)
-        if terminal is not None:
-            await terminal.aclose()
+        entry = self._stock.entries.get(id)
+        if entry is not None and not entry.warm:
+            self._lending.drop(entry)
+            await self._lending.close_behind(entry)
+
+    # Output
+
+    async def read(self, id: str) -> list[Result]:
+        """Results nobody has read yet, oldest first, and last what the running command printed so far."""
+        terminal = self._readable(id)
+        results = [await each.result() for each in terminal.unread]
+        if terminal.current is not None:
+            results.append(await terminal.current.so_far())
+        return results
+
+    async def unread_output(self, id: str) -> str:
+        """What was printed there that nobody has read yet, as text; of a running command whole lines only (T10)."""
+        return await unread_output(self._readable(id))
+
+    def _readable(self, id: str) -> Terminal:
+        """Also one that is closed, while there is something in it that nobody has read (T9)."""
+        gone = self._lending.gone.get(id)
+        return gone if gone is not None and (gone.unread or gone.current) else self.get(id)
+
+    def is_hot(self, id: str) -> bool:
+        """Whether its command has just printed something, or seems to be compiling (T10)."""
+        return heat.is_hot(self.get(id).current)
+
+    async def cool(self, task: str | None = None, *, edited: bool = False) -> None:
+        """Wait for a good moment to look: none of the task's and the background's commands is hot, or 5 s (T24)."""
+        own = self.listing(busy=True, task=task) if task is not None else []
+        running = [each.current for each in (*own, *self.background(busy=True)) if each.current is not None]
+        if running and edited:
+            await asyncio.sleep(AFTER_EDIT)
+        end = time.monotonic() + COOLING
+        for execution in running:
+            while (left := min(heat.hot_until(execution), end) - time.monotonic()) > 0:
+                await execution.ended(left)
+
+    # The rest
 
     def contribute_path(self, name: str, directory: Path, *, description: str = "") -> None:
         """Put `directory` in front of PATH in terminals opened from now on; the same name again replaces it (T33)."""
         if not name or ":" in str(directory) or "\0" in str(directory):
             raise BadRequest(f"{directory} can't be in PATH, or {name!r} is no name")
         self._paths[name] = PathContribution(name=name, directory=directory, description=description)
+        paths = (*self.settings.path_contributions, *self._paths.values())
+        self._stock.settings = replace(self.settings, path_contributions=paths)
 
     @property
     def path_contributions(self) -> tuple[PathContribution, ...]:
@@ -120,14 +266,18 @@ class TerminalRegistry:
         """Call `listener` with every event of every terminal."""
         self._listeners.append(listener)
 
-    def _running(self, id: str) -> Execution:
-        terminal = self.get(id)
-        if terminal.current is None:
-            raise BadRequest(f"nothing is running in terminal {id}", hint="run a command first")
-        return terminal.current
-
     def _tell(self, event: TerminalEvent) -> None:
-        if isinstance(event, TerminalClosedEvent):
-            self._terminals.pop(event.terminal, None)
         for listener in self._listeners:
             listener(event)
+
+
+def _task(task: str | None) -> TaskId | None:
+    if task == "":
+        raise BadRequest("a task's id is not empty", hint="leave it out for a terminal of no task")
+    return None if task is None else TaskId(task)
+
+
+def _is_of(entry: Entry, task: str) -> bool:
+    """Bound to it; or bound to nobody, and used last by it."""
+    owner = entry.terminal.task
+    return owner == task or (owner is None and entry.used and entry.former == task)

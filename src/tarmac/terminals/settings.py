@@ -36,6 +36,15 @@ class Settings:
     terminate_grace: float = 1.0  # then kill
     hold_timeout: float = 30.0  # how long a command waits for a person to finish their line, or for another command
 
+    # Lending terminals to tasks (T3, T4, T12)
+    reuse_related_only: bool = True  # a terminal moves only to a parent or child of where it is
+    max_directory_changes: int = 5  # a terminal that was moved so often is not moved again
+    warm_pool: int = 1  # terminals that wait ready-made
+    max_per_task: int = 5
+    max_terminals: int = 64
+    lease_timeout: float = 30.0  # how long a caller waits when a bound is reached
+    terminal_idle_timeout: float = 1800.0  # a terminal that nobody used for so long is closed
+
     # What is kept of output, and how often it is shown
     output_line_limit: int = 500
     output_character_limit: int = 50_000
@@ -64,11 +73,30 @@ class Settings:
     powershell_counter: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("shell_integration_timeout", "run_timeout", "once_timeout", "idle_timeout", "hold_timeout"):
+        for name in (
+            "shell_integration_timeout",
+            "run_timeout",
+            "once_timeout",
+            "idle_timeout",
+            "hold_timeout",
+            "lease_timeout",
+            "terminal_idle_timeout",
+        ):
             if not getattr(self, name) > 0:
                 raise BadRequest(f"{name} must be more than 0 seconds, not {getattr(self, name)!r}")
-        for name in ("rows", "columns", "output_line_limit", "output_character_limit", "output_memory"):
+        for name in (
+            "rows",
+            "columns",
+            "output_line_limit",
+            "output_character_limit",
+            "output_memory",
+            "max_per_task",
+            "max_terminals",
+        ):
             if getattr(self, name) < 1:
                 raise BadRequest(f"{name} must be at least 1, not {getattr(self, name)!r}")
+        for name in ("warm_pool", "max_directory_changes"):
+            if getattr(self, name) < 0:
+                raise BadRequest(f"{name} must be at least 0, not {getattr(self, name)!r}")
         if not (self.rows < 65536 and self.columns < 65536):
             raise BadRequest("a terminal has at most 65,535 rows and columns")

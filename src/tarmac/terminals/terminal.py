@@ -102,6 +102,8 @@ class Terminal(ABC):
         self._numbers = 0
         self._turn = asyncio.Lock()
         self._closed = False
+        self._heading: Path | None = None  # where its next command must run
+        self._heading_counts = False
         self._spools: Path | None = None
         self._spooled: list[Spool] = []
 
@@ -119,6 +121,16 @@ class Terminal(ABC):
     @property
     def closed(self) -> bool:
         return self._closed
+
+    @property
+    def alive(self) -> bool:
+        """Whether a command would find it as the last one left it."""
+        return not self._closed
+
+    @property
+    @abstractmethod
+    def has_jobs(self) -> bool:
+        """Whether something that an ended command started still runs in it."""
 
     @property
     def unread(self) -> list[Execution]:
@@ -191,13 +203,29 @@ class Terminal(ABC):
                 f"`{self.current.command[:60]}` is still running in {self.id}",
                 hint="wait for it, interrupt or kill it, or open another terminal",
             )
-        target = check_directory(Path(cwd)) if cwd is not None else None
+        wanted = self._heading if cwd is None else Path(cwd)
+        target = check_directory(wanted) if wanted is not None else None
         if self.settings.command_delay > 0:
             await asyncio.sleep(self.settings.command_delay)
-        return await self._begin(command, data, cwd=target, input_open=input_open)
+        execution = await self._begin(command, data, cwd=target, input_open=input_open)
+        if self._heading is not None:
+            self.moves += self._heading_counts and cwd is None
+            self._heading = None
+        return execution
 
     @abstractmethod
     async def _begin(self, command: str, data: bytes, *, cwd: Path | None, input_open: bool) -> Execution: ...
+
+    def head_for(self, cwd: Path | None, *, counts: bool = False) -> None:
+        """Its next command runs in `cwd` or not at all (T6); with `counts`, going there is one of its moves (T4).
+
+        It goes there with that command, not before: so the move costs nothing and leaves no trace.
+        """
+        self._heading, self._heading_counts = cwd, counts
+
+    @abstractmethod
+    async def reset(self, cwd: Path) -> None:
+        """Be as new, in `cwd`: nothing that commands left in it is there any more (T8)."""
 
     @abstractmethod
     async def open(self) -> None:

@@ -1,0 +1,374 @@
+"""How a terminal comes to a caller and back: the part of lending that takes time (T3, T8, T11, T12, T21).
+
+lend(ask) → its turn (line.py) → what stock.py gives → made ready: reset, or its environment noted, or opened
+release() → free again; whoever waits is served; what was not used for long is closed
+
+Whatever fails or is cancelled on the way gives back what it had.
+"""
+
+import asyncio
+import os
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from pathlib import Path
+
+from tarmac.errors import LeaseTimedOut, TarmacError, TerminalClosed, TerminalHeld
+from tarmac.events import TaskId
+from tarmac.paths import nearest_existing
+from tarmac.terminals import events, processes
+from tarmac.terminals.exec import ExecTerminal
+from tarmac.terminals.keeper import NoIntegration
+from tarmac.terminals.line import Line
+from tarmac.terminals.opening import make_terminal
+from tarmac.terminals.pool import Stamp, stamp
+from tarmac.terminals.pty_terminal import PtyTerminal
+from tarmac.terminals.settings import Settings
+from tarmac.terminals.shells import Shell
+from tarmac.terminals.stock import MOST_SWITCHES, Ask, Claim, Entry, Grant, Stock, Switch
+from tarmac.terminals.terminal import Listener, Terminal
+
+MOST_GONE = 100
+FILL_AFTER = 0.25  # seconds: the command that a terminal was lent for comes first, then the pool is filled
+
+
+class Lending:
+    """Gives terminals out and takes them back; `tell` hears every event of every terminal."""
+
+    def __init__(self, settings: Settings, tell: Listener) -> None:
+        self.settings = settings
+        self.stock = Stock(settings)
+        self.closed = False
+        self.gone: OrderedDict[str, Terminal] = OrderedDict()  # closed, or about to be, with something left to read
+        self._tell = tell
+        self._line: Line[Ask, Grant] = Line(self.stock.give, self._give_back)
+        self._without: dict[TaskId | None, str] = {}  # why a task's commands go through `exec` (T21)
+        self._hopeless: Stamp | None = None  # no warm terminal can be made so
+        self._work: set[asyncio.Task[None]] = set()  # may be cancelled
+        self._closing: dict[str, asyncio.Task[None]] = {}  # may not
+        self._watched: set[str] = set()  # terminals whose jobs' end somebody waits for
+        self._fill_timer: asyncio.TimerHandle | None = None
+        self._idle_timer: asyncio.TimerHandle | None = None
+
+    async def lend(self, ask: Ask) -> Entry:
+        """What suits `ask` best, claimed and ready; waits in line while a bound is reached."""
+        end = time.monotonic() + self.settings.lease_timeout
+        first = False
+        while True:
+            self.check_open()
+            now = self._as_the_task_can(ask)
+            left = max(end - time.monotonic(), 0.001)
+            grant = await self._line.turn(now, seconds=left, too_late=lambda: self._too_late(ask), first=first)
+            try:
+                entry = await self._fulfil(grant)
+            except BaseException:
+                self._give_back(grant)
+                raise
+            if entry is not None:
+                self._fill_soon(ask)
+                return entry
+            first = True  # it was lost under our hands: another one, and no queueing again
+
+    def check_open(self) -> None:
+        if self.closed:
+            raise TerminalClosed("this registry is closed")
+
+    def _as_the_task_can(self, ask: Ask) -> Ask:
+        """Once integration did not come up for a task, it uses `exec` and waits no more (T21)."""
+        if ask.wish.provider != "pty" or ask.wish.task not in self._without:
+            return ask
+        return replace(ask, wish=replace(ask.wish, provider="exec"))
+
+    def _too_late(self, ask: Ask) -> Exception:
+        task, limit = ask.wish.task, self.settings
+        if task is not None and self.stock.count(task) >= limit.max_per_task:
+            bound = f"task {task} has its {limit.max_per_task} terminals (max_per_task)"
+            users = [each for each in self.stock if each.terminal.task == task]
+        else:
+            bound = f"there are {limit.max_terminals} terminals (max_terminals)"
+            users = list(self.stock)
+        what = ", ".join(f"{each.terminal.id} {each.trouble or 'has a job running'}" for each in users[:5])
+        return LeaseTimedOut(
+            f"no terminal became free within {limit.lease_timeout:g} s: {bound}, all in use: {what}",
+            hint="wait for a command, end one, or close a terminal",
+        )
+
+    # Making ready
+
+    async def _fulfil(self, grant: Grant) -> Entry | None:
+        """The terminal, ready for its first command; None when it was lost meanwhile."""
+        if grant.evicted:
+            await asyncio.wait([self.close_behind(each) for each in grant.evicted])
+        entry = grant.entry or await self._open(grant)
+        if grant.entry is not None:
+            if not await self._ready(entry, grant):
+                return None
+            entry.why = grant.why
+        entry.touched = time.monotonic()
+        return entry
+
+    async def _open(self, grant: Grant) -> Entry:
+        ask, task = grant.ask, grant.ask.wish.task
+        without = self._without.get(task, "") if ask.provider != ask.wish.provider else ""
+        terminal = await make_terminal(
+            cwd=ask.wish.cwd,
+            shell=ask.shell.path,
+            provider=ask.provider,
+            settings=self.stock.settings,
+            name=ask.name,
+            origin=ask.origin,
+            task=task,
+            listener=self.on_event,
+            without=without,
+        )
+        if self.closed:
+            await terminal.aclose()
+            self.check_open()
+        if isinstance(terminal, ExecTerminal) and terminal.stands_in:
+            self._without[task] = terminal.stands_in
+        return self.stock.filled(grant, terminal)
+
+    async def _ready(self, entry: Entry, grant: Grant) -> bool:
+        terminal, choice, cwd = entry.terminal, grant.choice, grant.ask.wish.cwd
+        if choice is None:  # a warm one: now it is somebody's, and its first move is no switch
+            terminal.subscribe(self.on_event)
+            terminal.initial_cwd = cwd
+            terminal.head_for(cwd)
+            terminal.opened()
+            return True
+        try:
+            if choice.reset:
+                await terminal.reset(cwd)
+                entry.used = False
+                terminal.moves = int(choice.switch)
+            elif choice.switch:
+                await self._note_environment(entry, cwd)
+        except TerminalHeld:  # a person was quicker
+            self.stock.take_back(grant)
+            return False
+        except NoIntegration as error:
+            self._without[grant.ask.wish.task] = error.what
+            self._tell(events.NoShellIntegration(at=time.monotonic(), terminal=terminal.id, why=error.what))
+            self.drop(entry)
+            return False
+        except TarmacError:
+            self.drop(entry)
+            return False
+        if not terminal.alive:
+            self.drop(entry)
+            return False
+        terminal.head_for(cwd, counts=choice.switch and not choice.reset)
+        return True
+
+    async def _note_environment(self, entry: Entry, after: Path) -> None:
+        before = entry.terminal.cwd
+        found = await entry.terminal.environment()
+        if entry.switches is None:
+            entry.switches = deque(maxlen=MOST_SWITCHES)
+        entry.switches.append(Switch(at=time.time(), before=before, after=after, environment=found))
+
+    def _give_back(self, grant: Grant) -> None:
+        for each in grant.evicted:
+            self.close_behind(each)
+        entry = grant.entry
+        if entry is not None and not entry.terminal.alive:
+            self.drop(entry)
+        else:
+            self.stock.take_back(grant)
+        self.changed()
+
+    # Coming back
+
+    def release(self, entry: Entry) -> None:
+        """End the claim on it; it stays bound to its task."""
+        if entry.claim is None or entry.warm:
+            return
+        entry.claim = None
+        entry.touched = time.monotonic()
+        entry.terminal.head_for(None)
+        if not entry.terminal.alive:
+            self.drop(entry)
+        self.changed()
+
+    def drop(self, *entries: Entry) -> None:
+        """They are of no more use: out of the stock, and closed."""
+        for entry in entries:
+            self.stock.entries.pop(entry.terminal.id, None)
+            self.close_behind(entry)
+        self.changed()
+
+    def close_behind(self, entry: Entry) -> "asyncio.Task[None]":
+        """Close it without anybody waiting for it; the registry's own end does."""
+        terminal = entry.terminal
+        task = self._closing.get(terminal.id)
+        if task is None:
+            self._keep_unread(terminal)
+            task = self._closing[terminal.id] = asyncio.get_running_loop().create_task(self._close(terminal))
+        return task
+
+    async def _close(self, terminal: Terminal) -> None:
+        try:
+            await terminal.aclose()
+        finally:
+            del self._closing[terminal.id]
+            self._keep_unread(terminal)
+
+    def _keep_unread(self, terminal: Terminal) -> None:
+        """What nobody has read stays readable by id, of the last so many terminals (T9)."""
+        if terminal.unread or terminal.current is not None:
+            self.gone[terminal.id] = terminal
+            if len(self.gone) > MOST_GONE:
+                self.gone.popitem(last=False)
+        else:
+            self.gone.pop(terminal.id, None)
+
+    def forget(self, task: TaskId) -> None:
+        """Integration may be tried again for it."""
+        self._without.pop(task, None)
+
+    def changed(self) -> None:
+        """Something may be free now."""
+        if self.closed:
+            return
+        if self._line:
+            self._line.serve()
+        if self._line:
+            self._watch_jobs()
+        self._watch_idle()
+
+    def on_event(self, event: events.TerminalEvent) -> None:
+        """What the terminals tell."""
+        handle = _HANDLERS.get(type(event))
+        entry = self.stock.entries.get(event.terminal) if handle else None
+        if handle and entry is not None:
+            handle(self, entry)
+        self._tell(event)
+
+    def _command_started(self, entry: Entry) -> None:
+        entry.used = True
+        entry.former = entry.terminal.task
+
+    def _command_finished(self, entry: Entry) -> None:
+        if entry.claim is not None and entry.claim.until == "run" and not entry.terminal.history[-1].by_person:
+            self.release(entry)
+        else:
+            self.changed()
+
+    def _became_idle(self, entry: Entry) -> None:
+        if self._line:
+            self.changed()
+
+    def _shell_ended(self, entry: Entry) -> None:
+        """A crashed terminal leaves by itself (T11); one that somebody has gets a fresh shell with its next command."""
+        if entry.claim is None and entry.terminal.origin != "person":
+            self.drop(entry)
+
+    def _terminal_closed(self, entry: Entry) -> None:
+        del self.stock.entries[entry.terminal.id]
+        self._keep_unread(entry.terminal)
+        self.changed()
+
+    # What nobody asked for
+
+    def _watch_jobs(self) -> None:
+        """Somebody waits, and a terminal is kept only by what runs in its background: be told when that ends."""
+        for entry in self.stock:
+            terminal = entry.terminal
+            if terminal.id in self._watched or entry.trouble or not isinstance(terminal, PtyTerminal):
+                continue
+            if terminal.has_jobs:
+                self._watched.add(terminal.id)
+                self._start(self._after_jobs(terminal))
+
+    async def _after_jobs(self, terminal: PtyTerminal) -> None:
+        try:
+            await processes.gone(terminal.jobs())
+        finally:
+            self._watched.discard(terminal.id)
+        self.changed()
+
+    def _watch_idle(self) -> None:
+        """See to it that terminals which nobody uses are closed."""
+        if self._idle_timer is None and (oldest := self._oldest()) is not None:
+            wait = oldest.used_at + self.settings.terminal_idle_timeout - time.monotonic()
+            self._idle_timer = asyncio.get_running_loop().call_later(max(wait, 0), self._close_idle)
+
+    def _close_idle(self) -> None:
+        self._idle_timer = None
+        while (oldest := self._oldest()) is not None:
+            if oldest.used_at + self.settings.terminal_idle_timeout > time.monotonic():
+                break
+            if oldest.spare():
+                self.stock.entries.pop(oldest.terminal.id)
+                self.close_behind(oldest)
+            else:
+                oldest.touched = time.monotonic()  # something runs in it: not idle
+        self.changed()
+
+    def _oldest(self) -> Entry | None:
+        lent = (each for each in self.stock if not (each.claim and each.claim.until == "killed"))
+        own = (each for each in lent if each.terminal.origin != "person")
+        return min(own, key=lambda each: each.used_at, default=None)
+
+    def _fill_soon(self, ask: Ask) -> None:
+        if self.settings.warm_pool and ask.provider == "pty" and not ask.new and self._fill_timer is None:
+            loop = asyncio.get_running_loop()
+            self._fill_timer = loop.call_later(FILL_AFTER, self._fill_now, ask.wish.cwd, ask.shell)
+
+    def _fill_now(self, cwd: Path, shell: Shell) -> None:
+        self._fill_timer = None
+        if not self.closed:
+            self._start(self.fill(cwd, shell))
+
+    async def fill(self, cwd: Path, shell: Shell) -> None:
+        """Have `warm_pool` terminals ready; they wait in `cwd`, where the next one is likely to be wanted."""
+        while self.stock.wants_warm() and not self._line:
+            made_with = stamp(shell, self.stock.settings, os.environ)
+            if made_with == self._hopeless:
+                return
+            with self.stock.room():
+                here, settings = nearest_existing(cwd), self.stock.settings
+                try:
+                    terminal = await make_terminal(cwd=here, shell=shell.path, settings=settings)
+                except TarmacError:
+                    return  # the next caller will be told
+            if self.closed or terminal.provider != "pty":
+                self._hopeless = made_with
+                await terminal.aclose()
+                return
+            self.stock.add(terminal, claim=Claim("taken"), stamp=made_with)
+            self.changed()
+
+    def _start(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._work.add(task)
+        task.add_done_callback(self._work.discard)
+
+    async def aclose(self) -> None:
+        """Send away who waits, close all."""
+        self.closed = True
+        self._line.send_away(lambda: TerminalClosed("this registry is closed"))
+        for timer in (self._fill_timer, self._idle_timer):
+            if timer is not None:
+                timer.cancel()
+        for task in self._work:
+            task.cancel()
+        await asyncio.gather(*self._work, return_exceptions=True)
+        for entry in list(self.stock.entries.values()):
+            self.close_behind(entry)
+        results = await asyncio.gather(*self._closing.values(), return_exceptions=True)
+        self.stock.entries.clear()
+        self.gone.clear()
+        errors = [each for each in results if isinstance(each, BaseException)]
+        if errors:
+            raise BaseExceptionGroup("some terminals could not be closed", errors)
+
+
+_HANDLERS: dict[type[events.TerminalEvent], Callable[[Lending, Entry], None]] = {
+    events.CommandStarted: Lending._command_started,
+    events.CommandFinished: Lending._command_finished,
+    events.BecameIdle: Lending._became_idle,
+    events.ShellEnded: Lending._shell_ended,
+    events.TerminalClosedEvent: Lending._terminal_closed,
+}

@@ -1,0 +1,57 @@
+"""What a ready-made terminal was made with: once any of it has changed, opening one would give something else (T12).
+
+A file that a start-up file reads in turn is not seen; nor is a program it asks.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tarmac.terminals.settings import Settings
+from tarmac.terminals.shells import Shell
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """Shell, environment, settings (size and sandbox are among them); each start-up file's name, inode, size, time."""
+
+    shell: str
+    environ: Mapping[str, str]
+    settings: Settings
+    files: tuple[tuple[str, int, int, int], ...]
+
+
+def stamp(shell: Shell, settings: Settings, environ: Mapping[str, str]) -> Stamp:
+    """How things are now."""
+    paths = start_up_files(shell.name, environ) if settings.start_up_files else ()
+    return Stamp(shell.path, dict(environ), settings, tuple(_looks(paths)))
+
+
+def start_up_files(shell: str, environ: Mapping[str, str]) -> Iterator[Path]:
+    """The files an interactive `shell` reads when it starts, whether they exist or not."""
+    home = Path(environ.get("HOME", "/"))
+    match shell:
+        case "bash":
+            yield from (Path("/etc/bash.bashrc"), Path("/etc/bash.bashrc.local"), home / ".bashrc")
+        case "zsh":
+            own = Path(environ.get("ZDOTDIR") or home)
+            for folder in (Path("/etc"), Path("/etc/zsh")):
+                yield from (folder / "zshenv", folder / "zshrc")
+            yield from (own / ".zshenv", own / ".zshrc")
+        case "fish":
+            config = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
+            for folder in (Path("/etc/fish"), config / "fish"):
+                yield folder / "config.fish"
+                yield folder / "conf.d"
+                if (folder / "conf.d").is_dir():
+                    yield from sorted((folder / "conf.d").glob("*.fish"))
+
+
+def _looks(paths: Iterator[Path] | tuple[()]) -> Iterator[tuple[str, int, int, int]]:
+    for path in paths:
+        try:
+            found = os.stat(path)
+        except OSError:
+            continue
+        yield str(path), found.st_ino, found.st_size, found.st_mtime_ns
