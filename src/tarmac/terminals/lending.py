@@ -42,7 +42,7 @@ class Lending:
         self.closed = False
         self.gone: OrderedDict[str, Terminal] = OrderedDict()  # closed, or about to be, with something left to read
         self._tell = tell
-        self._line: Line[Ask, Grant] = Line(self.stock.give, self._give_back)
+        self._line: Line[Ask, Grant] = Line(self._give, self._give_back)
         self._without: dict[TaskId | None, str] = {}  # why a task's commands go through `exec` (T21)
         self._hopeless: Stamp | None = None  # no warm terminal can be made so
         self._work: set[asyncio.Task[None]] = set()  # may be cancelled
@@ -94,17 +94,26 @@ class Lending:
             hint="wait for a command, end one, or close a terminal",
         )
 
+    def _give(self, ask: Ask) -> Grant | None:
+        grant = self.stock.give(ask)
+        if grant is None:
+            self._watch_jobs()
+        return grant
+
     # Making ready
 
     async def _fulfil(self, grant: Grant) -> Entry | None:
         """The terminal, ready for its first command; None when it was lost meanwhile."""
         if grant.evicted:
             await asyncio.wait([self.close_behind(each) for each in grant.evicted])
-        entry = grant.entry or await self._open(grant)
-        if grant.entry is not None:
-            if not await self._ready(entry, grant):
-                return None
+        entry = grant.entry
+        if entry is None:
+            entry = await self._open(grant)
+            entry.terminal.head_for(None if grant.ask.new else grant.ask.wish.cwd)
+        elif await self._ready(entry, grant):
             entry.why = grant.why
+        else:
+            return None
         entry.touched = time.monotonic()
         return entry
 
@@ -233,8 +242,6 @@ class Lending:
             return
         if self._line:
             self._line.serve()
-        if self._line:
-            self._watch_jobs()
         self._watch_idle()
 
     def on_event(self, event: events.TerminalEvent) -> None:

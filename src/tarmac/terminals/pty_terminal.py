@@ -87,7 +87,7 @@ class PtyTerminal(Terminal):
 
     @property
     def has_jobs(self) -> bool:
-        return self.alive and self._need_session().has_children()
+        return self.alive and self._need_session().has_children() and bool(self.jobs())
 
     def jobs(self) -> set[processes.Process]:
         """What runs in it, in front and in the background."""

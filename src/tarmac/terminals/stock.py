@@ -79,14 +79,14 @@ class Entry:
         terminal = self.terminal
         if terminal.origin == "person":
             return "is a person's own"
-        if self.claim is not None:
-            return "is kept by its id" if self.claim.until == "killed" else "is lent"
         if terminal.closed:
             return "is closed"
-        if not terminal.alive:
-            return "has lost its shell"
         if terminal.current is not None:
             return f"is busy with `{terminal.current.command[:40]}`"
+        if self.claim is not None:
+            return "is kept by its id" if self.claim.until == "killed" else "is lent"
+        if not terminal.alive:
+            return "has lost its shell"
         return "is held by a person" if terminal.held else ""
 
     def candidate(self) -> Candidate:

@@ -64,7 +64,7 @@ class Bash(Shell):
         return not is_short(command)
 
     def export(self, target: Path) -> str:
-        return f"__tarmac_export {quote(str(target))}"
+        return f'__tarmac_export {quote(str(target))} "$__tarmac_last"'
 
     def parse_exports(self, text: str) -> dict[str, str]:
         return parse_exports(text)

@@ -294,8 +294,12 @@ __tarmac_driven() {
   __tarmac_restore
 }
 
-# The exported variables, for the host to read: at the start, and when it asks between commands.
-__tarmac_export() { \builtin export -p >|"$1"; }
+# The exported variables, for the host to read: at the start, and when it asks between commands. $? and $_ (the last
+# argument) stay what they were.
+__tarmac_export() {
+  \builtin export -p >|"$1"
+  if [[ $- != *e* ]]; then __tarmac_restore; fi
+}
 
 __tarmac_editor=emacs
 if [[ -o vi ]]; then __tarmac_editor=vi; fi
