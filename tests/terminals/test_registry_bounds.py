@@ -260,7 +260,7 @@ async def test_the_pool_is_filled_after_the_first_lease(tmp_path: Path) -> None:
         async with terminals.lease(cwd=tmp_path, task="A"):
             assert len(children() - before) == 1
         end = time.monotonic() + 5
-        while len(children() - before) < 2 and time.monotonic() < end:  # noqa: ASYNC110: the pool tells nobody
+        while len(children() - before) < 2 and time.monotonic() < end:  # noqa: ASYNC110 (the pool tells nobody)
             await asyncio.sleep(0.02)
         await terminals.warm_up(cwd=tmp_path)
         assert len(children() - before) == 2
