@@ -13,7 +13,8 @@ TarmacError
 ├── TerminalBusy (RuntimeError)        another command is running in it
 ├── TerminalHeld (RuntimeError)        a person is typing in it
 ├── ExecutionEnded (RuntimeError)      input for a command that has ended
-└── InputClosed (RuntimeError)         this command was started without input
+├── InputClosed (RuntimeError)         this command was started without input
+└── SecretNotAsked (RuntimeError)      a secret was to be typed where the terminal would have shown it
 
 A command that exits non-zero, times out or is killed is a result, not an error.
 """
@@ -81,3 +82,7 @@ class ExecutionEnded(TarmacError, RuntimeError):
 
 class InputClosed(TarmacError, RuntimeError):
     """Input was sent to a command that was started without any."""
+
+
+class SecretNotAsked(TarmacError, RuntimeError):
+    """A secret was to be typed where nobody asked for one: the terminal would have shown it."""

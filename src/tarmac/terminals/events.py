@@ -94,10 +94,12 @@ class NoShellIntegration(TerminalEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitingInput(TerminalEvent):
-    """The foreground process is blocked reading the terminal."""
+    """A command began to wait for somebody to type: its foreground process is blocked reading the terminal."""
 
+    number: int  # of the command
     wants: str  # "line", "secret", "keys", "unknown"
-    name: str
+    name: str  # of the process
+    prompt: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

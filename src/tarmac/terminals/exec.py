@@ -22,6 +22,7 @@ from tarmac.terminals.result import Ending, Reason
 from tarmac.terminals.settings import Settings
 from tarmac.terminals.shells import Shell
 from tarmac.terminals.terminal import Origin, Terminal
+from tarmac.terminals.waiting import Waiting
 
 READ_SIZE = 256 << 10
 READS_A_WAKE_UP = 8
@@ -139,7 +140,7 @@ class ExecTerminal(Terminal):
     def close_input(self, execution: Execution) -> None:
         self._need(execution).close_input()
 
-    def awaiting(self, execution: Execution) -> str | None:
+    def waiting(self, execution: Execution) -> Waiting | None:
         return None  # pipes: nobody types here
 
     async def interrupt(self, execution: Execution) -> None:

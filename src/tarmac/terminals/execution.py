@@ -9,6 +9,7 @@ go of the oldest bytes.
 """
 
 import asyncio
+import re
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
@@ -18,13 +19,19 @@ from typing import Protocol
 from tarmac.errors import BadRequest, ExecutionEnded
 from tarmac.terminals.bell import Bell
 from tarmac.terminals.result import NOTHING, Ending, Reason, Rendered, Result, render, signal_name
+from tarmac.terminals.secrets import Secrets
 from tarmac.terminals.settings import OnTimeout, Settings
 from tarmac.terminals.spool import Spool
+from tarmac.terminals.waiting import Waiting
 from tarmac.vt.buffer import HeadTail
 from tarmac.vt.live import LiveText
+from tarmac.vt.text import clean
 
 READ_SIZE = 64 << 10
 BEGIN_PATIENCE = 2.0
+LONGEST_PROMPT = 4096
+LONGEST_SCREEN = 16384
+PLACED = re.compile(rb"\x1b\[\d*;?\d*[Hf]")  # the cursor sent to a place of the screen
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +50,16 @@ class Runner(Protocol):
     def close_input(self, execution: "Execution") -> None: ...
     async def interrupt(self, execution: "Execution") -> None: ...
     async def kill(self, execution: "Execution") -> None: ...
-    def awaiting(self, execution: "Execution") -> str | None: ...
+    def waiting(self, execution: "Execution") -> Waiting | None: ...
 
 
 class Execution:
     """A command in a terminal, from its start to its end."""
+
+    inputs = 0  # how often something was typed into it
+    last_input = 0.0
+    secrets: Secrets | None = None  # those typed into it, to be kept out of its output
+    _asks_from = 0  # where in its output the question after the last line typed begins
 
     def __init__(
         self,
@@ -114,6 +126,34 @@ class Execution:
         await self._until_begun()
         self._runner.send_input(self, data.encode() if isinstance(data, str) else data)
 
+    async def send_secret(
+        self, text: str, *, prompt: "str | re.Pattern[str] | None" = None, timeout: float = 10.0
+    ) -> None:
+        """Type a secret and Enter, once one is asked for: not before, as the terminal would show it.
+
+        Asked for means: the kernel says that a line is read with the echo off. A program that reads keys and shows
+        what it likes (`sudo` with feedback, pinentry) counts when its question matches `prompt`. Raises SecretNotAsked.
+        """
+        from tarmac.terminals.answering import send_secret
+
+        await send_secret(self, text, prompt=prompt, timeout=timeout)
+
+    @property
+    def waiting(self) -> Waiting | None:
+        """What it waits for somebody to type, by the kernel's word, and the text of its question; else None."""
+        return self._runner.waiting(self) if self.ending is None and self.began else None
+
+    def prompt(self) -> str:
+        """The last line with any text on the terminal since something was answered; none of a drawn screen."""
+        size = min(self._total - self._asks_from, LONGEST_SCREEN)
+        if size <= 0 or self._kept is None:
+            return ""
+        data = self._kept.last(size)
+        if PLACED.search(data):
+            return ""
+        lines = clean(data[-LONGEST_PROMPT:]).split("\n")
+        return next((line for line in reversed(lines) if line.strip()), "")
+
     def close_input(self) -> None:
         """Say that no more input comes: Ctrl-D on a terminal, end of file on a pipe."""
         if self.ending is None:
@@ -172,7 +212,7 @@ class Execution:
             return await self._final()
         if self._left:
             return await self._so_far("left running")
-        awaiting = self._runner.awaiting(self)
+        awaiting = self.waiting
         if limit is None or time.monotonic() < limit:
             return await self._so_far("awaiting input" if awaiting else "idle", awaiting)
         if on_timeout == "leave":
@@ -225,6 +265,32 @@ class Execution:
 
     # What its provider does
 
+    def typed(self, data: bytes, *, hidden: bool) -> None:
+        """Something is typed into it; `hidden`: and the terminal does not show it."""
+        self.inputs += 1
+        self.last_input = time.monotonic()
+        if hidden:
+            if self.secrets is None:
+                self.secrets = Secrets()
+            self.secrets.typed(data)
+        if data[-1:] in (b"\n", b"\r"):
+            self._asks_from = self._total
+
+    def keep_secret(self, text: str) -> None:
+        """Mask `text` in what it prints from now on."""
+        if self.secrets is None:
+            self.secrets = Secrets()
+        self.secrets.keep(text.encode("utf-8", "surrogateescape"))
+
+    def asks(self) -> None:
+        """It began to wait for somebody to type: wake who waits for that."""
+        self._news.ring()
+
+    async def news(self, seconds: float | None) -> None:
+        """Wait until it prints, asks, or ends, or for so long."""
+        if self.ending is None:
+            await self._news.wait(seconds)
+
     def begin(self) -> None:
         """The start mark was seen: what comes now is its output."""
         self.began = True
@@ -257,7 +323,7 @@ class Execution:
 
     # Results
 
-    async def _final(self, awaiting: str | None = None) -> Result:
+    async def _final(self, awaiting: Waiting | None = None) -> Result:
         assert self.ending is not None
         if self._rendered is None:
             self._rendered = await self._render()
@@ -273,10 +339,10 @@ class Execution:
         """What is known now, without waiting."""
         if self.ending is not None:
             return await self._final()
-        awaiting = self._runner.awaiting(self)
+        awaiting = self.waiting
         return await self._so_far("awaiting input" if awaiting else "left running", awaiting)
 
-    async def _so_far(self, reason: Reason, awaiting: str | None = None) -> Result:
+    async def _so_far(self, reason: Reason, awaiting: Waiting | None = None) -> Result:
         rendered = await self._render()
         if self._total:
             self.spool.flush()
@@ -284,7 +350,7 @@ class Execution:
         ending = Ending(reason=reason, evidence="unknown", cwd=self._runner.cwd)
         return self._result(rendered, ending, duration=time.monotonic() - self.started_at, awaiting=awaiting)
 
-    def _result(self, rendered: Rendered, ending: Ending, *, duration: float, awaiting: str | None) -> Result:
+    def _result(self, rendered: Rendered, ending: Ending, *, duration: float, awaiting: Waiting | None) -> Result:
         notes = [*self.notes, *ending.notes]
         path = None
         if self._total:
@@ -310,7 +376,8 @@ class Execution:
             binary=rendered.binary,
             forged_marks=self.forged_marks,
             fresh_shell=self.fresh_shell,
-            awaiting=awaiting,
+            awaiting=str(awaiting.wants) if awaiting else None,
+            prompt=awaiting.prompt if awaiting else "",
             notes=tuple(notes),
         )
 

@@ -46,6 +46,7 @@ class Stat:
     group: int
     session: int
     threads: int
+    ticks: int = 0  # of processor time
 
     @property
     def alive(self) -> bool:
@@ -110,6 +111,16 @@ def command_line(pid: int) -> list[str]:
     except OSError:
         return []
     return [word.decode(errors="replace") for word in raw.removesuffix(b"\0").split(b"\0")] if raw else []
+
+
+def sleeps(pid: int, thread: int = 0) -> int:
+    """How often a thread has gone to sleep by itself; two equal answers are one sleep. 0 when it is gone."""
+    try:
+        status = read(f"/proc/{pid}/task/{thread or pid}/status")
+    except OSError:
+        return 0
+    _, _, rest = status.partition(b"\nvoluntary_ctxt_switches:")
+    return int(rest.split(None, 1)[0]) if rest else 0
 
 
 def continue_if_stopped(pid: int) -> bool:
@@ -251,6 +262,7 @@ def _parse_stat(pid: int, raw: bytes) -> Stat:
         group=int(fields[2]),
         session=int(fields[3]),
         threads=int(fields[17]),
+        ticks=int(fields[11]) + int(fields[12]),
     )
 
 

@@ -188,6 +188,21 @@ class Pty:
         except termios.error:
             return True
 
+    def hides_input(self) -> bool:
+        """Whether whole lines are read without showing them: a secret is asked for."""
+        try:
+            local: int = termios.tcgetattr(self.slave)[3]
+        except termios.error:
+            return False
+        return bool(local & termios.ICANON) and not local & termios.ECHO
+
+    def has_unread_input(self) -> bool:
+        """Whether something typed lies there that nobody has read; of a line, only when it is whole."""
+        return _waits_in(self.slave) if not self._unsent else True
+
+    def has_unread_output(self) -> bool:
+        return _waits_in(self.master)
+
     def keys_are_signals(self) -> bool:
         """Whether Ctrl-C means a signal (ISIG), not a key like others."""
         try:
@@ -232,3 +247,10 @@ class Pty:
             self.child.forget()
         os.close(self.master)
         os.close(self.slave)
+
+
+def _waits_in(fd: int) -> bool:
+    try:
+        return fcntl.ioctl(fd, termios.FIONREAD, bytes(4)) != bytes(4)
+    except OSError:
+        return False

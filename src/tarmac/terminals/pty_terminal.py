@@ -15,7 +15,8 @@ from pathlib import Path
 from tarmac.errors import DirectoryUnavailable, ExecutionEnded, ShellFailed, TarmacError, TerminalClosed, TerminalHeld
 from tarmac.events import TaskId, TerminalId
 from tarmac.paths import nearest_existing
-from tarmac.terminals import environment, events, ladder, processes, waiting
+from tarmac.terminals import environment, events, ladder, processes
+from tarmac.terminals.attention import Attention
 from tarmac.terminals.bell import Bell
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.keeper import Keeper
@@ -25,6 +26,7 @@ from tarmac.terminals.session import Session, Turn
 from tarmac.terminals.settings import Settings
 from tarmac.terminals.shells import Shell
 from tarmac.terminals.terminal import Origin, Terminal
+from tarmac.terminals.waiting import Waiting
 from tarmac.vt.marks import Mark
 
 LOAD_PATIENCE = 0.2  # the start mark comes within this, or we look why not
@@ -64,6 +66,7 @@ class PtyTerminal(Terminal):
         self._timer: asyncio.TimerHandle | None = None
         self._probes = 0
         self._had_jobs = False  # bash talks about jobs before its prompt
+        self._attention = Attention()
         self._unsure = False  # it looked like a prompt, but its command may still run
         self._again: asyncio.Task[None] | None = None
         self._data = self._move = b""  # what was loaded last
@@ -195,6 +198,8 @@ class PtyTerminal(Terminal):
             if not self.keyboard.switching:
                 self._wrote(data)  # prompts, and jobs that print while nobody runs anything
         elif execution.began and self._asked != execution.number:
+            if execution.secrets is not None:
+                data = execution.secrets.mask(data)
             if self._pending is not None and self._pending.hold(data):
                 return
             execution.feed(data)
@@ -338,6 +343,9 @@ class PtyTerminal(Terminal):
         quiet, self._quiet = self._quiet, False
         if quiet:
             self.current = None
+        if execution.secrets is not None and (rest := execution.secrets.rest()):
+            execution.feed(rest)
+            self._wrote(rest)
         execution.finish(ending, at=at)
         if not quiet:
             self._finished_execution(execution)
@@ -364,15 +372,20 @@ class PtyTerminal(Terminal):
         """The command has run for a while: is it alive and in step? Asked of the kernel, ever more rarely."""
         self._timer = None
         execution, session = self.current, self.session
-        if execution is None or session is None or not session.alive:
-            return
+        if execution is None or execution.by_person or session is None or not session.alive:
+            return  # a person looks after their own: nothing of ours may be typed there
         if time.monotonic() - execution.started_at < LOAD_PATIENCE / 2 and not self._unsure:
             self._watch(LOAD_PATIENCE)  # the timer of a command before this one
             return
         processes.continue_if_stopped(session.pid)  # a shell that stopped itself can't be typed at
+        pause = PROBE_EVERY[-1]
         if execution.began and session.at_prompt():
             # It is back, and nobody told: the command took all our hooks away at once.
             self.ask(execution, session)
+        elif execution.began:
+            seen, pause = self._attention.look(session, execution)
+            if seen is not None:
+                self._tell_waiting(seen, execution, session)
         if not execution.began and session.reads_terminal():
             # It reads the terminal and never started: our line was eaten, or our functions are gone.
             if self._probes >= 3:
@@ -381,7 +394,7 @@ class PtyTerminal(Terminal):
             session.heal()
             session.load_again()
         self._probes += 1
-        self._watch(PROBE_EVERY[min(self._probes, len(PROBE_EVERY) - 1)])
+        self._watch(min(pause, PROBE_EVERY[min(self._probes, len(PROBE_EVERY) - 1)]))
 
     def _hopeless(self, session: Session) -> None:
         """The shell takes no command any more. It has not begun this one: end the shell, and say so."""
@@ -405,6 +418,7 @@ class PtyTerminal(Terminal):
     def send_input(self, execution: Execution, data: bytes) -> None:
         if self.current is not execution or self.session is None:
             raise ExecutionEnded(f"`{execution.command[:60]}` is not running any more; nothing was sent")
+        execution.typed(data, hidden=self.session.pty.hides_input())
         self.session.pty.write(data)
 
     def close_input(self, execution: Execution) -> None:
@@ -423,17 +437,31 @@ class PtyTerminal(Terminal):
         self._asked = execution.number
         session.ask(execution.number)
 
-    def awaiting(self, execution: Execution) -> str | None:
+    def waiting(self, execution: Execution) -> Waiting | None:
         session = self.session
         if session is None or not session.alive or self.current is not execution:
             return None
-        seen = waiting.probe(session.pty.master, session.pid)
-        if seen is None:
-            return None
+        seen = self._attention.now(session, execution)
+        if seen is not None and self._attention.is_news(seen, execution):
+            self._tell_waiting(seen, execution, session)
+        return seen
+
+    def _tell_waiting(self, seen: Waiting, execution: Execution, session: Session) -> None:
         if seen.is_shell and (seen.process.pid != session.pid or session.replaced()):
-            execution.notes.append(f"a nested shell ({seen.name}) waits at its prompt: answer it, or send it `exit`")
-        self._emit(events.AwaitingInput(at=time.monotonic(), terminal=self.id, wants=str(seen.wants), name=seen.name))
-        return str(seen.wants)
+            note = f"a nested shell ({seen.name}) waits at its prompt: answer it, or send it `exit`"
+            if note not in execution.notes:
+                execution.notes.append(note)
+        execution.asks()
+        self._emit(
+            events.AwaitingInput(
+                at=time.monotonic(),
+                terminal=self.id,
+                number=execution.number,
+                wants=str(seen.wants),
+                name=seen.name,
+                prompt=seen.prompt,
+            )
+        )
 
     # A person
 
@@ -447,7 +475,10 @@ class PtyTerminal(Terminal):
         keys = data.encode() if isinstance(data, str) else data
         if keys:
             await self._live_shell()
-            self.keyboard.type(self._need_session(), keys, running=self.current is not None)
+            session = self._need_session()
+            if self.current is not None:
+                self.current.typed(keys, hidden=session.pty.hides_input())
+            self.keyboard.type(session, keys, running=self.current is not None)
 
     # The rest
 

@@ -61,7 +61,8 @@ class Result:
     binary: bool = False
     forged_marks: int = 0  # somebody printed marks that look like ours
     fresh_shell: bool = False  # the shell before had died; this ran in a new one
-    awaiting: str | None = None  # "line", "secret", "keys": it waits for somebody to type
+    awaiting: str | None = None  # "line", "secret", "keys", "unknown": it waits for somebody to type
+    prompt: str = ""  # what it asks
     notes: tuple[str, ...] = ()
 
     @property
@@ -92,6 +93,7 @@ class Result:
             "forged_marks": self.forged_marks,
             "fresh_shell": self.fresh_shell,
             "awaiting": self.awaiting,
+            "prompt": self.prompt,
             "notes": list(self.notes),
         }
 

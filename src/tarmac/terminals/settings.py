@@ -31,6 +31,7 @@ class Settings:
     # How long we wait
     run_timeout: float = 30.0  # a call in a persistent terminal returns `left running`
     once_timeout: float = 60.0  # a temporary command is interrupted
+    interactive_timeout: float = 60.0  # a call with answers to expected questions, in place of run_timeout
     idle_timeout: float = 300.0  # no output for so long ends the wait with `idle`
     interrupt_grace: float = 0.5  # Ctrl-C, then terminate
     terminate_grace: float = 1.0  # then kill
@@ -77,6 +78,7 @@ class Settings:
             "shell_integration_timeout",
             "run_timeout",
             "once_timeout",
+            "interactive_timeout",
             "idle_timeout",
             "hold_timeout",
             "lease_timeout",

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from tarmac.errors import BadRequest, TerminalBusy, TerminalClosed
 from tarmac.events import TaskId, TerminalId
@@ -23,6 +23,10 @@ from tarmac.terminals.result import Result
 from tarmac.terminals.settings import OnTimeout, Settings
 from tarmac.terminals.shells import Shell
 from tarmac.terminals.spool import Spool
+from tarmac.terminals.waiting import Waiting
+
+if TYPE_CHECKING:
+    from tarmac.terminals.answering import Answers
 
 Provider = Literal["pty", "exec"]
 Origin = Literal["agent", "person", "system"]
@@ -168,21 +172,32 @@ class Terminal(ABC):
         on_timeout: OnTimeout = "leave",
         idle_timeout: float | Default | None = DEFAULT,
         cwd: Path | str | None = None,
+        answers: "Answers | None" = None,
     ) -> Result:
         """Run `command` and wait for its result; commands given at once run one after another.
 
         After `timeout` seconds [30] it is left running, interrupted or killed, as `on_timeout` says. `cwd` moves the
-        terminal there first.
+        terminal there first. With `answers` its questions are answered, each answer once, within 60 seconds; one that
+        nobody has an answer for ends the wait at once.
         """
-        limit = self.settings.run_timeout if isinstance(timeout, Default) else timeout
+        default = self.settings.run_timeout if answers is None else self.settings.interactive_timeout
+        limit = default if isinstance(timeout, Default) else timeout
         idle = self.settings.idle_timeout if isinstance(idle_timeout, Default) else idle_timeout
         check_timeout(limit)
         check_timeout(idle, "idle_timeout")
         if on_timeout not in ("leave", "interrupt", "kill"):
             raise BadRequest(f"on_timeout is 'leave', 'interrupt' or 'kill', not {on_timeout!r}")
+        if answers is not None:
+            from tarmac.terminals.answering import answers_of, run_answering
+
+            prepared = answers_of(answers)
         async with self._turn:
             execution = await self._start(command, cwd=cwd, input_open=False)
             try:
+                if answers is not None:
+                    return await run_answering(
+                        execution, prepared, timeout=limit, idle_timeout=idle, on_timeout=on_timeout
+                    )
                 return await execution.result(limit, on_timeout=on_timeout, idle_timeout=idle)
             except asyncio.CancelledError:
                 # The caller is gone, and with it the only handle: end what it asked for.
@@ -261,7 +276,7 @@ class Terminal(ABC):
     async def kill(self, execution: Execution) -> None: ...
 
     @abstractmethod
-    def awaiting(self, execution: Execution) -> str | None: ...
+    def waiting(self, execution: Execution) -> Waiting | None: ...
 
     @abstractmethod
     async def environment(self) -> dict[str, str | None]:

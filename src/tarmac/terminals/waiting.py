@@ -3,8 +3,9 @@
 tcgetpgrp(master) → its processes, below the shell → each thread's system call → is it blocked on *this* terminal?
 tcgetattr(master) → and what does it want: a line, a secret, keys?
 
-A thread waits for input when it sleeps in read, select, poll or epoll and the terminal is among what it reads;
-a timeout beside it (`read -t 5`, `top`) changes nothing. Sleeping, computing, a lock, a pipe, a socket are not that.
+A thread waits for input when it sleeps in read, select, poll or epoll and the terminal is among what it reads.
+With a timeout beside it (`read -t 5`, `top`) it is said to be `timed`: it may be a look at the keyboard between two
+pieces of work, and attention.py looks twice. Sleeping, computing, a lock, a pipe, a socket are not that.
 
 Two things would surprise. One thread that waits is enough, even while others compute: what is typed would be
 read. And "keys" may be a relay (ssh, tmux, script), behind which nobody can see; it always waits.
@@ -23,8 +24,9 @@ import struct
 import sys
 import termios
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 from tarmac.terminals.processes import Process, Stat, below, has_proc, name, read, stat
 
@@ -53,6 +55,8 @@ _X86_64 = {
     "epoll": {232, 281, 441},  # epoll_wait, epoll_pwait, epoll_pwait2
 }
 _MACHINES = {"x86_64": _X86_64, "aarch64": _GENERIC, "riscv64": _GENERIC}
+_IN_MILLISECONDS = {7}  # poll; ppoll has a pointer to its timeout
+_BY_POINTER = {441}  # epoll_pwait2
 _CALLS = {number: call for call, numbers in _MACHINES.get(os.uname().machine, {}).items() for number in numbers}
 
 
@@ -72,6 +76,9 @@ class Waiting:
     wants: Wants
     process: Process
     name: str
+    prompt: str = ""  # what the terminal shows as the question; attention.py knows it
+    timed: bool = field(default=False, compare=False)  # it goes on by itself after a while
+    thread: int = field(default=0, compare=False)
 
     @property
     def is_shell(self) -> bool:
@@ -101,8 +108,10 @@ def probe(master: int, shell: int) -> Waiting | None:
     for member in _members(group, shell):
         members.append(member)
         try:
-            if _reads(member.process.pid, terminal):
-                found = Waiting(_wants(mode), member.process, name(member.process.pid))
+            if reader := _reader(member.process.pid, terminal):
+                thread, timed = reader
+                comm = name(member.process.pid)
+                found = Waiting(_wants(mode), member.process, comm, timed=timed or mode.impatient, thread=thread)
                 break
         except _Hidden:
             hidden.append(member)
@@ -133,16 +142,25 @@ def _number(master: int) -> int:
     return answer[0]
 
 
-def _foreground(master: int) -> tuple[int, int]:
-    """The foreground group, and the local modes of the terminal, both of the slave's side."""
-    modes: int = termios.tcgetattr(master)[3]
-    return os.tcgetpgrp(master), modes
+class _Mode(NamedTuple):
+    """What the terminal does with keys."""
+
+    local: int
+    impatient: bool  # a read comes back after a moment, with nothing (VMIN 0, VTIME)
 
 
-def _wants(mode: int) -> Wants:
-    if not mode & termios.ICANON:
+def _foreground(master: int) -> tuple[int, _Mode]:
+    """The foreground group, and the modes of the terminal, both of the slave's side."""
+    modes = termios.tcgetattr(master)
+    local: int = modes[3]
+    impatient = not local & termios.ICANON and modes[6][termios.VMIN] in (0, b"\0")
+    return os.tcgetpgrp(master), _Mode(local, impatient)
+
+
+def _wants(mode: _Mode) -> Wants:
+    if not mode.local & termios.ICANON:
         return Wants.KEYS
-    return Wants.LINE if mode & termios.ECHO else Wants.SECRET
+    return Wants.LINE if mode.local & termios.ECHO else Wants.SECRET
 
 
 def _members(group: int, shell: int) -> Iterator[Stat]:
@@ -157,7 +175,7 @@ def _members(group: int, shell: int) -> Iterator[Stat]:
                 yield each
 
 
-def _by_mode(mode: int, hidden: list[Stat], members: list[Stat]) -> Waiting | None:
+def _by_mode(mode: _Mode, hidden: list[Stat], members: list[Stat]) -> Waiting | None:
     """The best to be said of processes we may not look into, wrong as rarely as can be.
 
     Only those asleep, and with no child in the foreground they may be waiting for instead (`sudo make`).
@@ -173,56 +191,66 @@ def _by_mode(mode: int, hidden: list[Stat], members: list[Stat]) -> Waiting | No
     return Waiting(wants, asleep[0].process, name(asleep[0].process.pid))
 
 
-def _reads(pid: int, terminal: int) -> bool:
-    """Whether any thread of the process is blocked reading the terminal."""
+def _reader(pid: int, terminal: int) -> tuple[int, bool] | None:
+    """The thread of the process that is blocked reading the terminal, and whether only for a time."""
     try:
         threads = os.listdir(f"/proc/{pid}/task")
     except OSError as error:
         if has_proc():
-            return False  # it has gone
+            return None  # it has gone
         raise _Hidden from error
     hidden = False
     for thread in threads:
         task = f"/proc/{pid}/task/{thread}"
         try:
-            if any(_is_terminal(task, fd, terminal) for fd in _read_set(task)):
-                return True
+            fds, timed = _read_set(task)
+            if any(_is_terminal(task, fd, terminal) for fd in fds):
+                return int(thread), timed
         except _Hidden:
             hidden = True
     if hidden:
         raise _Hidden
-    return False
+    return None
 
 
-def _read_set(task: str) -> Iterable[int]:
-    """The descriptors this thread is blocked on until they can be read; none when it is blocked on other things."""
+def _read_set(task: str) -> tuple[Iterable[int], bool]:
+    """The descriptors this thread is blocked on until they can be read, and whether it will give up by itself.
+
+    None when it is blocked on other things.
+    """
     try:
         fields = read(f"{task}/syscall").split()
     except ProcessLookupError:
-        return ()
+        return (), False
     except FileNotFoundError:
         if os.path.exists(task):
             raise _Hidden from None  # a kernel that does not tell
-        return ()
+        return (), False
     except OSError as error:
         raise _Hidden from error
     if len(fields) < 9:
-        return ()  # it runs, or is blocked outside of a system call
-    arguments = [int(field, 16) for field in fields[1:7]]
+        return (), False  # it runs, or is blocked outside of a system call
+    first, second, third, fourth, fifth, _ = (int(field, 16) for field in fields[1:7])
     if not _CALLS or int(fields[7], 16) < 1 << 32:  # the stack of a 32-bit program: its numbers mean other calls
         raise _Hidden
-    match _CALLS.get(int(fields[0])):
+    number = int(fields[0])
+    match _CALLS.get(number):
         case "read":
-            return (arguments[0],)
+            return (first,), False
         case "poll":
-            return _polled(task, *arguments[:2])
+            return _polled(task, first, second), _ends(third) if number in _IN_MILLISECONDS else third != 0
         case "restart" if b"poll" in _where(task):
-            return _polled(task, *arguments[:2])
+            return _polled(task, first, second), _ends(third)
         case "select":
-            return _selected(task, *arguments[:2])
+            return _selected(task, first, second), fifth != 0
         case "epoll":
-            return _watched(task, arguments[0])
-    return ()
+            return _watched(task, first), fourth != 0 if number in _BY_POINTER else _ends(fourth)
+    return (), False
+
+
+def _ends(milliseconds: int) -> bool:
+    """Whether a timeout is one: a C int, and less than 0 is for ever."""
+    return not milliseconds & 1 << 31
 
 
 def _where(task: str) -> bytes:

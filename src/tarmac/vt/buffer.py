@@ -33,6 +33,16 @@ class HeadTail:
         """How many bytes are missing between head and tail."""
         return self.total - len(self._head) - len(self._ring)
 
+    def last(self, size: int) -> bytes:
+        """The last `size` bytes, or as many as there are without a gap."""
+        ring, oldest = self._ring, self._oldest
+        last = ring[max(0, oldest - size) : oldest]
+        if len(last) < size:
+            last = ring[max(oldest, len(ring) - size + len(last)) :] + last
+        if len(last) < size and not self.dropped:
+            last = self._head[-(size - len(last)) :] + last
+        return bytes(last)
+
     def feed(self, data: bytes) -> None:
         self.total += len(data)
         room = self._head_limit - len(self._head)
