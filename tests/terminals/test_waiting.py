@@ -319,6 +319,17 @@ def test_of_processes_we_may_not_look_into_only_the_sure_is_said(argv: tuple[str
         assert (stranger and stranger.wants) == wants
 
 
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody who may not look")
+def test_su_of_another_user_asks_for_a_secret(require: Callable[[str], None]) -> None:
+    """T19: into a setuid program only root may look; the terminal's mode and its sleep tell."""
+    require("setpriv")
+    with on_terminal("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "su", "daemon") as screen:
+        screen.until_written(b"Password: ")
+        screen.until(lambda: (now := _as_nobody(screen.probe)) and now.wants is Wants.SECRET)
+        found = _as_nobody(screen.probe)
+    assert found and found.name == "su"
+
+
 def test_a_probe_of_an_ordinary_tree_is_quick() -> None:
     with on_terminal("bash", "-c", "echo ready; sh -c 'sleep 1000 | sleep 1000; :'; :") as screen:
         screen.until_written(b"ready")

@@ -9,6 +9,7 @@ Standard library only. The names below are loaded when first used: importing a p
 TYPE_CHECKING = False  # as typing has it, without importing typing
 
 if TYPE_CHECKING:
+    from tarmac.terminals.answering import Answer
     from tarmac.terminals.execution import Execution, Gap
     from tarmac.terminals.opening import open_terminal, run_batch, run_once
     from tarmac.terminals.registry import TerminalRegistry
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from tarmac.terminals.terminal import Terminal
 
 __all__ = [
+    "Answer",
     "Execution",
     "Gap",
     "PathContribution",
@@ -29,6 +31,7 @@ __all__ = [
     "run_once",
 ]
 _HOMES = {
+    "Answer": "answering",
     "Execution": "execution",
     "Gap": "execution",
     "PathContribution": "settings",

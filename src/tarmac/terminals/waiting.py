@@ -108,7 +108,7 @@ def probe(master: int, shell: int) -> Waiting | None:
     for member in _members(group, shell):
         members.append(member)
         try:
-            if reader := _reader(member.process.pid, terminal):
+            if reader := _reader(member, terminal, group):
                 thread, timed = reader
                 comm = name(member.process.pid)
                 found = Waiting(_wants(mode), member.process, comm, timed=timed or mode.impatient, thread=thread)
@@ -164,15 +164,22 @@ def _wants(mode: _Mode) -> Wants:
 
 
 def _members(group: int, shell: int) -> Iterator[Stat]:
-    """The living, not stopped processes of the foreground group; its leader first, who is most often the one."""
+    """The living, not stopped processes that may read the keyboard; the leader first, who is most often the one.
+
+    They are the foreground group, and what it started in sessions of their own (`su -c`): there is no job control.
+    """
     if group <= 0:
         return
     firsts = [each for pid in {group: None, shell: None} if (each := stat(pid))]
     rest = (each for pid, each in below(shell) if each and pid != group)
+    front: dict[int, int] = {}  # who else is in front: pid and session
     for source in (firsts, rest):
         for each in source:
-            if each.group == group and each.alive and each.state not in "Tt":
-                yield each
+            if each.group == group or each.session != front.get(each.parent, each.session):
+                if each.process.pid != shell:
+                    front[each.process.pid] = firsts[0].session
+                if each.alive and each.state not in "Tt":
+                    yield each
 
 
 def _by_mode(mode: _Mode, hidden: list[Stat], members: list[Stat]) -> Waiting | None:
@@ -191,8 +198,10 @@ def _by_mode(mode: _Mode, hidden: list[Stat], members: list[Stat]) -> Waiting | 
     return Waiting(wants, asleep[0].process, name(asleep[0].process.pid))
 
 
-def _reader(pid: int, terminal: int) -> tuple[int, bool] | None:
+def _reader(member: Stat, terminal: int, group: int) -> tuple[int, bool] | None:
     """The thread of the process that is blocked reading the terminal, and whether only for a time."""
+    pid = member.process.pid
+    devices = (terminal, _DEV_TTY) if member.group == group else (terminal,)
     try:
         threads = os.listdir(f"/proc/{pid}/task")
     except OSError as error:
@@ -204,7 +213,7 @@ def _reader(pid: int, terminal: int) -> tuple[int, bool] | None:
         task = f"/proc/{pid}/task/{thread}"
         try:
             fds, timed = _read_set(task)
-            if any(_is_terminal(task, fd, terminal) for fd in fds):
+            if any(_is_terminal(task, fd, devices) for fd in fds):
                 return int(thread), timed
         except _Hidden:
             hidden = True
@@ -317,14 +326,14 @@ def _link(task: str, fd: int) -> str:
         raise _Hidden from error
 
 
-def _is_terminal(task: str, fd: int, terminal: int) -> bool:
-    """Whether the descriptor is this terminal, by its own name or as /dev/tty (for this group, that is it).
+def _is_terminal(task: str, fd: int, devices: tuple[int, ...]) -> bool:
+    """Whether the descriptor is this terminal, by its own name or as /dev/tty (for the foreground, that is it).
 
     The name is asked first, as a stat of whatever it is may hang with a dead file server.
     """
-    if _link(task, fd).rpartition("/")[2] not in (str(os.minor(terminal)), "tty", "console"):
+    if _link(task, fd).rpartition("/")[2] not in (str(os.minor(devices[0])), "tty", "console"):
         return False
     try:
-        return os.stat(f"{task}/fd/{fd}").st_rdev in (terminal, _DEV_TTY)
+        return os.stat(f"{task}/fd/{fd}").st_rdev in devices
     except OSError:
         return False
