@@ -15,7 +15,7 @@ from pathlib import Path
 from tarmac.errors import ExecutionEnded, InputClosed
 from tarmac.events import TaskId, TerminalId
 from tarmac.paths import check_directory
-from tarmac.terminals import environment, events, processes
+from tarmac.terminals import birthmark, environment, events, processes
 from tarmac.terminals.child import Child, used_up
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.result import Ending, Reason
@@ -181,8 +181,7 @@ class ExecTerminal(Terminal):
 
     def _leftovers(self) -> set[processes.Process]:
         """What ended commands left running: it went to init, and its cookie finds it."""
-        cookie = f"{environment.COOKIE}={self.cookie}".encode()
-        return processes.sweep(session=-1, cookie=cookie, exclude={os.getpid()})
+        return birthmark.orphans(self.cookie)
 
 
 class _Process:

@@ -16,7 +16,7 @@ from typing import Literal, Protocol
 
 from tarmac.errors import TarmacError
 from tarmac.paths import remove_scratch, scratch_dir
-from tarmac.terminals import processes, waiting
+from tarmac.terminals import birthmark, processes, waiting
 from tarmac.terminals.bell import Bell
 from tarmac.terminals.child import USED_UP, used_up
 from tarmac.terminals.environment import COOKIE
@@ -327,10 +327,10 @@ class Session:
 
     async def sweep(self) -> None:
         """After the shell's death: what it left behind went to init, and is found by session and cookie."""
-        cookie = f"{COOKIE}={self._env.get(COOKIE, '')}".encode()
+        cookie = self._env.get(COOKIE, "")
 
         def find() -> set[processes.Process]:
-            return processes.sweep(session=self.pid, cookie=cookie, exclude={os.getpid()})
+            return birthmark.orphans(cookie, session=self.pid)
 
         if await asyncio.get_running_loop().run_in_executor(None, find):
             await processes.end(find, grace=0.2)
