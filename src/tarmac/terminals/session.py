@@ -102,11 +102,13 @@ class Session:
 
     def load(self, number: int, command: str, data: bytes, *, cwd: bytes, jobs: bool) -> None:
         """Make the shell run `command`, in bytes `data` (after moving to `cwd`)."""
-        self._line, fields = self.shell.load(number, command, data, cwd=cwd, jobs=jobs, traced=self._traced)
-        if fields:
-            # Written over and then cut to length: cutting to nothing first makes ext4 flush it to the disk on close.
-            os.pwrite(self._in, fields, 0)
-            os.ftruncate(self._in, len(fields))
+        loading = self.shell.load(number, command, data, cwd=cwd, jobs=jobs, traced=self._traced)
+        if loading.fields:
+            _write_over(self._in, loading.fields)
+        if loading.script:
+            assert self._folder is not None
+            (self._folder / self.shell.name).write_bytes(loading.script)
+        self._line = loading.line
         self._loaded = number
         self._type(self._line)
 
@@ -273,7 +275,11 @@ class Session:
 
     def replaced(self) -> bool:
         """Whether `exec` put another program in the shell's place."""
-        return self._folder is not None and str(self._folder / "rc") not in processes.command_line(self.pid)
+        try:
+            started_with = b"".join(processes.read(f"/proc/{self.pid}/{each}") for each in ("cmdline", "environ"))
+        except OSError:
+            return False
+        return self._folder is not None and os.fsencode(self._folder) not in started_with
 
     def directory(self) -> Path | None:
         """Where the shell is: the kernel's word; by the shell's own name for it where both agree."""
@@ -352,6 +358,12 @@ class Session:
         if self._folder is not None:
             remove_scratch(self._folder)
             self._folder = None
+
+
+def _write_over(fd: int, data: bytes) -> None:
+    """Written over and then cut to length: cutting to nothing first makes ext4 flush it to the disk on close."""
+    os.pwrite(fd, data, 0)
+    os.ftruncate(fd, len(data))
 
 
 def _kill(pid: int, number: int) -> None:

@@ -10,11 +10,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar, NamedTuple
 
 from tarmac.errors import BadRequest, ShellNotFound
 
 INTEGRATION = Path(__file__).parent / "integration"
+
+
+class Loading(NamedTuple):
+    """What makes a shell run a command: a line, and what it finds in its files, if anything."""
+
+    line: bytes
+    fields: bytes = b""
+    script: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +43,8 @@ class Shell(ABC):
         """Write what it needs into the private `folder`; its argv and environment with our integration."""
 
     @abstractmethod
-    def load(
-        self, number: int, command: str, data: bytes, *, cwd: bytes, jobs: bool, traced: bool
-    ) -> tuple[bytes, bytes]:
-        """The line that makes it run `command` (`data` in bytes), and what to write into its file first, if anything.
+    def load(self, number: int, command: str, data: bytes, *, cwd: bytes, jobs: bool, traced: bool) -> Loading:
+        """What makes it run `command` (`data` in bytes).
 
         It moves to `cwd` before, if that is not empty. With `jobs` something may run in the background; `traced`: the
         last command left a trace on.
@@ -72,8 +78,7 @@ class Shell(ABC):
         return [self.path, "-c", command]
 
 
-Known = Literal["bash"]
-KNOWN: tuple[Known, ...] = ("bash",)  # zsh and fish come next
+KNOWN = ("bash", "zsh")
 
 
 def find_shell(name: str | None = None, *, environ: Mapping[str, str] | None = None) -> Shell:
@@ -97,6 +102,10 @@ def find_shell(name: str | None = None, *, environ: Mapping[str, str] | None = N
 
 def _dialect(kind: str) -> type[Shell]:
     """Only the one that is wanted is imported."""
+    if kind == "zsh":
+        from tarmac.terminals.dialects.zsh import Zsh
+
+        return Zsh
     from tarmac.terminals.dialects.bash import Bash
 
     return Bash
@@ -110,6 +119,12 @@ def _which(name: str, search: str) -> str | None:
         if os.access(path, os.X_OK) and Path(path).is_file():
             return path
     return None
+
+
+def parse_variables(text: str) -> dict[str, str]:
+    """`name=value` with a NUL after each, back into variables."""
+    pairs = (each.partition("=") for each in text.split("\0") if each)
+    return {name: value for name, _, value in pairs}
 
 
 def quote(text: str) -> str:

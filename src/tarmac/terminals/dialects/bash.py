@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from tarmac.terminals.shells import INTEGRATION, Shell, quote
+from tarmac.terminals.shells import INTEGRATION, Loading, Shell, quote
 
 # The line begins with a simple word (after an unbalanced quote bash 5.2 misparses a leading `{`) that empties what a
 # missing loader would run again; `&& [[ 1 ]]` keeps $? and spares our calls from `set -e` and the ERR trap.
@@ -44,15 +44,13 @@ class Bash(Shell):
         (folder / "rc").write_text(user + head + load)
         return [self.path, "--rcfile", str(folder / "rc"), "--noediting", "-i"], dict(env)
 
-    def load(
-        self, number: int, command: str, data: bytes, *, cwd: bytes, jobs: bool, traced: bool
-    ) -> tuple[bytes, bytes]:
+    def load(self, number: int, command: str, data: bytes, *, cwd: bytes, jobs: bool, traced: bool) -> Loading:
         if not jobs and not cwd and is_short(command):
-            return (LOAD_OWN_END if traced else LOAD) % (b"%d '%s' " % (number, data)), b""
+            return Loading((LOAD_OWN_END if traced else LOAD) % (b"%d '%s' " % (number, data)))
         # The end mark must be one of its own, not the prompt's, where the prompt may be late or stale.
         note = note_for(command)
         own = traced or jobs or not note or may_trace(command)
-        return (LOAD_OWN_END if own else LOAD) % b"", b"%d\0%s\0%s\0%s\0" % (number, cwd, data, note)
+        return Loading((LOAD_OWN_END if own else LOAD) % b"", b"%d\0%s\0%s\0%s\0" % (number, cwd, data, note))
 
     def heal(self, folder: Path) -> bytes:
         return f" \\builtin . {quote(str(folder / 'heal'))}\n".encode()
