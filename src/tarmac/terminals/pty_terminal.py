@@ -169,7 +169,7 @@ class PtyTerminal(Terminal):
             return
         # The prompt's mark may be late (slow hooks) or never come (a command took all our hooks away at once).
         for seconds in (0.05, 0.2, 0.5, 1.0, 2.0, 5.0):
-            if await session.until_prompted(seconds) or session.reads_terminal() or not session.alive:
+            if await session.until_prompted(seconds) or session.waits() or not session.alive:
                 return
         raise ShellFailed(
             f"the shell of {self.id} does not come back to its prompt", hint="a prompt hook may hang: close it"
@@ -386,7 +386,7 @@ class PtyTerminal(Terminal):
             seen, pause = self._attention.look(session, execution)
             if seen is not None:
                 self._tell_waiting(seen, execution, session)
-        if not execution.began and session.reads_terminal():
+        if not execution.began and session.waits():
             # It reads the terminal and never started: our line was eaten, or our functions are gone.
             if self._probes >= 3:
                 self._hopeless(session)

@@ -68,6 +68,7 @@ class Session:
         self._parser = MarkParser(self._nonce)
         self._folder: Path | None = None
         self._in = -1
+        self._pipe = -1
         self._children = -1
         self._questions: list[tuple[float, bytes]] = []
         self._changed = Bell()  # a prompt, or the end
@@ -79,6 +80,8 @@ class Session:
                 folder=self._folder, nonce=self._nonce, start_up_files=start_up_files, env=self._env
             )
             self._in = os.open(self._folder / "in", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            if self.shell.pipe:
+                self._open_pipe()
             self.pid = self.pty.start(argv, cwd=cwd, env=env, on_data=self._data, on_exit=self._exited)
             self._cwd_link = b"/proc/%d/cwd" % self.pid
             try:
@@ -119,7 +122,10 @@ class Session:
     def heal(self) -> None:
         """Define our functions again."""
         assert self._folder is not None
-        self._type(self.shell.heal(self._folder))
+        if self._pipe < 0:
+            self._type(self.shell.heal(self._folder))
+        elif not self.at_prompt():
+            self.pty.write(self.shell.heal(self._folder))
 
     def first_exports(self) -> str:
         """What the shell exported when its start-up files were done, as `export -p` tells it."""
@@ -150,7 +156,15 @@ class Session:
     def _type(self, line: bytes) -> None:
         self.prompted = False
         self.pty.make_sane()
-        self.pty.write(line)
+        if self._pipe < 0:
+            self.pty.write(line)
+        else:
+            os.write(self._pipe, line)
+
+    def _open_pipe(self) -> None:
+        assert self._folder is not None
+        os.mkfifo(self._folder / "pipe", 0o600)
+        self._pipe = os.open(self._folder / "pipe", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
 
     # What it tells
 
@@ -189,9 +203,15 @@ class Session:
                         said = inner if person == b"0" and inner else now
                     sure = person != b"0" or ended == number or bool(inner)
                     status, *pipestatus = map(int, said.split())
-                    if int(number) == self._loaded:  # else the prompt of the command before, late; or a stale one
+                    if self.shell.pipe:
+                        self._enter(person)
+                    elif int(number) == self._loaded:  # else the prompt of the command before, late; or a stale one
                         self.prompted = person == b"0"
                     self._owner.on_prompt(int(number), status, TURNS.get(person, "ours"), tuple(pipestatus), sure=sure)
+                    self._changed.ring()
+                case "B", (number,):
+                    self.integrated = self.prompted = True
+                    self._owner.on_prompt(int(number), 0, "ours", (), sure=False)
                     self._changed.ring()
                 case "X", (number, why):
                     self._owner.on_refused(int(number), why.decode("ascii", "replace"))
@@ -203,6 +223,12 @@ class Session:
                     pass
         except ValueError:
             self._owner.on_forged(mark)  # ours by its nonce, but no sense in it: code in that same shell plays with us
+
+    def _enter(self, person: bytes) -> None:
+        """It shows its own prompt: unless that is a person's, the private key makes it read the pipe again."""
+        self.prompted = False
+        if person == b"0":
+            self.pty.write(self.shell.enter)
 
     def _exited(self, status: int) -> None:
         self.exit_status = status
@@ -253,7 +279,7 @@ class Session:
         for _ in range(20):
             await asyncio.sleep(0.0005)
             call = self._call()
-            if call.startswith(b"0 0x0 ") or not self.alive:  # read(0, …)
+            if call.startswith(b"0 0x0 ") or self._pipe >= 0 or not self.alive:  # read(0, …)
                 self._prompt_call = call
                 break
 
@@ -266,7 +292,23 @@ class Session:
 
     def at_prompt(self) -> bool:
         """Whether the shell waits for its next line: blocked in the very call that it was in at an earlier prompt."""
+        if self._pipe >= 0:
+            return self._reads_pipe()
         return self._prompt_call.startswith(b"0 ") and self.in_front() and self._call() == self._prompt_call
+
+    def _reads_pipe(self) -> bool:
+        assert self._folder is not None
+        match self._call().split():
+            case [b"0", fd, *_]:
+                try:
+                    return os.readlink(f"/proc/{self.pid}/fd/{int(fd, 16)}") == str(self._folder / "pipe")
+                except OSError:
+                    return False
+        return False
+
+    def waits(self) -> bool:
+        """Whether the shell itself is blocked reading: its next line, or in its `read`."""
+        return self.reads_terminal() or (self._pipe >= 0 and self._reads_pipe())
 
     def reads_terminal(self) -> bool:
         """Whether the shell itself is blocked reading the terminal: at its prompt, or in its `read`."""
@@ -351,10 +393,10 @@ class Session:
 
     def close(self) -> None:
         self.pty.close()
-        for fd in (self._in, self._children):
+        for fd in (self._in, self._pipe, self._children):
             if fd >= 0:
                 os.close(fd)
-        self._in = self._children = -1
+        self._in = self._pipe = self._children = -1
         if self._folder is not None:
             remove_scratch(self._folder)
             self._folder = None

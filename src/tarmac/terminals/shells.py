@@ -35,12 +35,18 @@ class Shell(ABC):
     hand_over: ClassVar[bytes]  # turns line editor and history on for a person's next line
     take_back: ClassVar[bytes]  # and off again: keys that work in every keymap
     take_back_plainly: ClassVar[bytes]  # the same where a person has turned the line editor off
+    pipe: ClassVar[bool] = False  # it reads our lines from a pipe, not from the terminal
+    enter: ClassVar[bytes] = b""  # the key that makes it do so
 
     @abstractmethod
     def start_up(
         self, *, folder: Path, nonce: bytes, start_up_files: bool, env: Mapping[str, str]
     ) -> tuple[list[str], dict[str, str]]:
         """Write what it needs into the private `folder`; its argv and environment with our integration."""
+
+    @abstractmethod
+    def write(self, folder: Path, nonce: bytes) -> None:
+        """Write our integration into the private `folder`."""
 
     @abstractmethod
     def load(self, number: int, command: str, data: bytes, *, cwd: bytes, jobs: bool, traced: bool) -> Loading:
@@ -53,6 +59,10 @@ class Shell(ABC):
     @abstractmethod
     def heal(self, folder: Path) -> bytes:
         """The line that loads our functions again after a command removed them."""
+
+    @abstractmethod
+    def inject(self, folder: Path) -> bytes:
+        """The line that loads our integration into a shell which start-up files have put in place of another."""
 
     @abstractmethod
     def ask(self, number: int) -> bytes:
@@ -78,7 +88,7 @@ class Shell(ABC):
         return [self.path, "-c", command]
 
 
-KNOWN = ("bash", "zsh")
+KNOWN = ("bash", "zsh", "fish")
 
 
 def find_shell(name: str | None = None, *, environ: Mapping[str, str] | None = None) -> Shell:
@@ -106,6 +116,10 @@ def _dialect(kind: str) -> type[Shell]:
         from tarmac.terminals.dialects.zsh import Zsh
 
         return Zsh
+    if kind == "fish":
+        from tarmac.terminals.dialects.fish import Fish
+
+        return Fish
     from tarmac.terminals.dialects.bash import Bash
 
     return Bash

@@ -35,14 +35,15 @@ class Bash(Shell):
     def start_up(
         self, *, folder: Path, nonce: bytes, start_up_files: bool, env: Mapping[str, str]
     ) -> tuple[list[str], dict[str, str]]:
-        script = INTEGRATION / "bash.sh"
-        head = f"__tarmac_nonce={quote(nonce.decode())} __tarmac_in={quote(str(folder / 'in'))}\n"
-        load = f"\\builtin . {quote(str(script))}\n"
-        (folder / "heal").write_text(head + load)
+        self.write(folder, nonce)
         rc = Path(env.get("HOME", "/")) / ".bashrc"
         user = f"if [[ -r {quote(str(rc))} ]]; then . {quote(str(rc))}; fi\n" if start_up_files else ""
-        (folder / "rc").write_text(user + head + load)
+        (folder / "rc").write_text(user + (folder / "heal").read_text())
         return [self.path, "--rcfile", str(folder / "rc"), "--noediting", "-i"], dict(env)
+
+    def write(self, folder: Path, nonce: bytes) -> None:
+        head = f"__tarmac_nonce={quote(nonce.decode())} __tarmac_in={quote(str(folder / 'in'))}\n"
+        (folder / "heal").write_text(head + f"\\builtin . {quote(str(INTEGRATION / 'bash.sh'))}\n")
 
     def load(self, number: int, command: str, data: bytes, *, cwd: bytes, jobs: bool, traced: bool) -> Loading:
         if not jobs and not cwd and is_short(command):
@@ -54,6 +55,9 @@ class Bash(Shell):
 
     def heal(self, folder: Path) -> bytes:
         return f" \\builtin . {quote(str(folder / 'heal'))}\n".encode()
+
+    def inject(self, folder: Path) -> bytes:
+        return f" \\builtin . {quote(str(folder / 'heal'))}; __tarmac_driven\r".encode()
 
     def ask(self, number: int) -> bytes:
         return ASK % number
