@@ -10,7 +10,7 @@ terminal opens another.
 import asyncio
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -28,6 +28,7 @@ from tarmac.vt.replies import answer
 
 Turn = Literal["ours", "theirs", "was theirs"]
 TURNS: dict[bytes, Turn] = {b"0": "ours", b"1": "theirs", b"3": "was theirs"}
+EDITOR_PATIENCE = 0.15  # a line editor listens so soon after its prompt's mark
 ANSWER_PATIENCE = 1.0  # how long a question may wait for its program to listen
 
 
@@ -142,7 +143,7 @@ class Session:
     def take_back(self) -> None:
         """Line editor and history off again."""
         self.prompted = False
-        self.pty.write(self.shell.take_back)
+        self._when_it_listens(lambda: self.pty.write(self.shell.take_back), or_else=not self.shell.marks_early)
 
     def take_back_plainly(self) -> None:
         """The same in a shell that has no line editor on."""
@@ -160,6 +161,22 @@ class Session:
             self.pty.write(line)
         else:
             os.write(self._pipe, line)
+
+    def _when_it_listens(self, then: Callable[[], None], *, or_else: bool = True) -> None:
+        """Call `then` when the line editor listens; after a while even if it does not, unless `or_else` is false."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + EDITOR_PATIENCE
+
+        def look() -> None:
+            late = loop.time() > end
+            if not self.alive or (late and not or_else):
+                return
+            if late or not self.shell.marks_early or not self.pty.canonical():
+                then()
+            else:
+                loop.call_later(0.002, look)
+
+        look()
 
     def _open_pipe(self) -> None:
         assert self._folder is not None
@@ -207,8 +224,8 @@ class Session:
                         self._enter(person)
                     elif int(number) == self._loaded:  # else the prompt of the command before, late; or a stale one
                         self.prompted = person == b"0"
-                    self._owner.on_prompt(int(number), status, TURNS.get(person, "ours"), tuple(pipestatus), sure=sure)
-                    self._changed.ring()
+                    turn = TURNS.get(person, "ours")
+                    self._prompt(int(number), status, turn, tuple(pipestatus), sure=sure)
                 case "B", (number,):
                     self.integrated = self.prompted = True
                     self._owner.on_prompt(int(number), 0, "ours", (), sure=False)
@@ -224,11 +241,21 @@ class Session:
         except ValueError:
             self._owner.on_forged(mark)  # ours by its nonce, but no sense in it: code in that same shell plays with us
 
+    def _prompt(self, number: int, status: int, turn: Turn, pipestatus: tuple[int, ...], *, sure: bool) -> None:
+        def tell() -> None:
+            self._owner.on_prompt(number, status, turn, pipestatus, sure=sure)
+            self._changed.ring()
+
+        if turn == "theirs":  # their keys are for the line editor
+            self._when_it_listens(tell)
+        else:
+            tell()
+
     def _enter(self, person: bytes) -> None:
         """It shows its own prompt: unless that is a person's, the private key makes it read the pipe again."""
         self.prompted = False
         if person == b"0":
-            self.pty.write(self.shell.enter)
+            self._when_it_listens(lambda: self.pty.write(self.shell.enter))
 
     def _exited(self, status: int) -> None:
         self.exit_status = status

@@ -23,6 +23,7 @@ class Fish(Shell):
 
     name: ClassVar[str] = "fish"
     pipe: ClassVar[bool] = True
+    marks_early: ClassVar[bool] = True
     enter: ClassVar[bytes] = b"\x1b[7776~"
     hand_over: ClassVar[bytes] = b"person\n"
     take_back: ClassVar[bytes] = b"\x1b[7776~"

@@ -15,8 +15,8 @@ from tarmac.terminals.shells import INTEGRATION, Loading, Shell, parse_variables
 # `\` defeats aliases (and spelling correction); `&& [[ 1 ]]` keeps $? and spares our calls from `set -e` and ZERR; the
 # braces hide our words from `set -x`, which is off between commands.
 _BEGIN = b" __tarmac_how=: __tarmac_cmd=; { __tarmac_flags=$-; \\builtin set +x; "
-_RUN = b' && [[ 1 ]] } 2>/dev/null; \\builtin "$__tarmac_how" "$__tarmac_cmd"; '
-_END = b"{ __tarmac_said=$? __tarmac_flags=$-; \\builtin set +x; \\__tarmac_done && [[ 1 ]] } 2>/dev/null\n"
+_RUN = b' && [[ 1 ]] } >/dev/null 2>&1; \\builtin "$__tarmac_how" "$__tarmac_cmd"; '
+_END = b"{ __tarmac_said=$? __tarmac_flags=$-; \\builtin set +x; \\__tarmac_done && [[ 1 ]] } >/dev/null 2>&1\n"
 LOAD_SHORT = _BEGIN + b"\\__tarmac_load %d '%s'" + _RUN + _END
 LOAD = _BEGIN + b"\\__tarmac_read && [[ 1 ]]; \\__tarmac_start" + _RUN + _END
 # The move is here and not in a function of ours, so that the user's chpwd hooks have their own options.
@@ -55,6 +55,7 @@ class Zsh(Shell):
 
     name: ClassVar[str] = "zsh"
     hand_over: ClassVar[bytes] = b" \\__tarmac_hand_over 2>/dev/null\n"
+    marks_early: ClassVar[bool] = True
     take_back: ClassVar[bytes] = b"\x1b[7776~"
     take_back_plainly: ClassVar[bytes] = b" \\__tarmac_driven\n"
 

@@ -269,6 +269,7 @@ __tarmac_hand_over() {
   done
 }
 __tarmac_started() {
+  if [[ $__tarmac_person != 1 ]]; then \builtin return 0; fi # a line of ours
   __tarmac_text=$(HISTTIMEFORMAT= \builtin history 1)
   __tarmac_text=${__tarmac_text#*[0-9]  }
   __tarmac_escape

@@ -8,7 +8,7 @@
 # become, neither traces nor knows aliases, and can change no option for good. Those that must: zsh_options.zsh.
 # An interrupt discards the rest of the line, and so does `return`: then the precmd hook tells of the end.
 
-zmodload zsh/system zsh/parameter 2>/dev/null
+builtin zmodload zsh/system zsh/parameter 2>/dev/null
 
 typeset -gi __tarmac_n=${__tarmac_n-0}      # the command loaded last: nothing runs twice
 typeset -gi __tarmac_ended=__tarmac_n       # the command that ended last, and what it left in $?, pipestatus and $_
@@ -24,11 +24,18 @@ typeset -g __tarmac_text= __tarmac_where= __tarmac_pwd=
 if [[ ! -v __tarmac_tty ]]; then
   # Ours alone: no child gets it.
   typeset -gi __tarmac_tty=-1
-  sysopen -w -o cloexec -u __tarmac_tty /dev/tty 2>/dev/null || exec {__tarmac_tty}>/dev/tty
+  builtin sysopen -w -o cloexec -u __tarmac_tty /dev/tty 2>/dev/null || exec {__tarmac_tty}>/dev/tty
 fi
 
+# Our words begin with `builtin`, which may have become a function; and a command may have turned builtins off.
+__tarmac_heal() {
+  if (( $+functions[builtin] )); then unfunction builtin; fi
+  local name
+  for name in eval . set read print cd emulate syswrite; do builtin enable $name; done 2>/dev/null
+}
+
 __tarmac_write() {
-  syswrite -o $__tarmac_tty -- "$1" 2>/dev/null || print -rn -- "$1" 2>/dev/null >/dev/tty
+  builtin syswrite -o $__tarmac_tty -- "$1" 2>/dev/null || builtin print -rn -- "$1" 2>/dev/null >/dev/tty
 }
 
 # What would end a mark, or be changed by the terminal on its way, as \xHH. In and out: __tarmac_text.
@@ -48,7 +55,7 @@ __tarmac_find() {
 # Whole lines that were sent to a command which ended without reading them: the shell would run them as commands.
 __tarmac_drain() {
   integer left=100
-  while (( left-- > 0 )) && [[ -t 0 ]] && read -r -t 0 __tarmac_text; do :; done
+  while (( left-- > 0 )) && [[ -t 0 ]] && builtin read -r -t 0 __tarmac_text; do :; done
 }
 
 # What the file holds: number, directory ('' to stay), text ('' for what is in the other file); NUL after each.
@@ -59,6 +66,7 @@ __tarmac_read() {
   __tarmac_load "$fields[1]" "$fields[3]" later
 }
 __tarmac_load() {
+  if (( $+functions[builtin] + $+dis_builtins[eval] + $+dis_builtins[.] )); then __tarmac_heal; fi
   __tarmac_inner=() __tarmac_code= __tarmac_said= __tarmac_arg= __tarmac_why=
   if [[ $__tarmac_flags == *x* ]]; then __tarmac_x=1; fi
   if [[ $1 != <-> ]] || (( $1 <= __tarmac_n )); then
@@ -124,6 +132,8 @@ __tarmac_precmd() {
   __tarmac_new=
   if (( __tarmac_ended != __tarmac_n )); then
     # A command was loaded and __tarmac_done never came: the line was discarded (an interrupt, `return`, an error).
+    # An `eval` that is interrupted in a builtin says 2, which is zsh's own flag, not a status.
+    if [[ $now == 2 && $__tarmac_how == eval ]]; then now=130; fi
     __tarmac_ended=$__tarmac_n __tarmac_status=${__tarmac_code:-${__tarmac_said:-$now}}
     if (( $#__tarmac_inner )); then __tarmac_status+=" ${(j: :)__tarmac_inner}"; fi
     __tarmac_drain
@@ -152,10 +162,10 @@ __tarmac_preexec() {
 # A person takes over for one line; then the host types a private key, which works in every keymap and whatever Enter
 # has become. A line that the person has begun meanwhile stays theirs.
 __tarmac_keys() {
-  zle -N __tarmac_take_back
+  builtin zle -N __tarmac_take_back
   local map
-  for map in ${(f)"$(bindkey -l)"}; do
-    if [[ $map != .safe ]]; then bindkey -M "$map" '\e[7776~' __tarmac_take_back; fi
+  for map in ${(f)"$(builtin bindkey -l)"}; do
+    if [[ $map != .safe ]]; then builtin bindkey -M "$map" '\e[7776~' __tarmac_take_back; fi
   done 2>/dev/null
 }
 __tarmac_take_back() {
@@ -164,7 +174,7 @@ __tarmac_take_back() {
     __tarmac_prompted 0
   else
     BUFFER=' \__tarmac_driven'
-    zle .accept-line
+    builtin zle .accept-line
   fi
 }
 
@@ -172,6 +182,6 @@ __tarmac_take_back() {
 __tarmac_export() {
   local __tarmac_name
   for __tarmac_name in ${(k)parameters[(R)*export*]}; do
-    print -rnN -- "$__tarmac_name=${(P)__tarmac_name}"
+    builtin print -rN -- "$__tarmac_name=${(P)__tarmac_name}"
   done >|$1
 }

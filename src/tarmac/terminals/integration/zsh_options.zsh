@@ -3,9 +3,9 @@
 
 # The host drives: no line editor, no words about jobs in the middle of a command, no marks of a missing newline.
 __tarmac_drive() {
-  __tarmac_person=0
+  __tarmac_person=0 __tarmac_new=1
   builtin unsetopt local_options zle notify prompt_sp
-  builtin setopt hist_ignore_space
+  builtin fc -p # our lines have a history of their own
 } 2>/dev/null
 
 __tarmac_driven() {
@@ -20,6 +20,7 @@ __tarmac_hand_over() {
   __tarmac_person=2
   builtin unsetopt local_options
   builtin setopt "${__tarmac_options[@]}" zle
+  builtin fc -P
   if [[ -n $__tarmac_x ]]; then builtin setopt xtrace; fi
   __tarmac_x=
   __tarmac_keys
@@ -29,7 +30,7 @@ __tarmac_hand_over() {
 __tarmac_begin() {
   __tarmac_person=0 __tarmac_new=1
   __tarmac_options=()
-  for __tarmac_text in notify prompt_sp hist_ignore_space; do
+  for __tarmac_text in notify prompt_sp; do
     if [[ -o $__tarmac_text ]]; then __tarmac_options+=($__tarmac_text); else __tarmac_options+=(no_$__tarmac_text); fi
   done
   if [[ -o xtrace ]]; then __tarmac_x=1; fi
