@@ -177,6 +177,11 @@ class TerminalRegistry:
         return [each for each in self.listing(busy=busy) if each.task is None]
 
     @property
+    def waiting(self) -> int:
+        """How many callers wait for a terminal at a bound."""
+        return self._lending.waiting
+
+    @property
     def active(self) -> Terminal | None:
         """The one that was last focused, else last used (T31)."""
         latest = max(self._stock, key=lambda each: (each.focused, each.used_at), default=None)
