@@ -134,6 +134,9 @@ class ExecTerminal(Terminal):
             raise ExecutionEnded(f"`{execution.command[:60]}` is not running any more; nothing was sent")
         return self._process
 
+    def tree(self, *, own: bool) -> set[processes.Process]:
+        return self._process.tree() if self._process is not None else set()  # the rest would take a look at everybody
+
     def send_input(self, execution: Execution, data: bytes) -> None:
         self._need(execution).write(data)
 

@@ -25,7 +25,7 @@ from tarmac.terminals.result import Ending, Evidence, Reason
 from tarmac.terminals.session import Session, Turn
 from tarmac.terminals.settings import Settings
 from tarmac.terminals.shells import Shell
-from tarmac.terminals.terminal import Origin, Terminal
+from tarmac.terminals.terminal import Origin, Terminal, echo_of
 from tarmac.terminals.waiting import Waiting
 from tarmac.vt.marks import Mark
 
@@ -131,7 +131,7 @@ class PtyTerminal(Terminal):
         if move and self._moving is None:
             self._moving = asyncio.get_running_loop().create_future()
         if not self._quiet:
-            self._wrote(execution.command.encode("utf-8", "replace").replace(b"\n", b"\r\n") + b"\r\n")
+            self._wrote(echo_of(execution.command))
         self._had_jobs = self._had_jobs or bool(self.baseline)
         session.load(execution.number, execution.command, data, cwd=move, jobs=self._had_jobs)
         self._probes = 0
@@ -462,6 +462,12 @@ class PtyTerminal(Terminal):
                 prompt=seen.prompt,
             )
         )
+
+    def tree(self, *, own: bool) -> set[processes.Process]:
+        session = self.session
+        shell = processes.look(session.pid) if session is not None and session.alive else None
+        found = processes.descendants(shell.pid) | {shell} if shell else set()
+        return found - self.baseline if own else found
 
     # A person
 

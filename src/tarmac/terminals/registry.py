@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self, Unpack
 
 from tarmac.errors import BadRequest, TerminalNotFound
 from tarmac.events import TaskId
@@ -28,6 +28,9 @@ from tarmac.terminals.shells import find_shell
 from tarmac.terminals.stock import Ask, Claim, Entry, Switch, Until
 from tarmac.terminals.terminal import DEFAULT, Default, Listener, Origin, Provider, Terminal
 from tarmac.terminals.unread import unread_output
+
+if TYPE_CHECKING:
+    from tarmac.terminals.watching import Conditions, Happened
 
 AFTER_EDIT = 0.3
 COOLING = 5.0
@@ -206,6 +209,12 @@ class TerminalRegistry:
         if terminal.current is None:
             raise BadRequest(f"nothing is running in terminal {id}", hint="run a command first")
         await terminal.current.send(text)
+
+    async def waiting_for(self, *ids: str, **conditions: "Unpack[Conditions]") -> "Happened":
+        """Wait for the first of `conditions` in any of these terminals, or of all that are busy."""
+        from tarmac.terminals.watching import first_of
+
+        return await first_of([self.get(id) for id in ids] or self.listing(busy=True), **conditions)
 
     async def interrupt(self, id: str) -> None:
         terminal = self.get(id)
