@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Unpack
 
 from tarmac.errors import BadRequest, ExecutionEnded
-from tarmac.terminals.bell import Bell
+from tarmac.terminals.bell import Alarm, Bell
 from tarmac.terminals.result import NOTHING, Ending, Reason, Rendered, Result, render, signal_name
 from tarmac.terminals.secrets import Secrets
 from tarmac.terminals.settings import OnTimeout, Settings
@@ -51,6 +51,7 @@ class Runner(Protocol):
 
     id: "TerminalId"
     cwd: Path
+    alarm: Alarm
 
     @property
     def closed(self) -> bool: ...
@@ -226,7 +227,7 @@ class Execution:
                 times.append(max(self.last_output, self.started_at) + idle_timeout - now)
             if times and min(times) <= 0:
                 break
-            await self._ended.wait(min(times) if times else None)
+            await self._ended.wait_with(self._runner.alarm, min(times) if times else None)
         if self.ending is not None:
             return await self._final()
         if self._left:

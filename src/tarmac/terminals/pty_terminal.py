@@ -107,10 +107,12 @@ class PtyTerminal(Terminal):
     # Starting a command
 
     async def _begin(self, command: str, data: bytes, *, cwd: Path | None, input_open: bool) -> Execution:
-        await self._until_free()
-        await self._live_shell()
+        session = self._keeper.session
+        if session is None or not session.prompted or not session.alive or self.held or self.current is not None:
+            await self._until_free()
+            await self._live_shell()
+            session = self._need_session()
         fresh, notes = self._keeper.take_news()
-        session = self._need_session()
         move = b"" if cwd is None or cwd == self.cwd else os.fsencode(cwd)
         if not move and session.directory_is_gone():
             target = nearest_existing(self.cwd)
@@ -217,6 +219,11 @@ class PtyTerminal(Terminal):
         if execution is not None and execution.number == number:
             execution.begin()
             self._moved_or_not(None)
+
+    def on_not_started(self) -> None:
+        if self.current is not None and not self.current.began:
+            self._unsure = True
+            self._look_soon()
 
     def on_refused(self, number: int, why: str) -> None:
         execution, session = self.current, self.session
@@ -391,7 +398,6 @@ class PtyTerminal(Terminal):
             if self._probes >= 3:
                 self._hopeless(session)
                 return
-            session.heal()
             session.load_again()
         self._probes += 1
         self._watch(min(pause, PROBE_EVERY[min(self._probes, len(PROBE_EVERY) - 1)]))

@@ -11,6 +11,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -38,11 +39,23 @@ class Owner(Protocol):
     def on_output(self, data: bytes) -> None: ...
     def on_forged(self, mark: Mark) -> None: ...
     def on_started(self, number: int) -> None: ...
+    def on_not_started(self) -> None: ...
     def on_refused(self, number: int, why: str) -> None: ...
     def on_ended(self, number: int, status: int, pipestatus: tuple[int, ...]) -> None: ...
     def on_prompt(self, number: int, status: int, turn: Turn, pipestatus: tuple[int, ...], *, sure: bool) -> None: ...
     def on_person_ran(self, command: str) -> None: ...
     def on_exit(self, status: int) -> None: ...
+
+
+@dataclass(slots=True)
+class Typed:
+    """A command that was typed as it is."""
+
+    number: int
+    line: int  # the shell's own count of lines, when this one runs
+    command: str
+    data: bytes
+    refused: bool = False  # a prompt came, and it had not run
 
 
 class Session:
@@ -63,6 +76,8 @@ class Session:
         self._cwd_link = b""
         self._line = b""
         self._loaded = 0
+        self._lines: int | None = None  # executed so far, when at a calm prompt where plain words may be typed
+        self._typed: Typed | None = None  # the command that was typed as it is, until its end
         self._traced = False  # `set -x` was on when the last command ended
         self._prompt_call = b""
         self._known: tuple[bytes, bytes | None, Path | None] = (b"", None, None)
@@ -106,9 +121,17 @@ class Session:
 
     def load(self, number: int, command: str, data: bytes, *, cwd: bytes, jobs: bool) -> None:
         """Make the shell run `command`, in bytes `data` (after moving to `cwd`)."""
+        if self._lines is not None and not cwd and not jobs and self.shell.may_type(command):
+            self._typed = Typed(number, self._lines + 1, command, data)
+            self._type(b" %s\n" % data)
+        else:
+            self._typed = None
+            self._load(number, command, data, cwd=cwd, jobs=jobs)
+
+    def _load(self, number: int, command: str, data: bytes, *, cwd: bytes, jobs: bool, guard: bytes = b"") -> None:
         loading = self.shell.load(number, command, data, cwd=cwd, jobs=jobs, traced=self._traced)
         if loading.fields:
-            _write_over(self._in, loading.fields)
+            _write_over(self._in, loading.fields + guard)
         if loading.script:
             assert self._folder is not None
             (self._folder / self.shell.name).write_bytes(loading.script)
@@ -117,8 +140,17 @@ class Session:
         self._type(self._line)
 
     def load_again(self) -> None:
-        """Type the line once more; the number in the file keeps the command from running twice."""
-        self._type(self._line)
+        """The command did not start. Loading it again can't run it twice: the file has a number."""
+        typed = self._typed
+        if typed is None:
+            self.heal()
+            self._type(self._line)
+        elif not typed.refused:  # the shell waits for more: an alias made an unfinished line of it
+            self.pty.signal(signal.SIGINT)
+        else:
+            self._typed = None
+            self.pty.forget_input()
+            self._load(typed.number, typed.command, typed.data, cwd=b"", jobs=False, guard=b"%d\0" % typed.line)
 
     def heal(self) -> None:
         """Define our functions again."""
@@ -152,10 +184,11 @@ class Session:
 
     def ask(self, number: int) -> None:
         """Have the shell say the status of what it ran last as the end of command `number`."""
-        self._type(self.shell.ask(number))
+        self._type(self.shell.ask(number) if self._typed is None else self.shell.ask_typed(number))
 
     def _type(self, line: bytes) -> None:
         self.prompted = False
+        self._lines = None
         self.pty.make_sane()
         if self._pipe < 0:
             self.pty.write(line)
@@ -201,15 +234,21 @@ class Session:
     def _mark(self, mark: Mark) -> None:
         try:
             match mark.kind, mark.fields:
+                case "S", (line,):
+                    if self._typed is not None and int(line) == self._typed.line:
+                        self._owner.on_started(self._typed.number)
                 case "C", (number,):
                     self._owner.on_started(int(number))
                 case "D", (number, statuses, traced, where):
                     self._traced = bool(traced)
                     self.where = where
                     status, *pipestatus = map(int, statuses.split())
+                    self._typed = None
                     self.prompted = True  # what is typed now waits for the prompt's own hooks
                     self._owner.on_ended(int(number), status, tuple(pipestatus))
-                case "A", (number, person, now, ended, statuses, inner, traced, where):
+                case "A", (number, person, now, ended, statuses, inner, traced, where, *lines):
+                    if lines and self._typed is not None and self._typed_ended(self._typed, now, where, *lines):
+                        return
                     self._traced = bool(traced)
                     self.where = where
                     self.integrated = True
@@ -224,6 +263,7 @@ class Session:
                         self._enter(person)
                     elif int(number) == self._loaded:  # else the prompt of the command before, late; or a stale one
                         self.prompted = person == b"0"
+                        self._calm(*lines)
                     turn = TURNS.get(person, "ours")
                     self._prompt(int(number), status, turn, tuple(pipestatus), sure=sure)
                 case "B", (number,):
@@ -256,6 +296,27 @@ class Session:
         self.prompted = False
         if person == b"0":
             self._when_it_listens(lambda: self.pty.write(self.shell.enter))
+
+    def _calm(self, line: bytes = b"", before: bytes = b"", calm: bytes = b"") -> None:
+        """Whether the next command may be typed, and the count of lines that tells it from others."""
+        self._lines = int(line) if self.prompted and calm and line == before else None
+
+    def _typed_ended(self, typed: "Typed", now: bytes, where: bytes, line: bytes, before: bytes, calm: bytes) -> bool:
+        """A prompt came after a typed command: whether it is the one after it."""
+        if int(line) != typed.line:
+            typed.refused = int(line) < typed.line
+            self._owner.on_not_started()
+            return False
+        self.where = where
+        self._questions.clear()
+        sure = line == before
+        if sure:
+            self._typed = None
+            self.prompted = True
+            self._calm(line, before, calm)
+        self._owner.on_prompt(typed.number, int(now), "ours", (), sure=sure)
+        self._changed.ring()
+        return True
 
     def _exited(self, status: int) -> None:
         self.exit_status = status

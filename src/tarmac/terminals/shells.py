@@ -57,6 +57,10 @@ class Shell(ABC):
         last command left a trace on.
         """
 
+    def may_type(self, command: str) -> bool:
+        """Whether `command` may be typed as it is, when the shell has said that all is calm."""
+        return False
+
     @abstractmethod
     def heal(self, folder: Path) -> bytes:
         """The line that loads our functions again after a command removed them."""
@@ -71,6 +75,10 @@ class Shell(ABC):
 
         Typed when no mark came: it does not rely on any function of ours.
         """
+
+    def ask_typed(self, number: int) -> bytes:
+        """The same for a command that was typed as it is."""
+        return self.ask(number)
 
     @abstractmethod
     def goes_on(self, command: str) -> bool:

@@ -18,6 +18,7 @@ from tarmac.errors import BadRequest, TerminalBusy, TerminalClosed
 from tarmac.events import TaskId, TerminalId
 from tarmac.paths import check_directory, private_dir, remove_scratch, state_dir
 from tarmac.terminals import events
+from tarmac.terminals.bell import Alarm
 from tarmac.terminals.execution import Execution, check_command, check_timeout
 from tarmac.terminals.processes import Process
 from tarmac.terminals.result import Result
@@ -112,6 +113,7 @@ class Terminal(ABC):
         self._listeners: list[Listener] = []
         self._numbers = 0
         self._turn = asyncio.Lock()
+        self.alarm = Alarm()
         self._closed = False
         self._heading: Path | None = None  # where its next command must run
         self._heading_counts = False
@@ -314,6 +316,7 @@ class Terminal(ABC):
         if self._closed:
             return
         self._closed = True
+        self.alarm.stop()
         await asyncio.shield(asyncio.create_task(self._close()))
 
     @abstractmethod
