@@ -1,6 +1,9 @@
 """What a person can turn, and what they add: settings, and rules by prefix."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from tarmac.policy.grammar import Program
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,4 +28,5 @@ class PrefixRules:
 
     allow: tuple[tuple[str, ...], ...] = ()
     deny: tuple[tuple[str, ...], ...] = ()
+    programs: Mapping[str, Program] = field(default_factory=dict)  # programs the user knows to only read
     trouble: str | None = field(default=None)  # why the file they come from can't be trusted: then everything asks

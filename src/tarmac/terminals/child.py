@@ -14,8 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tarmac.errors import DirectoryUnavailable, OutOfTerminals, ShellFailed
-from tarmac.terminals import birthmark, processes
-from tarmac.terminals.environment import COOKIE
+from tarmac.terminals import processes
 
 USED_UP = {errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EAGAIN, errno.ENOMEM}
 
@@ -47,13 +46,9 @@ class Child:
         prepare: Callable[[], None] | None = None,
     ) -> None:
         processes.prepare()
-        birthmark.prepare()
-        mark = birthmark.of(env.get(COOKIE, ""))
 
         def before_exec() -> None:  # runs between fork and exec: no allocation-heavy work, no locks
             processes.become_subreaper()
-            if mark is not None:
-                birthmark.put(mark)
             if prepare:
                 prepare()
 

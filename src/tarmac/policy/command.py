@@ -1,0 +1,328 @@
+"""A syntax tree → the simple commands in it, wherever they hide, and the plain order they run in, if it is plain.
+
+tree → read_line() → Line(simples, obstacles, steps)
+
+`simples` are all commands of the line: in pipes, lists, groups, functions, loops, substitutions, here-documents.
+`obstacles` say why the line can't be allowed by itself although each command could. `steps` is the list of pipelines
+when the line is nothing but that. A node this file doesn't know is an obstacle: it asks.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from tarmac.policy.verdict import When
+from tarmac.policy.words import Node, Word, read_word, word_of
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """`2>&1`, `> file`, `<<END`."""
+
+    op: str
+    fd: str  # "" when the operator's own
+    target: Word | None
+    heredoc: Word | None
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Simple:
+    """One simple command: assignments, words, redirections."""
+
+    words: tuple[Word, ...]
+    assigns: tuple[tuple[str, Word | None], ...]
+    redirects: tuple[Redirect, ...]
+    text: str
+    upstream: tuple["Simple", ...] = ()  # whose output it reads, in a pipe
+    holds: tuple["Simple", ...] = ()  # the commands in its own substitutions
+    nested: str = ""  # "a substitution", "a function" …: where in the line it stands, when not at the top
+
+    @property
+    def name(self) -> str | None:
+        """The command word, when it is certain."""
+        return self.words[0].text if self.words and self.words[0].literal else None
+
+    def literal_words(self) -> tuple[str, ...] | None:
+        """All words, when all are certain."""
+        return tuple(cast(str, w.text) for w in self.words) if all(w.literal for w in self.words) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """Simple commands joined by `|`."""
+
+    when: When
+    stages: tuple[Simple, ...]
+    merged: tuple[bool, ...]  # of each stage: `|&`, its errors go down the pipe too
+    negated: bool = False
+    alone: bool = False  # in a subshell: a `cd` in it moves nobody else
+    first: bool = False  # the first of its subshell
+
+
+@dataclass(slots=True)
+class Line:
+    """All that is known of a command line."""
+
+    text: str
+    simples: list[Simple] = field(default_factory=list)
+    obstacles: list[str] = field(default_factory=list)
+    steps: tuple[Pipeline, ...] | None = None
+
+
+class NotPlain(Exception):
+    """The line is more than a list of pipelines."""
+
+
+# Nodes that hold commands, and what to call where their commands stand.
+BLOCKS = {
+    "IfClause": "a condition",
+    "WhileClause": "a loop",
+    "ForClause": "a loop",
+    "CaseClause": "a case",
+    "Block": "",
+    "Subshell": "",
+    "FuncDecl": "a function",
+    "TimeClause": "",
+    "CoprocClause": "a coprocess",
+}
+# Nodes without commands of their own; what they hold is looked through.
+QUIET = {
+    "ArithmCmd": "arithmetic",
+    "LetClause": "arithmetic",
+    "TestClause": "a test",
+    "DeclClause": "a declaration",
+    "TestDecl": "a declaration",
+}
+SUBSTITUTIONS = {"CmdSubst": "a substitution", "ProcSubst": "a substitution"}
+EXPANSIONS = {"ParamExp": "a variable", "ArithmExp": "arithmetic", "ExtGlob": "an extended pattern"}
+LEAVES = frozenset(
+    """
+    File Lit SglQuoted DblQuoted Word CallExpr BinaryCmd CStyleLoop WordIter BinaryArithm UnaryArithm
+    ParenArithm FlagsArithm BinaryTest UnaryTest ParenTest
+""".split()
+)
+KNOWN_NODES = LEAVES | BLOCKS.keys() | QUIET.keys() | SUBSTITUTIONS.keys() | EXPANSIONS.keys()
+PLACES = frozenset(("Pos", "End", "Position", "Semicolon", "Comments", "Last"))
+
+
+def read_line(tree: Mapping[str, object], text: str, *, most: int) -> Line:
+    """The commands of a line."""
+    reader = _Reader(text)
+    reader.read(tree, upstream=(), nested="")
+    line = reader.line
+    if len(line.simples) > most:
+        line.obstacles.insert(
+            0, f"it is a line of {len(line.simples)} commands; at most {most} are allowed by themselves"
+        )
+        return line
+    try:
+        line.steps = tuple(reader.plain_list(_nodes(tree.get("Stmts"))))
+    except NotPlain as error:
+        line.obstacles.append(str(error))
+    return line
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self.data = text.encode("utf-8", "surrogatepass")
+        self.line = Line(text)
+        self.simple_of: dict[int, Simple] = {}
+
+    def source(self, node: Node) -> str:
+        try:
+            start, end = cast(Node, node["Pos"]), cast(Node, node["End"])
+            piece = self.data[int(cast(int, start["Offset"])) : int(cast(int, end["Offset"]))]
+        except (KeyError, TypeError, ValueError):
+            return ""
+        return piece.decode("utf-8", "replace")
+
+    def obstacle(self, why: str) -> None:
+        if why not in self.line.obstacles:
+            self.line.obstacles.append(why)
+
+    # finding every command
+
+    def read(self, node: object, *, upstream: tuple[Simple, ...], nested: str) -> None:
+        """Look through `node` and all below it."""
+        if isinstance(node, list):
+            for each in node:
+                self.read(each, upstream=upstream, nested=nested)
+        if not isinstance(node, dict):
+            return
+        kind = node.get("Type")
+        if kind is None:
+            self._read_untyped(node, upstream=upstream, nested=nested)
+        elif kind == "BinaryCmd" and node.get("Op") in ("|", "|&"):
+            before = len(self.line.simples)
+            self.read(node.get("X"), upstream=upstream, nested=nested)
+            self.read(node.get("Y"), upstream=(*upstream, *self.line.simples[before:]), nested=nested)
+        else:
+            self._read_typed(str(kind), node, upstream=upstream, nested=nested)
+
+    def _read_untyped(self, node: Node, *, upstream: tuple[Simple, ...], nested: str) -> None:
+        if "Cmd" in node:  # a statement: its redirections belong to what it runs
+            command = node["Cmd"]
+            if isinstance(command, dict) and command.get("Type") == "CallExpr":
+                self._read_call(command, node, upstream=upstream, nested=nested)
+                return
+            self.read(command, upstream=upstream, nested=nested)
+            self._read_loose_redirects(node, nested=nested)
+            self._children(node, skip={"Cmd"}, upstream=(), nested=nested)
+        elif "Redirs" in node:  # `> file` alone
+            self._read_call({}, node, upstream=upstream, nested=nested)
+        else:
+            self._children(node, skip=set(), upstream=(), nested=nested)
+
+    def _read_typed(self, kind: str, node: Node, *, upstream: tuple[Simple, ...], nested: str) -> None:
+        if kind in SUBSTITUTIONS:
+            self.obstacle(f"it holds {SUBSTITUTIONS[kind]}")
+            self._children(node, skip=set(), upstream=(), nested=SUBSTITUTIONS[kind])
+        elif kind in BLOCKS:
+            if BLOCKS[kind]:
+                self.obstacle(f"it holds {BLOCKS[kind]}")
+            self._children(node, skip=set(), upstream=upstream, nested=BLOCKS[kind] or nested)
+        elif kind in QUIET:
+            self.obstacle(f"it holds {QUIET[kind]}")
+            if kind == "DeclClause":
+                self._read_declaration(node, nested=nested)
+            self._children(node, skip=set(), upstream=(), nested=nested)
+        elif kind in EXPANSIONS:
+            self.obstacle(f"it holds {EXPANSIONS[kind]}")
+            self._children(node, skip=set(), upstream=(), nested=nested)
+        elif kind in LEAVES:
+            self._children(node, skip=set(), upstream=upstream, nested=nested)
+        else:
+            self.obstacle(f"it holds syntax that is not known here ({kind})")
+            self._children(node, skip=set(), upstream=(), nested=nested)
+
+    def _children(self, node: Node, *, skip: set[str], upstream: tuple[Simple, ...], nested: str) -> None:
+        for key, child in node.items():
+            if key not in skip and key not in PLACES and isinstance(child, dict | list):
+                self.read(child, upstream=upstream, nested=nested)
+
+    def _read_call(self, call: Node, statement: Node, *, upstream: tuple[Simple, ...], nested: str) -> None:
+        place = len(self.line.simples)
+        self._children(call, skip=set(), upstream=(), nested=nested)  # substitutions in its words
+        for redirect in _nodes(statement.get("Redirs")):
+            self._children(redirect, skip=set(), upstream=(), nested=nested)
+        simple = Simple(
+            words=tuple(read_word(word, self.source(word)) for word in _nodes(call.get("Args"))),
+            assigns=tuple(self._assign(each) for each in _nodes(call.get("Assigns"))),
+            redirects=tuple(self._redirect(each) for each in _nodes(statement.get("Redirs"))),
+            text=self._text(call, statement),
+            upstream=upstream,
+            holds=tuple(self.line.simples[place:]),
+            nested=nested,
+        )
+        self.simple_of[id(statement)] = simple
+        self.line.simples.insert(place, simple)
+
+    def _read_declaration(self, node: Node, *, nested: str) -> None:
+        """`export PATH=…`: a command like any other, but that shfmt gives it a node of its own."""
+        verb = str(cast(Node, node.get("Variant") or {}).get("Value", "declare"))
+        words = [word_of(verb), *(Word(s, None, s) for s in map(self.source, _nodes(node.get("Args"))))]
+        assigns = tuple(self._assign(each) for each in _nodes(node.get("Args")) if each.get("Name"))
+        self.line.simples.append(Simple(tuple(words), assigns, (), self.source(node), nested=nested))
+
+    def _text(self, call: Node, statement: Node) -> str:
+        """The command as it stands in the line, without `&`, `;` and bodies of here-documents."""
+        starts = [self._offset(n, "Pos") for n in (call, *_nodes(statement.get("Redirs"))) if n]
+        ends = [self._offset(call, "End")] if call else []
+        for redirect in _nodes(statement.get("Redirs")):
+            word = redirect.get("Word")
+            ends.append(self._offset(cast(Node, word) if isinstance(word, dict) else redirect, "End"))
+        if not starts:
+            return self.source(statement)
+        return self.data[min(starts) : max(ends)].decode("utf-8", "replace")
+
+    def _offset(self, node: Node, which: str) -> int:
+        place = node.get(which)
+        return int(cast(int, place.get("Offset", 0))) if isinstance(place, dict) else 0
+
+    def _read_loose_redirects(self, statement: Node, *, nested: str) -> None:
+        """Redirections of a whole block count as a command of their own: `{ …; } > file`."""
+        redirects = tuple(self._redirect(each) for each in _nodes(statement.get("Redirs")))
+        if redirects:
+            self.obstacle("it redirects a whole block")
+            self.line.simples.append(Simple((), (), redirects, " ".join(r.source for r in redirects), nested=nested))
+
+    def _assign(self, node: Node) -> tuple[str, Word | None]:
+        name = cast(Node, node.get("Name") or {})
+        value = node.get("Value")
+        if node.get("Array") is not None or node.get("Index") is not None or node.get("Append"):
+            return str(name.get("Value", "")), None
+        word = read_word(value, self.source(value)) if isinstance(value, dict) else None
+        return str(name.get("Value", "")), word
+
+    def _redirect(self, node: Node) -> Redirect:
+        number = cast(Node, node.get("N") or {})
+        word, heredoc = node.get("Word"), node.get("Hdoc")
+        return Redirect(
+            op=str(node.get("Op", "")),
+            fd=str(number.get("Value", "")),
+            target=read_word(word, self.source(word)) if isinstance(word, dict) else None,
+            heredoc=read_word(heredoc, self.source(heredoc)) if isinstance(heredoc, dict) else None,
+            source=self.source(node),
+        )
+
+    # the plain order, for a plan
+
+    def plain_list(self, statements: Sequence[Node], *, alone: bool = False) -> Iterator[Pipeline]:
+        for statement in statements:
+            yield from self._plain(statement, "always", alone=alone)
+
+    def _plain(self, statement: Node, when: When, *, alone: bool) -> Iterator[Pipeline]:
+        if statement.get("Background") or statement.get("Coprocess") or statement.get("Disown"):
+            raise NotPlain("it leaves something running in the background")
+        command = statement.get("Cmd")
+        negated = bool(statement.get("Negated"))
+        if not isinstance(command, dict):
+            raise NotPlain("it holds a redirection without a command")
+        kind, op = command.get("Type"), command.get("Op")
+        if kind == "CallExpr":
+            yield Pipeline(when, (self.simple_of[id(statement)],), (False,), negated, alone)
+        elif kind == "BinaryCmd" and op in ("&&", "||") and not negated:
+            yield from self._plain(cast(Node, command["X"]), when, alone=alone)
+            right = cast(Node, command["Y"])
+            if not _is_pipeline(right):
+                raise NotPlain("its commands are grouped")
+            yield from self._plain(right, "success" if op == "&&" else "failure", alone=alone)
+        elif kind == "BinaryCmd" and op in ("|", "|&"):
+            stages = list(self._stages(statement))
+            yield Pipeline(when, tuple(s for s, _ in stages), tuple(m for _, m in stages), negated, alone)
+        elif kind in ("Subshell", "Block") and when == "always" and not negated and not statement.get("Redirs"):
+            inner = tuple(self.plain_list(_nodes(command.get("Stmts")), alone=alone or kind == "Subshell"))
+            if kind == "Subshell" and inner:
+                first = inner[0]
+                inner = (
+                    Pipeline(first.when, first.stages, first.merged, first.negated, first.alone, first=True),
+                    *inner[1:],
+                )
+            yield from inner
+        else:
+            raise NotPlain("it is more than a list of simple commands")
+
+    def _stages(self, statement: Node, *, merged: bool = False) -> Iterator[tuple[Simple, bool]]:
+        command = statement.get("Cmd")
+        if not isinstance(command, dict):
+            raise NotPlain("it pipes a redirection")
+        if command.get("Type") == "BinaryCmd" and command.get("Op") in ("|", "|&"):
+            yield from self._stages(cast(Node, command["X"]), merged=command.get("Op") == "|&")
+            yield from self._stages(cast(Node, command["Y"]), merged=merged)
+        elif command.get("Type") == "CallExpr" and not statement.get("Negated"):
+            yield self.simple_of[id(statement)], merged
+        else:
+            raise NotPlain("it pipes more than simple commands")
+
+
+def _is_pipeline(statement: Node) -> bool:
+    command = statement.get("Cmd")
+    return isinstance(command, dict) and (
+        command.get("Type") == "CallExpr"
+        or (command.get("Type") == "BinaryCmd" and command.get("Op") in ("|", "|&") and not statement.get("Redirs"))
+    )
+
+
+def _nodes(value: object) -> list[Node]:
+    return cast(list[Node], value) if isinstance(value, list) else []

@@ -1,0 +1,205 @@
+"""What a simple command would do, and how much that weighs: for all that isn't proven to only read.
+
+Simple → assess() → Assessment(effects, scripts)
+
+Effects come from the tables in rules/effects.toml, and from what depends on places: removing, writing, reading secrets,
+disks. `scripts` is shell text found inside (bash -c, eval): the caller parses it and judges it as part of the line.
+"""
+
+import functools
+import re
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib import resources
+
+from tarmac.policy.verdict import RISKS, Risk
+from tarmac.policy.words import Word
+from tarmac.policy.wrappers import program_name
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """One thing a command does."""
+
+    risk: Risk
+    rule: str
+    does: str  # in plain words
+    deny: bool = False  # on the floor: refused without asking
+    known: bool = True  # False: nobody knows what it does
+
+
+@dataclass(slots=True)
+class Assessment:
+    """All that is known of what a command would do."""
+
+    effects: list[Effect] = field(default_factory=list)
+    scripts: list[str] = field(default_factory=list)  # shell text inside
+
+    def add(self, risk: Risk, rule: str, does: str, *, deny: bool = False, known: bool = True) -> None:
+        self.effects.append(Effect(risk, rule, does, deny, known))
+
+    @property
+    def worst(self) -> Effect | None:
+        """The effect that weighs most; among equals the first."""
+        return max(self.effects, key=lambda e: (e.deny, RISKS.index(e.risk)), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One entry of the tables."""
+
+    number: int
+    run: tuple[str, ...]
+    options: tuple[frozenset[str], ...]
+    operand: re.Pattern[str] | None
+    risk: Risk
+    does: str
+    instead: bool
+
+
+@functools.cache
+def rules() -> dict[str, tuple[Rule, ...]]:
+    """The tables, by first word."""
+    data = tomllib.loads(resources.files("tarmac.policy.rules").joinpath("effects.toml").read_text("utf-8"))
+    found: dict[str, list[Rule]] = {}
+    for number, entry in enumerate(data["effect"]):
+        options = tuple(frozenset(group.split()) for group in entry.get("with", ()))
+        operand = re.compile(entry["operand"]) if "operand" in entry else None
+        for run in str(entry["run"]).split("|"):
+            words = tuple(run.split())
+            rule = Rule(number, words, options, operand, entry["risk"], entry["does"], bool(entry.get("instead")))
+            found.setdefault(words[0], []).append(rule)
+    return {name: tuple(sorted(each, key=lambda rule: rule.number)) for name, each in found.items()}
+
+
+# Options before a subcommand that take a value: `git -C dir push`.
+_GLOBALS = {
+    "git": frozenset(["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"]),
+    "docker": frozenset(["-H", "--host", "-c", "--context", "--config", "-l", "--log-level"]),
+    "kubectl": frozenset(["-n", "--namespace", "--context", "--kubeconfig", "--cluster", "--user", "-s", "--server"]),
+    "helm": frozenset(["-n", "--namespace", "--kube-context", "--kubeconfig"]),
+    "npm": frozenset(["--prefix", "-C", "--workspace", "-w"]),
+    "yarn": frozenset(["--cwd"]),
+    "pnpm": frozenset(["-C", "--dir", "--filter", "-F"]),
+    "cargo": frozenset(["--manifest-path", "--config", "-Z", "-C"]),
+    "make": frozenset(["-C", "-f", "-I"]),
+    "terraform": frozenset(),
+    "systemctl": frozenset(["-H", "-M", "--host", "--machine"]),
+    "aws": frozenset(["--profile", "--region", "--output", "--endpoint-url"]),
+    "gcloud": frozenset(["--project", "--account"]),
+    "docker-compose": frozenset(["-f", "--file", "-p", "--project-name", "--env-file", "--profile"]),
+    "psql": frozenset(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """The words of a command, roughly sorted: options and operands, for tables that only raise the alarm."""
+
+    name: str
+    words: tuple[str, ...]  # shapes after the name
+    options: tuple[str, ...]
+    operands: tuple[str, ...]  # all others, and values of options
+    subcommand: tuple[str, ...]  # the name, and the words after it that are no options
+
+    def has(self, *options: str) -> bool:
+        """Whether one of these options is there: bundled (-rf), with a value, or shortened (--rec)."""
+        for given in self.options:
+            for option in options:
+                if given == option or given.startswith(option + "="):
+                    return True
+                if option.startswith("--"):
+                    short = given.partition("=")[0]
+                    if given.startswith("--") and len(short) >= 5 and option.startswith(short):
+                        return True
+                elif len(option) == 2 and not given.startswith("--") and option[1] in given[1:]:
+                    return True
+        return False
+
+
+def arguments(words: Sequence[Word]) -> Arguments:
+    """Sort the words of a command."""
+    name = program_name(words[0]) or ""
+    shapes = tuple(word.shape for word in words[1:])
+    options: list[str] = []
+    operands: list[str] = []
+    sub = [name]
+    takes = _GLOBALS.get(name, frozenset())
+    skip = ended = False
+    for shape in shapes:
+        if skip:
+            skip = False
+            operands.append(shape)
+        elif shape == "--":
+            ended = True
+            operands.append(shape)
+        elif not ended and shape.startswith("-") and len(shape) > 1:
+            options.append(shape)
+            skip = shape in takes and len(sub) == 1
+            if "=" in shape:
+                operands.append(shape.partition("=")[2])
+            if len(sub) < 3 and len(shape) == 2:
+                sub.append(shape)
+                sub.pop()
+        else:
+            operands.append(shape)
+            if len(sub) < 5:
+                sub.append(shape)
+    return Arguments(name, shapes, tuple(options), tuple(operands), tuple(sub))
+
+
+def from_tables(assessment: Assessment, args: Arguments) -> bool:
+    """Add what the tables know; whether they know the program at all."""
+    best: Rule | None = None
+    for rule in rules().get(args.name, ()):
+        if not _matches(rule, args):
+            continue
+        if best is None or rule.instead or RISKS.index(rule.risk) > RISKS.index(best.risk) or _closer(rule, best):
+            best = rule
+    if best is None:
+        return False
+    if args.name in ("mount", "sysctl", "set", "export", "declare", "alias") and not args.operands:
+        assessment.add("low", "effect.read", "shows settings")
+        return True
+    what = shown(args.operands[len(best.run) - 1 :] or args.operands)
+    does = best.does.replace("{what}", what).replace("{sub}", args.subcommand[1] if len(args.subcommand) > 1 else "")
+    assessment.add(best.risk, f"effect.{'.'.join(best.run)}", does.rstrip(": "))
+    return True
+
+
+def _closer(rule: Rule, best: Rule) -> bool:
+    return rule.risk == best.risk and len(rule.run) > len(best.run)
+
+
+def _matches(rule: Rule, args: Arguments) -> bool:
+    size = len(rule.run)
+    if args.subcommand[:size] != rule.run and (args.name, *args.words[: size - 1]) != rule.run:
+        return False
+    if not all(args.has(*group) for group in rule.options):
+        return False
+    return rule.operand is None or any(rule.operand.search(each) for each in (*args.operands, *args.options))
+
+
+def shown(operands: Sequence[str]) -> str:
+    """Operands for a person: a few, what is unknown as …"""
+    names = [operand.replace("\0", "…") for operand in operands if operand not in ("", "--")]
+    if not names:
+        return "what it is given"
+    text = ", ".join(name if len(name) <= 60 else name[:57] + "…" for name in names[:3])
+    text = "".join(c if c.isprintable() else "·" for c in text)
+    return text if len(names) <= 3 else f"{text} and {len(names) - 3} more"
+
+
+# Variables that decide what programs load, start or believe.
+LOADING_VARIABLES = re.compile(r"^(LD_\w+|DYLD_\w+|BASH_ENV|ENV|PROMPT_COMMAND|GCONV_PATH|BASH_FUNC.*)$")
+TELLING_VARIABLES = re.compile(
+    r"""^(LD_\w+|DYLD_\w+|PATH|IFS|ENV|BASH_ENV|BASH_FUNC.*|PROMPT_COMMAND|PS[0-4]|SHELLOPTS|BASHOPTS|ZDOTDIR|HOME|SHELL
+    |(GIT|MAN|SYSTEMD_|GH_|AWS_|BAT_|DELTA_|PSQL_|KUBECTL_)?_?PAGER|LESS\w*|MAN\w+|EDITOR|VISUAL|BROWSER|GIT_\w+|SSH_ASKPASS\w*|SUDO_ASKPASS
+    |PYTHON\w+|PERL5?\w*|RUBY\w*|NODE_\w+|NPM_\w+|npm_\w+|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|JDK_JAVA_OPTIONS|GOFLAGS|GOROOT|RUSTC\w*|RUSTFLAGS
+    |CARGO_\w+|CC|CXX|LD|MAKEFLAGS|MAKEFILES|RIPGREP_CONFIG_PATH|GREP_\w+|XDG_\w+|TERMINFO\w*|TERMCAP|HISTFILE|PIP_\w+|DOCKER_\w+
+    |KUBECONFIG|https?_proxy|HTTPS?_PROXY|ALL_PROXY|GCONV_PATH|NLSPATH|LOCPATH|TAR_OPTIONS|TMPDIR|RSYNC_\w+|CVS_RSH|LV2_PATH|GEM_\w+
+    |BUNDLE_\w+|PHP\w*|LUA\w*|AWKPATH|AWKLIBPATH|GAWK\w*|SYSTEMD_\w+|OPENSSL_\w+|SSL_\w+|CURL_\w+|WGETRC|INPUTRC|EXINIT|VIMINIT|FZF_\w+
+    |_JAVA_\w+|MAVEN_\w+|GRADLE_\w+|DEBUGINFOD\w*|AG_\w+|ACK\w*|BASH\w+|FPATH|CDPATH|KRB5\w+|PROMPT|TARMAC\w*)$""",
+    re.VERBOSE,
+)

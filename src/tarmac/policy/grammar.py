@@ -1,0 +1,247 @@
+"""The positive grammar: which options and operands of a program are known to only read. Data in rules/read-*.toml.
+
+words → match(program, words) → Reading(options, operands, paths) | Unproven
+
+Options are written as getopt has them: a letter or a name, then `:` when a value follows, `::` when one may be
+attached, `@` when the value is a path, `+` when two values follow. What isn't listed isn't proven. Long names may be
+shortened as getopt_long allows; the ones in `refuse` are known too, so that no abbreviation of them slips through as
+one of the others.
+"""
+
+import functools
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import resources
+
+
+class Unproven(Exception):
+    """Nothing says that this only reads; `reason` says what is in the way."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """One program, or one subcommand of it, and what it may be given."""
+
+    name: str  # "ls", "git log"
+    why: str
+    short: Mapping[str, str]  # letter → "", ":", "::", "@"
+    long: Mapping[str, str]
+    refuse: frozenset[str]
+    operands: tuple[str, ...]  # kinds, the last one repeated: text, path, name, rev, number, none
+    most: int | None
+    least: int
+    numbers: bool  # -5
+    single: bool  # long names with one dash, never bundled: -version
+    abbreviate: bool
+    interspersed: bool  # options may follow operands
+    harmless_options: bool  # no option of it does anything but read: a pattern may become one
+    prefix: bool  # only the global options before a subcommand
+    check: str
+    unless: tuple[str, ...]  # files in the project that make it run code
+    cwd: bool  # reads the directory it stands in
+    instead: tuple[str, ...]  # what the plan runs in its place: a builtin has no program
+
+
+@dataclass(slots=True)
+class Reading:
+    """Arguments, understood."""
+
+    options: list[tuple[str, str | None]] = field(default_factory=list)  # name without dashes, value
+    operands: list[str] = field(default_factory=list)
+    paths: list[tuple[str, bool]] = field(default_factory=list)  # path, whether its content is read
+
+
+def _spec(text: str) -> dict[str, str]:
+    """Long names: "all color:: file@ width:"."""
+    found = {}
+    for word in text.split():
+        name = word.rstrip(":@+")
+        found[name] = word[len(name) :]
+    return found
+
+
+def _letters(text: str) -> dict[str, str]:
+    """Letters: "abc:d::e@"."""
+    return {m[1]: m[2] for m in re.finditer(r"([^:@\s])(::|:|@|)", text)}
+
+
+def _program(name: str, entry: Mapping[str, object], *, inherit: Mapping[str, object]) -> Program:
+    def take(key: str, default: object) -> object:
+        return entry.get(key, inherit.get(key, default))
+
+    most = take("most", None)
+    return Program(
+        name=name,
+        why=str(entry["why"]),
+        short=_letters(str(take("short", ""))),
+        long=_spec(f"{inherit.get('long', '')} {entry.get('long', '')}"),
+        refuse=frozenset(str(take("refuse", "")).split()),
+        operands=tuple(str(take("operands", "none")).split()),
+        most=int(str(most)) if most is not None else None,
+        least=int(str(take("least", 0))),
+        numbers=bool(take("numbers", False)),
+        single=bool(take("single", False)),
+        abbreviate=bool(take("abbreviate", True)),
+        interspersed=bool(take("interspersed", True)),
+        harmless_options=bool(take("harmless_options", False)),
+        prefix=bool(entry.get("prefix", False)),
+        check=str(take("check", "")),
+        unless=tuple(str(take("unless", "")).split()),
+        cwd=bool(take("cwd", False)),
+        instead=tuple(str(take("instead", "")).split()),
+    )
+
+
+@functools.cache
+def programs() -> Mapping[str, Program]:
+    """All programs that are known to read, by name; subcommands as "git log"."""
+    found: dict[str, Program] = {}
+    for file in sorted(resources.files("tarmac.policy.rules").iterdir(), key=lambda f: f.name):
+        if file.name.startswith("read-") and file.name.endswith(".toml"):
+            found.update(read_programs(tomllib.loads(file.read_text("utf-8"))))
+    return found
+
+
+def read_programs(data: Mapping[str, object]) -> dict[str, Program]:
+    """The programs of one rule file."""
+    found: dict[str, Program] = {}
+    shared: Mapping[str, Mapping[str, object]] = data.get("shared", {})  # type: ignore[assignment]
+    for name, entry in data.items():
+        if name in ("shared", "versions") or not isinstance(entry, dict):
+            continue
+        inherit = shared.get(str(entry.get("like", "")), {})
+        for each in (name, *str(entry.get("also", "")).split("|")):
+            if each.strip():
+                found[each.strip()] = _program(each.strip(), entry, inherit=inherit)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """Programs that may be asked for their version or help by one word."""
+
+    words: frozenset[str]
+    programs: frozenset[str]
+    not_short: frozenset[str]
+    helped: frozenset[str]
+
+
+@functools.cache
+def versions() -> Versions:
+    entry = tomllib.loads(resources.files("tarmac.policy.rules").joinpath("read-tools.toml").read_text("utf-8"))[
+        "versions"
+    ]
+    return Versions(*(frozenset(str(entry[key]).split()) for key in ("words", "programs", "not_short", "helped")))
+
+
+def match(program: Program, words: Sequence[str]) -> Reading:
+    """The arguments of `program`, each of them known; Unproven otherwise."""
+    reading = Reading()
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        if word == "--":
+            reading.operands += rest
+            break
+        if program.numbers and re.fullmatch(r"-[0-9]+[bckmlq]?", word):
+            reading.options.append((word[1:], None))
+        elif program.single and len(word) > 1 and word[0] == "-":
+            _long(program, word.lstrip("-") if word.startswith("--") else word[1:], rest, reading)
+        elif word.startswith("--"):
+            _long(program, word[2:], rest, reading)
+        elif len(word) > 1 and word[0] == "-":
+            _short(program, word[1:], rest, reading)
+        else:
+            reading.operands.append(word)
+            if not program.interspersed:
+                reading.operands += rest
+                break
+    _operands(program, reading)
+    return reading
+
+
+def _long(program: Program, text: str, rest: list[str], reading: Reading) -> None:
+    name, equals, value = text.partition("=")
+    kind = program.long.get(name) if name not in program.refuse else None
+    if kind is None and program.abbreviate and name not in program.refuse:
+        meant = [n for n in (*program.long, *program.refuse) if n.startswith(name)]
+        if len(meant) == 1 and meant[0] in program.long and len(name) > 1:
+            name = meant[0]
+            kind = program.long[name]
+    if kind is None:
+        dash = "-" if program.single else "--"
+        raise Unproven(f"`{program.name}` is not known to only read with {dash}{name}")
+    if kind in (":", "@") and not equals:
+        if not rest:
+            raise Unproven(f"--{name} lacks its value")
+        value, equals = rest.pop(0), "="
+    if kind == "+":  # two values, each a word of its own
+        if equals or len(rest) < 2:
+            raise Unproven(f"--{name} lacks its values")
+        del rest[:2]
+    if kind == "" and equals:
+        raise Unproven(f"--{name} takes no value")
+    reading.options.append((name, value if equals else None))
+    if kind == "@":
+        reading.paths.append((value, True))
+
+
+def _short(program: Program, letters: str, rest: list[str], reading: Reading) -> None:
+    while letters:
+        letter, letters = letters[0], letters[1:]
+        kind = program.short.get(letter)
+        if kind is None:
+            raise Unproven(f"`{program.name}` is not known to only read with -{letter}")
+        value: str | None = None
+        if kind == "::":
+            value, letters = letters or None, ""
+        elif kind:
+            if not letters and not rest:
+                raise Unproven(f"-{letter} lacks its value")
+            value = letters or rest.pop(0)
+            letters = ""
+        reading.options.append((letter, value))
+        if kind == "@" and value is not None:
+            reading.paths.append((value, True))
+
+
+def _operands(program: Program, reading: Reading) -> None:
+    kinds = program.operands
+    count = len(reading.operands)
+    if kinds == ("none",) and count:
+        raise Unproven(f"`{program.name}` is not known to only read with `{reading.operands[0]}`")
+    if program.most is not None and count > program.most:
+        raise Unproven(f"`{program.name}` with more than {program.most} operand{'s' * (program.most != 1)} may write")
+    if count < program.least:
+        raise Unproven(f"`{program.name}` with so few operands does more than read")
+    if kinds[0] == "pattern":  # grep: the first operand is the pattern, unless an option gave one
+        given = {"e", "f", "regexp", "file", "files"}
+        kinds = kinds[1:] if given & {name for name, _ in reading.options} else ("text", *kinds[1:])
+    if kinds[0] == "script":  # sed: likewise; its check reads the script
+        given = {"e", "expression"} if program.check == "sed" else set()
+        kinds = kinds[1:] if given & {name for name, _ in reading.options} else ("text", *kinds[1:])
+    for number, operand in enumerate(reading.operands):
+        kind = kinds[min(number, len(kinds) - 1)]
+        if kind == "path" or (kind == "rev" and _is_path(operand)):
+            if operand != "-":
+                reading.paths.append((operand, True))
+        elif kind == "name":
+            reading.paths.append((operand, False))
+        elif kind == "number" and not re.fullmatch(r"-?[0-9.]+[a-zA-Z]?", operand):
+            raise Unproven(f"`{operand}` is no number")
+        elif kind == "word" and not re.fullmatch(r"[A-Za-z0-9_@.,:+*=/-]*", operand):
+            raise Unproven(f"`{operand}` is no plain name")
+
+
+def _is_path(operand: str) -> bool:
+    """Whether a revision or path of git leads out of here."""
+    path = operand.rpartition(":")[2]
+    return (
+        path.startswith(("/", "~")) or ".." in path.split("/") or bool(re.search(r"(^|/)\.(env|ssh|aws|netrc)", path))
+    )

@@ -1,0 +1,274 @@
+"""Judge a line that has been read: each simple command by itself, then the whole by its worst part.
+
+Line → judge_line() → Judgement(parts, plan, obstacles, scripts to read)
+
+Here is no waiting and no process: only rules, names, and a look at the files that are named.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from tarmac.policy import veto
+from tarmac.policy.command import Line, Pipeline, Simple
+from tarmac.policy.deeds import assess
+from tarmac.policy.effects import Assessment, Effect
+from tarmac.policy.files import Files
+from tarmac.policy.grammar import Program, Unproven
+from tarmac.policy.places import Ground
+from tarmac.policy.readonly import Proof, Prover
+from tarmac.policy.running import fetched_files, sends
+from tarmac.policy.touching import At
+from tarmac.policy.verdict import Plan, Risk, Stage, Step
+from tarmac.policy.wrappers import peel
+
+# Never lifted by a rule or a grant of the user: always asked.
+ASK_ALWAYS = frozenset(
+    """
+    effect.secret effect.own effect.ignored effect.environment effect.socket effect.remote effect.disguised
+    effect.leak ask.hidden ask.wrappers ask.tarmac ask.unreadable
+""".split()
+)
+_BOMB = re.compile(r"([A-Za-z_:.][\w:.]*)\s*\(\)\s*\{[^}]*\1\s*\|\s*\1")
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One simple command: proven to only read, or what it does."""
+
+    simple: Simple
+    proof: Proof | None
+    unproven: str  # why it isn't proven
+    effects: tuple[Effect, ...]
+    reaches: tuple[tuple[str, ...], ...]  # its words, and those inside of its wrappers, as far as they are literal
+
+    @property
+    def worst(self) -> Effect:
+        return max(self.effects, key=lambda e: (e.deny, ("low", "medium", "high", "critical").index(e.risk)))
+
+    @property
+    def risk(self) -> Risk:
+        return "low" if self.proof else self.worst.risk
+
+
+@dataclass(slots=True)
+class Judgement:
+    """All parts of a line."""
+
+    parts: list[Judged] = field(default_factory=list)
+    obstacles: list[str] = field(default_factory=list)
+    scripts: list[tuple[str, Simple, Ground]] = field(default_factory=list)
+    plan: Plan | None = None
+    line_effects: list[Effect] = field(default_factory=list)  # of the line as a whole
+
+
+@dataclass(frozen=True, slots=True)
+class Court:
+    """What is the same for every line: how to look at files, what the user's rules know."""
+
+    files: Files
+    extra: Callable[[str], Program | None]
+
+    def judge_line(self, line: Line, ground: Ground, *, may_prove: bool, zsh: bool = False) -> Judgement:
+        """Every command of `line`, in order; `cd` moves the ones after it."""
+        result = Judgement(obstacles=list(line.obstacles))
+        if zsh:
+            result.obstacles += _zsh_obstacles(line)
+        if not may_prove:
+            result.obstacles.append("it is part of another command")
+        proofs = self._proofs(line, ground) if line.steps and not result.obstacles else _NoProofs("")
+        if proofs.trouble:
+            result.obstacles.append(proofs.trouble)
+        here: Ground = ground
+        fetched: frozenset[str] = frozenset()
+        for number, simple in enumerate(line.simples):
+            at = At(here, self.files, fetched)
+            proof = proofs.found.get(number)
+            assessment = Assessment() if proof else assess(simple, at)
+            if not proof and not assessment.effects:
+                assessment.add("low", "effect.read", "reads, as far as is known")
+            why = (
+                ""
+                if proof
+                else proofs.why.get(number) or (result.obstacles[0] if result.obstacles else "it is not known")
+            )
+            result.parts.append(Judged(simple, proof, why, tuple(assessment.effects), _reaches(simple)))
+            result.scripts += [(script, simple, here) for script in assessment.scripts]
+            fetched |= fetched_files(simple, at)
+            here = _after(simple, here)
+        result.plan = proofs.plan
+        _whole(result, line)
+        return result
+
+    def _proofs(self, line: Line, ground: Ground) -> "_Proofs":
+        """Prove each stage in order, and make the plan."""
+        found = _Proofs()
+        try:
+            expected = _expected_words(line.steps or ())
+            if [w for w in veto.split(line.text) if w != "/dev/null"] != expected:
+                found.trouble = "two ways to read it do not agree"
+        except veto.Vetoed as error:
+            found.trouble = f"it holds more than plain words: {error}"
+        places = {id(simple): number for number, simple in enumerate(line.simples)}
+        here = outer = ground
+        steps: list[Step] = []
+        complete = not found.trouble
+        for pipeline in line.steps or ():
+            if pipeline.first or not pipeline.alone:
+                here = outer
+            stages: list[Stage] = []
+            moved = _move(pipeline)
+            if moved is not None:
+                number = places[id(pipeline.stages[0])]
+                try:
+                    target = _directory(moved, pipeline, here, self.files)
+                except Unproven as error:
+                    found.why[number] = error.reason
+                    complete = False
+                    continue
+                here = target
+                if not pipeline.alone:
+                    outer = target
+                found.found[number] = Proof(Stage(("cd",)), "read.cd", "moves to another directory")
+                continue
+            prover = Prover(self.files, here, self.extra)
+            for stage, merged in zip(pipeline.stages, pipeline.merged, strict=True):
+                number = places[id(stage)]
+                try:
+                    proof = prover.prove(stage)
+                except Unproven as error:
+                    found.why[number] = error.reason
+                    complete = False
+                    continue
+                found.found[number] = proof
+                stages.append(
+                    replace(proof.stage, stderr="out") if merged and proof.stage.stderr == "err" else proof.stage
+                )
+            when = pipeline.when if steps else "always"
+            steps.append(Step(tuple(stages), cwd=Path(here.cwd), when=when, negated=pipeline.negated))
+        if complete:
+            found.plan = Plan(Path(outer.cwd), tuple(steps))
+        elif found.trouble:
+            found.found.clear()
+        return found
+
+
+@dataclass(slots=True)
+class _Proofs:
+    found: dict[int, Proof] = field(default_factory=dict)
+    why: dict[int, str] = field(default_factory=dict)
+    plan: Plan | None = None
+    trouble: str = ""
+
+
+def _NoProofs(trouble: str) -> _Proofs:  # noqa: N802
+    return _Proofs(trouble=trouble)
+
+
+def _expected_words(steps: tuple[Pipeline, ...]) -> list[str]:
+    """The words the second reading must find, in the order they are written."""
+    words: list[str] = []
+    for pipeline in steps:
+        if pipeline.negated:
+            words.append("!")
+        for stage in pipeline.stages:
+            found = [word.text or word.shape for word in stage.words]
+            for redirect in stage.redirects:
+                text = redirect.target.text if redirect.target else None
+                if redirect.op == "<<<" or text is None:
+                    raise veto.Vetoed("a here-string")
+            words += found
+    return [word for word in words if word != "/dev/null"]
+
+
+def _move(pipeline: Pipeline) -> Simple | None:
+    """The `cd` that is all of a pipeline."""
+    first = pipeline.stages[0]
+    return first if len(pipeline.stages) == 1 and first.name == "cd" and first.words[0].plain else None
+
+
+def _directory(simple: Simple, pipeline: Pipeline, here: Ground, files: Files) -> Ground:
+    """Where a `cd` leads, when that is certain and in the workspace."""
+    words = simple.literal_words()
+    if words is None or len(words) != 2 or words[1] in ("-", "") or words[1].startswith("-") or simple.assigns:
+        raise Unproven("where `cd` leads depends on the shell")
+    if simple.redirects or pipeline.negated or pipeline.when == "failure":
+        raise Unproven("a `cd` that depends on what went before")
+    there = here.moved(words[1])
+    if not there.inside:
+        raise Unproven("it leads out of the workspace")
+    look = files.look(words[1], cwd=Path(here.cwd), workspace=Path(here.workspace))
+    if look.trouble or look.own or look.ignored:
+        raise Unproven(look.trouble or look.own or look.ignored)
+    return there
+
+
+def _after(simple: Simple, here: Ground) -> Ground:
+    """Where the next command stands: after a `cd` it is elsewhere."""
+    words = simple.literal_words()
+    if (
+        words
+        and words[0] in ("cd", "pushd")
+        and len(words) == 2
+        and not simple.nested
+        and not words[1].startswith(("-", "~"))
+    ):
+        return here.moved(words[1])
+    return here
+
+
+def _reaches(simple: Simple) -> tuple[tuple[str, ...], ...]:
+    """The words of a command and of what its wrappers hold: what a rule may name."""
+    found = []
+    words = simple.words
+    for _ in range(8):
+        literal = []
+        for word in words:
+            if not word.literal:
+                break
+            literal.append(word.text or "")
+        if literal:
+            found.append(tuple(literal))
+        peeled = peel(words)
+        if peeled is None or not peeled.words:
+            break
+        words = peeled.words
+    return tuple(found)
+
+
+def _zsh_obstacles(line: Line) -> list[str]:
+    """zsh expands more than bash: `=cmd` is a path, `*(…)` runs code."""
+    for simple in line.simples:
+        for word in simple.words:
+            if word.source.startswith("=") or (word.glob and ("(" in word.source or "<" in word.source)):
+                return ["zsh gives a meaning of its own to " + word.source]
+    return []
+
+
+def _whole(result: Judgement, line: Line) -> None:
+    """What only shows when all parts are seen together."""
+    if _BOMB.search(line.text):
+        result.line_effects.append(
+            Effect("critical", "effect.bomb", "starts itself again and again until the machine stops")
+        )
+    effects = [effect for part in result.parts for effect in part.effects]
+    secret = any(effect.rule == "effect.secret" for effect in effects)
+    if secret and any(sends(part.simple) for part in result.parts):
+        result.line_effects.append(
+            Effect("critical", "effect.leak", "sends what looks like credentials to another machine")
+        )
+    if "it holds a function" in result.obstacles:
+        result.line_effects.append(Effect("medium", "effect.function", "gives a word of the shell another meaning"))
+    if any(obstacle.startswith("zsh") for obstacle in result.obstacles):
+        result.line_effects.append(
+            Effect("medium", "effect.zsh", "uses what only zsh expands, which may run something")
+        )
+    cloned = False
+    for part in result.parts:
+        rules = {effect.rule for effect in part.effects}
+        if cloned and any(effect.does == "runs code of the project" for effect in part.effects):
+            result.line_effects.append(
+                Effect("high", "effect.remote", "runs code that it just fetched from another machine")
+            )
+        cloned |= "effect.git.clone" in rules

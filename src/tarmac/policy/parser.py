@@ -1,0 +1,198 @@
+"""Read a command line as its shell would: shfmt's syntax tree, as JSON.
+
+line ─caps→ shfmt --to-json (a process of milliseconds) → tree | Unreadable
+
+Whatever goes wrong (no parser, a crash, nonsense, no answer in time) is `Unreadable`, and the line is asked about.
+The event loop stays free meanwhile.
+"""
+
+import asyncio
+import functools
+import json
+import os
+import shutil
+import signal
+import sys
+import sysconfig
+import unicodedata
+from collections.abc import Mapping
+from typing import cast
+
+Tree = Mapping[str, object]
+
+DIALECTS = {"bash": "bash", "sh": "posix", "dash": "posix", "ash": "posix", "ksh": "mksh", "mksh": "mksh", "zsh": "zsh"}
+LARGEST_TREE = 16 << 20  # bytes of JSON
+PIPE = 60_000  # bytes: what a pipe takes at once, so that nobody has to wait to write it
+
+
+class Unreadable(Exception):
+    """The line can't be read; `reason` says why, in plain words."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def dialect_of(shell: str) -> str | None:
+    """shfmt's name for the language of `shell`; None: it can't read that one."""
+    return DIALECTS.get(os.path.basename(shell).lstrip("-"))
+
+
+@functools.cache
+def parser_path() -> str | None:
+    """Where the parser is: beside our own Python first, so that no other file of that name is taken."""
+    beside = [sysconfig.get_path("scripts"), os.path.dirname(sys.executable)]
+    try:
+        beside.append(sysconfig.get_path("scripts", f"{os.name}_user"))
+    except KeyError:
+        pass
+    for place in beside:
+        path = os.path.join(place, "shfmt")
+        if os.access(path, os.X_OK):
+            return path
+    found = shutil.which("shfmt")
+    return found if found and os.path.isabs(found) else None
+
+
+def check_text(line: str, *, longest: int, deepest: int) -> None:
+    """Refuse what nobody should have to read: too long, too deep, or with characters that don't show."""
+    if len(line) > longest:
+        raise Unreadable(f"it is {len(line):,} characters long; only {longest:,} are read")
+    if not line.isascii() or not line.isprintable():
+        for character in line:
+            if character in "\n\t":
+                continue
+            kind = unicodedata.category(character)
+            if kind in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"):
+                raise Unreadable(f"it holds a character that doesn't show (U+{ord(character):04X})")
+    depth = deepest_level = 0
+    for character in line:
+        if character in "({[":
+            depth += 1
+            deepest_level = max(deepest_level, depth)
+        elif character in ")}]":
+            depth = max(0, depth - 1)
+    words = line.split()
+    blocks = sum(words.count(word) for word in ("if", "do", "case", "then")) if len(words) > deepest else 0
+    if deepest_level > deepest or line.count("`") > deepest or blocks > deepest:
+        raise Unreadable("it is nested too deeply")
+
+
+async def parse(line: str, dialect: str, *, timeout: float) -> Tree:
+    """The syntax tree of `line`; Unreadable when there is none."""
+    program = parser_path()
+    if program is None:
+        raise Unreadable("the parser (shfmt) is not installed")
+    data = line.encode("utf-8", "surrogatepass")
+    if len(data) > PIPE:
+        raise Unreadable("it is too long to be read")
+    try:
+        output, status = await _run([program, "-ln", dialect, "--to-json"], data, timeout)
+    except OSError as error:
+        raise Unreadable(f"the parser can't be started: {error.strerror}") from None
+    except TimeoutError:
+        raise Unreadable("the parser took too long") from None
+    if status != 0:
+        raise Unreadable(f"it can't be parsed: {_first_line(output)}")
+    try:
+        tree = json.loads(output)
+    except (ValueError, RecursionError):
+        raise Unreadable("the parser gave no answer that can be read") from None
+    if not isinstance(tree, dict):
+        raise Unreadable("the parser gave no answer that can be read")
+    return cast(Tree, tree)
+
+
+def _first_line(output: bytes) -> str:
+    text = output.decode("utf-8", "replace").strip().split("\n")[0]
+    text = text.removeprefix("<standard input>:")
+    return "".join(c if c.isprintable() else "?" for c in text)[:160] or "the parser failed"
+
+
+async def _run(argv: list[str], data: bytes, timeout: float) -> tuple[bytes, int]:
+    """Run the parser on `data`; what it printed, and its status. Ended, whatever happens, before this returns."""
+    loop = asyncio.get_running_loop()
+    reading, pid = _start(argv, data)
+    ended: asyncio.Future[None] = loop.create_future()
+    chunks: list[bytes] = []
+    size = 0
+
+    def readable() -> None:
+        nonlocal size
+        try:
+            chunk = os.read(reading, 1 << 18)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            chunk = b""
+        chunks.append(chunk)
+        size += len(chunk)
+        if (not chunk or size > LARGEST_TREE) and not ended.done():
+            ended.set_result(None)
+
+    loop.add_reader(reading, readable)
+    status = -1
+    try:
+        async with asyncio.timeout(timeout):
+            await ended
+        if size > LARGEST_TREE:
+            raise TimeoutError
+        status = await _reap(pid)
+    finally:
+        loop.remove_reader(reading)
+        os.close(reading)
+        if status == -1:
+            _end(pid)
+    return b"".join(chunks), status
+
+
+def _start(argv: list[str], data: bytes) -> tuple[int, int]:
+    """Start the parser with its whole input already in the pipe: the fd to read from, and its pid."""
+    fds: list[int] = []
+    try:
+        stdin, feed = os.pipe2(os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
+        fds += [stdin, feed]
+        reading, stdout = os.pipe2(os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
+        fds += [reading, stdout]
+        os.set_blocking(feed, False)
+        if os.write(feed, data) != len(data):
+            raise OSError(0, "its input does not fit")
+        pid = os.posix_spawn(
+            argv[0],
+            argv,
+            {"GOMAXPROCS": "1", "GOGC": "off", "GOMEMLIMIT": "256MiB"},  # it lives for a millisecond
+            file_actions=[
+                (os.POSIX_SPAWN_DUP2, stdin, 0),
+                (os.POSIX_SPAWN_DUP2, stdout, 1),
+                (os.POSIX_SPAWN_DUP2, stdout, 2),
+            ],
+            setsigmask=[],
+            setsigdef=[signal.SIGPIPE],
+        )
+        os.set_blocking(reading, False)
+        fds.remove(reading)
+    finally:
+        for fd in fds:
+            os.close(fd)
+    return reading, pid
+
+
+async def _reap(pid: int) -> int:
+    """Its exit status. Its output has ended, so it is all but gone."""
+    for pause in (0, 0.0005, 0.001, 0.005, 0.02, 0.05):
+        try:
+            ended, status = os.waitpid(pid, os.WNOHANG)  # noqa: ASYNC222 it does not block
+        except ChildProcessError:  # somebody else took it: its answer must speak for itself
+            return 0
+        if ended:
+            return os.waitstatus_to_exitcode(status)
+        await asyncio.sleep(pause)
+    return -1
+
+
+def _end(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    except (ProcessLookupError, ChildProcessError):
+        pass

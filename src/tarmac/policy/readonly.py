@@ -1,0 +1,383 @@
+"""Prove that a simple command only reads, and say how to run it without a shell. Whatever isn't proven asks.
+
+Simple → prove() → Proof(stage, paths looked at) | Unproven(reason)
+
+The command word must be written plainly; every other word must be certain. A pattern is expanded here and now, and the
+names it gives are judged like typed ones; where the directory doesn't exist, a pattern passes only if nothing it could
+become is an option that does more than read.
+"""
+
+import glob
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from tarmac.policy.checks import FURTHER, REPLACEMENTS
+from tarmac.policy.command import Redirect, Simple
+from tarmac.policy.files import Files
+from tarmac.policy.grammar import Program, Reading, Unproven, match, programs, versions
+from tarmac.policy.places import Ground, listable
+from tarmac.policy.verdict import Stage
+from tarmac.policy.words import Word
+
+MOST_NAMES = 2000  # that a pattern may become
+_SAFE_WRAPPERS = {"timeout": 1, "nice": 0, "stdbuf": 0, "command": 0, "nohup": 0}
+# What these show of a file is no more than its name, size or a count.
+_METADATA = frozenset(
+    """
+    wc ls stat file du basename dirname realpath readlink md5sum sha256sum sha1sum echo
+""".split()
+)
+# Programs whose options take patterns and formats: a slash in them is text.
+_TEXT_VALUES = frozenset(
+    """
+    grep egrep fgrep rg ag sed awk gawk mawk find fd fdfind date cut sort paste git printf zgrep man tree
+""".split()
+)
+_MIXED = re.compile(
+    r"[a-zA-Z].*[\u0370-\u052f\u1e00-\u1fff\uff00-\uffef]|[\u0370-\u052f\u1e00-\u1fff\uff00-\uffef].*[a-zA-Z]"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Why a command is harmless, and its stage of the plan."""
+
+    stage: Stage
+    rule: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prover:
+    """Proves commands in one place."""
+
+    files: Files
+    ground: Ground
+    extra: Callable[[str], Program | None]  # what the user's own rules know
+
+    def prove(self, simple: Simple) -> Proof:
+        """The proof; Unproven when there is none."""
+        if simple.assigns:
+            raise Unproven("it sets a variable for the command")
+        if not simple.words:
+            raise Unproven("it holds no command")
+        if not self.ground.inside:
+            raise Unproven("it runs outside of the workspace")
+        first = simple.words[0]
+        if not (first.plain and first.literal):
+            raise Unproven("its command is not written plainly")
+        words = self._expand(simple.words)
+        if any(_MIXED.search(word) for word in words):
+            raise Unproven("it mixes letters of two alphabets in one word")
+        streams = _streams(simple.redirects)
+        proof = self._prove_words(words, upstream=simple.upstream)
+        stage = Stage(proof.stage.words, stdin=streams.stdin, stdout=streams.stdout, stderr=streams.stderr)
+        return Proof(stage, proof.rule, proof.why)
+
+    def _expand(self, words: Sequence[Word]) -> tuple[str, ...]:
+        """The words as the program gets them; Unproven when that isn't certain."""
+        found: list[str] = []
+        exists = os.path.isdir(self.ground.cwd)
+        for word in words:
+            if word.text is None:
+                raise Unproven(f"`{word.source}` is not known before it runs")
+            if word.home:
+                raise Unproven("~ leads out of the workspace")
+            if word.brace:
+                raise Unproven("it holds a brace expansion")
+            if not word.glob:
+                found.append(word.text)
+                continue
+            if not word.plain or "[" in word.text or "**" in word.text:
+                raise Unproven(f"the pattern `{word.source}` is not read here")
+            names = sorted(_matching(word.text, self.ground.cwd)) if exists else []
+            if len(names) > MOST_NAMES:
+                raise Unproven(f"`{word.source}` matches more than {MOST_NAMES} names")
+            if not exists and word.text[0] in "*?" and not _any_option_reads(words[0].text):
+                raise Unproven(f"a name that matches `{word.source}` could be an option")
+            found += names or [word.text]
+        return tuple(found)
+
+    def _prove_words(self, words: tuple[str, ...], *, upstream: tuple[Simple, ...] = ()) -> Proof:
+        name = words[0]
+        if name in _SAFE_WRAPPERS:
+            return self._wrapped(words)
+        if name == "xargs":
+            return self._xargs(words, upstream)
+        known = versions()
+        if len(words) == 2 and name in known.programs and _asks_version(name, words[1]):
+            return Proof(Stage(words), "read.version", "prints its version or its help")
+        if (
+            len(words) == 3
+            and name in known.helped
+            and words[2] == "--help"
+            and re.fullmatch(r"[a-z][a-z-]*", words[1])
+        ):
+            return Proof(Stage(words), "read.help", "prints its help")
+        program, arguments, moved = self._find(words)
+        reading = self._read(program, arguments)
+        place = self if moved is None else Prover(self.files, moved, self.extra)
+        place._check_paths(reading, program)
+        place._check_values(reading, program)
+        if program.name == "find":
+            place._check_exec(reading)
+        if name == "git":
+            _check_repository(place.ground)
+        plan = (*program.instead, *reading.operands) if program.instead else words
+        return Proof(Stage(plan), f"read.{program.name.replace(' ', '.')}", program.why)
+
+    def _read(self, program: Program, arguments: list[str]) -> Reading:
+        if program.name in ("[", "test") and program.name == "[" and arguments[-1:] != ["]"]:
+            raise Unproven("a test lacks its ]")
+        if replacement := REPLACEMENTS.get(program.check):
+            return replacement(arguments)
+        reading = match(program, arguments)
+        if further := FURTHER.get(program.check):
+            further(reading)
+        return reading
+
+    def _find(self, words: tuple[str, ...]) -> tuple[Program, list[str], Ground | None]:
+        """The entry for these words, the arguments after its name, and the directory it is sent to (`git -C`)."""
+        table = programs()
+        rest = list(words[1:])
+        name = words[0]
+        ground: Ground | None = None
+        entry = self.extra(name) or table.get(name)
+        while entry is not None and entry.prefix:
+            rest, moved = self._past_options(entry, rest)
+            ground = moved or ground
+            for size in (2, 1):
+                longer = " ".join((entry.name, *rest[:size]))
+                if len(rest) >= size and (found := self.extra(longer) or table.get(longer)):
+                    return self._deeper(found, rest[size:], ground)
+            raise Unproven(f"`{' '.join((name, *rest[:1]))}` is not known to only read")
+        for size in (3, 2):
+            longer = " ".join(words[:size])
+            if len(words) >= size and (found := self.extra(longer) or table.get(longer)):
+                return self._deeper(found, list(words[size:]), ground)
+        if entry is None:
+            raise Unproven(f"`{name}` is not known to only read")
+        return entry, rest, ground
+
+    def _deeper(
+        self, entry: Program, rest: list[str], ground: Ground | None
+    ) -> tuple[Program, list[str], Ground | None]:
+        if not entry.prefix:
+            return entry, rest, ground
+        if rest and (found := programs().get(f"{entry.name} {rest[0]}")):
+            return found, rest[1:], ground
+        raise Unproven(f"`{' '.join((entry.name, *rest[:1]))}` is not known to only read")
+
+    def _past_options(self, entry: Program, rest: list[str]) -> tuple[list[str], Ground | None]:
+        """Past the options between a program and its subcommand."""
+        ground: Ground | None = None
+        while rest and rest[0].startswith("-"):
+            name, _, value = rest[0].lstrip("-").partition("=")
+            kind = entry.long.get(name) if rest[0].startswith("--") else entry.short.get(rest[0][1:2])
+            if kind is None or (not rest[0].startswith("--") and len(rest[0]) > 2):
+                raise Unproven(f"`{entry.name}` is not known to only read with {rest[0]}")
+            taken = 1
+            if kind in (":", "@") and not value:
+                if len(rest) < 2:
+                    raise Unproven(f"{rest[0]} lacks its value")
+                value, taken = rest[1], 2
+            if kind == "@":  # git -C: the rest is meant from there
+                ground = (ground or self.ground).moved(value)
+                if not ground.inside:
+                    raise Unproven("it looks outside of the workspace")
+            rest = rest[taken:]
+        return rest, ground
+
+    def _check_paths(self, reading: Reading, program: Program) -> None:
+        for name in program.unless:
+            if _exists_above(name, self.ground):
+                raise Unproven(f"the project's {name} may name a program to run")
+        for path, content in reading.paths:
+            look = self.files.look(path, cwd=Path(self.ground.cwd), workspace=Path(self.ground.workspace))
+            if content:
+                why = look.unread
+            elif look.inside or look.public:
+                why = look.trouble or look.own or look.ignored
+            else:
+                why = "" if listable(self.ground.locate(path)) else "it is outside of the workspace"
+            if why:
+                raise Unproven(f"{path}: {why}")
+
+    def _check_values(self, reading: Reading, program: Program) -> None:
+        """The value of an option that names a file elsewhere is more than text, whatever the table says."""
+        for name, value in reading.options:
+            if not value or name == "exec" or len(value) < 2 or program.name.split()[0] in _TEXT_VALUES:
+                continue
+            if re.search(r"(^|[=@:,])(/|~|\.\./)", value) or self.ground.locate(value).kind in ("secret", "own"):
+                raise Unproven(f"`{value}` may name a file")
+
+    def _check_exec(self, reading: Reading) -> None:
+        """find -exec: the command inside reads too, and gets names below the workspace only."""
+        plain_files = ("-type", "f") in reading.options
+        starts = [path for path, _ in reading.paths] or ["."]
+        for name, value in reading.options:
+            if name != "exec" or value is None:
+                continue
+            inner = value.split("\0")
+            if "{}" in inner[0] or any("{}" in word and word != "{}" for word in inner):
+                raise Unproven("find -exec puts names inside other words")
+            if inner[0] not in _METADATA and not plain_files:
+                raise Unproven("find -exec without -type f may follow links")
+            if starts[0].startswith("-"):
+                raise Unproven("a name could be an option")
+            sample = [os.path.join(starts[0], "x") if word == "{}" else word for word in inner]
+            if ("-L", None) in reading.options:
+                raise Unproven("find -L follows links out of the workspace")
+            if inner[0] in ("xargs", "find") or inner[0] in _SAFE_WRAPPERS:
+                raise Unproven("find -exec of another launcher")
+            self._prove_words(tuple(sample))
+
+    def _wrapped(self, words: tuple[str, ...]) -> Proof:
+        """timeout 5 ls, nice ls: no more than what they start."""
+        rest = list(words[1:])
+        if words[0] == "command" and rest[:1] in (["-v"], ["-V"]):
+            if len(rest) == 2 and re.fullmatch(r"[\w.+-]+", rest[1]):
+                return Proof(Stage(("which", rest[1])), "read.command", "says where a program is")
+            raise Unproven("it asks for more than one command")
+        options = {
+            "timeout": r"-[ks]?[0-9.]*[smhd]?|--preserve-status|--foreground",
+            "nice": r"-n?-?[0-9]*",
+            "stdbuf": r"-[ioe][0L]",
+        }
+        pattern = options.get(words[0])
+        while rest and rest[0].startswith("-"):
+            if pattern is None or not re.fullmatch(pattern, rest[0]):
+                raise Unproven(f"`{words[0]}` with {rest[0]} is not known")
+            if rest[0] in ("-n", "-k", "-s") and len(rest) > 1:
+                rest.pop(0)
+            rest.pop(0)
+        if words[0] == "timeout":
+            if not rest or not re.fullmatch(r"[0-9.]+[smhd]?", rest[0]):
+                raise Unproven("timeout lacks its time")
+            rest.pop(0)
+        if not rest or rest[0] in _SAFE_WRAPPERS or rest[0] == "xargs":
+            raise Unproven(f"`{words[0]}` of another launcher")
+        inner = self._prove_words(tuple(rest))
+        kept = words if words[0] not in ("command", "nohup") else inner.stage.words
+        return Proof(Stage(kept), inner.rule, inner.why)
+
+    def _xargs(self, words: tuple[str, ...], upstream: tuple[Simple, ...]) -> Proof:
+        """find … | xargs wc -l: a command that shows no more than sizes and counts, whatever names it gets."""
+        rest = list(words[1:])
+        exact = False
+        while rest and rest[0].startswith("-"):
+            word = rest.pop(0)
+            if word in ("-0", "--null", "-r", "--no-run-if-empty", "-t", "-0r", "-r0"):
+                exact |= "0" in word or word == "--null"
+            elif re.fullmatch(r"-[nPL][0-9]+", word):
+                pass
+            elif word in ("-n", "-P", "-L") and rest and rest[0].isdigit():
+                rest.pop(0)
+            else:
+                raise Unproven(f"`xargs` with {word} is not known")
+        if not rest or not upstream or upstream[0].name not in ("find", "git", "rg", "fd", "ls", "grep"):
+            raise Unproven("xargs runs a command with words from elsewhere")
+        if rest[0] not in _METADATA and not (
+            exact and rest[0] in ("cat", "head", "tail", "grep") and _names_only(upstream)
+        ):
+            raise Unproven(f"xargs gives `{rest[0]}` names that are not known")
+        inner = self._prove_words(tuple(rest))
+        return Proof(Stage(words), inner.rule, inner.why)
+
+
+def _names_only(upstream: tuple[Simple, ...]) -> bool:
+    """Whether these print names that lie below here, each ended by NUL."""
+    if len(upstream) != 1:
+        return False
+    words = upstream[0].literal_words() or ()
+    if words[:1] == ("find",):
+        return "-print0" in words and "-type" in words and words[words.index("-type") + 1 :][:1] == ("f",)
+    return words[:2] == ("git", "ls-files") and "-z" in words
+
+
+def _streams(redirects: Sequence[Redirect]) -> Stage:
+    """Where the streams lead, by redirections that write nothing: to /dev/null, or between 1 and 2."""
+    stdin: str | None = None
+    out, err = "out", "err"
+    for each in redirects:
+        target = each.target.text if each.target and each.target.literal else None
+        match (each.fd, each.op, target):
+            case ("" | "1", ">" | ">>" | ">|", "/dev/null"):
+                out = "null"
+            case ("2", ">" | ">>", "/dev/null"):
+                err = "null"
+            case ("", "&>" | "&>>", "/dev/null"):
+                out = err = "null"
+            case ("2", ">&", "1"):
+                err = "out" if out == "out" else "null"
+            case ("" | "1", ">&", "2"):
+                out = "err" if err == "err" else err
+            case ("" | "0", "<", "/dev/null"):
+                stdin = ""
+            case (_, "<<" | "<<-" | "<<<", _):
+                raise Unproven("it holds a here-document")
+            case _:
+                raise Unproven(f"it redirects: {each.source}")
+    return Stage((), stdin=stdin, stdout=out, stderr=err)  # type: ignore[arg-type]
+
+
+def _asks_version(name: str, word: str) -> bool:
+    known = versions()
+    return word in known.words and not (word in ("-v", "-h") and name in known.not_short)
+
+
+@lru_cache(maxsize=256)
+def _any_option_reads(name: str | None) -> bool:
+    entry = programs().get(name or "")
+    return entry is not None and entry.harmless_options
+
+
+def _matching(pattern: str, cwd: str) -> list[str]:
+    """What the shell would put for a pattern of * and ?; hidden names only when asked for."""
+    return glob.glob(pattern, root_dir=cwd) if len(pattern) < 4096 else []
+
+
+def _exists_above(name: str, ground: Ground) -> bool:
+    place = Path(ground.cwd)
+    for folder in (place, *place.parents):
+        if (folder / name).exists():
+            return True
+        if str(folder) == ground.workspace:
+            return False
+    return False
+
+
+# What makes git start a program when it only looks: the plan's overrides can't reach names they don't know.
+_PROGRAMS_IN_CONFIG = re.compile(
+    rb"^\s*\[\s*(filter|include|includeif|diff\s|gpg|alias\s)|^\s*(textconv|command|clean|smudge|process|program|path)\s*=",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def _check_repository(ground: Ground) -> None:
+    """A repository whose own configuration names programs is not just looked at."""
+    place = Path(ground.cwd)
+    for folder in (place, *place.parents):
+        dot = folder / ".git"
+        try:
+            if dot.is_file():
+                text = dot.read_text("utf-8", "replace")
+                dot = (folder / text.removeprefix("gitdir:").strip()).resolve()
+                common = dot / "commondir"
+                dots = [dot, (dot / common.read_text().strip()).resolve()] if common.is_file() else [dot]
+            elif dot.is_dir():
+                dots = [dot]
+            else:
+                continue
+            for each in dots:
+                for name in ("config", "config.worktree"):
+                    path = each / name
+                    if path.is_file() and _PROGRAMS_IN_CONFIG.search(path.read_bytes()[: 1 << 20]):
+                        raise Unproven("the repository's own configuration names programs to run")
+        except OSError as error:
+            raise Unproven(f"the repository can't be looked at: {error.strerror}") from None
+        return

@@ -1,0 +1,268 @@
+"""Programs whose deeds depend on what they are pointed at: rm, dd, find, cp, chmod, curl, sed … The floor is here.
+
+Each function adds to an Assessment what one command would do. `enter` judges a command inside (find -exec).
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+from tarmac.policy.command import Simple
+from tarmac.policy.effects import Arguments, Assessment, arguments, shown
+from tarmac.policy.touching import At, where, write_file
+from tarmac.policy.verdict import Risk
+from tarmac.policy.words import UNKNOWN, Word, word_of
+from tarmac.policy.wrappers import program_name
+
+Special = Callable[[Assessment, Arguments, At, Sequence[Word], Simple], None]
+_FAR = ("system", "home", "secret", "root", "own")
+_FIND_TESTS = frozenset(
+    """
+    -name -iname -path -ipath -regex -type -mtime -mmin -size -empty -newer -user -perm -atime -ctime -wholename
+    -maxdepth
+""".split()
+)
+
+
+def remove(found: Assessment, args: Arguments, at: At, words: Sequence[Word], simple: Simple) -> None:
+    """rm."""
+    recursive = args.has("-r", "-R", "--recursive")
+    forced = args.has("-f", "--force")
+    targets = [word for word in words[1:] if not word.shape.startswith("-") or word.shape == "-"]
+    if recursive and any(is_root(word, at) for word in targets):
+        found.add("critical", "floor.root", "removes the root of the machine and all below it", deny=True)
+        return
+    places = [at.ground.locate(word.shape) for word in targets]
+    one = len(places) == 1
+    names = shown([place.shown for place in places])
+    lies = where(places[0]) if places else ""
+    far = any(place.kind in _FAR for place in places)
+    if recursive:
+        does = f"deletes the folder{'' if one else 's'} {names} and all below {'it' if one else 'them'}{lies}"
+        found.add("critical" if forced or far else "high", "effect.remove", does)
+    elif not targets and simple.upstream:
+        found.add("high", "effect.remove", "deletes files whose names come from elsewhere")
+    else:
+        risky = far or any(at.protected(word.shape) for word in targets if word.literal)
+        risky |= any((word.glob and word.shape.strip("./") in ("*", ".*")) or word.shape == UNKNOWN for word in targets)
+        found.add("high" if risky else "medium", "effect.remove", f"deletes the file{'' if one else 's'} {names}{lies}")
+
+
+def is_root(word: Word, at: At) -> bool:
+    """Whether a word is `/`, or all that lies in it."""
+    if word.text is None and not word.glob:
+        return False
+    alternatives = [word.shape]
+    if word.brace:
+        found = re.findall(r"[{,]([^{},]*)(?=[,}])", word.shape)
+        alternatives += [re.sub(r"\{[^{}]*\}", each, word.shape) for each in found]
+    return any(at.ground.locate(each).kind == "root" for each in alternatives if not each.startswith("~"))
+
+
+def copy_bytes(found: Assessment, args: Arguments, at: At, words: Sequence[Word], simple: Simple) -> None:
+    """dd."""
+    outputs = [each[3:] for each in args.operands if each.startswith("of=")]
+    for each in outputs:
+        if each.startswith(UNKNOWN):
+            found.add("critical", "effect.disk", "overwrites a file or disk that is known only when it runs")
+        else:
+            write_file(found, each, at, verb="overwrites")
+    for each in args.operands:
+        if each.startswith("if=") and at.ground.locate(each[3:]).kind == "disk":
+            found.add("high", "effect.disk", f"reads the raw disk {shown([each[3:]])}")
+    if not outputs:
+        found.add("medium", "effect.dd", "copies bytes")
+
+
+def make_file_system(found: Assessment, args: Arguments, at: At, words: Sequence[Word], simple: Simple) -> None:
+    """mkfs and mkfs.*."""
+    if args.words and all(each in ("--help", "-V", "--version", "-h") for each in args.words):
+        found.add("low", "effect.help", "prints help")
+    else:
+        what = shown(args.operands)
+        found.add("critical", "floor.mkfs", f"makes a new file system on {what}; all on it is lost", deny=True)
+
+
+def search(enter: Callable[[Assessment, Simple, tuple[Word, ...], At], None]) -> Special:
+    """find; `enter` judges what it runs."""
+
+    def find(found: Assessment, args: Arguments, at: At, words: Sequence[Word], simple: Simple) -> None:
+        shapes = [word.shape for word in words[1:]]
+        starts = _starts(shapes)
+        tested = not _FIND_TESTS.isdisjoint(shapes)
+        kinds = {at.ground.locate(start).kind for start in starts}
+        if "-delete" in shapes:
+            if "root" in kinds and not tested:
+                found.add("critical", "floor.root", "removes the root of the machine and all below it", deny=True)
+            else:
+                risk: Risk = "critical" if kinds & {"system", "home", "root"} and not tested else "high"
+                found.add(risk, "effect.remove", f"deletes all it finds below {shown(starts)}")
+        for index, shape in enumerate(shapes):
+            if shape in ("-fprint", "-fprint0", "-fls", "-fprintf") and index + 1 < len(shapes):
+                write_file(found, shapes[index + 1], at, verb="overwrites")
+            if shape in ("-exec", "-execdir", "-ok", "-okdir"):
+                rest = list(words[index + 2 :])
+                end = next((i for i, word in enumerate(rest) if word.shape in (";", "+", "\\;")), len(rest))
+                each = f"{starts[0].rstrip('/')}/{UNKNOWN}" if tested else starts[0]
+                inner = tuple(word_of(each) if w.shape == "{}" else w for w in rest[:end])
+                if inner:
+                    enter(found, simple, inner, at)
+                    if program_name(inner[0]) == "rm":
+                        found.add("high", "effect.remove", f"deletes what it finds below {shown(starts)}")
+        if all(effect.risk == "low" for effect in found.effects) and any(at.outside(start) for start in starts):
+            found.add("medium", "effect.read", f"looks for files in {shown(starts)}, outside of the workspace")
+
+    return find
+
+
+def _starts(shapes: Sequence[str]) -> list[str]:
+    starts: list[str] = []
+    for shape in shapes:
+        if (shape.startswith("-") and shape not in ("-H", "-L", "-P")) or shape in ("(", "!"):
+            break
+        if not shape.startswith("-"):
+            starts.append(shape)
+    return starts or ["."]
+
+
+_ALL_WRITTEN = frozenset(["tee", "touch", "mkdir", "truncate", "rmdir", "unlink", "sponge", "mkfifo", "shred", "mknod"])
+_VERBS = {"mkdir": "makes the folder", "touch": "makes or dates", "rmdir": "deletes the folder", "unlink": "deletes"}
+
+
+def write_operands(found: Assessment, args: Arguments, at: At, words: Sequence[Word], simple: Simple) -> None:
+    """cp, mv, ln, install, tee, touch, mkdir, truncate …: the last operand is written, or all of them."""
+    targets = [
+        each
+        for each in args.operands
+        if each != "--" and not (args.name == "truncate" and re.fullmatch(r"[+-]?\d+\w?", each))
+    ]
+    if args.name in ("mv", "shred"):
+        far = [each for each in targets if at.ground.locate(each).kind in ("system", "home", "root", "secret")]
+        if far:
+            found.add("high", "effect.move", f"moves {shown(far)} away")
+        if targets[-1:] == ["/dev/null"]:
+            found.add("high", "effect.remove", f"throws {shown(targets[:-1])} away")
+    into = [word.partition("=")[2] for word in args.options if word.startswith("--target-directory=")]
+    for target in into or (targets if args.name in _ALL_WRITTEN else targets[-1:]):
+        if target not in ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"):
+            write_file(found, target, at, verb=_VERBS.get(args.name, "writes"))
+    if args.name == "ln" and targets:
+        found.add("medium", "effect.link", f"makes a link to {shown(targets[:1])}")
+
+
+def change_rights(found: Assessment, args: Arguments, at: At, words: Sequence[Word], simple: Simple) -> None:
+    """chmod, chown, chgrp."""
+    kinds = [(each, at.ground.locate(each).kind) for each in args.operands[1:] if each != "--"]
+    far = [each for each, kind in kinds if kind in ("system", "root", "disk")]
+    home = [each for each, kind in kinds if kind in ("home", "secret", "own")]
+    if far and args.has("-R", "--recursive"):
+        risk: Risk = "critical" if ("root" in [kind for _, kind in kinds]) else "high"
+        found.add(risk, "effect.rights", f"changes who may read or write {shown(far)} and all below")
+    elif far or home:
+        found.add("high", "effect.rights", f"changes who may read or write {shown(far or home)}")
+    if args.name == "chmod" and args.operands and re.search(r"^[ug]*\+[rwx]*s|^[2467][0-7]{3}$", args.operands[0]):
+        found.add("high", "effect.rights", "lets a program run with its owner's power")
+
+
+def end_processes(found: Assessment, args: Arguments, at: At, words: Sequence[Word], simple: Simple) -> None:
+    """kill."""
+    numbers = [word for word in args.words if re.fullmatch(r"-?[0-9]+", word)]
+    if "1" in args.operands or (numbers[-1:] == ["-1"] and len(args.words) > 1):
+        found.add("high", "effect.kill", "ends all processes, or the first of all")
+
+
+_SENDING = re.compile(r"-d|--data(-\w+)?|--json|-F|--form|-T|--upload-file")
+
+
+def transfer(found: Assessment, args: Arguments, at: At, words: Sequence[Word], simple: Simple) -> None:
+    """curl and wget: what they write here and send there."""
+    shapes = args.words
+    for shape, value in pairwise(shapes):
+        if shape in ("-o", "--output", "-O", "--output-document") and not (args.name == "curl" and shape == "-O"):
+            if value not in ("-", "/dev/null"):
+                write_file(found, value, at, verb="fetches into")
+        elif _SENDING.fullmatch(shape) and (value.startswith("@") or "=@" in value or UNKNOWN in value):
+            found.add("high", "effect.upload", "sends data to another machine")
+    if args.name == "curl" and args.has("-T", "--upload-file"):
+        found.add("high", "effect.upload", "sends data to another machine")
+    if any(UNKNOWN in each and re.match(r"(https?:)?//|\w+\.", each) for each in shapes):
+        found.add("medium", "effect.upload", "puts what is known only when it runs into an address")
+    if simple.upstream and any(each in ("-", "@-") or each.endswith("@-") for each in shapes):
+        found.add("high", "effect.upload", "sends what comes down a pipe to another machine")
+
+
+_SED_RUNS = re.compile(
+    r"(^|[;\n{}/!0-9$,])\s*e(\s|$)|/[gpiIm0-9]*e[gpiIm0-9]*\s*($|[;}])|s([^\w\s])[^\n]*\4[^\n]*\4[gpiIm0-9]*e"
+)
+
+
+def edit_text(found: Assessment, args: Arguments, at: At, words: Sequence[Word], simple: Simple) -> None:
+    """sed, awk, uniq: they write in place, run commands, or overwrite a second file."""
+    operands = list(args.operands)
+    if args.name == "sed":
+        if any(re.match(r"-[nErsuz]*i|--in-place", option) for option in args.options):
+            for target in operands[1:] or operands:
+                write_file(found, target, at, verb="changes")
+        if operands and _SED_RUNS.search(operands[0]):
+            found.add("high", "effect.code", "makes sed run a command")
+    elif args.name == "uniq":
+        for target in operands[1:2]:
+            write_file(found, target, at, verb="overwrites")
+    elif re.search(r"\bsystem\b|\||getline|@load|@include", " ".join(args.words)):
+        found.add("high", "effect.code", "makes awk run a command or read elsewhere")
+
+
+def carry_script(found: Assessment, args: Arguments, at: At, words: Sequence[Word], simple: Simple) -> None:
+    """trap and alias: text that runs later."""
+    for word in words[1:] if args.name == "alias" else words[1:2]:
+        text = word.text.partition("=")[2] if word.text and args.name == "alias" else word.text
+        if text and word.literal and text not in ("-", "-l", "-p"):
+            found.scripts.append(text)
+
+
+def steer_tarmac(found: Assessment, args: Arguments, at: At, words: Sequence[Word], simple: Simple) -> None:
+    """tarmac itself: whoever may run it could allow themselves the rest."""
+    found.add("high", "ask.tarmac", "steers Tarmac itself")
+
+
+_INDEX = re.compile(r"\[.*(\$\(|`)")
+
+
+def evaluate_index(found: Assessment, args: Arguments, at: At, words: Sequence[Word], simple: Simple) -> None:
+    """test -v, printf -v, read, unset …: the shell runs what stands in the brackets of a variable's name."""
+    if any(_INDEX.search(word) for word in args.words):
+        found.add("high", "effect.code", "makes the shell run what stands in brackets")
+
+
+SPECIALS: dict[str, Special] = {
+    **dict.fromkeys(("rm", "grm"), remove),
+    **dict.fromkeys(("dd", "gdd"), copy_bytes),
+    "mkfs": make_file_system,
+    **dict.fromkeys((*_ALL_WRITTEN, "cp", "mv", "ln", "install"), write_operands),
+    **dict.fromkeys(("chmod", "chown", "chgrp", "setfacl"), change_rights),
+    "kill": end_processes,
+    **dict.fromkeys(("curl", "wget"), transfer),
+    **dict.fromkeys(("sed", "awk", "gawk", "mawk", "nawk", "uniq"), edit_text),
+    **dict.fromkeys(("trap", "alias"), carry_script),
+    **dict.fromkeys(
+        ("test", "[", "printf", "read", "unset", "declare", "typeset", "export", "local", "let"), evaluate_index
+    ),
+    "tarmac": steer_tarmac,
+}
+# Some only look further; the rest of what is known of them still counts.
+PARTIAL = frozenset(
+    """
+    kill sed awk gawk mawk nawk uniq trap alias test [ printf read unset declare typeset export local let curl
+    wget
+""".split()
+)
+
+
+def guess_removal(found: Assessment, words: Sequence[Word], at: At) -> None:
+    """`{rm,-rf,/}`: a brace expansion that becomes a removal."""
+    for word in words:
+        if word.brace and word.text:
+            guess = tuple(word_of(each) for each in re.split(r"[{},]", word.text) if each)
+            if guess and program_name(guess[0]) == "rm":
+                whole = (*guess, *(word_of(each.shape) for each in words[1:]))
+                remove(found, arguments(whole), at, whole, Simple(whole, (), (), ""))

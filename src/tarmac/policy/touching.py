@@ -1,0 +1,141 @@
+"""Files that a command reads or writes, and how much that weighs: by where they are and how they are named."""
+
+import glob
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from tarmac.policy.effects import Assessment, shown
+from tarmac.policy.files import Files
+from tarmac.policy.places import Ground, Place
+from tarmac.policy.verdict import Risk, worst
+from tarmac.policy.words import UNKNOWN, Word
+
+_WRITE_RISK: dict[str, Risk] = {"workspace": "medium", "temporary": "medium", "outside": "medium", "harmless": "medium"}
+_STAYS = re.compile(r"\.ssh/|cron|sudoers|/etc/(passwd|shadow|profile|ld\.so)|autostart|systemd|LaunchAgents")
+# They show or change no more of a file than its name, dates and rights.
+NAMES_ONLY = frozenset(
+    """
+    ls stat test [ file du df find tree touch chmod chown mkdir basename dirname realpath readlink
+""".split()
+)
+# Their operands are patterns or texts as often as files.
+_TEXTUAL = frozenset(
+    """
+    rm grep egrep fgrep rg ag which test [ find kill chmod touch ssh-keygen sed awk gawk jq
+""".split()
+)
+_NO_FILES = frozenset(["echo", "printf", "git", "basename", "dirname"])
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """Where a command stands, and how to look at files there."""
+
+    ground: Ground
+    files: Files
+    fetched: frozenset[str] = frozenset()  # files that the line downloaded before
+
+    def protected(self, text: str) -> str:
+        """Why a file is more than a file; empty when it isn't."""
+        if UNKNOWN in text or text.startswith("~"):
+            tail = text.rsplit("/", 1)[-1]
+            text = tail if UNKNOWN not in tail else ""
+        if not text:
+            return ""
+        look = self.files.look(text, cwd=Path(self.ground.cwd), workspace=Path(self.ground.workspace))
+        return look.protected or look.own
+
+    def hidden(self, text: str) -> str:
+        """Why a file is hidden from agents."""
+        return self.files.look(text, cwd=Path(self.ground.cwd), workspace=Path(self.ground.workspace)).ignored
+
+    def outside(self, operand: str) -> bool:
+        """Whether an operand names something outside of the workspace."""
+        if operand.startswith("-") or UNKNOWN in operand:
+            return False
+        if self.ground.inside and not ("/" in operand or operand.startswith("~") or operand == ".."):
+            return False
+        place = self.ground.locate(operand)
+        return not place.inside and place.kind != "harmless"
+
+
+def look_at_argument(found: Assessment, name: str, word: Word, at: At, *, written: bool = False) -> None:
+    """Whatever the program is: a name that looks like credentials is worth a question."""
+    text = word.shape.partition("=")[2] if word.shape.startswith("-") and "=" in word.shape else word.shape
+    text = text.removeprefix("@")
+    if name == "git" and re.search(r":(.*/)?(\.env|id_rsa)", text):
+        found.add("high", "effect.secret", f"reads {shown([text])}, which looks like credentials")
+    if not text or text.startswith("-") or " " in text or len(text) > 400 or name in _NO_FILES:
+        return
+    if re.search(r"/dev/(tcp|udp)/", text):
+        found.add("critical", "effect.socket", "speaks with another machine through the shell")
+    elif written:
+        return
+    elif word.glob and word.text:
+        names = glob.glob(word.text, root_dir=at.ground.cwd, include_hidden=word.text.startswith("."))[:500]
+        for each in (*names, text):
+            look_at_secret(found, name, each, at)
+    elif name not in _TEXTUAL or "/" in text or text.startswith((".env", "~")):
+        look_at_secret(found, name, text, at)
+
+
+def look_at_secret(found: Assessment, name: str, text: str, at: At) -> None:
+    """Add what reading `text` means when it is named like credentials, hidden, or Tarmac's own."""
+    place = at.ground.locate(text)
+    if place.kind == "own":
+        found.add("high", "effect.own", f"touches {shown([text])}, which belongs to Tarmac")
+    elif place.kind == "secret":
+        risk: Risk = "medium" if name in NAMES_ONLY else "high"
+        found.add(risk, "effect.secret", f"reads {shown([text])}, which looks like credentials")
+    elif place.kind == "disk" and name not in NAMES_ONLY:
+        found.add("high", "effect.disk", f"reads the raw disk {shown([text])}")
+    elif UNKNOWN not in text and at.hidden(text):
+        found.add("medium", "effect.ignored", f"reads {shown([text])}, which is hidden from agents")
+
+
+def read_file(found: Assessment, text: str, at: At) -> None:
+    """A file is read by redirection."""
+    look_at_secret(found, "cat", text, at)
+    if at.outside(text):
+        found.add("medium", "effect.read", f"reads {shown([text])}, outside of the workspace")
+
+
+def write_file(found: Assessment, text: str, at: At, *, verb: str) -> None:
+    """A file is made or changed."""
+    place = at.ground.locate(text)
+    if place.kind == "disk":
+        found.add("critical", "floor.disk", f"{verb} the disk {shown([text])}", deny=True)
+        return
+    risk: Risk = _WRITE_RISK.get(place.kind, "high")
+    why = at.protected(text)
+    if why and place.kind != "workspace":
+        risk = "high"
+    if why and re.search(r"(^|/)\.git(/|$)|(^|/)\.husky(/|$)", place.shown):
+        risk = "high"
+    if place.kind == "secret" and at.ground.locate(text.rsplit("/", 1)[0] if "/" in text else ".").inside:
+        risk = "medium"  # a file of the workspace that will hold secrets
+    if place.kind == "home" or _STAYS.search(text):
+        risk = worst(risk, "high")
+    found.add(risk, "effect.write", f"{verb} {shown([place.shown])}{f'; {why}' if why else where(place)}")
+
+
+def where(place: Place) -> str:
+    """Where a file is, for a person: ", in the workspace"."""
+    match place.kind:
+        case "workspace":
+            return ", in the workspace"
+        case "system":
+            return ", a file of the system"
+        case "home":
+            return ", in somebody's home"
+        case "secret":
+            return ", which looks like credentials"
+        case "root":
+            return ", the root of the machine"
+        case "temporary":
+            return ", a temporary file"
+        case "own":
+            return ", which belongs to Tarmac"
+        case _:
+            return ", outside of the workspace"

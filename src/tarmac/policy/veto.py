@@ -1,0 +1,106 @@
+"""A second opinion on a line, without the parser: it can only take trust away.
+
+split() reads a line by rules so few that they can be checked by eye (blanks, three kinds of quotes, a handful of
+operators) and gives up on everything else. A line is allowed by itself only if both readings give the same words.
+"""
+
+import re
+
+# What may stand between words. `&` alone, `<<`, `>|`, `<>`, `>(`, `((` and all others: not read, so not allowed.
+_OPERATOR = re.compile(
+    r"&&|\|\||\|&|\||;|\n|&>(?=[ \t]*/dev/null)|[012]?>&[12](?![0-9])|[012]?>>?(?![>&|(])|0?<(?![<>&(])"
+)
+_PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./^\-]")
+# Active, but they make no command: patterns, and braces that aren't expanded (`stash@{1}`).
+_PATTERN = frozenset("*?[]{}~#")
+_HISTORY = re.compile(r"![A-Za-z0-9!?#$*^:-]")
+
+
+class Vetoed(Exception):
+    """The line holds something this reader doesn't know."""
+
+
+def split(line: str) -> list[str]:
+    """The words of `line` with quotes taken away, operators left out; Vetoed when it is more than that."""
+    words: list[str] = []
+    word: list[str] | None = None
+    at = 0
+    while at < len(line):
+        character = line[at]
+        operator = _OPERATOR.match(line, at) if word is None or not (character.isdigit()) else None
+        if operator and (character not in "012" or word is None):
+            _end(word, words)
+            word = None
+            at = operator.end()
+            continue
+        if (
+            character in " \t"
+            or character == ")"
+            or (character == "(" and word is None and line[at + 1 : at + 2] != "(")
+        ):
+            _end(word, words)
+            word = None
+            at += 1
+            continue
+        if word is None:
+            if character == "#":
+                raise Vetoed("a comment")
+            word = []
+        at = _take(line, at, word)
+    _end(word, words)
+    return words
+
+
+def _end(word: list[str] | None, words: list[str]) -> None:
+    if word is not None:
+        words.append("".join(word))
+
+
+def _take(line: str, at: int, word: list[str]) -> int:
+    """Read one piece of a word at `at`; where the next begins."""
+    character = line[at]
+    if character == "'":
+        end = line.find("'", at + 1)
+        if end < 0:
+            raise Vetoed("an open quote")
+        word.append(line[at + 1 : end])
+        return end + 1
+    if character == '"':
+        return _double(line, at + 1, word)
+    if character == "\\":
+        if at + 1 >= len(line) or line[at + 1] == "\n":
+            raise Vetoed("a continued line")
+        word.append(line[at + 1])
+        return at + 2
+    if _PLAIN.match(character) or character in _PATTERN or ord(character) > 127:
+        word.append(character)
+        return at + 1
+    if character == "!" and not _HISTORY.match(line, at):
+        word.append(character)
+        return at + 1
+    if character == "$" and (at + 1 == len(line) or line[at + 1] in " \t\n"):
+        word.append(character)
+        return at + 1
+    raise Vetoed(f"`{character}`")
+
+
+def _double(line: str, at: int, word: list[str]) -> int:
+    while at < len(line):
+        character = line[at]
+        if character == '"':
+            return at + 1
+        if character == "`":
+            raise Vetoed("a backtick")
+        if _HISTORY.match(line, at):
+            raise Vetoed("the history")
+        if character == "$" and re.match(r"[A-Za-z0-9_{(\['\"!@*#?$-]", line[at + 1 : at + 2]) and line[at + 1] != '"':
+            raise Vetoed("an expansion")
+        if character == "\\" and line[at + 1 : at + 2] in ("$", "`", '"', "\\"):
+            word.append(line[at + 1])
+            at += 2
+            continue
+        if character == "\\" and line[at + 1 : at + 2] == "\n":
+            raise Vetoed("a continued line")
+        word.append(character)
+        at += 1
+    raise Vetoed("an open quote")

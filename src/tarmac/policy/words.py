@@ -1,0 +1,190 @@
+"""A word of a command line: what is known of it before it runs.
+
+`text` is the word the program would get, when that is certain. `shape` is the nearest one can say otherwise: the
+literal pieces with UNKNOWN between them, so that `rm -rf "$HOME"/x` is still seen to lie below something.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+UNKNOWN = "\0"
+Node = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word, as written and as far as it is known."""
+
+    source: str
+    text: str | None  # None: it depends on something
+    shape: str
+    glob: bool = False  # holds an active * ? [ or an extended pattern; `text` is then the pattern itself
+    home: bool = False  # begins with an active ~
+    brace: bool = False  # {a,b}: becomes several words
+    plain: bool = False  # written without quotes, escapes or expansions
+
+    @property
+    def literal(self) -> bool:
+        """Whether the program gets exactly `text`."""
+        return self.text is not None and not (self.glob or self.home or self.brace)
+
+
+def word_of(source: str) -> Word:
+    """A literal word that stands in no line: made by us out of another."""
+    return Word(source, source, source, plain=True)
+
+
+class _Reading:
+    """Collects the pieces of one word."""
+
+    def __init__(self) -> None:
+        self.shape: list[str] = []
+        self.known = True
+        self.glob = self.home = self.brace = False
+        self.plain = True
+        self.unquoted: list[str] = []  # the active characters, for what only counts across pieces: braces
+
+
+def read_word(node: Node, source: str) -> Word:
+    """A Word from shfmt's node."""
+    reading = _Reading()
+    parts = cast(Sequence[Node], node.get("Parts") or ())
+    for number, part in enumerate(parts):
+        _read_part(part, reading, first=number == 0)
+    active = "".join(reading.unquoted)
+    if shape_is_bracket(reading):
+        reading.glob = False
+    brace = "{" in active and re.search(r"\{[^{}]*(,|\.\.)[^{}]*\}|\{.*\{.*,", active, re.DOTALL) is not None
+    shape = "".join(reading.shape)
+    return Word(
+        source,
+        shape if reading.known else None,
+        shape,
+        glob=reading.glob,
+        home=reading.home,
+        brace=brace,
+        plain=reading.plain and len(parts) == 1 and reading.known,
+    )
+
+
+def shape_is_bracket(reading: _Reading) -> bool:
+    """`[` alone is the command of that name, no pattern."""
+    return reading.shape == ["["]
+
+
+def _read_part(part: Node, reading: _Reading, *, first: bool) -> None:
+    value = str(part.get("Value", ""))
+    match part.get("Type"):
+        case "Lit":
+            _read_literal(value, reading, first=first)
+        case "SglQuoted":
+            reading.plain = False
+            if part.get("Dollar"):
+                decoded = ansi_c(value)
+                reading.known &= decoded is not None
+                reading.shape.append(UNKNOWN if decoded is None else decoded)
+            else:
+                reading.shape.append(value)
+            reading.unquoted.append(" ")
+        case "DblQuoted":
+            reading.plain = False
+            if part.get("Dollar"):  # $"…" is translated
+                reading.known = False
+            for inner in cast(Sequence[Node], part.get("Parts") or ()):
+                if inner.get("Type") == "Lit":
+                    reading.shape.append(re.sub(r'\\([$`"\\\n])', _unescape, str(inner.get("Value", ""))))
+                else:
+                    reading.known = False
+                    reading.shape.append(UNKNOWN)
+            reading.unquoted.append(" ")
+        case "ExtGlob":
+            pattern = cast(Node, part.get("Pattern") or {})
+            reading.glob = True
+            reading.known = reading.plain = False
+            reading.shape.append(f"{part.get('Op')}{pattern.get('Value')})")
+        case _:
+            reading.known = reading.plain = False
+            reading.shape.append(UNKNOWN)
+            reading.unquoted.append(" ")
+
+
+def _unescape(match: re.Match[str]) -> str:
+    return "" if match[1] == "\n" else match[1]
+
+
+def _read_literal(value: str, reading: _Reading, *, first: bool) -> None:
+    if first and value.startswith("~"):
+        reading.home = True
+    escaped = False
+    for character in value:
+        if escaped:
+            escaped = False
+            if character != "\n":
+                reading.shape.append(character)
+            reading.unquoted.append(" ")
+        elif character == "\\":
+            escaped = True
+            reading.plain = False
+        else:
+            if character in "*?[":
+                reading.glob = True
+            reading.shape.append(character)
+            reading.unquoted.append(character)
+    if escaped:  # a backslash at the very end stands for itself
+        reading.shape.append("\\")
+
+
+_ANSI = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
+
+
+_HEX = {kind: f"[0-9a-fA-F]{{1,{most}}}" for kind, most in (("x", 2), ("u", 4), ("U", 8))}
+
+
+def ansi_c(value: str) -> str | None:
+    """What `$'value'` stands for; None when it holds an escape whose meaning depends on the locale."""
+    out: list[str] = []
+    rest = iter(value)
+    for character in rest:
+        if character != "\\":
+            out.append(character)
+            continue
+        kind = next(rest, "")
+        if kind in _ANSI:
+            out.append(_ANSI[kind])
+        elif kind and kind in "\\'\"?":
+            out.append(kind)
+        else:
+            tail, rest = _tee(rest)
+            taken, decoded = _numeric(kind, tail)
+            if decoded is None:
+                return None
+            out.append(decoded)
+            rest = iter(tail[taken:])
+            # `for` holds the first iterator: go on by hand with the rest
+            more = ansi_c("".join(rest))
+            return None if more is None else "".join(out) + more
+    return "".join(out)
+
+
+def _tee(rest: Iterator[str]) -> tuple[str, Iterator[str]]:
+    tail = "".join(rest)
+    return tail, iter(tail)
+
+
+def _numeric(kind: str, tail: str) -> tuple[int, str | None]:
+    """An escape with digits: how many characters of `tail` it takes, and what it means (ASCII only)."""
+    if kind and kind in "01234567":
+        match = re.match(r"[0-7]{0,2}", tail)
+        digits, base = kind + (match[0] if match else ""), 8
+        taken = len(digits) - 1
+    elif kind in ("x", "u", "U"):
+        match = re.match(_HEX[kind], tail)
+        if match is None:
+            return 0, None
+        digits, base, taken = match[0], 16, len(match[0])
+    else:
+        return 0, None
+    code = int(digits, base)
+    return taken, chr(code) if 0 < code < 128 else None
