@@ -269,6 +269,7 @@ async def test_events_tell_the_story(tmp_path: Path) -> None:
     seen: list[ev.TerminalEvent] = []
     async with open_terminal(cwd=tmp_path, listener=seen.append) as terminal:
         await terminal.run("cd /; echo hi; false")
+        await terminal.run("true")  # which waits for the prompt after the first
         kinds = [type(each) for each in seen]
     assert kinds[:3] == [ev.TerminalOpened, ev.ShellIntegrationChanged, ev.CommandStarted]
     finished = next(each for each in seen if isinstance(each, ev.CommandFinished))

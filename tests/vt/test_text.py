@@ -337,3 +337,15 @@ def test_time_grows_with_the_bytes_and_not_faster(data: bytes, seconds: float, s
         renderer.feed(data[start : start + size])
     renderer.finish()
     assert time.process_time() - started < seconds * 5
+
+
+def test_a_long_progress_bar_reads_the_same_in_one_piece_and_in_many() -> None:
+    """T25: a hundred thousand states, some empty, some longer than those after them, some that erase."""
+    for erase in ("", "\x1b[K"):
+        states = [f"{'#' * (n % 7)}{n}" if n % 5 else erase for n in range(40_000)]
+        data = ("start\r" + "\r".join(states)).encode()
+        whole, pieces = Renderer(), Renderer()
+        whole.feed(data)
+        for at in range(0, len(data), 999):
+            pieces.feed(data[at : at + 999])
+        assert (whole.finish(), whole.frames) == (pieces.finish(), pieces.frames)

@@ -16,11 +16,13 @@ if TYPE_CHECKING:
     from tarmac.terminals.result import Result
     from tarmac.terminals.settings import PathContribution, Settings
     from tarmac.terminals.terminal import Terminal
+    from tarmac.terminals.watching import Happened
 
 __all__ = [
     "Answer",
     "Execution",
     "Gap",
+    "Happened",
     "PathContribution",
     "Result",
     "Settings",
@@ -34,6 +36,7 @@ _HOMES = {
     "Answer": "answering",
     "Execution": "execution",
     "Gap": "execution",
+    "Happened": "watching",
     "PathContribution": "settings",
     "Result": "result",
     "Settings": "settings",

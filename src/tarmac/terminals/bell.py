@@ -15,6 +15,19 @@ class Bell:
         for waiter in self._waiters:
             _set(waiter)
 
+    async def wait_with(self, alarm: "Alarm", seconds: float | None) -> None:
+        """Return at the next ring, or after `seconds`, or when the alarm goes off for somebody else."""
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiters.append(waiter)
+        if seconds is not None:
+            alarm.set(self, seconds)
+        try:
+            await waiter
+        finally:
+            if seconds is not None:
+                alarm.forget(self)
+            self._waiters.remove(waiter)
+
     async def wait(self, seconds: float | None = None) -> None:
         """Return at the next ring, or after `seconds`."""
         loop = asyncio.get_running_loop()
@@ -27,6 +40,41 @@ class Bell:
             if clock is not None:
                 clock.cancel()
             self._waiters.remove(waiter)
+
+
+class Alarm:
+    """One timer for many waits, mostly left to run out: to set and cancel one for each costs as much as a command.
+
+    It goes off at the earliest time that was asked for, perhaps by somebody gone since; who waits looks at the clock.
+    """
+
+    __slots__ = ("_bells", "_due", "_timer")
+
+    def __init__(self) -> None:
+        self._bells: list[Bell] = []
+        self._due = float("inf")
+        self._timer: asyncio.TimerHandle | None = None
+
+    def set(self, bell: Bell, seconds: float) -> None:
+        self._bells.append(bell)
+        loop = asyncio.get_running_loop()
+        due = loop.time() + seconds
+        if due < self._due:
+            self.stop()
+            self._due, self._timer = due, loop.call_at(due, self._go_off)
+
+    def forget(self, bell: Bell) -> None:
+        self._bells.remove(bell)
+
+    def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._due, self._timer = float("inf"), None
+
+    def _go_off(self) -> None:
+        self._due, self._timer = float("inf"), None
+        for bell in self._bells[:]:
+            bell.ring()
 
 
 def _set(waiter: "asyncio.Future[None]") -> None:

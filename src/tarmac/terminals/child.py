@@ -14,7 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tarmac.errors import DirectoryUnavailable, OutOfTerminals, ShellFailed
-from tarmac.terminals import processes
+from tarmac.terminals import birthmark, processes
+from tarmac.terminals.environment import COOKIE
 
 USED_UP = {errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EAGAIN, errno.ENOMEM}
 
@@ -46,9 +47,13 @@ class Child:
         prepare: Callable[[], None] | None = None,
     ) -> None:
         processes.prepare()
+        birthmark.prepare()
+        mark = birthmark.of(env.get(COOKIE, ""))
 
         def before_exec() -> None:  # runs between fork and exec: no allocation-heavy work, no locks
             processes.become_subreaper()
+            if mark is not None:
+                birthmark.put(mark)
             if prepare:
                 prepare()
 

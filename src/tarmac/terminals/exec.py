@@ -15,7 +15,7 @@ from pathlib import Path
 from tarmac.errors import ExecutionEnded, InputClosed
 from tarmac.events import TaskId, TerminalId
 from tarmac.paths import check_directory
-from tarmac.terminals import environment, events, processes
+from tarmac.terminals import birthmark, environment, events, processes
 from tarmac.terminals.child import Child, used_up
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.result import Ending, Reason
@@ -134,6 +134,9 @@ class ExecTerminal(Terminal):
             raise ExecutionEnded(f"`{execution.command[:60]}` is not running any more; nothing was sent")
         return self._process
 
+    def tree(self, *, own: bool) -> set[processes.Process]:
+        return self._process.tree() if self._process is not None else set()  # the rest would take a look at everybody
+
     def send_input(self, execution: Execution, data: bytes) -> None:
         self._need(execution).write(data)
 
@@ -181,8 +184,7 @@ class ExecTerminal(Terminal):
 
     def _leftovers(self) -> set[processes.Process]:
         """What ended commands left running: it went to init, and its cookie finds it."""
-        cookie = f"{environment.COOKIE}={self.cookie}".encode()
-        return processes.sweep(session=-1, cookie=cookie, exclude={os.getpid()})
+        return birthmark.orphans(self.cookie)
 
 
 class _Process:

@@ -14,10 +14,10 @@ import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, Unpack
 
 from tarmac.errors import BadRequest, ExecutionEnded
-from tarmac.terminals.bell import Bell
+from tarmac.terminals.bell import Alarm, Bell
 from tarmac.terminals.result import NOTHING, Ending, Reason, Rendered, Result, render, signal_name
 from tarmac.terminals.secrets import Secrets
 from tarmac.terminals.settings import OnTimeout, Settings
@@ -26,6 +26,11 @@ from tarmac.terminals.waiting import Waiting
 from tarmac.vt.buffer import HeadTail
 from tarmac.vt.live import LiveText
 from tarmac.vt.text import clean
+
+if TYPE_CHECKING:
+    from tarmac.events import TerminalId
+    from tarmac.terminals.processes import Process
+    from tarmac.terminals.watching import Conditions, Happened, Listener
 
 READ_SIZE = 64 << 10
 BEGIN_PATIENCE = 2.0
@@ -44,8 +49,17 @@ class Gap:
 class Runner(Protocol):
     """Who runs executions: a terminal of either provider."""
 
+    id: "TerminalId"
     cwd: Path
+    alarm: Alarm
 
+    @property
+    def closed(self) -> bool: ...
+    @property
+    def current(self) -> "Execution | None": ...
+    def subscribe(self, listener: "Listener") -> Callable[[], None]: ...
+    def tree(self, *, own: bool) -> "set[Process]": ...
+    def written_since_last_command(self) -> bytes: ...
     def send_input(self, execution: "Execution", data: bytes) -> None: ...
     def close_input(self, execution: "Execution") -> None: ...
     async def interrupt(self, execution: "Execution") -> None: ...
@@ -143,6 +157,12 @@ class Execution:
         """What it waits for somebody to type, by the kernel's word, and the text of its question; else None."""
         return self._runner.waiting(self) if self.ending is None and self.began else None
 
+    async def waiting_for(self, **conditions: "Unpack[Conditions]") -> "Happened":
+        """Wait until it ends, prints `pattern`, wants `input`, is `quiet` for so long, or listens on `port`."""
+        from tarmac.terminals.watching import waiting_for
+
+        return await waiting_for(self._runner, self, **conditions)
+
     def prompt(self) -> str:
         """The last line with any text on the terminal since something was answered; none of a drawn screen."""
         size = min(self._total - self._asks_from, LONGEST_SCREEN)
@@ -207,7 +227,7 @@ class Execution:
                 times.append(max(self.last_output, self.started_at) + idle_timeout - now)
             if times and min(times) <= 0:
                 break
-            await self._ended.wait(min(times) if times else None)
+            await self._ended.wait_with(self._runner.alarm, min(times) if times else None)
         if self.ending is not None:
             return await self._final()
         if self._left:

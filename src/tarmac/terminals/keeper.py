@@ -48,14 +48,13 @@ class Keeper:
         self.session = session
         session.start(cwd=cwd, start_up_files=start_up_files)
         try:
-            prompted = await session.until_prompted(self._settings.shell_integration_timeout)
+            if await session.until_prompted(self._settings.shell_integration_timeout):
+                await session.learn_prompt()
+                if session.alive:
+                    return None
         except BaseException:
             await asyncio.shield(asyncio.create_task(self._drop(session)))
             raise
-        if prompted:
-            await session.learn_prompt()
-            if session.alive:
-                return None
         status = session.exit_status
         await self._drop(session)
         if status is None:

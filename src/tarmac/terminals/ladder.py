@@ -88,7 +88,7 @@ def _is_young(group: int) -> bool:
 
 def _is_back(session: "Session") -> bool:
     """Whether the shell itself waits for a line, and would not take our question for input to a `read`."""
-    return session.in_front() and not _ignores_interrupt(session.pid) and session.reads_terminal()
+    return session.in_front() and not _ignores_interrupt(session.pid) and session.waits()
 
 
 async def kill(terminal: "PtyTerminal", session: "Session", execution: Execution) -> None:

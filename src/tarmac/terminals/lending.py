@@ -70,6 +70,11 @@ class Lending:
                 return entry
             first = True  # it was lost under our hands: another one, and no queueing again
 
+    @property
+    def waiting(self) -> int:
+        """How many stand in line."""
+        return len(self._line)
+
     def check_open(self) -> None:
         if self.closed:
             raise TerminalClosed("this registry is closed")

@@ -209,8 +209,10 @@ async def end(find: Callable[[], set[Process]], *, grace: float, patience: float
     return set()
 
 
-def sweep(*, session: int, cookie: bytes, exclude: Collection[int] = ()) -> set[Process]:
-    """What a shell left behind when it died by surprise: all in its session, or with `cookie` in the environment.
+def sweep(
+    *, session: int, cookie: bytes, bears_mark: Callable[[int], bool] | None = None, exclude: Collection[int] = ()
+) -> set[Process]:
+    """What a shell left behind when it died by surprise: by its session, `cookie` in the environment, or a mark.
 
     `cookie` is a whole entry, b"NAME=value". Call it once the shell is dead: if a process with the pid
     `session` lives, that number has been given to somebody else, and the session is not ours to end.
@@ -223,7 +225,9 @@ def sweep(*, session: int, cookie: bytes, exclude: Collection[int] = ()) -> set[
     return {
         each.process
         for pid, each in everyone.items()
-        if pid not in spared and each.alive and (each.session == ours or cookie in _environment(pid))
+        if pid not in spared
+        and each.alive
+        and (each.session == ours or (bears_mark and bears_mark(pid)) or cookie in _environment(pid))
     }
 
 

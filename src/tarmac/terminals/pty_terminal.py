@@ -25,7 +25,7 @@ from tarmac.terminals.result import Ending, Evidence, Reason
 from tarmac.terminals.session import Session, Turn
 from tarmac.terminals.settings import Settings
 from tarmac.terminals.shells import Shell
-from tarmac.terminals.terminal import Origin, Terminal
+from tarmac.terminals.terminal import Origin, Terminal, echo_of
 from tarmac.terminals.waiting import Waiting
 from tarmac.vt.marks import Mark
 
@@ -107,10 +107,12 @@ class PtyTerminal(Terminal):
     # Starting a command
 
     async def _begin(self, command: str, data: bytes, *, cwd: Path | None, input_open: bool) -> Execution:
-        await self._until_free()
-        await self._live_shell()
+        session = self._keeper.session
+        if session is None or not session.prompted or not session.alive or self.held or self.current is not None:
+            await self._until_free()
+            await self._live_shell()
+            session = self._need_session()
         fresh, notes = self._keeper.take_news()
-        session = self._need_session()
         move = b"" if cwd is None or cwd == self.cwd else os.fsencode(cwd)
         if not move and session.directory_is_gone():
             target = nearest_existing(self.cwd)
@@ -131,7 +133,7 @@ class PtyTerminal(Terminal):
         if move and self._moving is None:
             self._moving = asyncio.get_running_loop().create_future()
         if not self._quiet:
-            self._wrote(execution.command.encode("utf-8", "replace").replace(b"\n", b"\r\n") + b"\r\n")
+            self._wrote(echo_of(execution.command))
         self._had_jobs = self._had_jobs or bool(self.baseline)
         session.load(execution.number, execution.command, data, cwd=move, jobs=self._had_jobs)
         self._probes = 0
@@ -169,7 +171,7 @@ class PtyTerminal(Terminal):
             return
         # The prompt's mark may be late (slow hooks) or never come (a command took all our hooks away at once).
         for seconds in (0.05, 0.2, 0.5, 1.0, 2.0, 5.0):
-            if await session.until_prompted(seconds) or session.reads_terminal() or not session.alive:
+            if await session.until_prompted(seconds) or session.waits() or not session.alive:
                 return
         raise ShellFailed(
             f"the shell of {self.id} does not come back to its prompt", hint="a prompt hook may hang: close it"
@@ -217,6 +219,11 @@ class PtyTerminal(Terminal):
         if execution is not None and execution.number == number:
             execution.begin()
             self._moved_or_not(None)
+
+    def on_not_started(self) -> None:
+        if self.current is not None and not self.current.began:
+            self._unsure = True
+            self._look_soon()
 
     def on_refused(self, number: int, why: str) -> None:
         execution, session = self.current, self.session
@@ -386,12 +393,11 @@ class PtyTerminal(Terminal):
             seen, pause = self._attention.look(session, execution)
             if seen is not None:
                 self._tell_waiting(seen, execution, session)
-        if not execution.began and session.reads_terminal():
+        if not execution.began and session.waits():
             # It reads the terminal and never started: our line was eaten, or our functions are gone.
             if self._probes >= 3:
                 self._hopeless(session)
                 return
-            session.heal()
             session.load_again()
         self._probes += 1
         self._watch(min(pause, PROBE_EVERY[min(self._probes, len(PROBE_EVERY) - 1)]))
@@ -462,6 +468,12 @@ class PtyTerminal(Terminal):
                 prompt=seen.prompt,
             )
         )
+
+    def tree(self, *, own: bool) -> set[processes.Process]:
+        session = self.session
+        shell = processes.look(session.pid) if session is not None and session.alive else None
+        found = processes.descendants(shell.pid) | {shell} if shell else set()
+        return found - self.baseline if own else found
 
     # A person
 

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self, Unpack
 
 from tarmac.errors import BadRequest, TerminalNotFound
 from tarmac.events import TaskId
@@ -28,6 +28,9 @@ from tarmac.terminals.shells import find_shell
 from tarmac.terminals.stock import Ask, Claim, Entry, Switch, Until
 from tarmac.terminals.terminal import DEFAULT, Default, Listener, Origin, Provider, Terminal
 from tarmac.terminals.unread import unread_output
+
+if TYPE_CHECKING:
+    from tarmac.terminals.watching import Conditions, Happened
 
 AFTER_EDIT = 0.3
 COOLING = 5.0
@@ -177,6 +180,11 @@ class TerminalRegistry:
         return [each for each in self.listing(busy=busy) if each.task is None]
 
     @property
+    def waiting(self) -> int:
+        """How many callers wait for a terminal at a bound."""
+        return self._lending.waiting
+
+    @property
     def active(self) -> Terminal | None:
         """The one that was last focused, else last used (T31)."""
         latest = max(self._stock, key=lambda each: (each.focused, each.used_at), default=None)
@@ -201,6 +209,12 @@ class TerminalRegistry:
         if terminal.current is None:
             raise BadRequest(f"nothing is running in terminal {id}", hint="run a command first")
         await terminal.current.send(text)
+
+    async def waiting_for(self, *ids: str, **conditions: "Unpack[Conditions]") -> "Happened":
+        """Wait for the first of `conditions` in any of these terminals, or of all that are busy."""
+        from tarmac.terminals.watching import first_of
+
+        return await first_of([self.get(id) for id in ids] or self.listing(busy=True), **conditions)
 
     async def interrupt(self, id: str) -> None:
         terminal = self.get(id)

@@ -10,13 +10,14 @@ terminal opens another.
 import asyncio
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
 from tarmac.errors import TarmacError
 from tarmac.paths import remove_scratch, scratch_dir
-from tarmac.terminals import processes, waiting
+from tarmac.terminals import birthmark, processes, waiting
 from tarmac.terminals.bell import Bell
 from tarmac.terminals.child import USED_UP, used_up
 from tarmac.terminals.environment import COOKIE
@@ -28,6 +29,7 @@ from tarmac.vt.replies import answer
 
 Turn = Literal["ours", "theirs", "was theirs"]
 TURNS: dict[bytes, Turn] = {b"0": "ours", b"1": "theirs", b"3": "was theirs"}
+EDITOR_PATIENCE = 0.15  # a line editor listens so soon after its prompt's mark
 ANSWER_PATIENCE = 1.0  # how long a question may wait for its program to listen
 
 
@@ -37,11 +39,23 @@ class Owner(Protocol):
     def on_output(self, data: bytes) -> None: ...
     def on_forged(self, mark: Mark) -> None: ...
     def on_started(self, number: int) -> None: ...
+    def on_not_started(self) -> None: ...
     def on_refused(self, number: int, why: str) -> None: ...
     def on_ended(self, number: int, status: int, pipestatus: tuple[int, ...]) -> None: ...
     def on_prompt(self, number: int, status: int, turn: Turn, pipestatus: tuple[int, ...], *, sure: bool) -> None: ...
     def on_person_ran(self, command: str) -> None: ...
     def on_exit(self, status: int) -> None: ...
+
+
+@dataclass(slots=True)
+class Typed:
+    """A command that was typed as it is."""
+
+    number: int
+    line: int  # the shell's own count of lines, when this one runs
+    command: str
+    data: bytes
+    refused: bool = False  # a prompt came, and it had not run
 
 
 class Session:
@@ -62,12 +76,15 @@ class Session:
         self._cwd_link = b""
         self._line = b""
         self._loaded = 0
+        self._lines: int | None = None  # executed so far, when at a calm prompt where plain words may be typed
+        self._typed: Typed | None = None  # the command that was typed as it is, until its end
         self._traced = False  # `set -x` was on when the last command ended
         self._prompt_call = b""
         self._known: tuple[bytes, bytes | None, Path | None] = (b"", None, None)
         self._parser = MarkParser(self._nonce)
         self._folder: Path | None = None
         self._in = -1
+        self._pipe = -1
         self._children = -1
         self._questions: list[tuple[float, bytes]] = []
         self._changed = Bell()  # a prompt, or the end
@@ -79,6 +96,8 @@ class Session:
                 folder=self._folder, nonce=self._nonce, start_up_files=start_up_files, env=self._env
             )
             self._in = os.open(self._folder / "in", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            if self.shell.pipe:
+                self._open_pipe()
             self.pid = self.pty.start(argv, cwd=cwd, env=env, on_data=self._data, on_exit=self._exited)
             self._cwd_link = b"/proc/%d/cwd" % self.pid
             try:
@@ -102,22 +121,44 @@ class Session:
 
     def load(self, number: int, command: str, data: bytes, *, cwd: bytes, jobs: bool) -> None:
         """Make the shell run `command`, in bytes `data` (after moving to `cwd`)."""
-        self._line, fields = self.shell.load(number, command, data, cwd=cwd, jobs=jobs, traced=self._traced)
-        if fields:
-            # Written over and then cut to length: cutting to nothing first makes ext4 flush it to the disk on close.
-            os.pwrite(self._in, fields, 0)
-            os.ftruncate(self._in, len(fields))
+        if self._lines is not None and not cwd and not jobs and self.shell.may_type(command):
+            self._typed = Typed(number, self._lines + 1, command, data)
+            self._type(b" %s\n" % data)
+        else:
+            self._typed = None
+            self._load(number, command, data, cwd=cwd, jobs=jobs)
+
+    def _load(self, number: int, command: str, data: bytes, *, cwd: bytes, jobs: bool, guard: bytes = b"") -> None:
+        loading = self.shell.load(number, command, data, cwd=cwd, jobs=jobs, traced=self._traced)
+        if loading.fields:
+            _write_over(self._in, loading.fields + guard)
+        if loading.script:
+            assert self._folder is not None
+            (self._folder / self.shell.name).write_bytes(loading.script)
+        self._line = loading.line
         self._loaded = number
         self._type(self._line)
 
     def load_again(self) -> None:
-        """Type the line once more; the number in the file keeps the command from running twice."""
-        self._type(self._line)
+        """The command did not start. Loading it again can't run it twice: the file has a number."""
+        typed = self._typed
+        if typed is None:
+            self.heal()
+            self._type(self._line)
+        elif not typed.refused:  # the shell waits for more: an alias made an unfinished line of it
+            self.pty.signal(signal.SIGINT)
+        else:
+            self._typed = None
+            self.pty.forget_input()
+            self._load(typed.number, typed.command, typed.data, cwd=b"", jobs=False, guard=b"%d\0" % typed.line)
 
     def heal(self) -> None:
         """Define our functions again."""
         assert self._folder is not None
-        self._type(self.shell.heal(self._folder))
+        if self._pipe < 0:
+            self._type(self.shell.heal(self._folder))
+        elif not self.at_prompt():
+            self.pty.write(self.shell.heal(self._folder))
 
     def first_exports(self) -> str:
         """What the shell exported when its start-up files were done, as `export -p` tells it."""
@@ -134,7 +175,7 @@ class Session:
     def take_back(self) -> None:
         """Line editor and history off again."""
         self.prompted = False
-        self.pty.write(self.shell.take_back)
+        self._when_it_listens(lambda: self.pty.write(self.shell.take_back), or_else=not self.shell.marks_early)
 
     def take_back_plainly(self) -> None:
         """The same in a shell that has no line editor on."""
@@ -143,12 +184,37 @@ class Session:
 
     def ask(self, number: int) -> None:
         """Have the shell say the status of what it ran last as the end of command `number`."""
-        self._type(self.shell.ask(number))
+        self._type(self.shell.ask(number) if self._typed is None else self.shell.ask_typed(number))
 
     def _type(self, line: bytes) -> None:
         self.prompted = False
+        self._lines = None
         self.pty.make_sane()
-        self.pty.write(line)
+        if self._pipe < 0:
+            self.pty.write(line)
+        else:
+            os.write(self._pipe, line)
+
+    def _when_it_listens(self, then: Callable[[], None], *, or_else: bool = True) -> None:
+        """Call `then` when the line editor listens; after a while even if it does not, unless `or_else` is false."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + EDITOR_PATIENCE
+
+        def look() -> None:
+            late = loop.time() > end
+            if not self.alive or (late and not or_else):
+                return
+            if late or not self.shell.marks_early or not self.pty.canonical():
+                then()
+            else:
+                loop.call_later(0.002, look)
+
+        look()
+
+    def _open_pipe(self) -> None:
+        assert self._folder is not None
+        os.mkfifo(self._folder / "pipe", 0o600)
+        self._pipe = os.open(self._folder / "pipe", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
 
     # What it tells
 
@@ -168,15 +234,21 @@ class Session:
     def _mark(self, mark: Mark) -> None:
         try:
             match mark.kind, mark.fields:
+                case "S", (line,):
+                    if self._typed is not None and int(line) == self._typed.line:
+                        self._owner.on_started(self._typed.number)
                 case "C", (number,):
                     self._owner.on_started(int(number))
                 case "D", (number, statuses, traced, where):
                     self._traced = bool(traced)
                     self.where = where
                     status, *pipestatus = map(int, statuses.split())
+                    self._typed = None
                     self.prompted = True  # what is typed now waits for the prompt's own hooks
                     self._owner.on_ended(int(number), status, tuple(pipestatus))
-                case "A", (number, person, now, ended, statuses, inner, traced, where):
+                case "A", (number, person, now, ended, statuses, inner, traced, where, *lines):
+                    if lines and self._typed is not None and self._typed_ended(self._typed, now, where, *lines):
+                        return
                     self._traced = bool(traced)
                     self.where = where
                     self.integrated = True
@@ -187,9 +259,16 @@ class Session:
                         said = inner if person == b"0" and inner else now
                     sure = person != b"0" or ended == number or bool(inner)
                     status, *pipestatus = map(int, said.split())
-                    if int(number) == self._loaded:  # else the prompt of the command before, late; or a stale one
+                    if self.shell.pipe:
+                        self._enter(person)
+                    elif int(number) == self._loaded:  # else the prompt of the command before, late; or a stale one
                         self.prompted = person == b"0"
-                    self._owner.on_prompt(int(number), status, TURNS.get(person, "ours"), tuple(pipestatus), sure=sure)
+                        self._calm(*lines)
+                    turn = TURNS.get(person, "ours")
+                    self._prompt(int(number), status, turn, tuple(pipestatus), sure=sure)
+                case "B", (number,):
+                    self.integrated = self.prompted = True
+                    self._owner.on_prompt(int(number), 0, "ours", (), sure=False)
                     self._changed.ring()
                 case "X", (number, why):
                     self._owner.on_refused(int(number), why.decode("ascii", "replace"))
@@ -201,6 +280,43 @@ class Session:
                     pass
         except ValueError:
             self._owner.on_forged(mark)  # ours by its nonce, but no sense in it: code in that same shell plays with us
+
+    def _prompt(self, number: int, status: int, turn: Turn, pipestatus: tuple[int, ...], *, sure: bool) -> None:
+        def tell() -> None:
+            self._owner.on_prompt(number, status, turn, pipestatus, sure=sure)
+            self._changed.ring()
+
+        if turn == "theirs":  # their keys are for the line editor
+            self._when_it_listens(tell)
+        else:
+            tell()
+
+    def _enter(self, person: bytes) -> None:
+        """It shows its own prompt: unless that is a person's, the private key makes it read the pipe again."""
+        self.prompted = False
+        if person == b"0":
+            self._when_it_listens(lambda: self.pty.write(self.shell.enter))
+
+    def _calm(self, line: bytes = b"", before: bytes = b"", calm: bytes = b"") -> None:
+        """Whether the next command may be typed, and the count of lines that tells it from others."""
+        self._lines = int(line) if self.prompted and calm and line == before else None
+
+    def _typed_ended(self, typed: "Typed", now: bytes, where: bytes, line: bytes, before: bytes, calm: bytes) -> bool:
+        """A prompt came after a typed command: whether it is the one after it."""
+        if int(line) != typed.line:
+            typed.refused = int(line) < typed.line
+            self._owner.on_not_started()
+            return False
+        self.where = where
+        self._questions.clear()
+        sure = line == before
+        if sure:
+            self._typed = None
+            self.prompted = True
+            self._calm(line, before, calm)
+        self._owner.on_prompt(typed.number, int(now), "ours", (), sure=sure)
+        self._changed.ring()
+        return True
 
     def _exited(self, status: int) -> None:
         self.exit_status = status
@@ -251,7 +367,7 @@ class Session:
         for _ in range(20):
             await asyncio.sleep(0.0005)
             call = self._call()
-            if call.startswith(b"0 0x0 ") or not self.alive:  # read(0, …)
+            if call.startswith(b"0 0x0 ") or self._pipe >= 0 or not self.alive:  # read(0, …)
                 self._prompt_call = call
                 break
 
@@ -264,7 +380,23 @@ class Session:
 
     def at_prompt(self) -> bool:
         """Whether the shell waits for its next line: blocked in the very call that it was in at an earlier prompt."""
+        if self._pipe >= 0:
+            return self._reads_pipe()
         return self._prompt_call.startswith(b"0 ") and self.in_front() and self._call() == self._prompt_call
+
+    def _reads_pipe(self) -> bool:
+        assert self._folder is not None
+        match self._call().split():
+            case [b"0", fd, *_]:
+                try:
+                    return os.readlink(f"/proc/{self.pid}/fd/{int(fd, 16)}") == str(self._folder / "pipe")
+                except OSError:
+                    return False
+        return False
+
+    def waits(self) -> bool:
+        """Whether the shell itself is blocked reading: its next line, or in its `read`."""
+        return self.reads_terminal() or (self._pipe >= 0 and self._reads_pipe())
 
     def reads_terminal(self) -> bool:
         """Whether the shell itself is blocked reading the terminal: at its prompt, or in its `read`."""
@@ -273,7 +405,11 @@ class Session:
 
     def replaced(self) -> bool:
         """Whether `exec` put another program in the shell's place."""
-        return self._folder is not None and str(self._folder / "rc") not in processes.command_line(self.pid)
+        try:
+            started_with = b"".join(processes.read(f"/proc/{self.pid}/{each}") for each in ("cmdline", "environ"))
+        except OSError:
+            return False
+        return self._folder is not None and os.fsencode(self._folder) not in started_with
 
     def directory(self) -> Path | None:
         """Where the shell is: the kernel's word; by the shell's own name for it where both agree."""
@@ -327,10 +463,10 @@ class Session:
 
     async def sweep(self) -> None:
         """After the shell's death: what it left behind went to init, and is found by session and cookie."""
-        cookie = f"{COOKIE}={self._env.get(COOKIE, '')}".encode()
+        cookie = self._env.get(COOKIE, "")
 
         def find() -> set[processes.Process]:
-            return processes.sweep(session=self.pid, cookie=cookie, exclude={os.getpid()})
+            return birthmark.orphans(cookie, session=self.pid)
 
         if await asyncio.get_running_loop().run_in_executor(None, find):
             await processes.end(find, grace=0.2)
@@ -345,13 +481,19 @@ class Session:
 
     def close(self) -> None:
         self.pty.close()
-        for fd in (self._in, self._children):
+        for fd in (self._in, self._pipe, self._children):
             if fd >= 0:
                 os.close(fd)
-        self._in = self._children = -1
+        self._in = self._pipe = self._children = -1
         if self._folder is not None:
             remove_scratch(self._folder)
             self._folder = None
+
+
+def _write_over(fd: int, data: bytes) -> None:
+    """Written over and then cut to length: cutting to nothing first makes ext4 flush it to the disk on close."""
+    os.pwrite(fd, data, 0)
+    os.ftruncate(fd, len(data))
 
 
 def _kill(pid: int, number: int) -> None:

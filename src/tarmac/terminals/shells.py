@@ -10,11 +10,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar, NamedTuple
 
 from tarmac.errors import BadRequest, ShellNotFound
 
 INTEGRATION = Path(__file__).parent / "integration"
+
+
+class Loading(NamedTuple):
+    """What makes a shell run a command: a line, and what it finds in its files, if anything."""
+
+    line: bytes
+    fields: bytes = b""
+    script: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +35,9 @@ class Shell(ABC):
     hand_over: ClassVar[bytes]  # turns line editor and history on for a person's next line
     take_back: ClassVar[bytes]  # and off again: keys that work in every keymap
     take_back_plainly: ClassVar[bytes]  # the same where a person has turned the line editor off
+    pipe: ClassVar[bool] = False  # it reads our lines from a pipe, not from the terminal
+    enter: ClassVar[bytes] = b""  # the key that makes it do so
+    marks_early: ClassVar[bool] = False  # the mark of its prompt comes before its line editor listens
 
     @abstractmethod
     def start_up(
@@ -35,18 +46,28 @@ class Shell(ABC):
         """Write what it needs into the private `folder`; its argv and environment with our integration."""
 
     @abstractmethod
-    def load(
-        self, number: int, command: str, data: bytes, *, cwd: bytes, jobs: bool, traced: bool
-    ) -> tuple[bytes, bytes]:
-        """The line that makes it run `command` (`data` in bytes), and what to write into its file first, if anything.
+    def write(self, folder: Path, nonce: bytes) -> None:
+        """Write our integration into the private `folder`."""
+
+    @abstractmethod
+    def load(self, number: int, command: str, data: bytes, *, cwd: bytes, jobs: bool, traced: bool) -> Loading:
+        """What makes it run `command` (`data` in bytes).
 
         It moves to `cwd` before, if that is not empty. With `jobs` something may run in the background; `traced`: the
         last command left a trace on.
         """
 
+    def may_type(self, command: str) -> bool:
+        """Whether `command` may be typed as it is, when the shell has said that all is calm."""
+        return False
+
     @abstractmethod
     def heal(self, folder: Path) -> bytes:
         """The line that loads our functions again after a command removed them."""
+
+    @abstractmethod
+    def inject(self, folder: Path) -> bytes:
+        """The line that loads our integration into a shell which start-up files have put in place of another."""
 
     @abstractmethod
     def ask(self, number: int) -> bytes:
@@ -54,6 +75,10 @@ class Shell(ABC):
 
         Typed when no mark came: it does not rely on any function of ours.
         """
+
+    def ask_typed(self, number: int) -> bytes:
+        """The same for a command that was typed as it is."""
+        return self.ask(number)
 
     @abstractmethod
     def goes_on(self, command: str) -> bool:
@@ -72,8 +97,7 @@ class Shell(ABC):
         return [self.path, "-c", command]
 
 
-Known = Literal["bash"]
-KNOWN: tuple[Known, ...] = ("bash",)  # zsh and fish come next
+KNOWN = ("bash", "zsh", "fish")
 
 
 def find_shell(name: str | None = None, *, environ: Mapping[str, str] | None = None) -> Shell:
@@ -97,6 +121,14 @@ def find_shell(name: str | None = None, *, environ: Mapping[str, str] | None = N
 
 def _dialect(kind: str) -> type[Shell]:
     """Only the one that is wanted is imported."""
+    if kind == "zsh":
+        from tarmac.terminals.dialects.zsh import Zsh
+
+        return Zsh
+    if kind == "fish":
+        from tarmac.terminals.dialects.fish import Fish
+
+        return Fish
     from tarmac.terminals.dialects.bash import Bash
 
     return Bash
@@ -110,6 +142,12 @@ def _which(name: str, search: str) -> str | None:
         if os.access(path, os.X_OK) and Path(path).is_file():
             return path
     return None
+
+
+def parse_variables(text: str) -> dict[str, str]:
+    """`name=value` with a NUL after each, back into variables."""
+    pairs = (each.partition("=") for each in text.split("\0") if each)
+    return {name: value for name, _, value in pairs}
 
 
 def quote(text: str) -> str:

@@ -184,18 +184,18 @@ class Stock:
 
     def give(self, ask: Ask) -> Grant | None:
         """The best that can be given, claimed at once; None when a bound is reached and nothing is spare."""
-        if not ask.new:
-            seen = [each.candidate() for each in self]
-            choice = reuse.choose(seen, ask.wish, self.rules)
-            if choice is not None:
-                entry = self.entries[choice.candidate.id]
-                return self._granted(ask, (), why=self._why_reused(choice, ask.wish), entry=entry, choice=choice)
-        task = ask.wish.task
+        seen = [each.candidate() for each in self]
+        choice = None if ask.new else reuse.choose(seen, ask.wish, self.rules)
         gone: list[Entry] = []
-        if task is not None and self.count(task) >= self.settings.max_per_task:
-            gone += self._least_used(task)
-            if not gone:
-                return None
+        if choice is None or choice.rung > Rung.OWN_NEAR:  # one more for the task
+            task = ask.wish.task
+            if task is not None and self.count(task) >= self.settings.max_per_task:
+                gone += self._least_used(task)
+                if not gone:
+                    return None
+        if choice is not None:
+            entry = self.entries[choice.candidate.id]
+            return self._granted(ask, gone, why=self._why_reused(choice, ask.wish), entry=entry, choice=choice)
         why = "" if ask.new else self._why_new(seen, ask.wish)
         if not ask.new and ask.wish.provider == "pty":
             warm, stale = self._warm(ask.shell)

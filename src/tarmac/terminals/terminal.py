@@ -12,13 +12,15 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self, Unpack
 
 from tarmac.errors import BadRequest, TerminalBusy, TerminalClosed
 from tarmac.events import TaskId, TerminalId
 from tarmac.paths import check_directory, private_dir, remove_scratch, state_dir
 from tarmac.terminals import events
+from tarmac.terminals.bell import Alarm
 from tarmac.terminals.execution import Execution, check_command, check_timeout
+from tarmac.terminals.processes import Process
 from tarmac.terminals.result import Result
 from tarmac.terminals.settings import OnTimeout, Settings
 from tarmac.terminals.shells import Shell
@@ -27,6 +29,7 @@ from tarmac.terminals.waiting import Waiting
 
 if TYPE_CHECKING:
     from tarmac.terminals.answering import Answers
+    from tarmac.terminals.watching import Conditions, Happened
 
 Provider = Literal["pty", "exec"]
 Origin = Literal["agent", "person", "system"]
@@ -61,6 +64,11 @@ def sweep_old(folder: Path, *, older_than: float) -> None:
                 remove_scratch(each)
     except OSError:
         pass
+
+
+def echo_of(command: str) -> bytes:
+    """How viewers see a command."""
+    return command.encode("utf-8", "replace").replace(b"\n", b"\r\n") + b"\r\n"
 
 
 class Default:
@@ -105,6 +113,7 @@ class Terminal(ABC):
         self._listeners: list[Listener] = []
         self._numbers = 0
         self._turn = asyncio.Lock()
+        self.alarm = Alarm()
         self._closed = False
         self._heading: Path | None = None  # where its next command must run
         self._heading_counts = False
@@ -140,6 +149,13 @@ class Terminal(ABC):
     def unread(self) -> list[Execution]:
         """Finished executions whose result nobody has had yet, oldest first."""
         return [each for each in self._finished if not each.read]
+
+    def written_since_last_command(self) -> bytes:
+        """What the last writes were, from the last command on: its output, and what came after it."""
+        echo = echo_of(self.last_command or "")
+        writes = list(self._recent)
+        after = next((n for n in range(len(writes), 0, -1) if writes[n - 1] == echo), 0)
+        return b"".join(writes[after:])
 
     def recent_output(self, *, max_chars: int = 16_000) -> str:
         """What was last written to it, of the last 40 writes, as text."""
@@ -210,6 +226,15 @@ class Terminal(ABC):
         async with self._turn:
             return await self._start(command, cwd=cwd, input_open=True)
 
+    async def waiting_for(self, **conditions: "Unpack[Conditions]") -> "Happened":
+        """Wait until what runs here ends, prints `pattern`, wants `input`, is `quiet` so long, or listens on `port`.
+
+        What comes first is told, with the evidence for it; after `timeout` [30] seconds, that nothing came.
+        """
+        from tarmac.terminals.watching import waiting_for
+
+        return await waiting_for(self, **conditions)
+
     async def _start(self, command: str, *, cwd: Path | str | None, input_open: bool) -> Execution:
         data = check_command(command)
         self._check_open()
@@ -261,6 +286,10 @@ class Terminal(ABC):
         if not (0 < rows < 65536 and 0 < columns < 65536):
             raise BadRequest(f"a terminal of {rows} × {columns} cannot be", hint="rows and columns from 1 to 65,535")
 
+    @abstractmethod
+    def tree(self, *, own: bool) -> set[Process]:
+        """The processes in it; `own`: without those that earlier commands left there."""
+
     # What an Execution asks of who runs it
 
     @abstractmethod
@@ -287,6 +316,7 @@ class Terminal(ABC):
         if self._closed:
             return
         self._closed = True
+        self.alarm.stop()
         await asyncio.shield(asyncio.create_task(self._close()))
 
     @abstractmethod

@@ -11,6 +11,7 @@ with its bytes in `raw`, which are output. The nonce itself is blanked wherever 
 
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 LONGEST = 4096
 
@@ -23,11 +24,11 @@ _WHOLE = re.compile(rb"\x1b(?:" + _OSC + rb"|(?P<query>" + _CSI + rb"|" + _DCS +
 _BEGUN = re.compile(
     rb"\x1b(?:\](?:\d{0,4}|(?:633|133|7|9|1337|1[0-2]|4);[^\x07\x1b]*\x1b?)|\[[>=?]?\d{0,5}\$?|P[$+]?|P[$+]q[^\x07\x1b]*\x1b?)?\Z"
 )
+_LETTERS = {each.encode(): each for each in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}  # decode() is slower than all the rest
 _ESCAPED = re.compile(rb"\\x([0-9a-f]{2})")
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(NamedTuple):
     """A shell-integration sequence. `kind` is 633's letter, or the other code ("133;D", "7", …)."""
 
     kind: str
@@ -62,10 +63,11 @@ class MarkParser:
         pieces: list[Piece] = []
         done = 0
         for found in _WHOLE.finditer(data):
-            if found.start() > done:
-                pieces += self._output(data[done : found.start()], more=True)
+            start, end = found.span()
+            if start > done:
+                pieces.append(self._scrub(data[done:start]))
             pieces.append(self._piece(found))
-            done = found.end()
+            done = end
         rest = data[done:] if done else data
         if b"\x1b" not in rest:
             return pieces + self._output(rest) if rest else pieces
@@ -82,12 +84,15 @@ class MarkParser:
         return [self._scrub(data)] if data else []
 
     def _piece(self, found: re.Match[bytes]) -> Piece:
-        code = found.group("code")
+        code, text = found.group("code", "text")
         if code is None:
             return Query(found.group())
-        kind, *fields = found.group("text").split(b";")
+        kind, *fields = text.split(b";")
         if code == b"633" and fields and fields[0] == self.nonce:
-            return Mark(kind.decode("ascii", "replace"), tuple(map(unescape, fields[1:])), True, found.group())
+            del fields[0]
+            if b"\\" in text:
+                fields = list(map(unescape, fields))
+            return Mark(_LETTERS.get(kind, "?"), tuple(fields), True, found.group())
         if code == b"633":
             return Mark(kind.decode("ascii", "replace"), tuple(fields), False, self._scrub(found.group()))
         if code == b"133":

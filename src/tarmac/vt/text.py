@@ -23,6 +23,7 @@ _STRUCK = re.compile(r"(?:[ -~]\x08)+(?=[ -~])")  # typed, backspaced over, and 
 _ERASE = re.compile(r"\x1b\[[02]?K")  # to the end of the line, or all of it
 _NOT_QUICK = re.compile(r"\x1b(?!\[[02]?K(?:[^\x1b]|$))|[^\r]\x1b\[2K|\x08")  # what _fold_states cannot do
 _ERASED = frozenset({"\x1b[K", "\x1b[0K", "\x1b[2K"})
+SLICE = 32 << 10
 _HOME = frozenset({"\x1b[H", "\x1b[;H", "\x1b[1H", "\x1b[1;1H", "\x1b[f", "\x1b[1;1f"})
 
 
@@ -87,9 +88,10 @@ class Renderer:
 
     def _draw(self, text: str) -> None:
         """Append what can be appended, line by line or all at once; act out the rest."""
-        text = text.replace("\r\n", "\n")
+        if "\n" in text:
+            text = text.replace("\r\n", "\n")
         plain = ESC not in text and "\r" not in text and "\b" not in text
-        if not plain and _is_dense(text):
+        if ESC in text and _is_dense(text):
             self._act(text)
             return
         start, size = 0, len(text)
@@ -113,7 +115,7 @@ class Renderer:
             shorter = _STRUCK.sub("", text)
             self._page.frames += (len(text) - len(shorter)) // 2
             text = shorter
-        if text.count("\r") > 1:
+        if text.find("\r", text.find("\r") + 1) > 0:
             first, states = text.split("\r", 1)
             quick = (ESC not in text and "\b" not in text) or not _NOT_QUICK.search(text, len(first))
             if quick and is_simple(states):
@@ -131,20 +133,21 @@ class Renderer:
         line = self._page.current_line()
         if line is None:
             return False
-        states = text.removesuffix("\n").split("\r")
-        frames = _count_states(states, filled=bool(line))
-        top, column = "", len(_ERASE.sub("", states[-1]))
-        longest = -1 if ESC in text else max(map(len, states))
-        for state in reversed(states):
-            if len(top) == longest:
-                break  # nothing before it can show any more
+        whole = text.removesuffix("\n")
+        frames, longest = _measure_states(whole, filled=bool(line))
+        last = whole[whole.rfind("\r") + 1 :]
+        top, stop = "", len(whole)
+        while stop >= 0 and len(top) != longest:  # at the longest nothing before it can show any more
+            start = whole.rfind("\r", 0, stop)
+            state = whole[start + 1 : stop]
             shown = _ERASE.sub("", state) if ESC in state else state
             if len(shown) > len(top):
                 top += shown[len(top) :]
             if shown is not state:
                 line = ""
                 break
-        self._page.replace_line(top + line[len(top) :], column, frames=frames, moved=not states[-1])
+            stop = start
+        self._page.replace_line(top + line[len(top) :], len(_ERASE.sub("", last)), frames=frames, moved=not last)
         self._last = "\r"
         if text.endswith("\n"):
             self._page.line_feed(0, 0)
@@ -173,17 +176,29 @@ def _is_dense(text: str) -> bool:
     return text.count(ESC) - text.count("\x1b[K") > lines >= text.count("\r")
 
 
-def _count_states(states: list[str], *, filled: bool) -> int:
-    """How many of these wrote over something; `filled`: there was text before the first."""
-    if not any(map(_ERASED.__contains__, states)):
-        written = len(states) - states.count("")
-        return written - (written > 0 and not filled)
-    count = 0
-    for state in states:
-        if state:
-            count += filled
-            filled = state not in _ERASED
-    return count
+def _measure_states(text: str, *, filled: bool) -> tuple[int, int]:
+    """How many states wrote over something (`filled`: there was text before the first), and how long the longest is.
+
+    The second is -1 where a state may erase. In slices: a list of all states of a megabyte costs more than the rest.
+    """
+    count, longest, start = 0, -1, 0
+    while start <= len(text):
+        stop = text.find("\r", start + SLICE)
+        stop = len(text) if stop < 0 else stop
+        states = text[start:stop].split("\r")
+        start = stop + 1
+        if ESC not in text:
+            longest = max(longest, max(map(len, states)))
+        if ESC not in text or not any(map(_ERASED.__contains__, states)):
+            written = len(states) - states.count("")
+            count += written - (written > 0 and not filled)
+            filled = filled or written > 0
+        else:
+            for state in states:
+                if state:
+                    count += filled
+                    filled = state not in _ERASED
+    return count, longest
 
 
 Act = Callable[[Page, int, int], None]

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from tarmac.terminals.shells import INTEGRATION, Shell, quote
+from tarmac.terminals.shells import INTEGRATION, Loading, Shell, quote
 
 # The line begins with a simple word (after an unbalanced quote bash 5.2 misparses a leading `{`) that empties what a
 # missing loader would run again; `&& [[ 1 ]]` keeps $? and spares our calls from `set -e` and the ERR trap.
+LAST = '"${__tarmac_last[__tarmac_k-1]-$__tarmac_natural}"'  # $_ as the last command left it, loaded or typed
 LOAD = (
-    b' __tarmac_cmd=; \\__tarmac_load %s"$__tarmac_last" && [[ 1 ]]; \\builtin eval -- "$__tarmac_cmd"; '
-    b'__tarmac_code=$?; \\__tarmac_done "$__tarmac_code" && [[ 1 ]]\n'
+    b" __tarmac_cmd=; \\__tarmac_load " + LAST.encode() + b" && [[ 1 ]]; "
+    b'\\builtin eval -- "$__tarmac_cmd"; __tarmac_code=$?; \\__tarmac_done "$__tarmac_code" && [[ 1 ]]\n'
 )
 # The same with an end mark of its own, not the prompt's, and braces that hide our last words from `set -x`.
 LOAD_OWN_END = LOAD.replace(b"; __tarmac_code", b"; { __tarmac_code").replace(b"]]\n", b"]]; } 2>/dev/null\n")
@@ -21,6 +22,7 @@ ASK = (
     b" \\builtin printf '\\e]633;D;%%s;%%s;%%s;;%%s\\a' \"$__tarmac_nonce\" %d"
     b' "${__tarmac_inner:-${__tarmac_code:-$?}}" "${PWD//[$\'\\a\\e\\n\\r;\\\\\']/?}" >/dev/tty\n'
 )
+ASK_TYPED = ASK.replace(b"${__tarmac_inner:-${__tarmac_code:-$?}}", b"$?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,46 +37,58 @@ class Bash(Shell):
     def start_up(
         self, *, folder: Path, nonce: bytes, start_up_files: bool, env: Mapping[str, str]
     ) -> tuple[list[str], dict[str, str]]:
-        script = INTEGRATION / "bash.sh"
-        head = f"__tarmac_nonce={quote(nonce.decode())} __tarmac_in={quote(str(folder / 'in'))}\n"
-        load = f"\\builtin . {quote(str(script))}\n"
-        (folder / "heal").write_text(head + load)
+        self.write(folder, nonce)
         rc = Path(env.get("HOME", "/")) / ".bashrc"
         user = f"if [[ -r {quote(str(rc))} ]]; then . {quote(str(rc))}; fi\n" if start_up_files else ""
-        (folder / "rc").write_text(user + head + load)
+        (folder / "rc").write_text(user + (folder / "heal").read_text())
         return [self.path, "--rcfile", str(folder / "rc"), "--noediting", "-i"], dict(env)
 
-    def load(
-        self, number: int, command: str, data: bytes, *, cwd: bytes, jobs: bool, traced: bool
-    ) -> tuple[bytes, bytes]:
-        if not jobs and not cwd and is_short(command):
-            return (LOAD_OWN_END if traced else LOAD) % (b"%d '%s' " % (number, data)), b""
+    def write(self, folder: Path, nonce: bytes) -> None:
+        head = f"__tarmac_nonce={quote(nonce.decode())} __tarmac_in={quote(str(folder / 'in'))}\n"
+        (folder / "heal").write_text(head + f"\\builtin . {quote(str(INTEGRATION / 'bash.sh'))}\n")
+
+    def load(self, number: int, command: str, data: bytes, *, cwd: bytes, jobs: bool, traced: bool) -> Loading:
         # The end mark must be one of its own, not the prompt's, where the prompt may be late or stale.
         note = note_for(command)
         own = traced or jobs or not note or may_trace(command)
-        return (LOAD_OWN_END if own else LOAD) % b"", b"%d\0%s\0%s\0%s\0" % (number, cwd, data, note)
+        return Loading(LOAD_OWN_END if own else LOAD, b"%d\0%s\0%s\0%s\0" % (number, cwd, data, note))
+
+    def may_type(self, command: str) -> bool:
+        return len(command) <= SHORT and is_plain(command) and not _TELLING.search(command)
 
     def heal(self, folder: Path) -> bytes:
         return f" \\builtin . {quote(str(folder / 'heal'))}\n".encode()
 
+    def inject(self, folder: Path) -> bytes:
+        return f" \\builtin . {quote(str(folder / 'heal'))}; __tarmac_driven\r".encode()
+
     def ask(self, number: int) -> bytes:
         return ASK % number
 
+    def ask_typed(self, number: int) -> bytes:
+        return ASK_TYPED % number
+
     def goes_on(self, command: str) -> bool:
-        return not is_short(command)
+        return not is_plain(command)
 
     def export(self, target: Path) -> str:
-        return f'__tarmac_export {quote(str(target))} "$__tarmac_last"'
+        return f"__tarmac_export {quote(str(target))} {LAST}"
 
     def parse_exports(self, text: str) -> dict[str, str]:
         return parse_exports(text)
 
 
-_SHORT = 512  # a line on a terminal ends at 4,095 bytes
+SHORT = 512  # a line on a terminal ends at 4,095 bytes
 _INCOMPLETE = re.compile(r"(?:[|&!\\({]|\(\s*\))\s*\Z")
 _ODD = re.compile(r"\bset\b|xtrace|\bshopt\b|\bstty\b|\b(?:for|case|select|function)\b")
 _TRACE = re.compile(r"\bset\b|xtrace|\bshopt\b|\bstty\b|\bsource\b|(?:^|[;&|\s])\.\s")
-_PLAIN = re.compile(r"(?!(?:for|case|select|function|if|while|until|time|coproc)\b)[\w./=+:,@%^~ -]+", re.ASCII)
+_RESERVED = "case|coproc|do|done|elif|else|esac|fi|for|function|if|in|select|then|time|until|while"
+_PLAIN = re.compile(rf"(?!\s*(?:{_RESERVED})\b)[\w./=+:,@%^~ -]+", re.ASCII)
+# What may change how the prompt tells the end of a command.
+_TELLING = re.compile(
+    r"PS\d|PROMPT_COMMAND|tarmac|\b(?:alias|builtin|command|enable|eval|exec|history|readonly|set|shopt|source|stty|trap|unset)\b"
+    r"|(?:^|\s)\.\s"
+)
 
 
 def may_trace(command: str) -> bool:
@@ -82,12 +96,9 @@ def may_trace(command: str) -> bool:
     return _TRACE.search(command) is not None
 
 
-def is_short(command: str) -> bool:
-    """Whether it may be one quoted word on the line itself: a few plain words that no terminal and no shell can mangle.
-
-    Everything else goes through the file. This spares a shell that runs `:` half its work.
-    """
-    return len(command) <= _SHORT and _PLAIN.fullmatch(command) is not None and not _ODD.search(command)
+def is_plain(command: str) -> bool:
+    """Whether it is one simple command of plain words, which no terminal and no shell can mangle."""
+    return _PLAIN.fullmatch(command) is not None and not _ODD.search(command)
 
 
 def note_for(command: str) -> bytes:

@@ -1,6 +1,7 @@
 # Tarmac's shell integration for bash (4.4 or newer).
 #
-# A command is not typed. The host writes its bytes to $__tarmac_in, then types one constant line (dialects/bash.py):
+# A command is not typed, unless it is a few plain words and the prompt before it said that all is calm: see PS0, PS1.
+# The host writes its bytes to $__tarmac_in, then types one constant line (dialects/bash.py):
 #
 #   __tarmac_load         reads the file, moves, prints the start mark C;n
 #   eval "$__tarmac_cmd"  runs the bytes at top level, so that declare, trap and set mean what they mean at a prompt
@@ -14,14 +15,17 @@
 
 # Sourced again, it heals: what it remembers stays.
 __tarmac_n=${__tarmac_n-0}         # the command loaded last: nothing runs twice
-__tarmac_ended=$__tarmac_n         # the command that ended last, and what it left in $?, PIPESTATUS and $_
+__tarmac_ended=$__tarmac_n         # the command that ended last, and what it left in $? and PIPESTATUS
 __tarmac_status=${__tarmac_status-0}
-__tarmac_last=${__tarmac_last-}
+__tarmac_k=${__tarmac_k-0}         # lines executed so far, counted by PS0; before the last prompt; when one was last loaded
+__tarmac_at=$__tarmac_k __tarmac_slow=$__tarmac_k
+__tarmac_natural=                  # $_ before the last prompt; after a loaded line it is ours, and theirs is in here
+if [[ ! -v __tarmac_last ]]; then __tarmac_last=(); fi
 __tarmac_person=${__tarmac_person-0} # 0: the host drives, line editor off; 2, 1, 3: a person's line is next, edited, done
 __tarmac_ps0=${__tarmac_ps0-${PS0-}}
 __tarmac_ps1=${__tarmac_ps1--}     # our PS1; not yet made
 __tarmac_x=${__tarmac_x-}          # set -x was on when the last command ended
-__tarmac_guarded= __tarmac_calm=-1 __tarmac_why= __tarmac_cmd= __tarmac_inner= __tarmac_code= __tarmac_pwd= __tarmac_where=
+__tarmac_now=0 __tarmac_guarded= __tarmac_calm=- __tarmac_fast= __tarmac_why= __tarmac_cmd= __tarmac_inner= __tarmac_code= __tarmac_pwd= __tarmac_where=
 # An interactive bash keeps its terminal at 255, closed for children; with few descriptors it can't, and we open our own.
 if [[ ! -v __tarmac_tty ]]; then
   __tarmac_tty=255
@@ -65,15 +69,12 @@ __tarmac_drain() {
   \builtin return 0
 }
 
-# Load a command: number and text (a short plain one), and last what $_ was. Without them they are in the file.
+# Load the command in the file; the one argument is what $_ was.
 __tarmac_load() {
-  __tarmac_inner= __tarmac_code=
-  if [[ $# -eq 3 && $1 -gt $__tarmac_n && -z $__tarmac_x && $- != *[xve]* && ! -o history ]]; then
-    __tarmac_n=$1 __tarmac_cmd=$2$'\n'__tarmac_note
-  else
-    __tarmac_load_oddly "$@"
-    if [[ -n $__tarmac_why ]]; then \builtin return 0; fi
-  fi
+  if ((__tarmac_slow != __tarmac_k - 1)); then __tarmac_status=$__tarmac_now; fi # of a line that was typed
+  __tarmac_inner= __tarmac_code= __tarmac_why= __tarmac_slow=$__tarmac_k
+  __tarmac_load_file
+  if [[ -n $__tarmac_why ]]; then \builtin return 0; fi
   \builtin printf '\e]633;C;%s;%s\a' "$__tarmac_nonce" "$__tarmac_n" >&"$__tarmac_tty" || __tarmac_mark_start
   if [[ $__tarmac_status != 0* ]]; then \builtin return "${__tarmac_status%% *}"; fi
 }
@@ -82,24 +83,20 @@ __tarmac_mark_start() {
   \builtin printf '\e]633;C;%s;%s\a' "$__tarmac_nonce" "$__tarmac_n" >/dev/tty || __tarmac_cmd=
 }
 
-# The same, when there is more to do: move, refuse, keep quiet under set -x and -v, stay out of the history. The file:
-# number, directory ('' to stay), text, last line (a note, "e" and a note for set -e only, or nothing); NUL after each.
-__tarmac_load_oddly() {
-  __tarmac_why= __tarmac_f=()
-  if (($# == 3)); then
-    __tarmac_f=("$1" '' "$2" $'\n'__tarmac_note)
-  else
+# Read, refuse, move, keep quiet under set -x and -v, stay out of the history. The file: number, directory ('' to stay),
+# text, last line (a note, "e" and a note for set -e only, or nothing), and perhaps the line count it is meant for (the
+# host had typed these words before, and must not have them run twice); NUL after each.
+__tarmac_load_file() {
+  \builtin mapfile -d '' -t __tarmac_f <"$__tarmac_in"
+  if ((${#__tarmac_f[@]} == 0)); then
+    __tarmac_heal
     \builtin mapfile -d '' -t __tarmac_f <"$__tarmac_in"
-    if ((${#__tarmac_f[@]} == 0)); then
-      __tarmac_heal
-      \builtin mapfile -d '' -t __tarmac_f <"$__tarmac_in"
-    fi
   fi
   if [[ -o history ]]; then
     \builtin history -d -1
     \builtin set +o history +o histexpand
   fi
-  if ((${#__tarmac_f[@]} != 4 || __tarmac_f[0] <= __tarmac_n)); then
+  if ((${#__tarmac_f[@]} < 4 || __tarmac_f[0] <= __tarmac_n || ${__tarmac_f[4]-__tarmac_k} != __tarmac_k)); then
     __tarmac_why=stale
   else
     __tarmac_n=${__tarmac_f[0]}
@@ -107,7 +104,7 @@ __tarmac_load_oddly() {
       \builtin cd -- "${__tarmac_f[1]}" &>/dev/null || __tarmac_why=cd
     fi
   fi
-  if [[ -z $__tarmac_why ]]; then __tarmac_guard_set; fi
+  if [[ -z $__tarmac_why && ${__tarmac_f[2]} == *set*[-+]o* ]]; then __tarmac_guard_set; fi
   if [[ -n $__tarmac_why ]]; then
     __tarmac_ended=$__tarmac_n
     \builtin printf '\e]633;X;%s;%s;%s\a' "$__tarmac_nonce" "${__tarmac_f[0]-0}" "$__tarmac_why" >&"$__tarmac_tty"
@@ -115,7 +112,7 @@ __tarmac_load_oddly() {
     # Our own words must not show in a trace: it is on only while the command runs.
     { \builtin set +x; } 2>/dev/null
     __tarmac_x=
-    __tarmac_cmd="{ \\builtin set -x; __tarmac_restore \"\$__tarmac_last\"; } 2>/dev/null; ${__tarmac_f[2]}"
+    __tarmac_cmd="{ \\builtin set -x; __tarmac_restore \"\${__tarmac_last[__tarmac_k-1]-\$__tarmac_natural}\"; } 2>/dev/null; ${__tarmac_f[2]}"
   elif [[ $- == *v* || ( ${__tarmac_f[3]} == e* && $- != *e* ) ]]; then
     __tarmac_cmd=${__tarmac_f[2]}
   else
@@ -151,24 +148,24 @@ __tarmac_hush() {
 # $? and $_ (the last argument) as the last command left them.
 __tarmac_restore() { \builtin return "${__tarmac_status%% *}"; }
 
+# All that may come between a command's end and our prompt, or change what that prompt is, in one word.
+__tarmac_state='${SHELLOPTS-}${BASHOPTS-}${!-}${PWD-}${PS0-}${PS1-}${PROMPT_COMMAND[*]-}'
+
 # The status: what the note inside says ("0 1 0" of a pipeline), or $1. The end mark is the prompt's own, which follows
-# at once, unless somebody's hooks or bash's words about background jobs come between, or the prompt is not ours any
-# more (told by its length: cheap; if that is wrong the host sees the shell at its prompt, and asks). After a syntax
-# error bash may show a stale prompt. bash copies a function whenever it is called: this one is short for that.
-__tarmac_done() {
-  __tarmac_text=${PS1-}${PROMPT_COMMAND-}
-  if [[ $__tarmac_ended == "$__tarmac_n" || ( $1 != 0 && -z $__tarmac_inner ) || $- == *[xv]* || -n ${!:-} || ! -t 2 ||
-    ${PWD-} != "$__tarmac_pwd" || ${#__tarmac_text} -ne $__tarmac_calm || ${#PROMPT_COMMAND[@]} -ne 1 ]] ||
-    \builtin read -t 0; then
-    __tarmac_done_oddly "$1"
+# at once, unless something is not as it was at the last calm prompt: hooks, bash's words about background jobs. After a
+# syntax error bash may show a stale prompt. bash copies a function whenever it is called: this one is short for that.
+\builtin eval '__tarmac_done() {
+  if [[ '"$__tarmac_state"' == "$__tarmac_calm" && -t 2 && $__tarmac_ended != "$__tarmac_n" &&
+    ( $1 == 0 || -n $__tarmac_inner ) ]] && ! \builtin read -t 0; then
+    __tarmac_status=${__tarmac_inner:-$1} __tarmac_last=([__tarmac_k]=${__tarmac_arg-}) __tarmac_ended=$__tarmac_n
   else
-    __tarmac_status=${__tarmac_inner:-$1} __tarmac_last=${__tarmac_arg-} __tarmac_ended=$__tarmac_n
+    __tarmac_done_oddly "$1"
   fi
   if [[ $__tarmac_status != 0* ]]; then \builtin return "${__tarmac_status%% *}"; fi
-}
+}'
 __tarmac_done_oddly() {
   if ((__tarmac_ended == __tarmac_n)); then \builtin return 0; fi # it was not run: the X mark said so
-  __tarmac_status=${__tarmac_inner:-$1} __tarmac_last=${__tarmac_arg-} __tarmac_ended=$__tarmac_n
+  __tarmac_status=${__tarmac_inner:-$1} __tarmac_last=([__tarmac_k]=${__tarmac_arg-}) __tarmac_ended=$__tarmac_n
   { __tarmac_hush; } 2>/dev/null
   if [[ -n $__tarmac_guarded ]]; then
     \builtin unset -f set
@@ -184,7 +181,8 @@ __tarmac_done_oddly() {
 }
 
 # Keep our hook last in PROMPT_COMMAND, whatever the command did to it.
-__tarmac_pc='__tarmac_now=$?; [[ $__tarmac_ended == "$__tarmac_n" && $__tarmac_person == 0 ]] || __tarmac_prompt'
+__tarmac_pc='__tarmac_now=$? __tarmac_natural=$_ __tarmac_at=$__tarmac_k; [[ '$__tarmac_state' == "$__tarmac_calm" && -t 2 &&
+  $__tarmac_ended == "$__tarmac_n" ]] && ! \builtin read -t 0 || __tarmac_prompt'
 __tarmac_hook() {
   if [[ ! -v PROMPT_COMMAND || ( ${PROMPT_COMMAND[*]-} != *__tarmac_prompt && ${PROMPT_COMMAND@a} != *r* ) ]]; then
     \builtin local -a kept
@@ -193,40 +191,42 @@ __tarmac_hook() {
     for one in "${PROMPT_COMMAND[@]-}"; do
       if [[ $one != *__tarmac_prompt* && -n $one ]]; then kept+=("$one"); fi
     done
-    # Alone, it asks for nothing but an interrupt; after the user's own hooks, which may change PS1, it always looks.
+    # Alone, it only asks whether all is as it was; after the user's own hooks, which may change PS1, it always looks.
     if ((${#kept[@]} == 0)); then
       PROMPT_COMMAND=("$__tarmac_pc")
     elif ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] > 500)); then
-      PROMPT_COMMAND=("${kept[@]}" '__tarmac_now=$?; __tarmac_prompt')
+      PROMPT_COMMAND=("${kept[@]}" '__tarmac_now=$? __tarmac_natural=$_; __tarmac_prompt')
     else
-      PROMPT_COMMAND="${kept[*]}; __tarmac_now=\$?; __tarmac_prompt"
+      PROMPT_COMMAND="${kept[*]}; __tarmac_now=\$? __tarmac_natural=\$_; __tarmac_prompt"
     fi
   fi
   if [[ ! -v PS1 || ( $PS1 != "$__tarmac_ps1" && ${PS1@a} != *r* ) ]]; then
     # The user's prompt between two marks. A: number, whose turn, $?, the number that ended before it with its status
-    # (or only what its note said, if our own words are gone), directory.
+    # (or only what its note said, if our own words are gone), directory; lines executed, before the hook as well if
+    # that ran; whether plain words may be typed now.
     if [[ ${PS1-} != *__tarmac_nonce* ]]; then
       __tarmac_ps1='\[\e]633;A;$__tarmac_nonce;$__tarmac_n;$__tarmac_person;$?;$__tarmac_ended;$__tarmac_status'
-      __tarmac_ps1+=';${__tarmac_inner:-$__tarmac_code};$__tarmac_x;$__tarmac_where\a\]'${PS1-}'\[\e]633;B;$__tarmac_nonce\a\]'
+      __tarmac_ps1+=';${__tarmac_inner:-$__tarmac_code};$__tarmac_x;$__tarmac_where;$__tarmac_k;$__tarmac_at;$__tarmac_fast\a\]'${PS1-}'\[\e]633;B;$__tarmac_nonce\a\]'
       PS1=$__tarmac_ps1
     else
       __tarmac_ps1=$PS1 # something put itself around ours: (venv) …
     fi
   fi
-  # How long both are while all is calm: our own hook alone, our prompt, and no program in it that takes its time.
-  __tarmac_text=${PS1-}${PROMPT_COMMAND-} __tarmac_calm=-1
-  if [[ ${PROMPT_COMMAND-} == "$__tarmac_pc" && ${PS1-} == "$__tarmac_ps1" && $PS1 != *['`']* && $PS1 != *'$('* &&
-    $BASHOPTS == *promptvars* ]]; then
-    __tarmac_calm=${#__tarmac_text}
+  # Before a typed line runs, its start mark.
+  if [[ ${PS0-} != *__tarmac_k* && ${PS0@a} != *r* ]]; then PS0='\e]633;S;$__tarmac_nonce;$((__tarmac_k+=1))\a'${PS0-}; fi
+  # All is calm: our own hook alone, our prompt, and no program in it that takes its time, no trace, no jobs.
+  __tarmac_calm=- __tarmac_fast=
+  if [[ ${PROMPT_COMMAND-} == "$__tarmac_pc" && ${#PROMPT_COMMAND[@]} -eq 1 && ${PS1-} == "$__tarmac_ps1" &&
+    $PS1 != *['`']* && $PS1 != *'$('* && $BASHOPTS == *promptvars* && $- != *[xv]* && -z $__tarmac_x && -z ${!-} &&
+    $__tarmac_person == 0 ]]; then
+    \builtin eval "__tarmac_calm=$__tarmac_state"
+    if [[ ! -o history && $PS0 == *__tarmac_k* ]]; then __tarmac_fast=1; fi
   fi
 }
 
 # Before a prompt, after the user's own hooks. bash itself keeps $? for what follows.
 __tarmac_prompt() {
-  if [[ $__tarmac_ended == "$__tarmac_n" && $__tarmac_person == 0 && -t 2 && ${PS1-} == "$__tarmac_ps1" &&
-    $BASHOPTS == *promptvars* ]]; then
-    \builtin return 0
-  fi
+  __tarmac_at=$__tarmac_k
   __tarmac_heal
   if [[ $__tarmac_ended != "$__tarmac_n" ]]; then
     # A command was loaded and __tarmac_done never came: the line was discarded (an interrupt, an error), or it is gone.
@@ -239,6 +239,8 @@ __tarmac_prompt() {
       __tarmac_guarded=
     fi
     if [[ -n $__tarmac_code ]]; then \builtin . "${__tarmac_in%/*}/heal"; fi # it is gone
+  elif [[ $__tarmac_slow != "$__tarmac_k" && $__tarmac_person == 0 ]] && \builtin read -t 0; then
+    __tarmac_drain # of a typed command; after a loaded one it is done, and the host may have typed its next line
   fi
   __tarmac_find
   case $__tarmac_person in
@@ -248,8 +250,8 @@ __tarmac_prompt() {
   __tarmac_hook
   if [[ ! -t 2 || $BASHOPTS != *promptvars* || $PS1 != "$__tarmac_ps1" ]]; then
     # The prompt can't carry the mark: it goes to standard error, which leads elsewhere, or is read-only.
-    \builtin printf '\e]633;A;%s;%s;%s;%s;%s;%s;;%s;%s\a' "$__tarmac_nonce" "$__tarmac_n" "$__tarmac_person" \
-      "$__tarmac_now" "$__tarmac_ended" "$__tarmac_status" "$__tarmac_x" "$__tarmac_where" >&"$__tarmac_tty"
+    \builtin printf '\e]633;A;%s;%s;%s;%s;%s;%s;;%s;%s;%s;%s;\a' "$__tarmac_nonce" "$__tarmac_n" "$__tarmac_person" \
+      "$__tarmac_now" "$__tarmac_ended" "$__tarmac_status" "$__tarmac_x" "$__tarmac_where" "$__tarmac_k" "$__tarmac_at" >&"$__tarmac_tty"
   fi
   \builtin return 0
 }
@@ -269,6 +271,7 @@ __tarmac_hand_over() {
   done
 }
 __tarmac_started() {
+  if [[ $__tarmac_person != 1 ]]; then \builtin return 0; fi # a line of ours
   __tarmac_text=$(HISTTIMEFORMAT= \builtin history 1)
   __tarmac_text=${__tarmac_text#*[0-9]  }
   __tarmac_escape
@@ -283,11 +286,11 @@ __tarmac_take_back() {
     \builtin return 0
   fi
   \builtin bind '"\e[7777~": accept-line'
-  PS0=$__tarmac_ps0
+  PS0=$__tarmac_ps0 # here as well: PS0 tells of the line that is accepted now
   READLINE_LINE=' __tarmac_driven'
 }
 __tarmac_driven() {
-  __tarmac_person=0
+  __tarmac_person=0 PS0=$__tarmac_ps0
   \builtin history -d -1 # this line
   \builtin set +o emacs +o vi +o history +o histexpand
   { __tarmac_hush; } 2>/dev/null
@@ -298,6 +301,7 @@ __tarmac_driven() {
 # argument) stay what they were.
 __tarmac_export() {
   \builtin export -p >|"$1"
+  __tarmac_arg=${2-}
   if [[ $- != *e* ]]; then __tarmac_restore; fi
 }
 

@@ -1,0 +1,187 @@
+# Tarmac's shell integration for zsh (5.0.8 or newer). Read integration/bash.sh first: this is the same in zsh's words.
+#
+#   __tarmac_load                   prints the start mark C;n
+#   eval "…" of one line, `.` of a file of more (eval would parse all before it runs any)
+#   __tarmac_done                   prints the end mark D, and with it the prompt's (A)
+#
+# Sourced by `emulate zsh -c` (dialects/zsh.py): each function here keeps zsh's own options whatever the user's have
+# become, neither traces nor knows aliases, and can change no option for good. Those that must: zsh_options.zsh.
+# An interrupt discards the rest of the line, and so does `return`: then the precmd hook tells of the end.
+
+builtin zmodload zsh/system zsh/parameter 2>/dev/null
+
+typeset -gi __tarmac_n=${__tarmac_n-0}      # the command loaded last: nothing runs twice
+typeset -gi __tarmac_ended=__tarmac_n       # the command that ended last, and what it left in $?, pipestatus and $_
+typeset -g __tarmac_status=${__tarmac_status-0} __tarmac_last=${__tarmac_last-}
+typeset -gi __tarmac_person=${__tarmac_person-0} # 0: the host drives, editor off; 2, 1, 3: a person's line is next, edited, done
+typeset -g __tarmac_x=${__tarmac_x-}        # xtrace was on when the last command ended
+typeset -g __tarmac_new=1                   # the next prompt is to be told in any case
+typeset -g __tarmac_cmd= __tarmac_how=: __tarmac_dir= __tarmac_why= __tarmac_code= __tarmac_said= __tarmac_arg= __tarmac_flags=
+typeset -ga __tarmac_inner=()
+# A last line of the command: what it leaves, from inside. After `eval` and `.` all of this is theirs.
+typeset -g __tarmac_note=$'\n__tarmac_code=$? __tarmac_inner=(${pipestatus[@]}) __tarmac_arg=$_'
+typeset -g __tarmac_text= __tarmac_where= __tarmac_pwd=
+if [[ ! -v __tarmac_tty ]]; then
+  # Ours alone: no child gets it.
+  typeset -gi __tarmac_tty=-1
+  builtin sysopen -w -o cloexec -u __tarmac_tty /dev/tty 2>/dev/null || exec {__tarmac_tty}>/dev/tty
+fi
+
+# Our words begin with `builtin`, which may have become a function; and a command may have turned builtins off.
+__tarmac_heal() {
+  if (( $+functions[builtin] )); then unfunction builtin; fi
+  local name
+  for name in eval . set read print cd emulate syswrite; do builtin enable $name; done 2>/dev/null
+}
+
+__tarmac_write() {
+  builtin syswrite -o $__tarmac_tty -- "$1" 2>/dev/null || builtin print -rn -- "$1" 2>/dev/null >/dev/tty
+}
+
+# What would end a mark, or be changed by the terminal on its way, as \xHH. In and out: __tarmac_text.
+__tarmac_escape() {
+  if [[ $__tarmac_text == *[$'\\\a\e\n\r;']* ]]; then
+    __tarmac_text=${__tarmac_text//\\/\\x5c} __tarmac_text=${__tarmac_text//;/\\x3b}
+    __tarmac_text=${__tarmac_text//$'\a'/\\x07} __tarmac_text=${__tarmac_text//$'\e'/\\x1b}
+    __tarmac_text=${__tarmac_text//$'\n'/\\x0a} __tarmac_text=${__tarmac_text//$'\r'/\\x0d}
+  fi
+}
+__tarmac_find() {
+  __tarmac_pwd=$PWD __tarmac_text=$PWD
+  __tarmac_escape
+  __tarmac_where=$__tarmac_text
+}
+
+# Whole lines that were sent to a command which ended without reading them: the shell would run them as commands.
+__tarmac_drain() {
+  integer left=100
+  while (( left-- > 0 )) && [[ -t 0 ]] && builtin read -r -t 0 __tarmac_text; do :; done
+}
+
+# What the file holds: number, directory ('' to stay), text ('' for what is in the other file); NUL after each.
+__tarmac_read() {
+  local -a fields
+  fields=("${(@0)$(<$__tarmac_in)}")
+  __tarmac_dir=$fields[2]
+  __tarmac_load "$fields[1]" "$fields[3]" later
+}
+__tarmac_load() {
+  if (( $+functions[builtin] + $+dis_builtins[eval] + $+dis_builtins[.] )); then __tarmac_heal; fi
+  __tarmac_inner=() __tarmac_code= __tarmac_said= __tarmac_arg= __tarmac_why=
+  if [[ $__tarmac_flags == *x* ]]; then __tarmac_x=1; fi
+  if [[ $1 != <-> ]] || (( $1 <= __tarmac_n )); then
+    __tarmac_refuse "$1" stale
+  elif [[ -z $3 ]]; then
+    __tarmac_n=$1 __tarmac_how=eval __tarmac_cmd=$2$__tarmac_note
+  elif [[ -n $2 ]]; then
+    __tarmac_n=$1 __tarmac_how=eval __tarmac_cmd=$2
+  else
+    __tarmac_n=$1 __tarmac_how=. __tarmac_cmd=${__tarmac_in%/*}/zsh
+  fi
+  if [[ -z $3$__tarmac_why ]]; then __tarmac_start; fi
+  return ${__tarmac_status%% *}
+}
+# Without a start mark nothing may run: the host would not know. $1: the status of the move before it, if any.
+__tarmac_start() {
+  if [[ -n $__tarmac_why ]]; then return 0; fi
+  if [[ $1 == <1-> ]]; then
+    __tarmac_refuse $__tarmac_n cd
+  else
+    __tarmac_write $'\e]633;C;'"$__tarmac_nonce;$__tarmac_n"$'\a' || __tarmac_how=:
+  fi
+  return ${__tarmac_status%% *}
+}
+__tarmac_refuse() {
+  __tarmac_how=: __tarmac_why=$2 __tarmac_ended=$__tarmac_n
+  __tarmac_write $'\e]633;X;'"$__tarmac_nonce;${1:-0};$2"$'\a'
+}
+
+# $? and $_ (the last argument) as the last command left them.
+__tarmac_restore() { return ${__tarmac_status%% *} }
+
+# __tarmac_said is what `eval` or `.` left; the note, a last line inside, knows better: $?, pipestatus, $_.
+__tarmac_done() {
+  if (( __tarmac_ended != __tarmac_n )); then
+    if [[ $__tarmac_flags == *x* ]]; then __tarmac_x=1; else __tarmac_x=; fi
+    if (( $#__tarmac_inner )); then
+      __tarmac_status="$__tarmac_code ${(j: :)__tarmac_inner}" __tarmac_last=$__tarmac_arg
+    else
+      __tarmac_status=$__tarmac_said __tarmac_last=
+    fi
+    __tarmac_ended=$__tarmac_n
+    __tarmac_drain
+    if [[ $PWD != $__tarmac_pwd ]]; then __tarmac_find; fi
+    if [[ ${precmd_functions[-1]-} != __tarmac_precmd ]]; then __tarmac_hook; fi
+    local facts="$__tarmac_nonce;$__tarmac_n"
+    __tarmac_write $'\e]633;D;'"$facts;$__tarmac_status;$__tarmac_x;$__tarmac_where"$'\a\e]633;A;'"$facts;0;0;$__tarmac_n;$__tarmac_status;;$__tarmac_x;$__tarmac_where"$'\a'
+  fi
+  return ${__tarmac_status%% *}
+}
+
+# Our hook last, whatever the command did to the others.
+__tarmac_hook() {
+  typeset -ga precmd_functions preexec_functions
+  precmd_functions=(${precmd_functions:#__tarmac_(precmd|boot)} __tarmac_precmd) 2>/dev/null
+  if [[ ${preexec_functions[(r)__tarmac_preexec]-} == '' ]]; then preexec_functions+=(__tarmac_preexec) 2>/dev/null; fi
+}
+
+# Before a prompt.
+__tarmac_precmd() {
+  local now=$?
+  if [[ $__tarmac_ended == $__tarmac_n && $__tarmac_person == 0 && -z $__tarmac_new ]]; then return 0; fi
+  __tarmac_new=
+  if (( __tarmac_ended != __tarmac_n )); then
+    # A command was loaded and __tarmac_done never came: the line was discarded (an interrupt, `return`, an error).
+    # An `eval` that is interrupted in a builtin says 2, which is zsh's own flag, not a status.
+    if [[ $now == 2 && $__tarmac_how == eval ]]; then now=130; fi
+    __tarmac_ended=$__tarmac_n __tarmac_status=${__tarmac_code:-${__tarmac_said:-$now}}
+    if (( $#__tarmac_inner )); then __tarmac_status+=" ${(j: :)__tarmac_inner}"; fi
+    __tarmac_drain
+  fi
+  __tarmac_find
+  case $__tarmac_person in
+    2) __tarmac_person=1 ;; # this prompt is the person's
+    1|3) __tarmac_person=3 __tarmac_status=$now ;; # their line is done
+  esac
+  __tarmac_hook
+  __tarmac_prompted $now
+}
+__tarmac_prompted() {
+  __tarmac_write $'\e]633;A;'"$__tarmac_nonce;$__tarmac_n;$__tarmac_person;$1;$__tarmac_ended;$__tarmac_status;;$__tarmac_x;$__tarmac_where"$'\a'
+}
+
+# What a person runs.
+__tarmac_preexec() {
+  if [[ $__tarmac_person == 1 ]]; then
+    __tarmac_text=$1
+    __tarmac_escape
+    __tarmac_write $'\e]633;E;'"$__tarmac_nonce;$__tarmac_n;$__tarmac_text"$'\a'
+  fi
+}
+
+# A person takes over for one line; then the host types a private key, which works in every keymap and whatever Enter
+# has become. A line that the person has begun meanwhile stays theirs.
+__tarmac_keys() {
+  builtin zle -N __tarmac_take_back
+  local map
+  for map in ${(f)"$(builtin bindkey -l)"}; do
+    if [[ $map != .safe ]]; then builtin bindkey -M "$map" '\e[7776~' __tarmac_take_back; fi
+  done 2>/dev/null
+}
+__tarmac_take_back() {
+  if [[ -n $BUFFER || $CONTEXT != start || $__tarmac_person == 0 ]]; then
+    __tarmac_person=1
+    __tarmac_prompted 0
+  else
+    BUFFER=' \__tarmac_driven'
+    builtin zle .accept-line
+  fi
+}
+
+# The exported variables, for the host to read: at the start, and when it asks between commands.
+__tarmac_export() {
+  local __tarmac_name
+  for __tarmac_name in ${(k)parameters[(R)*export*]}; do
+    builtin print -rN -- "$__tarmac_name=${(P)__tarmac_name}"
+  done >|$1
+}

@@ -1,0 +1,44 @@
+# The part of Tarmac's zsh integration that changes options for good. It is not sticky (see zsh.zsh), so it runs under
+# whatever options the user has: plain words only. Sourced with aliases off.
+
+# The host drives: no line editor, no words about jobs in the middle of a command, no marks of a missing newline.
+__tarmac_drive() {
+  __tarmac_person=0 __tarmac_new=1
+  builtin unsetopt local_options zle notify prompt_sp
+  builtin fc -p # our lines have a history of their own
+} 2>/dev/null
+
+__tarmac_driven() {
+  if [[ -o xtrace ]]; then __tarmac_x=1; else __tarmac_x=; fi
+  builtin unsetopt local_options xtrace
+  __tarmac_drive
+  __tarmac_restore
+} 2>/dev/null
+
+# A person's line is next: what they had on is on again.
+__tarmac_hand_over() {
+  __tarmac_person=2
+  builtin unsetopt local_options
+  builtin setopt "${__tarmac_options[@]}" zle
+  builtin fc -P
+  if [[ -n $__tarmac_x ]]; then builtin setopt xtrace; fi
+  __tarmac_x=
+  __tarmac_keys
+} 2>/dev/null
+
+# Once, when the start-up files are done: at the first prompt, or typed.
+__tarmac_begin() {
+  __tarmac_person=0 __tarmac_new=1
+  __tarmac_options=()
+  for __tarmac_text in notify prompt_sp; do
+    if [[ -o $__tarmac_text ]]; then __tarmac_options+=($__tarmac_text); else __tarmac_options+=(no_$__tarmac_text); fi
+  done
+  if [[ -o xtrace ]]; then __tarmac_x=1; fi
+  builtin unsetopt local_options xtrace
+  builtin unset HISTFILE # an agent's lines are none of the user's history
+  __tarmac_drive
+  __tarmac_find
+  __tarmac_hook
+  __tarmac_export $__tarmac_in.env
+  __tarmac_write $'\e]633;P;'"$__tarmac_nonce;Shell=zsh;Version=$ZSH_VERSION"$'\a'
+} 2>/dev/null
