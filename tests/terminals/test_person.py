@@ -158,3 +158,13 @@ async def test_a_person_who_leaves_the_shell_gets_a_fresh_one_for_the_agent(tmp_
                 await asyncio.sleep(0.001)
         result = await terminal.run("echo agent")
         assert (result.output, result.fresh_shell) == ("agent\n", True)
+
+
+async def test_a_person_who_types_before_the_prompt_is_there_loses_nothing(tmp_path: Path) -> None:
+    """T2: the end mark is ahead of a slow hook's prompt; their keys wait for that prompt."""
+    async with open_terminal(cwd=tmp_path) as terminal:
+        await terminal.run("PROMPT_COMMAND='sleep 0.02'")
+        for number in range(5):
+            await terminal.run("echo ours; (exit 3)")
+            await terminal.type(f"echo person {number} > theirs\r")
+            assert (await terminal.run("cat theirs", timeout=20)).output == f"person {number}\n"

@@ -1,7 +1,9 @@
 """Who types: a person or we. From a person's first byte until the next prompt the keyboard is theirs (T2).
 
-ours ─type()→ handing (line editor is turned on; bytes wait) → theirs (bytes go through) → their line is done
-     ←────────────────────────────── taking (line editor is turned off; bytes wait) ←──────┘
+ours ─type()→ coming (a prompt is on its way) → handing (line editor is turned on) → theirs (bytes go through)
+     ←──── taking (line editor is turned off) ←──── their line is done ←───────────────┘
+
+Bytes wait while it is coming, handing and taking.
 
 A half-typed line followed by our loader line would be executed together: so nothing of ours is typed while it is
 theirs. While a command runs, what they type is for that command.
@@ -15,6 +17,7 @@ from tarmac.terminals.session import Session, Turn
 
 CTRL_C_AGAIN = 0.15
 TAKE_BACK_AGAIN = 0.2
+LATE_PROMPT = 0.5
 LINE_ENDS = b"\r\n\x03\x04\x15"  # after one of these bytes nothing half-typed is left
 
 
@@ -22,7 +25,7 @@ class Keyboard:
     """The state of who types in one live shell."""
 
     def __init__(self) -> None:
-        self._state: Literal["ours", "handing", "theirs", "taking"] = "ours"
+        self._state: Literal["ours", "coming", "handing", "theirs", "taking"] = "ours"
         self._waiting = bytearray()
         self._prompts = 0
         self._beside = False  # they type to a command of ours
@@ -40,7 +43,7 @@ class Keyboard:
     def type(self, session: Session, keys: bytes, *, running: bool) -> None:
         if self._state == "theirs":
             self._press(session, keys)
-        elif self._state in ("handing", "taking"):
+        elif self._state in ("coming", "handing", "taking"):
             self._waiting += keys
         elif running or not session.prompted or self._half_typed:
             # For the program that runs: whole lines it leaves unread are dropped at its end, half a line stays theirs.
@@ -49,6 +52,14 @@ class Keyboard:
             self._press(session, keys)
         else:
             self._waiting += keys
+            self._state = "coming"
+            if session.prompt_to_come:  # taken for the one after our line, it would have us hand over twice
+                asyncio.get_running_loop().call_later(LATE_PROMPT, self._hand_over, session)
+            else:
+                self._hand_over(session)
+
+    def _hand_over(self, session: Session) -> None:
+        if self._state == "coming" and session.alive:
             self._state = "handing"
             session.hand_over()
 

@@ -68,6 +68,7 @@ class Session:
         self.exit_status: int | None = None
         self.pid = -1
         self.prompted = False  # at its prompt, since the last line was typed
+        self.prompt_to_come = False  # but only the end mark said so: the prompt's own is on its way
         self.where: bytes | None = None  # the directory by its own word
         self.pty = Pty(rows=settings.rows, columns=settings.columns)
         self._owner = owner
@@ -244,7 +245,7 @@ class Session:
                     self.where = where
                     status, *pipestatus = map(int, statuses.split())
                     self._typed = None
-                    self.prompted = True  # what is typed now waits for the prompt's own hooks
+                    self.prompted = self.prompt_to_come = True  # what is typed now waits for the prompt's own hooks
                     self._owner.on_ended(int(number), status, tuple(pipestatus))
                 case "A", (number, person, now, ended, statuses, inner, traced, where, *lines):
                     if lines and self._typed is not None and self._typed_ended(self._typed, now, where, *lines):
@@ -252,6 +253,7 @@ class Session:
                     self._traced = bool(traced)
                     self.where = where
                     self.integrated = True
+                    self.prompt_to_come = False
                     self._questions.clear()
                     if person == b"0" and ended == number:
                         said = statuses
