@@ -304,3 +304,32 @@ def test_a_streamed_output_is_not_kept_on_disk(own_state: Path, tmp_path: Path) 
     assert len(tarmac("exec", "seq 100000", TMPDIR=str(temporary)).out) > 500_000
     assert list(temporary.iterdir()) == []
     assert [each for each in own_state.rglob("*") if each.is_file()] == []
+
+
+def test_questions_are_answered_in_any_order_and_each_once() -> None:
+    """T19: by text or by pattern; standard input is not read meanwhile."""
+    command = 'read -p "Name: " n; read -s -p "Pass 1? " p; read -p "Age? " a; echo "$n $a ${#p}"'
+    answers = ("--answer", "Age=42", "--answer", "Name=Ada=Eve", "--answer", r"/Pass \d/=secret phrase")
+    outcome = tarmac("exec", *answers, "--", command, stdin="not this")
+    assert (outcome.code, outcome.out.splitlines()[-1], outcome.err) == (0, "Ada=Eve 42 13", "")
+    assert "secret phrase" not in outcome.out
+
+
+def test_a_question_without_an_answer_is_told_and_interrupts() -> None:
+    """T19."""
+    outcome = tarmac("exec", "--answer", "Name=Ada", "--", 'read -p "Name: " n; read -p "Age? " a', stdin="")
+    assert (outcome.code, outcome.out) == (124, "Name: Ada\nAge? \n")
+    assert "it asked “Age?”, and no answer was left for that" in outcome.err
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ("--answer", "no equals sign"),
+        ("--answer", "=x"),
+        ("--answer", "/(/=x"),
+        ("--provider", "exec", "--answer", "a=b"),
+    ],
+)
+def test_an_answer_that_makes_no_sense_is_refused(wrong: tuple[str, ...]) -> None:
+    assert tarmac("exec", *wrong, "true").code == 2

@@ -230,3 +230,25 @@ def test_any_line_is_a_command_or_a_bad_line(line: bytes) -> None:
         assert isinstance(parse(line).command, str)
     except BadRequest as error:
         assert error.what
+
+
+@pytest.mark.shell
+def test_questions_of_a_command_are_answered_from_its_line() -> None:
+    """T19: and a question without an answer is a result at once."""
+    asks = 'read -p "Sure? " x; echo "<$x>"'
+    answered, not_answered, after = serve(
+        {"command": asks, "answers": {"Sure?": "yes"}}, {"command": asks, "answers": {}}, {"command": "echo on"}
+    )
+    assert (answered["output"], answered["reason"]) == ("Sure? yes\n<yes>\n", "done")
+    assert (not_answered["reason"], not_answered["prompt"], not_answered["exit_code"]) == (
+        "awaiting input",
+        "Sure? ",
+        130,
+    )
+    assert after["output"] == "on\n"
+
+
+@pytest.mark.parametrize("answers", ["yes", ["a"], {"a": 1}, 3])
+def test_answers_that_are_none_are_refused(answers: object) -> None:
+    with pytest.raises(BadRequest, match="texts by prompt"):
+        parse(json.dumps({"command": "x", "answers": answers}).encode())

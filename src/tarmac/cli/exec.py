@@ -8,6 +8,7 @@ import dataclasses
 import json
 import math
 import os
+import re
 import shlex
 import tempfile
 from collections.abc import Callable
@@ -21,10 +22,10 @@ from tarmac.cli.feeding import Keys, own_input, same_size
 from tarmac.cli.help import suggest
 from tarmac.cli.stopping import Stop, meanwhile, run
 from tarmac.errors import BadRequest
-from tarmac.terminals import Execution, Gap, Result, Settings, open_terminal
+from tarmac.terminals import Answer, Execution, Gap, Result, Settings, open_terminal
 from tarmac.terminals.terminal import Provider
 
-OPTIONS = ["cwd=", "shell=", "provider=", "timeout=", "json", "jsonl", "help"]
+OPTIONS = ["cwd=", "shell=", "provider=", "timeout=", "answer=", "json", "jsonl", "help"]
 TIMED_OUT = 124
 NOBODY_READS = 141  # 128 + SIGPIPE, as other programs die of it
 LEAVE_FULL_SCREEN = b"\x1b[?1049l\x1b[?25h\x1b[m"
@@ -39,6 +40,7 @@ class Request:
     shell: str | None = None
     provider: Provider = "pty"
     timeout: float | Literal["default"] | None = "default"
+    answers: tuple[Answer, ...] = ()
     json: bool = False
     jsonl: bool = False
 
@@ -75,6 +77,7 @@ def parse(arguments: list[str]) -> Request | None:
         shell=given.get("shell"),
         provider=_provider(given.get("provider", "pty")),
         timeout=_seconds(given["timeout"]) if "timeout" in given else "default",
+        answers=tuple(_answer(value) for name, value in pairs if name == "--answer"),
         json="json" in given,
         jsonl="jsonl" in given,
     )
@@ -83,6 +86,9 @@ def parse(arguments: list[str]) -> Request | None:
             "--jsonl reads its commands from standard input" if words else "--json and --jsonl exclude each other",
             hint="""echo '{"command": "pwd"}' | tarmac exec --jsonl""",
         )
+    if request.answers and (request.jsonl or request.provider == "exec"):
+        other = "--jsonl has answers in its lines" if request.jsonl else "--provider exec has no terminal to ask on"
+        raise BadRequest(f"--answer does not go with it: {other}")
     if not request.jsonl and not words:
         raise BadRequest("there is no command to run", hint="tarmac exec -- COMMAND; `tarmac exec --help` tells more")
     return request
@@ -92,6 +98,20 @@ def _provider(name: str) -> Provider:
     if name not in ("pty", "exec"):
         raise BadRequest(f"--provider is pty or exec, not `{name}`", hint=suggest(name, ["pty", "exec"]))
     return cast(Provider, name)
+
+
+def _answer(text: str) -> Answer:
+    """PROMPT=TEXT, or /PATTERN/=TEXT."""
+    prompt, equals, answer = text.partition("=")
+    pattern = re.fullmatch(r"/(.+)/=(.*)", text, re.DOTALL)
+    if not prompt or not equals:
+        raise BadRequest(f"--answer is PROMPT=TEXT, not `{text}`", hint="--answer 'Overwrite (y/n)?=y'")
+    if pattern is None:
+        return Answer(prompt, answer)
+    try:
+        return Answer(re.compile(pattern[1]), pattern[2])
+    except re.error as error:
+        raise BadRequest(f"`/{pattern[1]}/` is no pattern: {error}") from error
 
 
 def _seconds(text: str) -> float | None:
@@ -122,11 +142,13 @@ async def run_one(request: Request, stop: Stop) -> int:
                 limit = request.timeout
                 if limit == "default":
                     limit = None if isinstance(feed, Keys) else settings.once_timeout
-                execution = await terminal.start(feed.wrap(request.command))
+                # With answers it reads the terminal, and our own input is nobody's.
+                execution = await terminal.start(request.command if request.answers else feed.wrap(request.command))
                 stop.interrupt = _interrupter(execution)
                 show = _nothing() if request.json else _show(execution)
-                async with meanwhile(feed.feed(execution)), meanwhile(show) as shown:
-                    result = await execution.result(limit, on_timeout="interrupt")
+                feeding = _nothing() if request.answers else feed.feed(execution)
+                async with meanwhile(feeding), meanwhile(show) as shown:
+                    result = await _result(execution, request, limit)
                     try:
                         await shown
                     except BrokenPipeError:
@@ -136,6 +158,16 @@ async def run_one(request: Request, stop: Stop) -> int:
     if request.json:
         await stdio.write(1, json.dumps(result.as_dict()).encode() + b"\n")
     return _exit_code(result, stop, limit, quiet=request.json)
+
+
+async def _result(execution: Execution, request: Request, limit: float | None) -> Result:
+    if not request.answers:
+        return await execution.result(limit, on_timeout="interrupt")
+    from tarmac.terminals.answering import run_answering
+
+    return await run_answering(
+        execution, list(request.answers), timeout=limit, idle_timeout=None, on_timeout="interrupt"
+    )
 
 
 def _settings(spools: Path | None) -> Settings:
@@ -205,11 +237,7 @@ def _exit_code(result: Result, stop: Stop, limit: float | None, *, quiet: bool) 
         return 128 + stop.number
     if result.reason in ("timeout", "awaiting input"):
         if not quiet:
-            waited = ": it was waiting for input" if result.awaiting else ""
-            complain(
-                f"`{_short(result.command)}` was interrupted after {limit:g} s{waited}",
-                hint="give it its input on standard input" if waited else "`--timeout S` gives it more time",
-            )
+            _tell_interrupted(result, limit)
         return TIMED_OUT
     if result.reason == "stopped" and not quiet:
         complain("it was stopped (Ctrl-Z), and nobody could continue it here: it was ended")
@@ -218,6 +246,23 @@ def _exit_code(result: Result, stop: Stop, limit: float | None, *, quiet: bool) 
     if not quiet:
         complain(f"nobody knows the exit code of `{_short(result.command)}`: {result.reason}")
     return FAILED
+
+
+def _tell_interrupted(result: Result, limit: float | None) -> None:
+    command, question = _short(result.command), result.prompt.strip()
+    if limit is None or result.duration < limit:
+        complain(
+            f"`{command}` was interrupted: it asked “{question}”, and no answer was left for that",
+            hint="`--answer 'PROMPT=TEXT'` answers one question",
+        )
+    elif result.awaiting:
+        asked = f": “{question}”" if question else ""
+        complain(
+            f"`{command}` was interrupted after {limit:g} s: it was waiting for input{asked}",
+            hint="give it its input on standard input",
+        )
+    else:
+        complain(f"`{command}` was interrupted after {limit:g} s", hint="`--timeout S` gives it more time")
 
 
 def _short(command: str) -> str:

@@ -41,6 +41,9 @@ Options:
                    pipes; no terminal, faster for bulk output.
   --timeout S      Seconds until it is interrupted [60; none when you sit at the
                    keyboard]. `--timeout none` waits for ever.
+  --answer P=TEXT  Type TEXT and Enter when it asks something that contains P; once for
+                   each time the option is given. /P/=TEXT: P is a pattern. A question
+                   without an answer interrupts it. TEXT is visible to others (`ps`).
   --json           Show nothing until the end, then one JSON object: the result.
   --jsonl          Run many commands in one terminal; see below.
   -h, --help       Show this page.
@@ -62,8 +65,9 @@ Exit status: that of the command, and
 JSON lines: each line of standard input is a command, each line of output its result:
   {"command": "make", "timeout": 300, "cwd": "/src", "on_timeout": "interrupt"}
 Only `command` is needed. `timeout` is in seconds [60], null for none; `on_timeout` is
-interrupt, kill or leave [interrupt]. Directory and variables last from line to line. A
-line that makes no sense is answered by {"error": …, "hint": …, "line": N}.
+interrupt, kill or leave [interrupt]. "answers": {"Overwrite (y/n)?": "y"} is what to type
+when it asks. Directory and variables last from line to line. A line that makes no sense
+is answered by {"error": …, "hint": …, "line": N}.
 """
 
 TOUR = """\

@@ -18,7 +18,7 @@ from tarmac.terminals.settings import OnTimeout, Settings
 if TYPE_CHECKING:
     from tarmac.cli.exec import Request
 
-KEYS = ("command", "timeout", "cwd", "on_timeout")
+KEYS = ("command", "timeout", "cwd", "on_timeout", "answers")
 EXAMPLE = 'a line is {"command": "make", "timeout": 60}'
 
 
@@ -30,6 +30,7 @@ class Line:
     timeout: float | None
     cwd: Path | None
     on_timeout: OnTimeout
+    answers: dict[str, str] | None = None
 
 
 async def serve(request: "Request") -> int:
@@ -60,6 +61,7 @@ async def _answer(terminal: Terminal, data: bytes, number: int, default: float |
             on_timeout=line.on_timeout,
             idle_timeout=None,
             cwd=terminal.cwd / line.cwd if line.cwd else None,
+            answers=line.answers,
         )
     except TarmacError as error:
         return _error(error, number) | {"command": line.command}
@@ -89,11 +91,17 @@ def parse(data: bytes, default: float | None = 60.0) -> Line:
         raise BadRequest(f"`cwd` must be the name of a directory, not {_shown(cwd)}")
     if on_timeout not in ("interrupt", "kill", "leave"):
         raise BadRequest(f'`on_timeout` must be "interrupt", "kill" or "leave", not {_shown(on_timeout)}')
+    answers = fields.get("answers")
+    if answers is not None and not _is_texts(answers):
+        raise BadRequest(
+            f"`answers` must be texts by prompt, not {_shown(answers)}", hint='"answers": {"Overwrite (y/n)?": "y"}'
+        )
     return Line(
         command=command,
         timeout=None if timeout is None else float(cast(float, timeout)),
         cwd=Path(cwd) if cwd is not None else None,
         on_timeout=on_timeout,
+        answers=cast("dict[str, str] | None", answers),
     )
 
 
@@ -115,6 +123,10 @@ def _fields(data: bytes) -> dict[str, object]:
 
 def _no_number(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number")
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(each, str) for each in value.values())
 
 
 def _is_time(value: object) -> bool:
