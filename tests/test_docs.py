@@ -5,7 +5,7 @@ python    executed, all blocks of a page in one namespace and one temporary dire
 console   each `$ … tarmac …` is run and its output compared; `...` stands for anything
 sh        must parse
 
-`<!-- not run: reason -->` before a block leaves it out.
+`<!-- not run: reason -->` before a block leaves it out; `<!-- needs: program -->` in a page is what its examples take.
 """
 
 import ast
@@ -17,7 +17,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
@@ -82,9 +82,11 @@ def name(file: Path) -> str:
 @pytest.mark.shell
 @pytest.mark.parametrize("file", having("python"), ids=name)
 async def test_python_examples_run_and_print_what_they_say(
-    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, require: Callable[[str], None]
 ) -> None:
     """A8."""
+    for program in re.findall(r"<!-- needs: (\S+) -->", file.read_text()):
+        require(program)
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "example"}
     for block in blocks(file, "python"):

@@ -6,6 +6,7 @@ TarmacError
 ├── StateUnavailable (OSError)         Tarmac's own files can't be read or written
 ├── ShellNotFound (FileNotFoundError)  no such shell on this machine
 ├── ShellFailed (RuntimeError)         the shell could not be started, or left before its first prompt
+├── SandboxUnavailable (RuntimeError)  this machine can't keep commands in a sandbox
 ├── OutOfTerminals (OSError)           PTYs, file descriptors or processes are used up
 ├── LeaseTimedOut (TimeoutError)       all terminals a task may have are in use, and stayed so
 ├── TerminalClosed (RuntimeError)      it was closed, by you or with its task
@@ -50,6 +51,10 @@ class ShellNotFound(TarmacError, FileNotFoundError):
 
 class ShellFailed(TarmacError, RuntimeError):
     """The shell could not be started, or left before its first prompt."""
+
+
+class SandboxUnavailable(TarmacError, RuntimeError):
+    """This machine can't keep commands in a sandbox, and nothing is run without it."""
 
 
 class OutOfTerminals(TarmacError, OSError):

@@ -19,6 +19,7 @@ from tarmac.terminals import birthmark, environment, events, processes
 from tarmac.terminals.child import Child, used_up
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.result import Ending, Reason
+from tarmac.terminals.sandbox import Wrapped
 from tarmac.terminals.settings import Settings
 from tarmac.terminals.shells import Shell
 from tarmac.terminals.terminal import Origin, Terminal
@@ -89,7 +90,11 @@ class ExecTerminal(Terminal):
 
     async def _begin(self, command: str, data: bytes, *, cwd: Path | None, input_open: bool) -> Execution:
         here = cwd or check_directory(self.cwd)
-        process = _Process(self.shell.one(os.fsdecode(data)), cwd=here, env=self.env, input_open=input_open)
+        argv, wrapped = self.shell.one(os.fsdecode(data)), None
+        if self.sandbox is not None:
+            wrapped = self.sandbox.wrap(argv, cwd=here, env=self.env, first=False)
+            argv = wrapped.argv
+        process = _Process(argv, cwd=here, env=self.env, input_open=input_open, wrapped=wrapped)
         execution = self._new_execution(command, notes=(self._note,) if self._note else ())
         execution.begin()
         self._process = process
@@ -190,8 +195,11 @@ class ExecTerminal(Terminal):
 class _Process:
     """One command's process and its pipes."""
 
-    def __init__(self, argv: list[str], *, cwd: Path, env: Mapping[str, str], input_open: bool) -> None:
+    def __init__(
+        self, argv: list[str], *, cwd: Path, env: Mapping[str, str], input_open: bool, wrapped: Wrapped | None = None
+    ) -> None:
         fds: list[int] = []
+        self._wrapped = wrapped
         try:
             try:
                 self._out, theirs = os.pipe2(os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
@@ -209,6 +217,8 @@ class _Process:
             self.child = Child(argv, cwd=cwd, env=env, stdin=stdin, stdout=theirs, stderr=theirs)
         except BaseException:
             _close(fds)
+            if wrapped is not None:
+                wrapped.close()
             raise
         _close([theirs, stdin])
         if self._in >= 0:
@@ -270,6 +280,8 @@ class _Process:
         self.close_input(now=True)
         os.close(self._out)
         self._out = -1
+        if self._wrapped is not None:
+            self._wrapped.close()
         self._terminal.on_exit(self, self._execution, status)
 
     def tree(self) -> set[processes.Process]:

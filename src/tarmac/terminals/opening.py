@@ -3,6 +3,7 @@
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from tarmac.terminals.execution import check_command
 from tarmac.terminals.keeper import NoIntegration
 from tarmac.terminals.pty_terminal import PtyTerminal
 from tarmac.terminals.result import Result
+from tarmac.terminals.sandbox import Sandbox
 from tarmac.terminals.settings import OnTimeout, Settings
 from tarmac.terminals.shells import find_shell
 from tarmac.terminals.terminal import DEFAULT, Default, Listener, Origin, Provider, Terminal
@@ -34,9 +36,12 @@ async def open_terminal(
     provider: Provider = "pty",
     settings: Settings | None = None,
     name: str = "",
+    sandbox: Sandbox | None = None,
     listener: Listener | None = None,
 ) -> AsyncIterator[Terminal]:
     """Start a shell in `cwd`; end it and all it started, whatever happens, on the way out."""
+    if sandbox is not None:
+        settings = replace(settings or Settings(), sandbox=sandbox)
     terminal = await make_terminal(
         cwd=cwd, shell=shell, provider=provider, settings=settings, name=name, listener=listener
     )

@@ -517,7 +517,8 @@ class PtyTerminal(Terminal):
             await self._until_free()
             await self._live_shell()
             session = self._need_session()
-            target = self._spool_folder() / "exports"
+            theirs = session.exports_file()
+            target = theirs or self._spool_folder() / "exports"
             command = self.shell.export(target)
             # Our own question: not in the history, not told to anybody.
             last, used, listeners, self._listeners = self.last_command, self.used_at, self._listeners, []
@@ -527,7 +528,8 @@ class PtyTerminal(Terminal):
                 self._load(session, execution, os.fsencode(command), b"")
                 await execution.ended(self.settings.shell_integration_timeout)
                 now = target.read_text("utf-8", "surrogateescape")
-                target.unlink()
+                if theirs is None:
+                    target.unlink()
             except OSError as error:
                 raise ShellFailed(f"the shell did not tell its environment: {error.strerror}") from error
             finally:

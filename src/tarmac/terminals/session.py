@@ -22,8 +22,9 @@ from tarmac.terminals.bell import Bell
 from tarmac.terminals.child import USED_UP, used_up
 from tarmac.terminals.environment import COOKIE
 from tarmac.terminals.pty import Pty
+from tarmac.terminals.sandbox import Sandbox, Wrapped
 from tarmac.terminals.settings import Settings
-from tarmac.terminals.shells import Shell
+from tarmac.terminals.shells import INTEGRATION, Shell
 from tarmac.vt.marks import Mark, MarkParser, Query
 from tarmac.vt.replies import answer
 
@@ -73,6 +74,8 @@ class Session:
         self.pty = Pty(rows=settings.rows, columns=settings.columns)
         self._owner = owner
         self._env = env
+        self._sandbox = settings.sandbox
+        self._wrapped: Wrapped | None = None
         self._nonce = b"@" + os.urandom(12).hex().encode()
         self._cwd_link = b""
         self._line = b""
@@ -99,12 +102,10 @@ class Session:
             self._in = os.open(self._folder / "in", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             if self.shell.pipe:
                 self._open_pipe()
+            if self._sandbox is not None:
+                argv = self._wrap(self._sandbox, argv, cwd=cwd, env=env)
             self.pid = self.pty.start(argv, cwd=cwd, env=env, on_data=self._data, on_exit=self._exited)
-            self._cwd_link = b"/proc/%d/cwd" % self.pid
-            try:
-                self._children = os.open(f"/proc/{self.pid}/task/{self.pid}/children", os.O_RDONLY | os.O_CLOEXEC)
-            except OSError:
-                pass
+            self._look_at(self.pid)
         except OSError as error:
             self.close()
             if error.errno in USED_UP and not isinstance(error, TarmacError):
@@ -113,6 +114,40 @@ class Session:
         except BaseException:
             self.close()
             raise
+
+    def _look_at(self, pid: int) -> None:
+        """Whom we ask the kernel about."""
+        self.pid = pid
+        self._cwd_link = b"/proc/%d/cwd" % pid
+        if self._children >= 0:
+            os.close(self._children)
+            self._children = -1
+        try:
+            self._children = os.open(f"/proc/{pid}/task/{pid}/children", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            pass
+
+    def _wrap(self, sandbox: Sandbox, argv: list[str], *, cwd: Path, env: Mapping[str, str]) -> list[str]:
+        """The same in a sandbox. It may read our folder, but write only the files that are its to write.
+
+        Could it write the folder, a symlink there would make us write elsewhere.
+        """
+        assert self._folder is not None
+        theirs = [self._folder / name for name in ("in.env", "now.env")]
+        for each in theirs:
+            each.touch(0o600)
+        self._wrapped = sandbox.wrap(argv, cwd=cwd, env=env, show=[self._folder, INTEGRATION], write=theirs)
+        return self._wrapped.argv
+
+    def _look_inside(self) -> None:
+        """The shell in the sandbox is the only child of the process we started."""
+        inner = os.pread(self._children, 32, 0).split() if self._children >= 0 else []
+        if inner:
+            self._look_at(int(inner[0]))
+
+    def exports_file(self) -> Path | None:
+        """Where a shell in a sandbox must tell its exported variables; None: wherever we like."""
+        return self._folder / "now.env" if self._wrapped is not None and self._folder is not None else None
 
     @property
     def alive(self) -> bool:
@@ -252,6 +287,8 @@ class Session:
                         return
                     self._traced = bool(traced)
                     self.where = where
+                    if self._wrapped is not None and not self.integrated:
+                        self._look_inside()
                     self.integrated = True
                     self.prompt_to_come = False
                     self._questions.clear()
@@ -487,6 +524,9 @@ class Session:
             if fd >= 0:
                 os.close(fd)
         self._in = self._pipe = self._children = -1
+        if self._wrapped is not None:
+            self._wrapped.close()
+            self._wrapped = None
         if self._folder is not None:
             remove_scratch(self._folder)
             self._folder = None

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 from tarmac.errors import BadRequest
+from tarmac.terminals.sandbox import Sandbox
 
 OnTimeout = Literal["leave", "interrupt", "kill"]
 
@@ -65,6 +66,8 @@ class Settings:
     )  # added to the commands' environment; "" for a value unsets
     secret_variables: tuple[str, ...] = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY", "TARMAC_*")
     path_contributions: tuple[PathContribution, ...] = ()
+
+    sandbox: Sandbox | None = None  # around the shell, or with `exec` around each command (P9)
 
     # The seeds' switches (T23)
     zsh_clear_eol_mark: bool = True

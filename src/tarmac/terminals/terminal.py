@@ -22,6 +22,7 @@ from tarmac.terminals.bell import Alarm
 from tarmac.terminals.execution import Execution, check_command, check_timeout
 from tarmac.terminals.processes import Process
 from tarmac.terminals.result import Result
+from tarmac.terminals.sandbox import Sandbox
 from tarmac.terminals.settings import OnTimeout, Settings
 from tarmac.terminals.shells import Shell
 from tarmac.terminals.spool import Spool
@@ -83,7 +84,6 @@ class Terminal(ABC):
 
     provider: Provider
     shell: Shell
-    sandbox: None = None  # comes with the policy
 
     def __init__(
         self,
@@ -121,6 +121,11 @@ class Terminal(ABC):
         self._spooled: list[Spool] = []
 
     # State
+
+    @property
+    def sandbox(self) -> Sandbox | None:
+        """What its commands can't get out of, if anything."""
+        return self.settings.sandbox
 
     @property
     def busy(self) -> bool:
