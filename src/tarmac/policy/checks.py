@@ -21,6 +21,8 @@ def _never(words: Sequence[str]) -> Reading:
 def _printf(words: Sequence[str]) -> Reading:
     if words[:1] == ["-v"] or (words and words[0].startswith("-v")):
         raise Unproven("printf -v sets a variable")
+    if any(re.search(r"%[^a-zA-Z%]*([0-9]{5,}|\*)", word) for word in words[:1]):
+        raise Unproven("it may print without end")
     return _anything(words)
 
 
@@ -273,6 +275,21 @@ def _pager(reading: Reading) -> None:
         return
 
 
+def _ls(reading: Reading) -> None:
+    if {"R", "recursive"} & _names(reading):
+        _recursive(reading)
+
+
+def _seq(reading: Reading) -> None:
+    if not all(re.fullmatch(r"-?[0-9.]{1,7}", word) for word in reading.operands):
+        raise Unproven("it may print without end")
+
+
+def _sleep(reading: Reading) -> None:
+    if not all(re.fullmatch(r"[0-9.]{1,3}[sm]?", word) for word in reading.operands):
+        raise Unproven("it waits for very long")
+
+
 def _top(reading: Reading) -> None:
     if not {"b", "l"} & _names(reading):
         raise Unproven("it needs a terminal")
@@ -328,6 +345,9 @@ def _crontab(reading: Reading) -> None:
 
 
 FURTHER: dict[str, Callable[[Reading], None]] = {
+    "ls": _ls,
+    "seq": _seq,
+    "sleep": _sleep,
     "sed": _sed,
     "awk": _awk,
     "jq": _jq,

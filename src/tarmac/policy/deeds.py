@@ -151,9 +151,9 @@ def _peeled(found: Assessment, simple: Simple, words: tuple[Word, ...], peeled: 
         if not peeled.certain or wrapper.project or wrapper.risk == "medium":
             _later(found, simple, inner, at, depth=depth)
     if wrapper.does:
-        found.effects[before:] = [replace(e, does=wrapper.does + e.does) for e in found.effects[before:]]
+        found.effects[before:] = [replace(e, does=f"{e.does}, {wrapper.does}") for e in found.effects[before:]]
     if wrapper.risk != "low":
-        found.add(wrapper.risk, f"effect.{wrapper.name.replace(' ', '.')}", f"{wrapper.does}runs a command".strip())
+        found.add(wrapper.risk, f"effect.{wrapper.name.replace(' ', '.')}", f"runs a command {wrapper.does}".strip())
     if wrapper.project:
         _project(found, words, peeled)
 

@@ -130,6 +130,7 @@ class Versions:
     programs: frozenset[str]
     not_short: frozenset[str]
     helped: frozenset[str]
+    unless: frozenset[str]  # "yarn:.yarnrc": with that file in the project it may start other code
 
 
 @functools.cache
@@ -137,7 +138,9 @@ def versions() -> Versions:
     entry = tomllib.loads(resources.files("tarmac.policy.rules").joinpath("read-tools.toml").read_text("utf-8"))[
         "versions"
     ]
-    return Versions(*(frozenset(str(entry[key]).split()) for key in ("words", "programs", "not_short", "helped")))
+    return Versions(
+        *(frozenset(str(entry[key]).split()) for key in ("words", "programs", "not_short", "helped", "unless"))
+    )
 
 
 def match(program: Program, words: Sequence[str]) -> Reading:
@@ -228,6 +231,8 @@ def _operands(program: Program, reading: Reading) -> None:
         kinds = kinds[1:] if given & {name for name, _ in reading.options} else ("text", *kinds[1:])
     for number, operand in enumerate(reading.operands):
         kind = kinds[min(number, len(kinds) - 1)]
+        if kind in ("path", "name") and "://" in operand:
+            raise Unproven(f"`{operand}` is an address, not a file")
         if kind == "path" or (kind == "rev" and _is_path(operand)):
             if operand != "-":
                 reading.paths.append((operand, True))

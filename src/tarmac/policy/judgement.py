@@ -30,6 +30,7 @@ ASK_ALWAYS = frozenset(
     effect.leak ask.hidden ask.wrappers ask.tarmac ask.unreadable
 """.split()
 )
+_NO_WORDS = ("/dev/null", "{", "}")  # where streams end, and braces around a group
 _BOMB = re.compile(r"([A-Za-z_:.][\w:.]*)\s*\(\)\s*\{[^}]*\1\s*\|\s*\1")
 
 
@@ -106,27 +107,31 @@ class Court:
         found = _Proofs()
         try:
             expected = _expected_words(line.steps or ())
-            if [w for w in veto.split(line.text) if w != "/dev/null"] != expected:
+            if [w for w in veto.split(line.text) if w not in _NO_WORDS] != expected:
                 found.trouble = "two ways to read it do not agree"
         except veto.Vetoed as error:
             found.trouble = f"it holds more than plain words: {error}"
         places = {id(simple): number for number, simple in enumerate(line.simples)}
         here = outer = ground
         steps: list[Step] = []
+        after_move = False
         complete = not found.trouble
         for pipeline in line.steps or ():
             if pipeline.first or not pipeline.alone:
                 here = outer
             stages: list[Stage] = []
             moved = _move(pipeline)
+            if after_move and pipeline.when == "failure":
+                complete = False
+                found.why[places[id(pipeline.stages[0])]] = "it depends on whether `cd` works"
+            after_move = moved is not None
             if moved is not None:
                 number = places[id(pipeline.stages[0])]
                 try:
                     target = _directory(moved, pipeline, here, self.files)
                 except Unproven as error:
                     found.why[number] = error.reason
-                    complete = False
-                    continue
+                    return found  # where the rest would run is not known
                 here = target
                 if not pipeline.alone:
                     outer = target
@@ -175,11 +180,11 @@ def _expected_words(steps: tuple[Pipeline, ...]) -> list[str]:
         for stage in pipeline.stages:
             found = [word.text or word.shape for word in stage.words]
             for redirect in stage.redirects:
-                text = redirect.target.text if redirect.target else None
-                if redirect.op == "<<<" or text is None:
-                    raise veto.Vetoed("a here-string")
+                if "<<" in redirect.op or redirect.target is None:
+                    raise veto.Vetoed("a here-document")
+            found += [r.target.text or "" for r in stage.redirects if r.op == "<" and r.target]
             words += found
-    return [word for word in words if word != "/dev/null"]
+    return [word for word in words if word not in _NO_WORDS]
 
 
 def _move(pipeline: Pipeline) -> Simple | None:

@@ -282,7 +282,7 @@ class Policy:
             and not always
         ):
             return "allow", "settings.ask_medium", "medium risk is not asked about"
-        if effect.rule == "effect.read" and effect.risk == "low":
+        if effect.does.startswith("may ") or (effect.rule == "effect.read" and effect.risk == "low"):
             return "ask", "ask.unproven", judged.unproven or reason_of(effect)
         return "ask", effect.rule, reason_of(effect)
 

@@ -23,6 +23,7 @@ from tarmac.policy.places import Ground, listable
 from tarmac.policy.verdict import Stage
 from tarmac.policy.words import Word
 
+_ENDLESS = ("/dev/zero", "/dev/random", "/dev/urandom", "/dev/full", "/dev/tty")
 MOST_NAMES = 2000  # that a pattern may become
 _SAFE_WRAPPERS = {"timeout": 1, "nice": 0, "stdbuf": 0, "command": 0, "nohup": 0}
 # What these show of a file is no more than its name, size or a count.
@@ -74,6 +75,8 @@ class Prover:
         if any(_MIXED.search(word) for word in words):
             raise Unproven("it mixes letters of two alphabets in one word")
         streams = _streams(simple.redirects)
+        if streams.stdin is not None:
+            self._check_path(streams.stdin, content=True)
         proof = self._prove_words(words, upstream=simple.upstream)
         stage = Stage(proof.stage.words, stdin=streams.stdin, stdout=streams.stdout, stderr=streams.stderr)
         return Proof(stage, proof.rule, proof.why)
@@ -92,12 +95,12 @@ class Prover:
             if not word.glob:
                 found.append(word.text)
                 continue
-            if not word.plain or "[" in word.text or "**" in word.text:
+            if not word.plain or re.search(r"\[[\^:]|\[\[|\\", word.text):
                 raise Unproven(f"the pattern `{word.source}` is not read here")
             names = sorted(_matching(word.text, self.ground.cwd)) if exists else []
             if len(names) > MOST_NAMES:
                 raise Unproven(f"`{word.source}` matches more than {MOST_NAMES} names")
-            if not exists and word.text[0] in "*?" and not _any_option_reads(words[0].text):
+            if not exists and word.text[0] in "*?[" and not _any_option_reads(words[0].text):
                 raise Unproven(f"a name that matches `{word.source}` could be an option")
             found += names or [word.text]
         return tuple(found)
@@ -110,6 +113,9 @@ class Prover:
             return self._xargs(words, upstream)
         known = versions()
         if len(words) == 2 and name in known.programs and _asks_version(name, words[1]):
+            for each in known.unless:
+                if each.startswith(f"{name}:") and _exists_above(each.partition(":")[2], self.ground):
+                    raise Unproven(f"the project's {each.partition(':')[2]} may name a program to run")
             return Proof(Stage(words), "read.version", "prints its version or its help")
         if (
             len(words) == 3
@@ -125,7 +131,7 @@ class Prover:
         place._check_values(reading, program)
         if program.name == "find":
             place._check_exec(reading)
-        if name == "git":
+        if name in ("git", "go"):
             _check_repository(place.ground)
         plan = (*program.instead, *reading.operands) if program.instead else words
         return Proof(Stage(plan), f"read.{program.name.replace(' ', '.')}", program.why)
@@ -197,15 +203,20 @@ class Prover:
             if _exists_above(name, self.ground):
                 raise Unproven(f"the project's {name} may name a program to run")
         for path, content in reading.paths:
-            look = self.files.look(path, cwd=Path(self.ground.cwd), workspace=Path(self.ground.workspace))
-            if content:
-                why = look.unread
-            elif look.inside or look.public:
-                why = look.trouble or look.own or look.ignored
-            else:
-                why = "" if listable(self.ground.locate(path)) else "it is outside of the workspace"
-            if why:
-                raise Unproven(f"{path}: {why}")
+            if path in _ENDLESS and program.name != "head":
+                raise Unproven(f"{path} has no end")
+            self._check_path(path, content=content)
+
+    def _check_path(self, path: str, *, content: bool) -> None:
+        look = self.files.look(path, cwd=Path(self.ground.cwd), workspace=Path(self.ground.workspace))
+        if content:
+            why = look.unread
+        elif look.inside or look.public:
+            why = look.trouble or look.own or look.ignored
+        else:
+            why = "" if listable(self.ground.locate(path)) else "it is outside of the workspace"
+        if why:
+            raise Unproven(f"{path}: {why}")
 
     def _check_values(self, reading: Reading, program: Program) -> None:
         """The value of an option that names a file elsewhere is more than text, whatever the table says."""
@@ -232,7 +243,7 @@ class Prover:
             sample = [os.path.join(starts[0], "x") if word == "{}" else word for word in inner]
             if ("-L", None) in reading.options:
                 raise Unproven("find -L follows links out of the workspace")
-            if inner[0] in ("xargs", "find") or inner[0] in _SAFE_WRAPPERS:
+            if inner[0] in ("xargs", "find", "git") or inner[0] in _SAFE_WRAPPERS:
                 raise Unproven("find -exec of another launcher")
             self._prove_words(tuple(sample))
 
@@ -316,8 +327,8 @@ def _streams(redirects: Sequence[Redirect]) -> Stage:
                 err = "out" if out == "out" else "null"
             case ("" | "1", ">&", "2"):
                 out = "err" if err == "err" else err
-            case ("" | "0", "<", "/dev/null"):
-                stdin = ""
+            case ("" | "0", "<", str(path)):
+                stdin = path
             case (_, "<<" | "<<-" | "<<<", _):
                 raise Unproven("it holds a here-document")
             case _:

@@ -74,7 +74,7 @@ def run_code(found: Assessment, simple: Simple, args: Arguments, words: tuple[Wo
         found.add("critical", "effect.disguised", "runs code that is disguised")
     reads_stdin = not operands or operands[0] in ("-", "/dev/stdin") or (args.name in SHELLS and args.has("-s"))
     piped = {name for each in simple.upstream for name in names_of(each)}
-    if piped and reads_stdin and not inline and args.name not in ("source", ".", "eval"):
+    if piped and reads_stdin and not inline and args.name != "eval":
         _piped(found, simple, piped)
     code = " ".join(args.words)
     if inline and args.name not in SHELLS:

@@ -21,7 +21,7 @@ class Stage:
 
     words: tuple[str, ...]
     _: KW_ONLY
-    stdin: str | None = None  # text it reads (a here-document); None: the stage before, or nothing
+    stdin: str | None = None  # the file it reads (`< file`); None: the stage before, or nothing
     stdout: Literal["out", "null", "err"] = "out"
     stderr: Literal["err", "out", "null"] = "err"  # "out": wherever stdout leads
 
