@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -183,6 +184,10 @@ def test_lines_that_nobody_could_judge_by_looking_are_not_granted(file: GrantFil
          ["python manage.py migrate", "python manage.py …"]),
         ("npm run build -- -w", [part("npm run build -- -w")], "medium", ["npm run build -- -w", "npm run build …"]),
         ("rm notes", [part("rm notes")], "medium", ["rm notes"]),
+        ("cat ../x", [part("cat ../x", "low")], "low", ["cat ../x"]),
+        ("git diff --no-index a b", [part("git diff --no-index a b")], "medium", ["git diff --no-index a b"]),
+        ("npm test > out", [replace(part("npm test"), text="npm test > out")], "medium", ["npm test > out"]),
+        ("X=1 npm test", [replace(part("npm test"), text="X=1 npm test")], "medium", ["X=1 npm test"]),
         ("git reset --hard", [part("git reset --hard", "high")], "high", ["git reset --hard"]),
         ("find . -delete", [part("find . -delete")], "medium", ["find . -delete"]),
         ("ls; npm test", [part("ls", "low", decision="allow"), part("npm test")], "medium",

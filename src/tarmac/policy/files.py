@@ -55,14 +55,14 @@ class Look:
         """Why it may not be read without asking; empty when it may."""
         outside = "" if self.inside or self.public else "it is outside of the workspace"
         special = "" if self.public else self.special
-        return self.trouble or self.own or self.ignored or self.credential or special or self.linked or outside
+        return self.trouble or self.own or self.ignored or self.credential or special or outside or self.linked
 
     @property
     def unwritten(self) -> str:
         """Why it may not be changed without asking, even where writing is approved; empty when it may."""
         outside = "" if self.inside else "it is outside of the workspace"
         known = self.trouble or self.own or self.ignored or self.protected or self.credential
-        return known or self.special or self.linked or outside
+        return known or self.special or outside or self.linked
 
 
 class Files:

@@ -106,7 +106,8 @@ def suggest(line: str, parts: Sequence[Part], *, risk: Risk) -> tuple[SuggestedG
     asked = [part for part in parts if part.decision == "ask"]
     if len(asked) == 1 and asked[0].risk in ("low", "medium") and asked[0].words:
         prefix = _prefix(asked[0].words)
-        if prefix:
+        # What a prefix would not cover is not offered: a file written, a variable in front.
+        if prefix and asked[0].text.startswith(prefix[0]) and not set("<>") & set(asked[0].text):
             offered.append(SuggestedGrant("prefix", " ".join(prefix), prefix))
     return tuple(offered)
 
@@ -114,7 +115,8 @@ def suggest(line: str, parts: Sequence[Part], *, risk: Risk) -> tuple[SuggestedG
 def _prefix(words: tuple[str, ...]) -> tuple[str, ...]:
     """The shortest prefix fit to be granted that says what is done; none when there is no good one."""
     lists = _lists()
-    if words[0].rpartition("/")[2] in lists["no_prefix_suggested"]:
+    name = words[0].rpartition("/")[2]
+    if name in lists["no_prefix_suggested"] or " ".join((name, *words[1:2])) in lists["no_prefix_suggested"]:
         return ()
     for length in range(1, min(len(words), 4) + 1):
         prefix = words[:length]
