@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import Protocol
 
-from benchmarks import idle, imports, lines, loop_lag, opening, probe, round_trip, volume
+from benchmarks import idle, imports, lending, lines, loop_lag, opening, probe, round_trip, volume
 from benchmarks.rounds import Row
 
 WIDE = 66
@@ -26,6 +26,7 @@ ALL: dict[str, Measure] = {
     "imports": imports.measure,
     "idle": idle.measure,
     "probe": probe.measure,
+    "lending": lending.measure,
 }
 
 

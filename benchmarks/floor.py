@@ -47,7 +47,15 @@ class BarePty:
 
     def run(self, command: bytes) -> None:
         """Run it and forget its output; the status is not looked at."""
+        self.write(command)
+        self.read()
+
+    def write(self, command: bytes) -> None:
+        """Type it."""
         os.write(self.master, b"%s; echo %s$?\n" % (command, self._sentinel))
+
+    def read(self) -> None:
+        """Read until it has ended."""
         seen = b""
         while self._sentinel not in seen:
             seen = seen[-len(self._sentinel) :] + os.read(self.master, READ_SIZE)

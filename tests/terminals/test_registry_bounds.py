@@ -329,8 +329,8 @@ def test_a_stamp_tells_what_a_shell_was_made_with(tmp_path: Path) -> None:
     (tmp_path / "fish" / "conf.d").mkdir(parents=True)
     (tmp_path / "fish" / "conf.d" / "x.fish").write_text("")
     fish = set(start_up_files("fish", environ | {"XDG_CONFIG_HOME": str(tmp_path)}))
-    assert {tmp_path / "fish" / "config.fish", tmp_path / "fish" / "conf.d" / "x.fish"} <= fish
-    assert tmp_path / "z" / ".zshrc" in set(start_up_files("zsh", environ | {"ZDOTDIR": str(tmp_path / "z")}))
+    assert {f"{tmp_path}/fish/config.fish", f"{tmp_path}/fish/conf.d/x.fish"} <= fish
+    assert f"{tmp_path}/z/.zshrc" in set(start_up_files("zsh", environ | {"ZDOTDIR": str(tmp_path / "z")}))
 
 
 # Heat

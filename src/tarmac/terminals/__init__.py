@@ -11,6 +11,7 @@ TYPE_CHECKING = False  # as typing has it, without importing typing
 if TYPE_CHECKING:
     from tarmac.terminals.answering import Answer
     from tarmac.terminals.execution import Execution, Gap
+    from tarmac.terminals.null import NoTerminals, Terminals
     from tarmac.terminals.opening import open_terminal, run_batch, run_once
     from tarmac.terminals.registry import TerminalRegistry
     from tarmac.terminals.result import Result
@@ -23,11 +24,13 @@ __all__ = [
     "Execution",
     "Gap",
     "Happened",
+    "NoTerminals",
     "PathContribution",
     "Result",
     "Settings",
     "Terminal",
     "TerminalRegistry",
+    "Terminals",
     "open_terminal",
     "run_batch",
     "run_once",
@@ -37,11 +40,13 @@ _HOMES = {
     "Execution": "execution",
     "Gap": "execution",
     "Happened": "watching",
+    "NoTerminals": "null",
     "PathContribution": "settings",
     "Result": "result",
     "Settings": "settings",
     "Terminal": "terminal",
     "TerminalRegistry": "registry",
+    "Terminals": "null",
     "open_terminal": "opening",
     "run_batch": "opening",
     "run_once": "opening",

@@ -66,7 +66,7 @@ class Lending:
                 self._give_back(grant)
                 raise
             if entry is not None:
-                self._fill_soon(ask)
+                self._fill_soon(ask, again=grant.choice is None)
                 return entry
             first = True  # it was lost under our hands: another one, and no queueing again
 
@@ -323,8 +323,14 @@ class Lending:
         own = (each for each in lent if each.terminal.origin != "person")
         return min(own, key=lambda each: each.used_at, default=None)
 
-    def _fill_soon(self, ask: Ask) -> None:
-        if self.settings.warm_pool and ask.provider == "pty" and not ask.new and self._fill_timer is None:
+    def _fill_soon(self, ask: Ask, *, again: bool) -> None:
+        """Fill the pool in a moment; `again`: one was taken just now, and its first command comes before that."""
+        if not self.settings.warm_pool or ask.provider != "pty" or ask.new:
+            return
+        if self._fill_timer is not None and again:
+            self._fill_timer.cancel()
+            self._fill_timer = None
+        if self._fill_timer is None:
             loop = asyncio.get_running_loop()
             self._fill_timer = loop.call_later(FILL_AFTER, self._fill_now, ask.wish.cwd, ask.shell)
 
@@ -345,12 +351,25 @@ class Lending:
                     terminal = await make_terminal(cwd=here, shell=shell.path, settings=settings)
                 except TarmacError:
                     return  # the next caller will be told
-            if self.closed or terminal.provider != "pty":
-                self._hopeless = made_with
-                await terminal.aclose()
-                return
+                if not await self._is_fit(terminal):
+                    self._hopeless = made_with
+                    return
             self.stock.add(terminal, claim=Claim("taken"), stamp=made_with)
             self.changed()
+
+    async def _is_fit(self, terminal: Terminal) -> bool:
+        """Whether it can wait in the pool; else it is closed."""
+        fit = False
+        try:
+            if terminal.provider == "pty":
+                await terminal.environment()  # a shell's first command takes twice as long: this one is nobody's
+                fit = not self.closed
+        except TarmacError:
+            pass
+        finally:
+            if not fit:
+                await terminal.aclose()
+        return fit
 
     def _start(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)

@@ -4,7 +4,7 @@ A file that a start-up file reads in turn is not seen; nor is a program it asks.
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,7 @@ class Stamp:
     """Shell, environment, settings (size and sandbox are among them); each start-up file's name, inode, size, time."""
 
     shell: str
-    environ: Mapping[str, str]
+    environ: Mapping[str, str] | Mapping[bytes, bytes]
     settings: Settings
     files: tuple[tuple[str, int, int, int], ...]
 
@@ -25,33 +25,30 @@ class Stamp:
 def stamp(shell: Shell, settings: Settings, environ: Mapping[str, str]) -> Stamp:
     """How things are now."""
     paths = start_up_files(shell.name, environ) if settings.start_up_files else ()
-    return Stamp(shell.path, dict(environ), settings, tuple(_looks(paths)))
+    # os.environ decodes each name and value anew, which would be half of what a lease costs: its bytes will do.
+    as_it_is: Mapping[str, str] | Mapping[bytes, bytes] = getattr(environ, "_data", environ)
+    return Stamp(shell.path, dict(as_it_is), settings, tuple(_looks(paths)))
 
 
-def start_up_files(shell: str, environ: Mapping[str, str]) -> Iterator[Path]:
+def start_up_files(shell: str, environ: Mapping[str, str]) -> Iterator[str]:
     """The files an interactive `shell` reads when it starts, whether they exist or not."""
-    home = Path(environ.get("HOME", "/"))
+    home = environ.get("HOME", "/")
     match shell:
         case "bash":
-            yield from (Path("/etc/bash.bashrc"), Path("/etc/bash.bashrc.local"), home / ".bashrc")
+            yield from ("/etc/bash.bashrc", "/etc/bash.bashrc.local", f"{home}/.bashrc")
         case "zsh":
-            own = Path(environ.get("ZDOTDIR") or home)
-            for folder in (Path("/etc"), Path("/etc/zsh")):
-                yield from (folder / "zshenv", folder / "zshrc")
-            yield from (own / ".zshenv", own / ".zshrc")
+            for folder in ("/etc/", "/etc/zsh/", f"{environ.get('ZDOTDIR') or home}/."):
+                yield from (f"{folder}zshenv", f"{folder}zshrc")
         case "fish":
-            config = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
-            for folder in (Path("/etc/fish"), config / "fish"):
-                yield folder / "config.fish"
-                yield folder / "conf.d"
-                if (folder / "conf.d").is_dir():
-                    yield from sorted((folder / "conf.d").glob("*.fish"))
+            for folder in ("/etc/fish", f"{environ.get('XDG_CONFIG_HOME') or home + '/.config'}/fish"):
+                yield from (f"{folder}/config.fish", f"{folder}/conf.d")
+                yield from sorted(map(str, Path(folder, "conf.d").glob("*.fish")))
 
 
-def _looks(paths: Iterator[Path] | tuple[()]) -> Iterator[tuple[str, int, int, int]]:
+def _looks(paths: Iterable[str]) -> Iterator[tuple[str, int, int, int]]:
     for path in paths:
         try:
             found = os.stat(path)
         except OSError:
             continue
-        yield str(path), found.st_ino, found.st_size, found.st_mtime_ns
+        yield path, found.st_ino, found.st_size, found.st_mtime_ns

@@ -7,6 +7,7 @@ Choosing and claiming happen in one step of the event loop; all that takes time 
 """
 
 import asyncio
+import os
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -24,7 +25,7 @@ from tarmac.terminals.lending import Lending
 from tarmac.terminals.result import Result
 from tarmac.terminals.reuse import Wish
 from tarmac.terminals.settings import OnTimeout, PathContribution, Settings
-from tarmac.terminals.shells import find_shell
+from tarmac.terminals.shells import Shell, find_shell
 from tarmac.terminals.stock import Ask, Claim, Entry, Switch, Until
 from tarmac.terminals.terminal import DEFAULT, Default, Listener, Origin, Provider, Terminal
 from tarmac.terminals.unread import unread_output
@@ -44,6 +45,7 @@ class TerminalRegistry:
         self._lending = Lending(self.settings, self._tell)
         self._stock = self._lending.stock
         self._paths: dict[str, PathContribution] = {}
+        self._shells: dict[tuple[str | None, str | None], Shell] = {}
         self._listeners: list[Listener] = []
 
     async def __aenter__(self) -> Self:
@@ -83,11 +85,18 @@ class TerminalRegistry:
     async def _lend(
         self, until: Until, cwd: Path | str, task: str | None, provider: Provider, shell: str | None
     ) -> Entry:
-        here, kind = check_directory(Path(cwd)), find_shell(shell)
+        here, kind = check_directory(Path(cwd)), self._shell(shell)
         if provider not in ("pty", "exec"):
             raise BadRequest(f"provider is 'pty' or 'exec', not {provider!r}")
         wish = Wish(cwd=here, task=_task(task), provider=provider, shell=kind.path)
         return await self._lending.lend(Ask(wish=wish, claim=Claim(until), shell=kind, provider=provider))
+
+    def _shell(self, name: str | None) -> Shell:
+        """Looked for once: a search through PATH is a good part of what a lease costs."""
+        wanted = (name, os.environ.get("PATH"))
+        if wanted not in self._shells:
+            self._shells[wanted] = find_shell(name)
+        return self._shells[wanted]
 
     def release(self, terminal: Terminal) -> None:
         """End the claim on it, whoever has it; one that was kept by its id may be lent from now on."""
@@ -122,7 +131,7 @@ class TerminalRegistry:
         """Fill the warm pool now; by itself that happens after the first lease."""
         self._lending.check_open()
         here = check_directory(Path(cwd) if cwd is not None else Path.cwd())
-        await self._lending.fill(here, find_shell(shell))
+        await self._lending.fill(here, self._shell(shell))
 
     def why(self, terminal: Terminal) -> str:
         """Why its task got this one, in a sentence."""
@@ -146,7 +155,7 @@ class TerminalRegistry:
     ) -> Terminal:
         """Open a terminal that stays until it is killed or the registry is closed; it is lent to nobody."""
         here = check_directory(Path(cwd) if cwd is not None else Path.cwd())
-        kind = find_shell(shell)
+        kind = self._shell(shell)
         ask = Ask(
             wish=Wish(cwd=here, task=_task(task), provider=provider, shell=kind.path),
             claim=Claim("killed"),

@@ -1,0 +1,81 @@
+"""What those who use a registry need of it, and a registry that has no terminals, for embedding without any (A6)."""
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Protocol
+
+from tarmac.errors import OutOfTerminals, TerminalNotFound
+from tarmac.terminals.result import Result
+from tarmac.terminals.terminal import Provider, Terminal
+
+
+class Terminals(Protocol):
+    """Who lends terminals to tasks: `TerminalRegistry`, `NoTerminals`, or somebody else's."""
+
+    def lease(
+        self, *, cwd: Path | str, task: str | None = None, provider: Provider = "pty", shell: str | None = None
+    ) -> AbstractAsyncContextManager[Terminal]: ...
+
+    async def get_or_create(
+        self, *, cwd: Path | str, task: str | None = None, provider: Provider = "pty", shell: str | None = None
+    ) -> Terminal: ...
+
+    def release(self, terminal: Terminal) -> None: ...
+    def release_for_task(self, task: str) -> list[Terminal]: ...
+    async def end_task(self, task: str) -> None: ...
+    def get(self, id: str) -> Terminal: ...
+    def listing(self, *, busy: bool | None = None, task: str | None = None) -> list[Terminal]: ...
+    def background(self, *, busy: bool | None = None) -> list[Terminal]: ...
+    async def read(self, id: str) -> list[Result]: ...
+    async def unread_output(self, id: str) -> str: ...
+    async def cool(self, task: str | None = None, *, edited: bool = False) -> None: ...
+    async def kill(self, id: str) -> None: ...
+
+
+class NoTerminals:
+    """Has none, and says so."""
+
+    @asynccontextmanager
+    async def lease(
+        self, *, cwd: Path | str, task: str | None = None, provider: Provider = "pty", shell: str | None = None
+    ) -> AsyncIterator[Terminal]:
+        yield await self.get_or_create(cwd=cwd, task=task, provider=provider, shell=shell)
+
+    async def get_or_create(
+        self, *, cwd: Path | str, task: str | None = None, provider: Provider = "pty", shell: str | None = None
+    ) -> Terminal:
+        raise OutOfTerminals("there are no terminals here", hint="Tarmac was embedded without a TerminalRegistry")
+
+    def release(self, terminal: Terminal) -> None:
+        """Nobody has one."""
+
+    def release_for_task(self, task: str) -> list[Terminal]:
+        return []
+
+    async def end_task(self, task: str) -> None:
+        """It started nothing here."""
+
+    def get(self, id: str) -> Terminal:
+        raise self._unknown(id)
+
+    def _unknown(self, id: str) -> TerminalNotFound:
+        return TerminalNotFound(f"Terminal {id} not found", hint="there are no terminals here")
+
+    def listing(self, *, busy: bool | None = None, task: str | None = None) -> list[Terminal]:
+        return []
+
+    def background(self, *, busy: bool | None = None) -> list[Terminal]:
+        return []
+
+    async def read(self, id: str) -> list[Result]:
+        raise self._unknown(id)
+
+    async def unread_output(self, id: str) -> str:
+        raise self._unknown(id)
+
+    async def cool(self, task: str | None = None, *, edited: bool = False) -> None:
+        """Nothing is hot."""
+
+    async def kill(self, id: str) -> None:
+        """An unknown one is not an error."""
