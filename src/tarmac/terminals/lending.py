@@ -1,36 +1,29 @@
 """How a terminal comes to a caller and back: the part of lending that takes time (T3, T8, T11, T12, T21).
 
 lend(ask) → its turn (line.py) → what stock.py gives → made ready: reset, or its environment noted, or opened
-release() → free again; whoever waits is served; what was not used for long is closed
+release() → free again; whoever waits is served
 
 Whatever fails or is cancelled on the way gives back what it had.
 """
 
 import asyncio
-import os
 import time
-from collections import OrderedDict, deque
-from collections.abc import Callable, Coroutine
+from collections import deque
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from tarmac.errors import LeaseTimedOut, TarmacError, TerminalClosed, TerminalHeld
 from tarmac.events import TaskId
-from tarmac.paths import nearest_existing
-from tarmac.terminals import events, processes
+from tarmac.terminals import events
 from tarmac.terminals.exec import ExecTerminal
 from tarmac.terminals.keeper import NoIntegration
 from tarmac.terminals.line import Line
 from tarmac.terminals.opening import make_terminal
-from tarmac.terminals.pool import Stamp, stamp
-from tarmac.terminals.pty_terminal import PtyTerminal
 from tarmac.terminals.settings import Settings
-from tarmac.terminals.shells import Shell
-from tarmac.terminals.stock import MOST_SWITCHES, Ask, Claim, Entry, Grant, Stock, Switch
-from tarmac.terminals.terminal import Listener, Terminal
-
-MOST_GONE = 100
-FILL_AFTER = 0.25  # seconds: the command that a terminal was lent for comes first, then the pool is filled
+from tarmac.terminals.stock import MOST_SWITCHES, Ask, Entry, Grant, Stock, Switch
+from tarmac.terminals.terminal import Listener
+from tarmac.terminals.upkeep import Upkeep
 
 
 class Lending:
@@ -40,16 +33,10 @@ class Lending:
         self.settings = settings
         self.stock = Stock(settings)
         self.closed = False
-        self.gone: OrderedDict[str, Terminal] = OrderedDict()  # closed, or about to be, with something left to read
         self._tell = tell
         self._line: Line[Ask, Grant] = Line(self._give, self._give_back)
+        self.upkeep = Upkeep(self.stock, changed=self.changed, waiting=self._line.__len__)
         self._without: dict[TaskId | None, str] = {}  # why a task's commands go through `exec` (T21)
-        self._hopeless: Stamp | None = None  # no warm terminal can be made so
-        self._work: set[asyncio.Task[None]] = set()  # may be cancelled
-        self._closing: dict[str, asyncio.Task[None]] = {}  # may not
-        self._watched: set[str] = set()  # terminals whose jobs' end somebody waits for
-        self._fill_timer: asyncio.TimerHandle | None = None
-        self._idle_timer: asyncio.TimerHandle | None = None
 
     async def lend(self, ask: Ask) -> Entry:
         """What suits `ask` best, claimed and ready; waits in line while a bound is reached."""
@@ -66,7 +53,8 @@ class Lending:
                 self._give_back(grant)
                 raise
             if entry is not None:
-                self._fill_soon(ask, again=grant.choice is None)
+                if ask.provider == "pty" and not ask.new:
+                    self.upkeep.fill_soon(ask.wish.cwd, ask.shell, again=grant.choice is None)
                 return entry
             first = True  # it was lost under our hands: another one, and no queueing again
 
@@ -102,7 +90,7 @@ class Lending:
     def _give(self, ask: Ask) -> Grant | None:
         grant = self.stock.give(ask)
         if grant is None:
-            self._watch_jobs()
+            self.upkeep.watch_jobs()
         return grant
 
     # Making ready
@@ -110,7 +98,7 @@ class Lending:
     async def _fulfil(self, grant: Grant) -> Entry | None:
         """The terminal, ready for its first command; None when it was lost meanwhile."""
         if grant.evicted:
-            await asyncio.wait([self.close_behind(each) for each in grant.evicted])
+            await asyncio.wait([self.upkeep.close_behind(each) for each in grant.evicted])
         entry = grant.entry
         if entry is None:
             entry = await self._open(grant)
@@ -184,7 +172,7 @@ class Lending:
 
     def _give_back(self, grant: Grant) -> None:
         for each in grant.evicted:
-            self.close_behind(each)
+            self.upkeep.close_behind(each)
         entry = grant.entry
         if entry is not None and not entry.terminal.alive:
             self.drop(entry)
@@ -209,33 +197,8 @@ class Lending:
         """They are of no more use: out of the stock, and closed."""
         for entry in entries:
             self.stock.entries.pop(entry.terminal.id, None)
-            self.close_behind(entry)
+            self.upkeep.close_behind(entry)
         self.changed()
-
-    def close_behind(self, entry: Entry) -> "asyncio.Task[None]":
-        """Close it without anybody waiting for it; the registry's own end does."""
-        terminal = entry.terminal
-        task = self._closing.get(terminal.id)
-        if task is None:
-            self._keep_unread(terminal)
-            task = self._closing[terminal.id] = asyncio.get_running_loop().create_task(self._close(terminal))
-        return task
-
-    async def _close(self, terminal: Terminal) -> None:
-        try:
-            await terminal.aclose()
-        finally:
-            del self._closing[terminal.id]
-            self._keep_unread(terminal)
-
-    def _keep_unread(self, terminal: Terminal) -> None:
-        """What nobody has read stays readable by id, of the last so many terminals (T9)."""
-        if terminal.unread or terminal.current is not None:
-            self.gone[terminal.id] = terminal
-            if len(self.gone) > MOST_GONE:
-                self.gone.popitem(last=False)
-        else:
-            self.gone.pop(terminal.id, None)
 
     def forget(self, task: TaskId) -> None:
         """Integration may be tried again for it."""
@@ -247,7 +210,7 @@ class Lending:
             return
         if self._line:
             self._line.serve()
-        self._watch_idle()
+        self.upkeep.watch_idle()
 
     def on_event(self, event: events.TerminalEvent) -> None:
         """What the terminals tell."""
@@ -278,122 +241,14 @@ class Lending:
 
     def _terminal_closed(self, entry: Entry) -> None:
         del self.stock.entries[entry.terminal.id]
-        self._keep_unread(entry.terminal)
+        self.upkeep.keep_unread(entry.terminal)
         self.changed()
-
-    # What nobody asked for
-
-    def _watch_jobs(self) -> None:
-        """Somebody waits, and a terminal is kept only by what runs in its background: be told when that ends."""
-        for entry in self.stock:
-            terminal = entry.terminal
-            if terminal.id in self._watched or entry.trouble or not isinstance(terminal, PtyTerminal):
-                continue
-            if terminal.has_jobs:
-                self._watched.add(terminal.id)
-                self._start(self._after_jobs(terminal))
-
-    async def _after_jobs(self, terminal: PtyTerminal) -> None:
-        try:
-            await processes.gone(terminal.jobs())
-        finally:
-            self._watched.discard(terminal.id)
-        self.changed()
-
-    def _watch_idle(self) -> None:
-        """See to it that terminals which nobody uses are closed."""
-        if self._idle_timer is None and (oldest := self._oldest()) is not None:
-            wait = oldest.used_at + self.settings.terminal_idle_timeout - time.monotonic()
-            self._idle_timer = asyncio.get_running_loop().call_later(max(wait, 0), self._close_idle)
-
-    def _close_idle(self) -> None:
-        self._idle_timer = None
-        while (oldest := self._oldest()) is not None:
-            if oldest.used_at + self.settings.terminal_idle_timeout > time.monotonic():
-                break
-            if oldest.spare():
-                self.stock.entries.pop(oldest.terminal.id)
-                self.close_behind(oldest)
-            else:
-                oldest.touched = time.monotonic()  # something runs in it: not idle
-        self.changed()
-
-    def _oldest(self) -> Entry | None:
-        lent = (each for each in self.stock if not (each.claim and each.claim.until == "killed"))
-        own = (each for each in lent if each.terminal.origin != "person")
-        return min(own, key=lambda each: each.used_at, default=None)
-
-    def _fill_soon(self, ask: Ask, *, again: bool) -> None:
-        """Fill the pool in a moment; `again`: one was taken just now, and its first command comes before that."""
-        if not self.settings.warm_pool or ask.provider != "pty" or ask.new:
-            return
-        if self._fill_timer is not None and again:
-            self._fill_timer.cancel()
-            self._fill_timer = None
-        if self._fill_timer is None:
-            loop = asyncio.get_running_loop()
-            self._fill_timer = loop.call_later(FILL_AFTER, self._fill_now, ask.wish.cwd, ask.shell)
-
-    def _fill_now(self, cwd: Path, shell: Shell) -> None:
-        self._fill_timer = None
-        if not self.closed:
-            self._start(self.fill(cwd, shell))
-
-    async def fill(self, cwd: Path, shell: Shell) -> None:
-        """Have `warm_pool` terminals ready; they wait in `cwd`, where the next one is likely to be wanted."""
-        while self.stock.wants_warm() and not self._line:
-            made_with = stamp(shell, self.stock.settings, os.environ)
-            if made_with == self._hopeless:
-                return
-            with self.stock.room():
-                here, settings = nearest_existing(cwd), self.stock.settings
-                try:
-                    terminal = await make_terminal(cwd=here, shell=shell.path, settings=settings)
-                except TarmacError:
-                    return  # the next caller will be told
-                if not await self._is_fit(terminal):
-                    self._hopeless = made_with
-                    return
-            self.stock.add(terminal, claim=Claim("taken"), stamp=made_with)
-            self.changed()
-
-    async def _is_fit(self, terminal: Terminal) -> bool:
-        """Whether it can wait in the pool; else it is closed."""
-        fit = False
-        try:
-            if terminal.provider == "pty":
-                await terminal.environment()  # a shell's first command takes twice as long: this one is nobody's
-                fit = not self.closed
-        except TarmacError:
-            pass
-        finally:
-            if not fit:
-                await terminal.aclose()
-        return fit
-
-    def _start(self, work: Coroutine[None, None, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._work.add(task)
-        task.add_done_callback(self._work.discard)
 
     async def aclose(self) -> None:
         """Send away who waits, close all."""
         self.closed = True
         self._line.send_away(lambda: TerminalClosed("this registry is closed"))
-        for timer in (self._fill_timer, self._idle_timer):
-            if timer is not None:
-                timer.cancel()
-        for task in self._work:
-            task.cancel()
-        await asyncio.gather(*self._work, return_exceptions=True)
-        for entry in list(self.stock.entries.values()):
-            self.close_behind(entry)
-        results = await asyncio.gather(*self._closing.values(), return_exceptions=True)
-        self.stock.entries.clear()
-        self.gone.clear()
-        errors = [each for each in results if isinstance(each, BaseException)]
-        if errors:
-            raise BaseExceptionGroup("some terminals could not be closed", errors)
+        await asyncio.shield(asyncio.create_task(self.upkeep.aclose()))
 
 
 _HANDLERS: dict[type[events.TerminalEvent], Callable[[Lending, Entry], None]] = {

@@ -125,13 +125,13 @@ class TerminalRegistry:
         mine = [each for each in self._stock if each.terminal.origin != "person" and _is_of(each, task)]
         self._lending.forget(TaskId(task))
         self._lending.drop(*mine)
-        await asyncio.gather(*(self._lending.close_behind(each) for each in mine))
+        await asyncio.gather(*(self._lending.upkeep.close_behind(each) for each in mine))
 
     async def warm_up(self, *, cwd: Path | str | None = None, shell: str | None = None) -> None:
         """Fill the warm pool now; by itself that happens after the first lease."""
         self._lending.check_open()
         here = check_directory(Path(cwd) if cwd is not None else Path.cwd())
-        await self._lending.fill(here, self._shell(shell))
+        await self._lending.upkeep.fill(here, self._shell(shell))
 
     def why(self, terminal: Terminal) -> str:
         """Why its task got this one, in a sentence."""
@@ -235,7 +235,7 @@ class TerminalRegistry:
         entry = self._stock.entries.get(id)
         if entry is not None and not entry.warm:
             self._lending.drop(entry)
-            await self._lending.close_behind(entry)
+            await self._lending.upkeep.close_behind(entry)
 
     # Output
 
@@ -253,7 +253,7 @@ class TerminalRegistry:
 
     def _readable(self, id: str) -> Terminal:
         """Also one that is closed, while there is something in it that nobody has read (T9)."""
-        gone = self._lending.gone.get(id)
+        gone = self._lending.upkeep.gone.get(id)
         return gone if gone is not None and (gone.unread or gone.current) else self.get(id)
 
     def is_hot(self, id: str) -> bool:
