@@ -59,6 +59,7 @@ def probe(program: str) -> Program:
             flags = (*_BASE, *way)
             words = [path, *flags, "--die-with-parent", "--as-pid-1", "--unshare-net", "--ro-bind", "/", "/"]
             words += ["--dev", "/dev", "--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"]
+            words += ["--perms", "1777", "--size", "1048576", "--tmpfs", "/var/tmp"]
             words += [*(["--seccomp", "9"] if call_filter else []), "--", "/bin/sh", "-c", _TRY, "sh", str(outside)]
             tried = subprocess.run(
                 ["/bin/sh", "-c", JOIN, "sh", "--", str(outside / "filter"), *words],

@@ -290,6 +290,11 @@ def _closed(path: str) -> str:
     return f"{'' if path.startswith('/') else './'}{_folded(path)}/"
 
 
+def protected_name(path: str) -> str:
+    """Why something of this name is protected, wherever it is; empty when it is not."""
+    return _why("protected", [path])
+
+
 # For those who keep no Files of their own
 
 _shared = Files()

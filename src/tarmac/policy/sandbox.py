@@ -19,11 +19,12 @@ from itertools import islice
 from pathlib import Path
 
 from tarmac.errors import BadRequest
-from tarmac.paths import remove_scratch, scratch_dir
+from tarmac.paths import remove_scratch, scratch_dir, state_dir
 from tarmac.policy.bwrap import JOIN, probe
-from tarmac.policy.files import look
+from tarmac.policy.files import protected_name
 from tarmac.policy.limits import Groups, make_groups
 from tarmac.policy.seccomp import filter_program
+from tarmac.policy.stubs import Stub, stand_in
 
 # In the user's home, and of the machine: never to be seen inside.
 SECRET_PLACES = (
@@ -74,17 +75,14 @@ class Wrapped:
     argv: list[str]
     folder: Path
     groups: Groups
-    stubs: tuple[Path, ...]
+    stubs: tuple[Stub, ...]
 
     def close(self) -> None:
         """Remove what was made for it."""
         self.groups.close()
         remove_scratch(self.folder)
         for each in self.stubs:
-            try:
-                each.rmdir()  # only while it is empty: then it is ours
-            except OSError:
-                pass
+            each.close()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,9 +156,14 @@ class Bubblewrap:
             raise BadRequest("the workspace of a sandbox can't be the whole machine")
         if not root.is_dir():
             raise BadRequest(f"the workspace {root} is no folder")
-        folder = scratch_dir(env)
+        for place in (env.get("TMPDIR") or "/tmp", "/tmp"):
+            if Path(os.path.realpath(place)).is_relative_to(
+                root
+            ):  # other shells' folders are there, to be tampered with
+                raise BadRequest(f"the workspace {root} holds the folder for temporary files, {place}")
+        folder = scratch_dir({})
         groups = make_groups(memory=self.memory, processes=self.processes)
-        stubs: list[Path] = []
+        stubs: list[Stub] = []
         try:
             call_filter = filter_program(unix_sockets=self.unix_sockets) if "calls" in program.holds else None
             if call_filter:
@@ -174,7 +177,7 @@ class Bubblewrap:
             for each in write:
                 inside += ["--bind", str(each), str(each)]
             here = Path(os.path.realpath(cwd))
-            if not here.is_relative_to(root) and _is_masked(here) and str(here) not in MASKED:
+            if _is_masked(here) and not _is_seen(here, [root, *self.writable]):
                 inside += ["--ro-bind", str(here), str(here)]
             inside += ["--chdir", str(here)]
             for name in SOCKET_VARIABLES:
@@ -197,52 +200,59 @@ class Bubblewrap:
         """By the limit of a user's processes, which counts anew in a user namespace; root has none."""
         return self.processes is not None and not groups.processes and os.geteuid() != 0
 
-    def _mounts(self, root: Path, env: Mapping[str, str], stubs: list[Path], any_call: bool) -> list[str]:
-        arguments = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"]
-        run_dir = env.get("XDG_RUNTIME_DIR", "")
-        for each in dict.fromkeys((*MASKED, *([run_dir] if run_dir and not _is_masked(Path(run_dir)) else []))):
-            if Path(each).is_dir() and not Path(each).is_symlink():
-                arguments += ["--perms", "1777", "--size", str(TEMPORARY), "--tmpfs", each]
+    def _mounts(self, root: Path, env: Mapping[str, str], stubs: list[Stub], any_call: bool) -> list[str]:
+        """What is seen of the machine. Parents come before what is below them; of the same place, the last counts."""
+        mounts: list[tuple[str, list[str]]] = []
+
+        def put(place: Path | str, *words: str) -> None:
+            mounts.append((str(place), [*words, str(place)]))
+
+        for each in [*MASKED, *filter(None, [env.get("XDG_RUNTIME_DIR")])]:
+            if os.path.isdir(each):  # noqa: PTH112 (one we may not look at is no harm)
+                put(os.path.realpath(each), "--perms", "1777", "--size", str(TEMPORARY), "--tmpfs")
         for each in STILL_WANTED:
-            arguments += ["--ro-bind-try", each, each]
-        secret = [*self._secrets(env), *(_listening() if any_call or self.unix_sockets else [])]
-        for place in secret:
-            arguments += _covered(place) if not place.is_relative_to(root) else []
-        for writable in (root, *(Path(os.path.realpath(each)) for each in self.writable)):
-            arguments += ["--bind", str(writable), str(writable)]
-        for place in _protected(root):
-            arguments += ["--ro-bind", str(place), str(place)]
+            put(each, "--ro-bind-try", each)
+        folders = [root, *(Path(os.path.realpath(each)) for each in self.writable)]
+        for folder in folders:
+            put(folder, "--bind", str(folder))
+        for place in (place for folder in folders for place in _protected(folder)):
+            put(place, "--ro-bind-try", str(place))
         for name in ABSENT:
-            if not os.path.lexists(root / name):
-                (root / name).mkdir()
-                stubs.append(root / name)
-                arguments += ["--ro-bind", str(root / name), str(root / name)]
-        for place in secret:
-            arguments += _covered(place) if place.is_relative_to(root) else []
-        return arguments
+            if stub := stand_in(root / name):
+                stubs.append(stub)
+                put(stub.folder, "--ro-bind", str(stub.folder))
+        for place in (*self._secrets(env), *(_listening() if any_call or self.unix_sockets else ())):
+            if not _is_masked(place) or any(place.is_relative_to(folder) for folder in folders):
+                put(place, *(("--perms", "0500", "--tmpfs") if place.is_dir() else ("--ro-bind", "/dev/null")))
+        if (outputs := Path(os.path.realpath(state_dir(env) / "output"))).is_dir():
+            put(outputs, "--ro-bind", str(outputs))
+        mounts.sort(key=lambda each: each[0].rstrip("/").count("/"))
+        fixed = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"]
+        return [*fixed, *(word for _, words in mounts for word in words)]
 
     def _secrets(self, env: Mapping[str, str]) -> Iterator[Path]:
         """Those that exist, by their real names."""
         home = Path(env.get("HOME") or "/nonexistent")
-        for place in (*(home / each for each in SECRET_PLACES), *self.hidden):
-            if place.exists() and not _is_masked(place):
+        for place in (*(home / each for each in SECRET_PLACES), state_dir(env), *self.hidden):
+            if os.path.exists(place):  # noqa: PTH110 (what may not be looked at can't be read either)
                 yield Path(os.path.realpath(place))
 
 
 def _is_masked(path: Path) -> bool:
-    return any(path.is_relative_to(each) for each in MASKED)
+    return any(path.is_relative_to(os.path.realpath(each)) for each in MASKED)
 
 
-def _covered(place: Path) -> list[str]:
-    if place.is_dir():
-        return ["--perms", "0500", "--tmpfs", str(place)]
-    return ["--ro-bind", "/dev/null", str(place)]
+def _is_seen(here: Path, folders: Sequence[Path]) -> bool:
+    """Whether it is there anyway: in one of these, or as the top of an empty folder."""
+    return str(here) in map(os.path.realpath, MASKED) or any(
+        here.is_relative_to(os.path.realpath(each)) for each in folders
+    )
 
 
 def _protected(root: Path) -> list[Path]:
     """What exists in the workspace and may not be changed: at its top, and repositories further down."""
     try:
-        top = [each for each in root.iterdir() if look(each, cwd=root, workspace=root).protected]
+        top = [each for each in root.iterdir() if protected_name(each.name)]
     except OSError as error:
         raise BadRequest(f"the workspace {root} can't be looked at: {error.strerror}") from error
     inner = [each for each in islice(_repositories(root), MOST_FOLDERS) if each not in top]
@@ -276,5 +286,5 @@ def _listening() -> Iterator[Path]:
         fields = line.split(maxsplit=7)
         if len(fields) == 8 and fields[7].startswith("/") and fields[3] == "00010000":
             place = Path(fields[7])
-            if place.exists() and not _is_masked(place):
+            if os.path.exists(place):  # noqa: PTH110
                 yield Path(os.path.realpath(place))

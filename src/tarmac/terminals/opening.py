@@ -1,5 +1,6 @@
 """Opening terminals: one for a block, one for a single command, one for a batch (T1, T13, T21)."""
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -73,6 +74,8 @@ async def make_terminal(
     here = check_directory(Path(cwd) if cwd is not None else Path.cwd())
     kind = find_shell(shell)
     base_env = os.environ if environ is None else environ
+    if settings.sandbox is not None:  # the first time it tries itself out, which takes a while
+        await asyncio.to_thread(settings.sandbox.describe)
     id = id or new_id()
 
     def make(provider: type[PtyTerminal] | type[ExecTerminal]) -> PtyTerminal | ExecTerminal:
