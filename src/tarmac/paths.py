@@ -75,6 +75,17 @@ def state_dir(environ: Mapping[str, str]) -> Path:
     return (_rooted(environ, "TMPDIR") or Path("/tmp")) / f"tarmac-{os.geteuid()}"
 
 
+def config_dir(environ: Mapping[str, str]) -> Path:
+    """Where a person writes what Tarmac shall do: $TARMAC_CONFIG_DIR, else under $XDG_CONFIG_HOME, else under home."""
+    if own := environ.get("TARMAC_CONFIG_DIR"):
+        return _absolute(Path(own))
+    if xdg := _rooted(environ, "XDG_CONFIG_HOME"):
+        return xdg / "tarmac"
+    if home := _rooted(environ, "HOME"):
+        return home / ".config/tarmac"
+    return state_dir(environ)
+
+
 def _rooted(environ: Mapping[str, str], name: str) -> Path | None:
     """The directory a variable names; a relative one is void, as the XDG specification says."""
     path = Path(environ.get(name, ""))

@@ -8,6 +8,7 @@ main() → --version, --help at once | VERBS[verb] → module.main(arguments) �
 import sys
 
 VERBS = {
+    "check": "Judge a command, or many as JSON lines, without running it.",
     "exec": "Run one command in a fresh terminal, or many as JSON lines.",
     "grants": "List what was always allowed, and take it back.",
     "tour": "Watch a real terminal at work: a dozen short commands.",
@@ -63,6 +64,10 @@ def _run(verb: str, rest: list[str]) -> int:
             from tarmac.cli.exec import main as exec_main
 
             return exec_main(rest)
+        if verb == "check":
+            from tarmac.cli.check import main as check_main
+
+            return check_main(rest)
         if verb == "grants":
             from tarmac.cli.grants import main as grants_main
 

@@ -81,6 +81,43 @@ Exit status: 0 when everything was as it should be, 1 when something was not.
 Colours are left out in a pipe, and when NO_COLOR is set.
 """
 
+CHECK = """\
+What the policy says of a command, part by part: the decision, the risk, why, and what it
+would do. Nothing is run.
+
+Usage: tarmac check [OPTIONS] [--] COMMAND
+       tarmac check [OPTIONS] --jsonl
+
+COMMAND is shell text when it is one argument, and words when there are several:
+  tarmac check 'git log | head'
+  tarmac check -- rm -rf build
+
+Options:
+  --cwd DIR        Where it would run [here].
+  --workspace DIR  The folder the agent works in [the same].
+  --shell SHELL    Whose language it is: bash, sh, zsh, fish, pwsh [bash].
+  --allow PREFIX   Allow what begins with these words. May be repeated.
+  --deny PREFIX    Deny what begins with these words. May be repeated.
+  --json           One JSON object: the whole verdict, with its plan.
+  --jsonl          Judge many; see below.
+  -h, --help       Show this page.
+
+Rules: the longest that fits wins, deny wins a tie. A program that runs programs (sudo,
+env, git, make …) can't be allowed by its first word alone, and nothing allows what is
+critical. Your own are read from policy.toml in ~/.config/tarmac ($TARMAC_CONFIG_DIR).
+
+Colours: on a terminal, unless NO_COLOR is set.
+
+Exit status: 0 allowed, 3 a person would be asked, 4 denied; 2: the arguments make no
+sense; 125: Tarmac could not judge it. With --jsonl: 0.
+
+JSON lines: each line of standard input is a command, each line of output its verdict, in
+the same order:
+  {"id": 1, "command": "git log", "cwd": "/src", "workspace": "/src", "shell": "bash"}
+Only `command` is needed. Directories that don't exist are judged by their names. A line
+that makes no sense is answered by {"error": …, "hint": …, "line": N, "decision": "ask"}.
+"""
+
 GRANTS = """\
 What was always allowed: exact lines, or all that begins with certain words; in one task,
 in one workspace, or everywhere. Nothing here covers a critical command.
@@ -108,7 +145,7 @@ aside and starts afresh.
 Exit status: 0; 2 when the arguments make no sense; 125 when the file can't be used.
 """
 
-PAGES = {"exec": EXEC, "grants": GRANTS, "tour": TOUR}
+PAGES = {"check": CHECK, "exec": EXEC, "grants": GRANTS, "tour": TOUR}
 
 
 def show(about: list[str]) -> int:

@@ -14,6 +14,7 @@ import shutil
 import signal
 import sys
 import sysconfig
+import tempfile
 import unicodedata
 from collections.abc import Mapping
 from typing import cast
@@ -21,7 +22,7 @@ from typing import cast
 Tree = Mapping[str, object]
 
 DIALECTS = {"bash": "bash", "sh": "posix", "dash": "posix", "ash": "posix", "ksh": "mksh", "mksh": "mksh", "zsh": "zsh"}
-LARGEST_TREE = 16 << 20  # bytes of JSON
+LARGEST_TREE = 4 << 20  # bytes of JSON
 PIPE = 60_000  # bytes: what a pipe takes at once, so that nobody has to wait to write it
 
 
@@ -88,10 +89,10 @@ async def parse(line: str, dialect: str, *, timeout: float) -> Tree:
         raise Unreadable("it is too long to be read")
     try:
         output, status = await _run([program, "-ln", dialect, "--to-json"], data, timeout)
+    except TimeoutError:  # before OSError: it is one
+        raise Unreadable("the parser took too long") from None
     except OSError as error:
         raise Unreadable(f"the parser can't be started: {error.strerror}") from None
-    except TimeoutError:
-        raise Unreadable("the parser took too long") from None
     if status != 0:
         raise Unreadable(f"it can't be parsed: {_first_line(output)}")
     try:
@@ -110,50 +111,63 @@ def _first_line(output: bytes) -> str:
 
 
 async def _run(argv: list[str], data: bytes, timeout: float) -> tuple[bytes, int]:
-    """Run the parser on `data`; what it printed, and its status. Ended, whatever happens, before this returns."""
-    loop = asyncio.get_running_loop()
-    reading, pid = _start(argv, data)
-    ended: asyncio.Future[None] = loop.create_future()
-    chunks: list[bytes] = []
-    size = 0
+    """Run the parser on `data`; what it printed, and its status. Ended, whatever happens, before this returns.
 
-    def readable() -> None:
-        nonlocal size
-        try:
-            chunk = os.read(reading, 1 << 18)
-        except (BlockingIOError, InterruptedError):
-            return
-        except OSError:
-            chunk = b""
-        chunks.append(chunk)
-        size += len(chunk)
-        if (not chunk or size > LARGEST_TREE) and not ended.done():
-            ended.set_result(None)
-
-    loop.add_reader(reading, readable)
+    It prints in a hundred small pieces. They go to a file in memory, so that only its end wakes us up.
+    """
+    output = os.memfd_create("tarmac-parser") if hasattr(os, "memfd_create") else _unnamed_file()
     status = -1
     try:
-        async with asyncio.timeout(timeout):
-            await ended
+        ending, pid = _start(argv, data, output)
+        try:
+            async with asyncio.timeout(timeout):
+                await _readable(ending)
+            status = await _reap(pid)
+        finally:
+            os.close(ending)
+            if status == -1:
+                _end(pid)
+        size = os.fstat(output).st_size
         if size > LARGEST_TREE:
             raise TimeoutError
-        status = await _reap(pid)
+        return os.pread(output, size, 0), status
     finally:
-        loop.remove_reader(reading)
-        os.close(reading)
-        if status == -1:
-            _end(pid)
-    return b"".join(chunks), status
+        os.close(output)
 
 
-def _start(argv: list[str], data: bytes) -> tuple[int, int]:
-    """Start the parser with its whole input already in the pipe: the fd to read from, and its pid."""
+async def _readable(fd: int) -> None:
+    loop = asyncio.get_running_loop()
+    ready: asyncio.Future[None] = loop.create_future()
+
+    def once() -> None:
+        loop.remove_reader(fd)  # it stays readable: without this the loop would spin
+        if not ready.done():
+            ready.set_result(None)
+
+    loop.add_reader(fd, once)
+    try:
+        await ready
+    finally:
+        loop.remove_reader(fd)
+
+
+def _unnamed_file() -> int:
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
+
+
+def _pipe() -> tuple[int, int]:
+    return os.pipe2(os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
+
+
+def _start(argv: list[str], data: bytes, output: int) -> tuple[int, int]:
+    """Start the parser with its whole input already in the pipe: an fd that ends when it ends, and its pid."""
     fds: list[int] = []
     try:
-        stdin, feed = os.pipe2(os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
+        stdin, feed = _pipe()
         fds += [stdin, feed]
-        reading, stdout = os.pipe2(os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
-        fds += [reading, stdout]
+        ending, held = _pipe()  # the parser holds one end; when it is gone we can read the end of file
+        fds += [ending, held]
         os.set_blocking(feed, False)
         if os.write(feed, data) != len(data):
             raise OSError(0, "its input does not fit")
@@ -163,18 +177,21 @@ def _start(argv: list[str], data: bytes) -> tuple[int, int]:
             {"GOMAXPROCS": "1", "GOGC": "off", "GOMEMLIMIT": "256MiB"},  # it lives for a millisecond
             file_actions=[
                 (os.POSIX_SPAWN_DUP2, stdin, 0),
-                (os.POSIX_SPAWN_DUP2, stdout, 1),
-                (os.POSIX_SPAWN_DUP2, stdout, 2),
+                (os.POSIX_SPAWN_DUP2, output, 1),
+                (os.POSIX_SPAWN_DUP2, output, 2),
+                (os.POSIX_SPAWN_DUP2, held, 3),
             ],
             setsigmask=[],
             setsigdef=[signal.SIGPIPE],
         )
-        os.set_blocking(reading, False)
-        fds.remove(reading)
+        try:
+            return os.pidfd_open(pid), pid
+        except (AttributeError, OSError):  # not Linux, or an old one: the pipe tells it too, a little early
+            fds.remove(ending)
+            return ending, pid
     finally:
         for fd in fds:
             os.close(fd)
-    return reading, pid
 
 
 async def _reap(pid: int) -> int:

@@ -25,6 +25,7 @@ from tarmac.policy.settings import PolicySettings, PrefixRules
 from tarmac.policy.verdict import RISKS, Decision, Part, Risk, Verdict, worst
 from tarmac.policy.words import word_of
 
+PARSERS_AT_ONCE = 3
 DEEPEST_SCRIPT = 4  # bash -c "bash -c …"
 LARGE = 4_096  # characters of a line whose tree is read beside the event loop
 _SIMPLE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=,@+- \t")
@@ -77,6 +78,7 @@ class Policy:
         self.grants = grants
         self.files = files or Files()
         self._court = Court(self.files, self.rules.programs.get)
+        self._turns: tuple[asyncio.AbstractEventLoop, asyncio.Semaphore] | None = None
         self._lines: OrderedDict[tuple[str, str], Line | Unreadable] = OrderedDict()
 
     async def judge(self, action: Action, *, workspace: Path, task: TaskId | None = None) -> Verdict:
@@ -147,7 +149,8 @@ class Policy:
             try:
                 settings = self.settings
                 check_text(text, longest=settings.longest_command, deepest=settings.deepest_nesting)
-                tree = await parse(text, dialect, timeout=settings.parse_timeout)
+                async with self._turn():  # waiting for it is no part of the time it has
+                    tree = await parse(text, dialect, timeout=settings.parse_timeout)
                 if len(text) > LARGE:
                     known = await asyncio.to_thread(read_line, tree, text, most=settings.most_parts)
                 else:
@@ -162,6 +165,13 @@ class Policy:
         if isinstance(known, Unreadable):
             raise Unreadable(known.reason)
         return known
+
+    def _turn(self) -> asyncio.Semaphore:
+        """A place among the parser's processes, of which few run at once."""
+        loop = asyncio.get_running_loop()
+        if self._turns is None or self._turns[0] is not loop:
+            self._turns = (loop, asyncio.Semaphore(PARSERS_AT_ONCE))
+        return self._turns[1]
 
     def _unread(self, action: Execute, reason: str) -> Verdict:
         return Verdict(

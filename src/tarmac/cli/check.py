@@ -1,0 +1,199 @@
+"""`tarmac check`: what the policy says of a command, part by part, without running it.
+
+arguments → parse() → Request → one verdict, shown or as JSON | serve(): JSON lines in, verdicts out, in order
+"""
+
+import asyncio
+import json
+import os
+import shlex
+import sys
+from dataclasses import asdict, dataclass
+from getopt import GetoptError, getopt
+from pathlib import Path
+
+from tarmac.cli import stdio
+from tarmac.cli.grants import grants_path
+from tarmac.cli.help import suggest
+from tarmac.cli.stopping import run
+from tarmac.errors import BadRequest
+from tarmac.paths import config_dir
+from tarmac.policy import Execute, Policy, PrefixRules, SuggestedGrant, Verdict
+from tarmac.policy.grants import GrantFile
+from tarmac.policy.userrules import load_rules, prefixes
+from tarmac.policy.visible import visible
+
+OPTIONS = ["cwd=", "workspace=", "shell=", "json", "jsonl", "allow=", "deny=", "help"]
+EXIT = {"allow": 0, "ask": 3, "deny": 4}
+AT_ONCE = 16  # verdicts under way; the parser's processes are limited by the policy itself
+KEYS = ("id", "command", "cwd", "workspace", "shell")
+COLOURS = {"allow": "32", "ask": "33", "deny": "31", "low": "32", "medium": "33", "high": "35", "critical": "31"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What the command line asks for."""
+
+    command: str
+    cwd: Path
+    workspace: Path
+    shell: str
+    rules: PrefixRules
+    json: bool = False
+    jsonl: bool = False
+
+
+def main(arguments: list[str]) -> int:
+    """Judge a command, or many; 0 allow, 3 ask, 4 deny."""
+    request = parse(arguments)
+    if request is None:
+        from tarmac.cli.help import show
+
+        return show(["check"])
+    policy = Policy(rules=request.rules, grants=GrantFile(grants_path()))
+    if request.jsonl:
+        return run(lambda stop: serve(policy, request))
+    return run(lambda stop: check_one(policy, request))
+
+
+def parse(arguments: list[str]) -> Request | None:
+    """The request; None for --help."""
+    try:
+        pairs, words = getopt(arguments, "h", OPTIONS)
+    except GetoptError as error:
+        known = [f"--{each.rstrip('=')}" for each in OPTIONS]
+        raise BadRequest(error.msg, hint=suggest(f"--{error.opt}", known) or "`tarmac check --help`") from error
+    given = {name.removeprefix("--"): value for name, value in pairs}
+    if "help" in given or "-h" in given:
+        return None
+    jsonl = "jsonl" in given
+    if jsonl == bool(words):
+        what = "--jsonl reads commands from standard input" if jsonl else "there is no command to check"
+        raise BadRequest(what, hint="tarmac check -- 'git log | head'")
+    try:
+        allow = prefixes([value for name, value in pairs if name == "--allow"])
+        deny = prefixes([value for name, value in pairs if name == "--deny"])
+    except ValueError as error:
+        raise BadRequest(str(error), hint="a rule is words: --allow 'npm test'") from error
+    own = load_rules(config_dir(os.environ) / "policy.toml")
+    cwd = Path(given.get("cwd", ".")).absolute()
+    return Request(
+        command=words[0] if len(words) == 1 else shlex.join(words),
+        cwd=cwd,
+        workspace=Path(given["workspace"]).absolute() if "workspace" in given else cwd,
+        shell=given.get("shell", "bash"),
+        rules=PrefixRules(allow=own.allow + allow, deny=own.deny + deny, programs=own.programs, trouble=own.trouble),
+        json="json" in given,
+        jsonl=jsonl,
+    )
+
+
+async def check_one(policy: Policy, request: Request) -> int:
+    """Judge one command and show why."""
+    action = Execute(request.command, cwd=request.cwd, shell=request.shell)
+    verdict = await policy.judge(action, workspace=request.workspace)
+    shown = json.dumps(as_json(verdict), ensure_ascii=False) if request.json else as_text(verdict, coloured=_coloured())
+    print(shown.encode("utf-8", "backslashreplace").decode())
+    return EXIT[verdict.decision]
+
+
+def _coloured() -> bool:
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def as_text(verdict: Verdict, *, coloured: bool) -> str:
+    """For a person: the decision, why, what it would do, and each part."""
+
+    def paint(word: str, as_: str = "") -> str:
+        return f"\x1b[{COLOURS[as_ or word]}m{word}\x1b[0m" if coloured else word
+
+    lines = [
+        f"{paint(verdict.decision)}, {paint(verdict.risk)} risk: {visible(verdict.reason)}",
+        f"  would: {visible(verdict.explanation)}",
+        f"  rule:  {verdict.rule}",
+    ]
+    if verdict.part.strip() and len(verdict.parts) != 1:
+        lines.append(f"  part:  {visible(verdict.part)}")
+    if len(verdict.parts) > 1:
+        lines.append("  parts:")
+        for part in verdict.parts:
+            pad = " " * (5 - len(part.decision)) + " " * (8 - len(part.risk))
+            lines.append(
+                f"    {paint(part.decision)} {paint(part.risk)}{pad} {visible(part.text)}  ({visible(part.reason)})"
+            )
+    if verdict.plan is not None:
+        lines.append(f"  runs:  without a shell, in {visible(str(verdict.plan.cwd))}")
+    lines += [f"  always: {_offer(grant)}" for grant in verdict.suggested_grants]
+    return "\n".join(lines)
+
+
+def _offer(grant: SuggestedGrant) -> str:
+    return "this line" if grant.kind == "line" else f"all that begins with `{visible(grant.text)}`"
+
+
+def as_json(verdict: Verdict) -> dict[str, object]:
+    """All of a verdict, as JSON has it."""
+    fields = asdict(verdict)
+    if verdict.plan is not None:
+        fields["plan"] = {
+            "cwd": str(verdict.plan.cwd),
+            "steps": [{**asdict(step), "cwd": str(step.cwd)} for step in verdict.plan.steps],
+        }
+    return fields
+
+
+# many, as JSON lines
+
+
+async def serve(policy: Policy, request: Request) -> int:
+    """Judge standard input to its end: several at a time, answered in order."""
+    waiting: asyncio.Queue[asyncio.Task[dict[str, object]] | None] = asyncio.Queue(AT_ONCE)
+
+    async def answer() -> None:
+        held = bytearray()
+        while (task := await waiting.get()) is not None:
+            held += json.dumps(await task).encode() + b"\n"
+            if waiting.empty() or len(held) > 1 << 16:
+                await stdio.write(1, bytes(held))
+                held.clear()
+        await stdio.write(1, bytes(held))
+
+    async with asyncio.TaskGroup() as group:
+        answering = group.create_task(answer())
+        number = 0
+        async for data in stdio.lines(0):
+            number += 1
+            if data.strip():
+                await waiting.put(group.create_task(_judged(policy, request, data, number)))
+        await waiting.put(None)
+        await answering
+    return 0
+
+
+async def _judged(policy: Policy, request: Request, data: bytes, number: int) -> dict[str, object]:
+    try:
+        id, action, workspace = _line(data, request)
+    except BadRequest as error:
+        return {"error": error.what, "hint": error.hint, "line": number, "decision": "ask"}
+    verdict = await policy.judge(action, workspace=workspace)
+    return {"id": id, **as_json(verdict)}
+
+
+def _line(data: bytes, request: Request) -> tuple[object, Execute, Path]:
+    """One line of input; what it leaves out is as on the command line."""
+    hint = 'a line is {"id": 1, "command": "git log", "cwd": "/src", "workspace": "/src", "shell": "bash"}'
+    try:
+        fields = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise BadRequest(f"that is no JSON: {error}", hint=hint) from error
+    if not isinstance(fields, dict):
+        raise BadRequest("that is no JSON object", hint=hint)
+    texts = {key: fields.get(key) for key in KEYS if key != "id" and fields.get(key) is not None}
+    if wrong := [key for key, value in texts.items() if not isinstance(value, str)]:
+        raise BadRequest(f"`{wrong[0]}` must be a text", hint=hint)
+    if "command" not in texts:
+        raise BadRequest("there is no `command`", hint=hint)
+    cwd = Path(str(texts.get("cwd", request.cwd)))
+    workspace = Path(str(texts.get("workspace", texts.get("cwd", request.workspace))))
+    action = Execute(str(texts["command"]), cwd=request.cwd / cwd, shell=str(texts.get("shell", request.shell)))
+    return fields.get("id"), action, request.cwd / workspace
