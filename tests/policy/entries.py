@@ -110,8 +110,9 @@ FILES = {
 }
 
 
-def make_project(root: Path) -> Path:
-    """A small realistic workspace in `root`: a git repository with a link that leads out of it."""
+def make_project(folder: Path) -> Path:
+    """A small realistic workspace, some way below `folder`: a git repository with links that lead out of it."""
+    root = folder / "alice" / "projects" / "shop"  # `..` and `../..` are still no root of a machine
     for name, text in FILES.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text, encoding="utf-8")

@@ -7,13 +7,13 @@ from tests.policy.entries import CORPUS, DECISIONS, FILES, RISKS, entries, make_
 
 
 def test_there_are_at_least_six_hundred_commands_half_of_them_hostile() -> None:
-    """P2: the judgement is measured on everyday and hostile commands alike, a third of each kind unseen."""
+    """P2: the judgement is measured on everyday and hostile commands alike, a third or more of each kind unseen."""
     count = Counter((entry.kind, entry.held_out) for entry in entries())
     assert set(count) == {(kind, held) for kind in ("everyday", "hostile") for held in (True, False)}
     for kind in ("everyday", "hostile"):
         whole = count[kind, True] + count[kind, False]
         assert whole >= 450
-        assert 0.25 <= count[kind, True] / whole <= 0.42
+        assert 0.25 <= count[kind, True] / whole <= 0.5
 
 
 def test_no_command_is_there_twice() -> None:
