@@ -241,8 +241,12 @@ async def test_protected_files_that_are_there_stay_as_they_are(here: Path) -> No
     assert [(here / name).read_text() for name in ("AGENTS.md", ".tarmacignore")] == ["before", "before"]
 
 
-async def test_credentials_are_not_there_to_be_read(here: Path, own_state: Path, tmp_path: Path) -> None:
-    """P9."""
+async def test_credentials_are_not_there_to_be_read(
+    here: Path, own_state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P9: in files, nor in variables; those are left where there is a network to use them on."""
+    monkeypatch.setenv("DEPLOY_TOKEN", "KEY")
+    monkeypatch.setenv("SSH_AUTH_SOCK", "/somewhere")
     (own_state / ".ssh").mkdir()
     (own_state / ".ssh" / "id_ed25519").write_text("KEY")
     (own_state / ".netrc").write_text("KEY")

@@ -43,6 +43,10 @@ SOCKET_VARIABLES = (
     "DOCKER_HOST", "CONTAINER_HOST", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "PULSE_SERVER",
     "NOTIFY_SOCKET", "LISTEN_FDS",
 )  # fmt: skip
+# What a variable is named by whose value is a secret: without a network it is good for nothing but to be printed.
+SECRET_WORDS = frozenset(
+    ["KEY", "APIKEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASS", "CREDENTIALS", "AUTH", "PAT"]
+)
 MASKED = ("/tmp", "/var/tmp", "/run")
 STILL_WANTED = ("/run/current-system", "/run/wrappers", "/run/systemd/resolve")  # what other files are links to
 ABSENT = (".git", ".tarmac", ".claude", ".vscode")  # folders that may not appear in a workspace
@@ -180,8 +184,9 @@ class Bubblewrap:
             if _is_masked(here) and not _is_seen(here, [root, *self.writable]):
                 inside += ["--ro-bind", str(here), str(here)]
             inside += ["--chdir", str(here)]
-            for name in SOCKET_VARIABLES:
-                inside += ["--unsetenv", name] if name in env else []
+            for name in env:
+                secret = not self.network and not SECRET_WORDS.isdisjoint(name.upper().split("_"))
+                inside += ["--unsetenv", name] if name in SOCKET_VARIABLES or secret else []
             for name, value in (
                 ("TMPDIR", "/tmp"),
                 ("XDG_CACHE_HOME", "/tmp/.cache"),
