@@ -2,8 +2,10 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -244,6 +246,18 @@ async def test_the_environment_is_noted_before_each_switch(project: Path) -> Non
         assert switch.environment == {"API_TOKEN": "********", "MODE": "fast", "PAGER": None}
 
 
+async def test_a_switch_does_not_need_the_shell_to_tell_its_environment(project: Path, own_state: Path) -> None:
+    """T8: where nothing can be written, it is not known; the terminal and what was set in it stay."""
+    blocked = own_state / "no folder"
+    async with TerminalRegistry(Settings(warm_pool=0, spool_directory=blocked)) as terminals:
+        async with terminals.lease(cwd=project, task="A") as first:
+            await first.run("X=5")
+        blocked.write_text("")
+        async with terminals.lease(cwd=project / "src", task="A") as second:
+            assert (second, (await second.run("echo $X")).output) == (first, "5\n")
+        assert terminals.switches(first.id)[0].environment is None
+
+
 # Passing from one task to another
 
 
@@ -288,6 +302,20 @@ async def test_what_runs_in_the_background_keeps_a_terminal_from_being_reset(pro
         assert f"{first.id} has a job running" in terminals.why(second)
         async with terminals.lease(cwd=project, task="A") as third:
             assert (third, (await third.run("kill %1; wait; jobs")).exit_code) == (first, 0)
+
+
+async def test_what_start_up_files_left_running_is_no_job(project: Path, own_state: Path) -> None:
+    """T8, T12: a prompt's daemon, say; it would keep every terminal from being passed on or closed."""
+    (own_state / ".bashrc").write_text("sleep 300 &\n")
+    async with TerminalRegistry(PLAIN) as terminals:
+        async with terminals.lease(cwd=project, task="A") as first:
+            await first.run("true")
+            assert not first.has_jobs
+        terminals.release_for_task("A")
+        async with terminals.lease(cwd=project, task="B") as second:
+            assert second is first
+            await second.run("sleep 300 &")
+            assert second.has_jobs
 
 
 # Claims
@@ -508,7 +536,7 @@ async def test_a_task_whose_shell_cannot_be_integrated_uses_exec_and_waits_no_mo
     """T21: one event for the task, one wait; each command once; another task tries again."""
     (own_state / ".bashrc").write_text("sleep 100\n")
     told: list[str] = []
-    settings = Settings(warm_pool=0, shell_integration_timeout=0.3)
+    settings = Settings(warm_pool=0, shell_integration_timeout=0.6)
     async with TerminalRegistry(settings) as terminals:
         terminals.subscribe(
             lambda each: told.append(each.terminal) if isinstance(each, ev.NoShellIntegration) else None
@@ -521,9 +549,43 @@ async def test_a_task_whose_shell_cannot_be_integrated_uses_exec_and_waits_no_mo
             await second.run("echo x >>ran")
         async with terminals.lease(cwd=project / "src", task="A") as third:
             result = await third.run("echo x >>../ran")
-        assert time.monotonic() - began < 0.3
+        assert time.monotonic() - began < settings.shell_integration_timeout
         assert (second, third.provider, "no shell integration" in result.notes[0]) == (first, "exec", True)
         assert (told, (project / "ran").read_text()) == ([first.id], "x\nx\nx\n")
         (own_state / ".bashrc").write_text("")
         async with terminals.lease(cwd=project, task="B") as fourth:
             assert fourth.provider == "pty"
+
+
+@pytest.mark.parametrize(
+    ("shell", "set_it", "show_it"),
+    [
+        ("bash", "export MODE=fast; (exit 7)", 'echo "$? $MODE $PWD"'),
+        ("zsh", "export MODE=fast; (exit 7)", 'echo "$? $MODE $PWD"'),
+        ("fish", "set -gx MODE fast; sh -c 'exit 7'", 'echo "$status $MODE $PWD"'),
+    ],
+)
+async def test_every_shell_is_lent_moved_warmed_and_reset(
+    project: Path, own_state: Path, require: Callable[[str], None], shell: str, set_it: str, show_it: str
+) -> None:
+    """T3, T6, T8, T12: a switch keeps what was set, and `$?`; a hand-over keeps nothing; shells are not mixed."""
+    require(shell)
+    (own_state / ".local/share/fish/generated_completions").mkdir(parents=True)  # or fish makes them, all by itself
+    async with TerminalRegistry() as terminals:
+        await terminals.kill((await terminals.open(shell=shell)).id)  # fish writes files of its own the first time
+        await terminals.warm_up(cwd=project, shell=shell)
+        async with terminals.lease(cwd=project, task="A", shell=shell) as first:
+            await first.run(set_it)
+        assert (first.shell.name, "warm pool" in terminals.why(first)) == (shell, True)
+        async with terminals.lease(cwd=project / "src", task="A", shell=shell) as second:
+            result = await second.run(show_it)
+        assert (second, second.moves, result.output) == (first, 1, f"7 fast {project}/src\n")
+        assert terminals.switches(second.id)[0].environment == {"MODE": "fast"}
+        terminals.release_for_task("A")
+        other = "bash" if shell != "bash" else "zsh"
+        if shutil.which(other):
+            async with terminals.lease(cwd=project / "src", task="B", shell=other) as third:
+                assert third is not first
+        async with terminals.lease(cwd=project / "src", task="B", shell=shell) as fourth:
+            result = await fourth.run(show_it)
+        assert (fourth, result.output, result.notes) == (first, f"0  {project}/src\n", ())

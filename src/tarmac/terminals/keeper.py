@@ -51,6 +51,7 @@ class Keeper:
             if await session.until_prompted(self._settings.shell_integration_timeout):
                 await session.learn_prompt()
                 if session.alive:
+                    session.learn_companions()
                     return None
         except BaseException:
             await asyncio.shield(asyncio.create_task(self._drop(session)))

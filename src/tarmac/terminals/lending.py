@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from tarmac.errors import LeaseTimedOut, TarmacError, TerminalClosed, TerminalHeld
+from tarmac.errors import LeaseTimedOut, ShellFailed, TarmacError, TerminalClosed, TerminalHeld
 from tarmac.events import TaskId
 from tarmac.terminals import events
 from tarmac.terminals.exec import ExecTerminal
@@ -157,7 +157,7 @@ class Lending:
         except TarmacError:
             self.drop(entry)
             return False
-        if not terminal.alive:
+        if not terminal.alive or terminal.busy:
             self.drop(entry)
             return False
         terminal.head_for(cwd, counts=choice.switch and not choice.reset)
@@ -165,7 +165,11 @@ class Lending:
 
     async def _note_environment(self, entry: Entry, after: Path) -> None:
         before = entry.terminal.cwd
-        found = await entry.terminal.environment()
+        found: dict[str, str | None] | None = None
+        try:
+            found = await entry.terminal.environment()
+        except (ShellFailed, OSError):  # a full disk, say: no reason to lose the terminal
+            pass
         if entry.switches is None:
             entry.switches = deque(maxlen=MOST_SWITCHES)
         entry.switches.append(Switch(at=time.time(), before=before, after=after, environment=found))

@@ -90,11 +90,11 @@ class PtyTerminal(Terminal):
 
     @property
     def has_jobs(self) -> bool:
-        return self.alive and self._need_session().has_children() and bool(self.jobs())
+        return bool(self.jobs())
 
     def jobs(self) -> set[processes.Process]:
-        """What runs in it, in front and in the background."""
-        return processes.descendants(self._need_session().pid) if self.alive else set()
+        """What commands have started in it and still runs."""
+        return self._need_session().jobs() if self.alive else set()
 
     @property
     def shell_version(self) -> str:

@@ -66,6 +66,7 @@ class Session:
         self.shell = shell
         self.version = ""
         self.integrated = False
+        self.companions: set[processes.Process] = set()  # what its start-up files left running
         self.exit_status: int | None = None
         self.pid = -1
         self.prompted = False  # at its prompt, since the last line was typed
@@ -387,6 +388,20 @@ class Session:
         self.pty.write(replies)
 
     # Asking the kernel
+
+    def learn_companions(self) -> None:
+        """Remember what runs before any command: a prompt's daemon, an agent for keys. It is no command's job."""
+        if self.has_children():
+            self.companions = processes.descendants(self.pid)
+
+    def jobs(self) -> set[processes.Process]:
+        """What commands have started and still runs, in front and in the background."""
+        if not self.has_children():
+            return set()
+        found = processes.descendants(self.pid)
+        for each in self.companions & found:
+            found -= {each} | processes.descendants(each.pid)
+        return found
 
     def has_children(self) -> bool:
         """Whether the shell has any child; True when nobody can tell."""

@@ -47,7 +47,7 @@ class Switch:
     at: float  # time.time()
     before: Path
     after: Path
-    environment: dict[str, str | None]  # None: unset; secrets masked
+    environment: dict[str, str | None] | None  # of a variable None: unset; secrets masked. None: the shell did not tell
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -39,6 +39,7 @@ class Upkeep:
         self._work: set[asyncio.Task[None]] = set()  # may be cancelled
         self._closing: dict[str, asyncio.Task[None]] = {}  # may not
         self._watched: set[str] = set()  # terminals whose jobs' end somebody waits for
+        self._filling = asyncio.Lock()
         self._fill_timer: asyncio.TimerHandle | None = None
         self._idle_timer: asyncio.TimerHandle | None = None
 
@@ -131,21 +132,25 @@ class Upkeep:
 
     async def fill(self, cwd: Path, shell: Shell) -> None:
         """Have `warm_pool` terminals ready; they wait in `cwd`, where the next one is likely to be wanted."""
-        while self._stock.wants_warm() and not self._waiting():
-            made_with = stamp(shell, self._stock.settings, os.environ)
-            if made_with == self._hopeless:
-                return
-            with self._stock.room():
-                here, settings = nearest_existing(cwd), self._stock.settings
-                try:
-                    terminal = await make_terminal(cwd=here, shell=shell.path, settings=settings)
-                except TarmacError:
-                    return  # the next caller will be told
-                if not await self._is_fit(terminal):
-                    self._hopeless = made_with
-                    return
-            self._stock.add(terminal, claim=Claim("taken"), stamp=made_with)
-            self._changed()
+        async with self._filling:
+            while self._stock.wants_warm() and not self._waiting() and await self._add_warm(cwd, shell):
+                self._changed()
+
+    async def _add_warm(self, cwd: Path, shell: Shell) -> bool:
+        made_with = stamp(shell, self._stock.settings, os.environ)
+        if made_with == self._hopeless:
+            return False
+        with self._stock.room():
+            here, settings = nearest_existing(cwd), self._stock.settings
+            try:
+                terminal = await make_terminal(cwd=here, shell=shell.path, settings=settings)
+            except TarmacError:
+                return False  # the next caller will be told
+            if not await self._is_fit(terminal):
+                self._hopeless = made_with
+                return False
+        self._stock.add(terminal, claim=Claim("taken"), stamp=made_with)
+        return True
 
     async def _is_fit(self, terminal: Terminal) -> bool:
         """Whether it can wait in the pool; else it is closed."""

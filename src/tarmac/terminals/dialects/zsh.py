@@ -109,7 +109,7 @@ class Zsh(Shell):
         return not is_short(command)
 
     def export(self, target: Path) -> str:
-        return f"__tarmac_export {quote(str(target))}"
+        return f'__tarmac_export {quote(str(target))} "$__tarmac_last"'
 
     def parse_exports(self, text: str) -> dict[str, str]:
         return parse_variables(text)

@@ -136,9 +136,11 @@ for __tarmac_mode in default insert visual replace replace_one (builtin bind --l
     builtin bind -M $__tarmac_mode \e\[7776~ __tarmac_enter
 end
 
-# The exported variables, for the host to read: at the start, and when it asks between commands.
+# The exported variables, for the host to read: at the start, and when it asks between commands. $status stays what it
+# was.
 function __tarmac_export
     for __tarmac_name in (builtin set -nx)
         builtin printf '%s=%s\0' $__tarmac_name "$$__tarmac_name"
     end >$argv[1]
+    return $__tarmac_status[1]
 end

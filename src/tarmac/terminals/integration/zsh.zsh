@@ -178,10 +178,12 @@ __tarmac_take_back() {
   fi
 }
 
-# The exported variables, for the host to read: at the start, and when it asks between commands.
+# The exported variables, for the host to read: at the start, and when it asks between commands. $? and $_ (the last
+# argument) stay what they were.
 __tarmac_export() {
   local __tarmac_name
   for __tarmac_name in ${(k)parameters[(R)*export*]}; do
     builtin print -rN -- "$__tarmac_name=${(P)__tarmac_name}"
   done >|$1
+  if [[ ! -o errexit ]]; then return ${__tarmac_status%% *}; fi
 }
