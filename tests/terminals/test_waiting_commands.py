@@ -95,6 +95,33 @@ async def test_a_command_that_begins_to_wait_says_so_within_half_a_second(
             assert (told.prompt, seen.prompt) == (prompt, prompt)
 
 
+OTHERS_ASK = {
+    ("zsh", "read 'x?Name: '"): ("line", "zsh", "Name: "),
+    ("zsh", "read -s 'x?PIN: '"): ("secret", "zsh", "PIN: "),
+    ("zsh", "read -q 'x?Go on [y/n]? '"): ("keys", "zsh", "Go on [y/n]? "),
+    ("zsh", "zsh -f"): ("keys", "zsh", None),
+    ("fish", "read -P 'Name: ' x"): ("keys", "fish", "Name: "),
+    ("fish", "read -s -P 'PIN: ' x"): ("keys", "fish", "PIN: "),
+    ("fish", "python3 -c 'import getpass; getpass.getpass()'"): ("secret", "python3", "Password: "),
+    ("fish", "fish --no-config"): ("keys", "fish", None),
+}
+
+
+@pytest.mark.parametrize(("shell", "command"), OTHERS_ASK)
+async def test_zsh_and_fish_ask_as_bash_does(
+    tmp_path: Path, shell: str, command: str, require: Callable[[str], None]
+) -> None:
+    """T19: though some read keys themselves where bash reads a line."""
+    require(shell)
+    async with open_terminal(cwd=tmp_path, shell=shell) as terminal:
+        ear = Ear(terminal)
+        execution = await terminal.start(command)
+        told = await ear.next()
+        wants, name, prompt = OTHERS_ASK[shell, command]
+        assert (terminal.provider, told.wants, told.name, execution.running) == ("pty", wants, name, True)
+        assert prompt is None or told.prompt == prompt
+
+
 WORKS_AND_POLLS = """
 import select, time
 while True:
