@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarmac.errors import BadRequest, ExecutionEnded, SecretNotAsked
-from tarmac.terminals import Answer, Settings, Terminal, events, open_terminal
+from tarmac.terminals import Answer, Settings, Terminal, events, open_terminal, run_once
 from tarmac.terminals.secrets import MASK, SHORTEST, Secrets
 
 shell = pytest.mark.shell
@@ -104,6 +104,13 @@ async def test_answers_have_a_time_of_their_own(tmp_path: Path) -> None:
         assert (result.reason, result.duration < 3) == ("timeout", True)
         idle = await terminal.run("sleep 100", answers={}, timeout=20, idle_timeout=0.3)
         assert idle.reason == "idle"
+
+
+@shell
+async def test_a_temporary_command_can_be_answered_too(tmp_path: Path) -> None:
+    """T13, T19."""
+    result = await run_once("read -p 'Who? ' x; echo $x", cwd=tmp_path, answers={"Who": "me"})
+    assert (result.reason, result.output) == ("done", "Who? me\nme\n")
 
 
 @shell

@@ -193,6 +193,15 @@ async def test_a_program_that_redraws_itself_is_told_once(tmp_path: Path, requir
         assert [each.name for each in ear.heard] == ["top"]
 
 
+async def test_a_question_that_is_asked_again_after_a_while_is_told_again(tmp_path: Path) -> None:
+    """T32: with the same words, by the same program, and nobody answered the first."""
+    async with open_terminal(cwd=tmp_path) as terminal:
+        ear = Ear(terminal)
+        await terminal.start("while :; do read -t 1 -p 'Go? ' x; echo; sleep 0.8; done")
+        first, second = await ear.next(), await ear.next()
+        assert (first.prompt, second.prompt) == ("Go? ", "Go? ")
+
+
 async def test_half_a_line_typed_is_still_a_wait(tmp_path: Path) -> None:
     """T19: what was typed is not a line yet."""
     async with open_terminal(cwd=tmp_path) as terminal:

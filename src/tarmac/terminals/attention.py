@@ -78,6 +78,8 @@ class Attention:
             return None, QUIET - quiet + 0.005
         seen = self.now(session, execution)
         if seen is None:
+            if self._told is not None and self._told[0] is not Wants.KEYS:
+                self._told = None  # a line was read, or given up: the next wait is another, with the same words or not
             pause = SOON if self._since is not None else self._pause
             self._pause = min(self._pause * 1.5, SELDOM)
             return None, pause
@@ -102,4 +104,4 @@ class Attention:
 def _identity(seen: Waiting, execution: "Execution") -> tuple[object, ...]:
     """What makes it another wait than the one before. A full-screen program redraws what we take for its prompt."""
     asks = seen.wants in (Wants.LINE, Wants.SECRET)
-    return seen.process, seen.wants, execution.inputs, seen.prompt if asks else ""
+    return seen.wants, seen.process, execution.inputs, seen.prompt if asks else ""

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tarmac.errors import BadRequest
 from tarmac.events import TaskId, TerminalId
@@ -20,6 +21,9 @@ from tarmac.terminals.sandbox import Sandbox
 from tarmac.terminals.settings import OnTimeout, Settings
 from tarmac.terminals.shells import find_shell
 from tarmac.terminals.terminal import DEFAULT, Default, Listener, Origin, Provider, Terminal
+
+if TYPE_CHECKING:
+    from tarmac.terminals.answering import Answers
 
 _ids = count(1)
 
@@ -109,13 +113,14 @@ async def run_once(
     timeout: float | Default | None = DEFAULT,
     on_timeout: OnTimeout = "interrupt",
     settings: Settings | None = None,
+    answers: "Answers | None" = None,
 ) -> Result:
     """Run one command in a terminal that nobody else sees, and clean it away (T13)."""
     settings = settings or Settings()
     check_command(command)
     async with open_terminal(cwd=cwd, shell=shell, provider=provider, settings=settings) as terminal:
         limit = settings.once_timeout if isinstance(timeout, Default) else timeout
-        return await terminal.run(command, timeout=limit, on_timeout=on_timeout)
+        return await terminal.run(command, timeout=limit, on_timeout=on_timeout, answers=answers)
 
 
 async def run_batch(
