@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tarmac.errors import ShellFailed
 from tarmac.paths import nearest_existing
+from tarmac.terminals.arrival import until_up
 from tarmac.terminals.session import Owner, Session
 from tarmac.terminals.settings import Settings
 from tarmac.terminals.shells import Shell
@@ -48,20 +49,21 @@ class Keeper:
         self.session = session
         session.start(cwd=cwd, start_up_files=start_up_files)
         try:
-            if await session.until_prompted(self._settings.shell_integration_timeout):
-                await session.learn_prompt()
-                if session.alive:
-                    session.learn_companions()
-                    return None
+            why = await until_up(session, self._settings.shell_integration_timeout)
         except BaseException:
             await asyncio.shield(asyncio.create_task(self._drop(session)))
             raise
+        if session.alive and not why:
+            if session.shell.name != self._shell.name:
+                self._news.append(f"the start-up files put {session.shell.name} in the place of {self._shell.name}")
+            session.learn_companions()
+            return None
         status = session.exit_status
         await self._drop(session)
         if status is None:
             raise NoIntegration(
-                f"{self._shell.name} showed no prompt of ours within {self._settings.shell_integration_timeout:g} s",
-                hint="its start-up files may be slow or ask something: see the setting `start_up_files`",
+                f"{self._shell.name} can't be used: {why}",
+                hint="see the settings `start_up_files`, `shell_integration_timeout`",
             )
         return status
 

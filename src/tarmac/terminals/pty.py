@@ -203,6 +203,13 @@ class Pty:
     def has_unread_output(self) -> bool:
         return _waits_in(self.master)
 
+    def echoes(self) -> bool:
+        """Whether the terminal shows what is typed (ECHO), not the program that reads it."""
+        try:
+            return bool(termios.tcgetattr(self.slave)[3] & termios.ECHO)
+        except termios.error:
+            return True
+
     def keys_are_signals(self) -> bool:
         """Whether Ctrl-C means a signal (ISIG), not a key like others."""
         try:

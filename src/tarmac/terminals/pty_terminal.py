@@ -78,6 +78,7 @@ class PtyTerminal(Terminal):
     async def open(self) -> None:
         """Start the shell and wait for its first prompt, within `shell_integration_timeout`."""
         await self._keeper.open(self.cwd)
+        self.shell = self._need_session().shell  # start-up files may have put another in its place
 
     @property
     def session(self) -> Session | None:
@@ -519,7 +520,7 @@ class PtyTerminal(Terminal):
             session = self._need_session()
             theirs = session.exports_file()
             target = theirs or self._spool_folder() / "exports"
-            command = self.shell.export(target)
+            command = session.shell.export(target)
             # Our own question: not in the history, not told to anybody.
             last, used, listeners, self._listeners = self.last_command, self.used_at, self._listeners, []
             self._quiet = True
@@ -535,7 +536,7 @@ class PtyTerminal(Terminal):
             finally:
                 self._listeners = listeners
                 self.last_command, self.used_at = last, used
-        parse = self.shell.parse_exports
+        parse = session.shell.parse_exports
         return environment.changes(parse(session.first_exports()), parse(now))
 
     async def _close(self) -> None:

@@ -31,6 +31,7 @@ from tarmac.vt.replies import answer
 Turn = Literal["ours", "theirs", "was theirs"]
 TURNS: dict[bytes, Turn] = {b"0": "ours", b"1": "theirs", b"3": "was theirs"}
 EDITOR_PATIENCE = 0.15  # a line editor listens so soon after its prompt's mark
+LAST_SHOWN = 1000
 ANSWER_PATIENCE = 1.0  # how long a question may wait for its program to listen
 
 
@@ -72,6 +73,7 @@ class Session:
         self.prompted = False  # at its prompt, since the last line was typed
         self.prompt_to_come = False  # but only the end mark said so: the prompt's own is on its way
         self.where: bytes | None = None  # the directory by its own word
+        self.shown = b""  # what it showed last before its first prompt
         self.pty = Pty(rows=settings.rows, columns=settings.columns)
         self._owner = owner
         self._env = env
@@ -90,6 +92,7 @@ class Session:
         self._folder: Path | None = None
         self._in = -1
         self._pipe = -1
+        self._adopted = b""  # a shell in the place of the one we started: how it was started
         self._children = -1
         self._questions: list[tuple[float, bytes]] = []
         self._changed = Bell()  # a prompt, or the end
@@ -197,6 +200,19 @@ class Session:
         elif not self.at_prompt():
             self.pty.write(self.shell.heal(self._folder))
 
+    def inject(self, shell: Shell) -> None:
+        """Another shell stands in the place of ours, in its line editor: load our integration into it."""
+        assert self._folder is not None
+        self.shell = shell
+        shell.write(self._folder, self._nonce)
+        self._adopted = self._image()
+        if shell.pipe and self._pipe < 0:
+            self._open_pipe()
+        elif not shell.pipe and self._pipe >= 0:
+            os.close(self._pipe)
+            self._pipe = -1
+        self.pty.write(shell.inject(self._folder))
+
     def first_exports(self) -> str:
         """What the shell exported when its start-up files were done, as `export -p` tells it."""
         assert self._folder is not None
@@ -256,6 +272,8 @@ class Session:
     # What it tells
 
     def _data(self, data: bytes) -> None:
+        if not self.integrated:
+            self.shown = (self.shown + data)[-LAST_SHOWN:]
         for piece in self._parser.feed(data):
             if isinstance(piece, bytes):
                 self._owner.on_output(piece)
@@ -459,11 +477,17 @@ class Session:
 
     def replaced(self) -> bool:
         """Whether `exec` put another program in the shell's place."""
+        image = self._image()
+        if self._adopted:
+            return image != self._adopted
+        return bool(image) and self._folder is not None and os.fsencode(self._folder) not in image
+
+    def _image(self) -> bytes:
+        """How the program that is there was started: its words and its environment."""
         try:
-            started_with = b"".join(processes.read(f"/proc/{self.pid}/{each}") for each in ("cmdline", "environ"))
+            return b"".join(processes.read(f"/proc/{self.pid}/{each}") for each in ("cmdline", "environ"))
         except OSError:
-            return False
-        return self._folder is not None and os.fsencode(self._folder) not in started_with
+            return b""
 
     def directory(self) -> Path | None:
         """Where the shell is: the kernel's word; by the shell's own name for it where both agree."""
