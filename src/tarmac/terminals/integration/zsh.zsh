@@ -18,8 +18,9 @@ typeset -g __tarmac_x=${__tarmac_x-}        # xtrace was on when the last comman
 typeset -g __tarmac_new=1                   # the next prompt is to be told in any case
 typeset -g __tarmac_cmd= __tarmac_how=: __tarmac_dir= __tarmac_why= __tarmac_code= __tarmac_said= __tarmac_arg= __tarmac_flags=
 typeset -ga __tarmac_inner=()
-# A last line of the command: what it leaves, from inside. After `eval` and `.` all of this is theirs.
-typeset -g __tarmac_note=$'\n__tarmac_code=$? __tarmac_inner=(${pipestatus[@]}) __tarmac_arg=$_'
+# A last line of the command: what it leaves, from inside. After `eval` and `.` all of this is theirs. (zsh runs the rest
+# of a list whose program was stopped in a subshell, when that program goes on: there it only hands its status on.)
+typeset -g __tarmac_note=$'\n__tarmac_code=$? __tarmac_inner=(${pipestatus[@]}) __tarmac_arg=$_; (( ! ZSH_SUBSHELL )) || exit $__tarmac_code'
 typeset -g __tarmac_text= __tarmac_where= __tarmac_pwd=
 if [[ ! -v __tarmac_tty ]]; then
   # Ours alone: no child gets it.
@@ -52,10 +53,10 @@ __tarmac_find() {
   __tarmac_where=$__tarmac_text
 }
 
-# Whole lines that were sent to a command which ended without reading them: the shell would run them as commands.
+# What was sent to a command which ended without reading it: the shell would run it. (`read` might wait for a newline.)
 __tarmac_drain() {
   integer left=100
-  while (( left-- > 0 )) && [[ -t 0 ]] && builtin read -r -t 0 __tarmac_text; do :; done
+  while (( left-- > 0 )) && [[ -t 0 ]] && builtin sysread -t 0 -s 65536 __tarmac_text; do :; done 2>/dev/null
 }
 
 # What the file holds: number, directory ('' to stay), text ('' for what is in the other file); NUL after each.
@@ -101,6 +102,7 @@ __tarmac_restore() { return ${__tarmac_status%% *} }
 
 # __tarmac_said is what `eval` or `.` left; the note, a last line inside, knows better: $?, pipestatus, $_.
 __tarmac_done() {
+  if (( $+functions[builtin] )); then __tarmac_heal; fi
   if (( __tarmac_ended != __tarmac_n )); then
     if [[ $__tarmac_flags == *x* ]]; then __tarmac_x=1; else __tarmac_x=; fi
     if (( $#__tarmac_inner )); then
@@ -130,6 +132,7 @@ __tarmac_precmd() {
   local now=$?
   if [[ $__tarmac_ended == $__tarmac_n && $__tarmac_person == 0 && -z $__tarmac_new ]]; then return 0; fi
   __tarmac_new=
+  __tarmac_heal
   if (( __tarmac_ended != __tarmac_n )); then
     # A command was loaded and __tarmac_done never came: the line was discarded (an interrupt, `return`, an error).
     # An `eval` that is interrupted in a builtin says 2, which is zsh's own flag, not a status.
