@@ -308,6 +308,7 @@ __tarmac_export() {
 __tarmac_editor=emacs
 if [[ -o vi ]]; then __tarmac_editor=vi; fi
 HISTFILE=/dev/null # an agent's lines are none of the user's history
+{ __tarmac_hush; } 2>/dev/null # start-up files may have turned a trace on
 __tarmac_find
 __tarmac_hook
 __tarmac_export "$__tarmac_in.env"

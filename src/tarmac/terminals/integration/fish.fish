@@ -56,12 +56,12 @@ while builtin read __tarmac_go <$__tarmac_pipe
     builtin set -g __tarmac_status $status $__tarmac_parts
     builtin set -g __tarmac_ended $__tarmac_n
     builtin test "$PWD" = "$__tarmac_pwd"; or __tarmac_find
-    builtin printf "\e]633;D;%s;%s;%s;;%s\a\e]633;B;%s;%s\a" "$__tarmac_nonce" "$__tarmac_n" "$__tarmac_status" \
-        "$__tarmac_where" "$__tarmac_nonce" "$__tarmac_n" >/dev/tty
+    builtin printf "\e]633;D;%s;%s;%s;;%s\a" "$__tarmac_nonce" "$__tarmac_n" "$__tarmac_status" "$__tarmac_where" >/dev/tty
     __tarmac_restore
     builtin emit fish_postexec "$__tarmac_fields[3]"
     __tarmac_restore
     builtin emit fish_prompt __tarmac
+    builtin printf "\e]633;B;%s;%s\a" "$__tarmac_nonce" "$__tarmac_n" >/dev/tty
 end'
 
 # $status as the last command left it.

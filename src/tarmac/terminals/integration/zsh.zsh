@@ -2,7 +2,7 @@
 #
 #   __tarmac_load                   prints the start mark C;n
 #   eval "…" of one line, `.` of a file of more (eval would parse all before it runs any)
-#   __tarmac_done                   prints the end mark D, and with it the prompt's (A)
+#   __tarmac_done                   prints the end mark D, and with it the prompt's (A) if nobody else has a hook
 #
 # Sourced by `emulate zsh -c` (dialects/zsh.py): each function here keeps zsh's own options whatever the user's have
 # become, neither traces nor knows aliases, and can change no option for good. Those that must: zsh_options.zsh.
@@ -115,7 +115,13 @@ __tarmac_done() {
     if [[ $PWD != $__tarmac_pwd ]]; then __tarmac_find; fi
     if [[ ${precmd_functions[-1]-} != __tarmac_precmd ]]; then __tarmac_hook; fi
     local facts="$__tarmac_nonce;$__tarmac_n"
-    __tarmac_write $'\e]633;D;'"$facts;$__tarmac_status;$__tarmac_x;$__tarmac_where"$'\a\e]633;A;'"$facts;0;0;$__tarmac_n;$__tarmac_status;;$__tarmac_x;$__tarmac_where"$'\a'
+    local told=$'\e]633;D;'"$facts;$__tarmac_status;$__tarmac_x;$__tarmac_where"$'\a'
+    if (( $#precmd_functions > 1 || $+functions[precmd] )); then
+      __tarmac_new=1 # the hooks of others come first
+    else
+      told+=$'\e]633;A;'"$facts;0;0;$__tarmac_n;$__tarmac_status;;$__tarmac_x;$__tarmac_where"$'\a'
+    fi
+    __tarmac_write $told
   fi
   return ${__tarmac_status%% *}
 }
