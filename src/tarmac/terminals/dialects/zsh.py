@@ -22,7 +22,9 @@ LOAD = _BEGIN + b"\\__tarmac_read && [[ 1 ]]; \\__tarmac_start" + _RUN + _END
 # The move is here and not in a function of ours, so that the user's chpwd hooks have their own options.
 _MOVE = b'\\builtin cd -- "$__tarmac_dir" >/dev/null 2>&1 && [[ 1 ]]; \\__tarmac_start $?'
 LOAD_MOVE = _BEGIN + b"\\__tarmac_read && [[ 1 ]]; " + _MOVE + _RUN + _END
-NOTE = b"\n__tarmac_code=$? __tarmac_inner=(${pipestatus[@]}) __tarmac_arg=$_; (( ! ZSH_SUBSHELL )) || exit $__tarmac_code"  # as in zsh.zsh
+NOTE = (  # as in zsh.zsh
+    b"\n__tarmac_code=$? __tarmac_inner=(${pipestatus[@]}) __tarmac_arg=$_; (( ! ZSH_SUBSHELL )) || exit $__tarmac_code"
+)
 RESTORE = b'__tarmac_restore "$__tarmac_last"; '
 TRACED = b"{ \\builtin set -x; " + RESTORE + b"} 2>/dev/null; "
 ASK = (

@@ -213,7 +213,7 @@ __tarmac_hook() {
     fi
   fi
   # Before a typed line runs, its start mark.
-  if [[ ${PS0-} != *__tarmac_k* && ${PS0@a} != *r* ]]; then PS0='\e]633;S;$__tarmac_nonce;$((__tarmac_k+=1))\a'${PS0-}; fi
+  if [[ ! -v PS0 || ( $PS0 != *__tarmac_k* && ${PS0@a} != *r* ) ]]; then PS0='\e]633;S;$__tarmac_nonce;$((__tarmac_k+=1))\a'${PS0-}; fi
   # All is calm: our own hook alone, our prompt, and no program in it that takes its time, no trace, no jobs.
   __tarmac_calm=- __tarmac_fast=
   if [[ ${PROMPT_COMMAND-} == "$__tarmac_pc" && ${#PROMPT_COMMAND[@]} -eq 1 && ${PS1-} == "$__tarmac_ps1" &&
