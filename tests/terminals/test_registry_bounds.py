@@ -266,6 +266,14 @@ async def test_the_pool_is_filled_after_the_first_lease(tmp_path: Path) -> None:
         assert len(children() - before) == 2
 
 
+async def test_the_pool_is_filled_once_however_often_it_is_asked_for(tmp_path: Path) -> None:
+    """T12."""
+    async with TerminalRegistry(Settings(warm_pool=2)) as terminals:
+        before = children()
+        await asyncio.gather(*(terminals.warm_up(cwd=tmp_path) for _ in range(3)))
+        assert len(children() - before) == 2
+
+
 @pytest.mark.parametrize("change", ["start-up files", "environment", "PATH", "died"])
 async def test_a_warm_terminal_made_with_something_else_is_thrown_away(
     tmp_path: Path, own_state: Path, monkeypatch: pytest.MonkeyPatch, change: str

@@ -118,12 +118,16 @@ class Upkeep:
         """Fill the pool in a moment; `again`: one was taken just now, and its first command comes before that."""
         if not self._settings.warm_pool:
             return
-        if self._fill_timer is not None and again:
-            self._fill_timer.cancel()
-            self._fill_timer = None
+        if again:
+            self._cancel_fill()
         if self._fill_timer is None:
             loop = asyncio.get_running_loop()
             self._fill_timer = loop.call_later(FILL_AFTER, self._fill_now, cwd, shell)
+
+    def _cancel_fill(self) -> None:
+        if self._fill_timer is not None:
+            self._fill_timer.cancel()
+            self._fill_timer = None
 
     def _fill_now(self, cwd: Path, shell: Shell) -> None:
         self._fill_timer = None
@@ -135,6 +139,7 @@ class Upkeep:
         async with self._filling:
             while self._stock.wants_warm() and not self._waiting() and await self._add_warm(cwd, shell):
                 self._changed()
+        self._cancel_fill()
 
     async def _add_warm(self, cwd: Path, shell: Shell) -> bool:
         made_with = stamp(shell, self._stock.settings, os.environ)
