@@ -291,6 +291,17 @@ async def test_a_task_gets_its_own_former_terminal_back_as_it_was(project: Path)
             assert (second, (await second.run("echo $X")).output) == (first, "5\n")
 
 
+async def test_what_a_task_leaves_is_not_found_by_callers_without_one(project: Path) -> None:
+    """T8: also when it goes on in its block after it was released, or somebody ran a command by id in between."""
+    async with TerminalRegistry(PLAIN) as terminals:
+        async with terminals.lease(cwd=project, task="A") as first:
+            terminals.release_for_task("A")
+            await first.run("X=5")
+        await terminals.run(first.id, "Y=6")
+        async with terminals.lease(cwd=project) as second:
+            assert (second, (await second.run("echo $X$Y")).output) == (first, "\n")
+
+
 async def test_what_runs_in_the_background_keeps_a_terminal_from_being_reset(project: Path) -> None:
     """T8, T9: a server that a task left stays; the other task gets another terminal."""
     async with TerminalRegistry(PLAIN) as terminals:

@@ -61,7 +61,7 @@ def test_without_a_task_only_those_of_nobody() -> None:
         ({"cwd": Path("/other")}, "t1 is in /other"),
         ({"cwd": Path("/project2")}, "t1 is in /project2"),
         ({"cwd": PROJECT / "src", "moves": 5, "task": A}, "t1 was moved 5 of 5 times"),
-        ({"used": True, "former": B, "jobs": True}, "t1 has a job running, which a fresh shell would end"),
+        ({"users": {B}, "jobs": True}, "t1 has a job running, which a fresh shell would end"),
     ],
 )
 def test_what_keeps_a_terminal_off_the_ladder_is_said(facts: dict[str, object], why: str) -> None:
@@ -103,25 +103,26 @@ def test_an_exec_terminal_never_switches() -> None:
     assert (rung(away, wish=wish), why_not(away, wish, RULES)) == (None, "t1 stays in /project/src")
 
 
-def test_who_used_it_last_decides_on_a_reset() -> None:
+def test_who_used_it_decides_on_a_reset() -> None:
     """T8: another task did, or somebody without a task; never in `exec`, where nothing lasts."""
     assert not needs_reset(terminal(), WISH)
-    assert not needs_reset(terminal(used=True, former=A), WISH)
-    assert needs_reset(terminal(used=True, former=B), WISH)
-    assert needs_reset(terminal(used=True, former=None), WISH)
-    assert not needs_reset(terminal(used=True, former=None), replace(WISH, task=None))
-    assert not needs_reset(terminal(used=True, former=B, provider="exec"), WISH)
+    assert not needs_reset(terminal(users={A}), WISH)
+    assert needs_reset(terminal(users={B}), WISH)
+    assert needs_reset(terminal(users={A, B}), WISH)
+    assert needs_reset(terminal(users={None}), WISH)
+    assert not needs_reset(terminal(users={None}), replace(WISH, task=None))
+    assert not needs_reset(terminal(users={B}, provider="exec"), WISH)
 
 
 def test_of_two_on_a_rung_one_that_needs_no_reset_then_the_older() -> None:
     """T3, T8."""
-    assert rung(terminal(1, used=True, former=B), terminal(2, used=True, former=A)) == ("t2", Rung.FREE_HERE)
+    assert rung(terminal(1, users={B}), terminal(2, users={A})) == ("t2", Rung.FREE_HERE)
     assert rung(terminal(2), terminal(1)) == ("t1", Rung.FREE_HERE)
 
 
 def test_a_job_in_the_background_is_no_hindrance_to_its_own_task() -> None:
     """T3, T12: `kill %1` has to find it."""
-    assert rung(terminal(task=A, used=True, former=A, jobs=True)) == ("t1", Rung.OWN_HERE)
+    assert rung(terminal(task=A, users={A}, jobs=True)) == ("t1", Rung.OWN_HERE)
 
 
 def test_symlinks_lead_to_the_same_place(tmp_path: Path) -> None:
@@ -145,8 +146,7 @@ candidates = st.lists(
         cwd=st.none() | directories,
         moves=st.integers(0, 6),
         trouble=st.sampled_from(["", "", "is busy"]),
-        used=st.booleans(),
-        former=tasks,
+        users=st.frozensets(tasks),
         jobs=st.booleans(),
     ),
     max_size=8,
@@ -169,7 +169,7 @@ def test_nothing_foreign_busy_or_unfit_is_ever_chosen(found: list[Candidate], wi
     if choice.switch:
         related = one.cwd in wish.cwd.parents or wish.cwd in one.cwd.parents
         assert one.provider == "pty" and one.moves < rules.most_moves and (related or not rules.related_only)
-    if one.used and one.former != wish.task and one.provider == "pty":
+    if one.users - {wish.task} and one.provider == "pty":
         assert choice.reset and not one.jobs
 
 

@@ -142,7 +142,7 @@ class Lending:
         try:
             if choice.reset:
                 await terminal.reset(cwd)
-                entry.used = False
+                entry.users = frozenset()
                 terminal.moves = int(choice.switch)
             elif choice.switch:
                 await self._note_environment(entry, cwd)
@@ -225,8 +225,9 @@ class Lending:
         self._tell(event)
 
     def _command_started(self, entry: Entry) -> None:
-        entry.used = True
-        entry.former = entry.terminal.task
+        user = entry.terminal.task if entry.claim is None else entry.claim.task  # a task may be released under a lease
+        if user not in entry.users:
+            entry.users |= {user}
 
     def _command_finished(self, entry: Entry) -> None:
         if entry.claim is not None and entry.claim.until == "run" and not entry.terminal.history[-1].by_person:

@@ -89,7 +89,7 @@ class TerminalRegistry:
         if provider not in ("pty", "exec"):
             raise BadRequest(f"provider is 'pty' or 'exec', not {provider!r}")
         wish = Wish(cwd=here, task=_task(task), provider=provider, shell=kind.path)
-        return await self._lending.lend(Ask(wish=wish, claim=Claim(until), shell=kind, provider=provider))
+        return await self._lending.lend(Ask(wish=wish, claim=Claim(until, wish.task), shell=kind, provider=provider))
 
     def _shell(self, name: str | None) -> Shell:
         """Looked for once: a search through PATH is a good part of what a lease costs."""
@@ -158,7 +158,7 @@ class TerminalRegistry:
         kind = self._shell(shell)
         ask = Ask(
             wish=Wish(cwd=here, task=_task(task), provider=provider, shell=kind.path),
-            claim=Claim("killed"),
+            claim=Claim("killed", _task(task)),
             shell=kind,
             provider=provider,
             new=True,
@@ -301,6 +301,6 @@ def _task(task: str | None) -> TaskId | None:
 
 
 def _is_of(entry: Entry, task: str) -> bool:
-    """Bound to it; or bound to nobody, and used last by it."""
+    """Bound to it; or bound to nobody, and used by it alone."""
     owner = entry.terminal.task
-    return owner == task or (owner is None and entry.used and entry.former == task)
+    return owner == task or (owner is None and entry.users == {task})

@@ -53,8 +53,7 @@ class Candidate:
     cwd: Path | None = None  # None: nobody knows
     moves: int = 0
     trouble: str = ""  # why it can't be lent to anybody now: busy, closed, claimed, a person's …
-    used: bool = False  # a command ran in it
-    former: TaskId | None = None  # whose command that was
+    users: frozenset[TaskId | None] = frozenset()  # whose commands ran in its shell (None: of no task)
     jobs: bool = False  # something still runs in its background
 
 
@@ -96,7 +95,7 @@ def why_not(candidate: Candidate, wish: Wish, rules: Rules) -> str:
 
 def needs_reset(candidate: Candidate, wish: Wish) -> bool:
     """Whether what another task left in its shell must go first. In `exec` nothing is ever left."""
-    return candidate.provider == "pty" and candidate.used and candidate.former != wish.task
+    return candidate.provider == "pty" and not candidate.users <= {wish.task}
 
 
 def _is_own(candidate: Candidate, wish: Wish) -> bool:

@@ -38,6 +38,7 @@ class Claim:
     """Somebody has a terminal for himself; each claim is one of its own."""
 
     until: Until
+    task: TaskId | None = None  # on whose behalf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +58,7 @@ class Entry:
     terminal: Terminal
     number: int
     claim: Claim | None = None
-    used: bool = False  # since its shell is fresh
-    former: TaskId | None = None  # whose command ran in it last
+    users: frozenset[TaskId | None] = frozenset()  # whose commands ran in its shell (None: of no task)
     touched: float = field(default_factory=time.monotonic)
     focused: float = 0.0
     why: str = ""
@@ -101,10 +101,9 @@ class Entry:
             cwd=terminal.cwd if terminal.provider == "exec" or terminal.quality != "none" else None,
             moves=terminal.moves,
             trouble=trouble,
-            used=self.used,
-            former=self.former,
+            users=self.users,
             jobs=not trouble
-            and self.used
+            and bool(self.users)
             and terminal.task is None
             and terminal.provider == "pty"
             and terminal.has_jobs,
