@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import Protocol
 
-from benchmarks import idle, imports, lending, lines, loop_lag, opening, probe, round_trip, volume
+from benchmarks import idle, imports, lending, lines, loop_lag, opening, policy, probe, round_trip, volume
 from benchmarks.rounds import Row
 
 WIDE = 66
@@ -25,6 +25,7 @@ ALL: dict[str, Measure] = {
     "loop_lag": loop_lag.measure,
     "imports": imports.measure,
     "idle": idle.measure,
+    "policy": policy.measure,
     "probe": probe.measure,
     "lending": lending.measure,
 }

@@ -111,7 +111,7 @@ class Arguments:
                     return True
                 if option.startswith("--"):
                     short = given.partition("=")[0]
-                    if given.startswith("--") and len(short) >= 5 and option.startswith(short):
+                    if given.startswith("--") and len(short) >= 3 and option.startswith(short):
                         return True
                 elif len(option) == 2 and not given.startswith("--") and option[1] in given[1:]:
                     return True

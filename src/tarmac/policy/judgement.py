@@ -77,7 +77,7 @@ class Court:
         if zsh:
             result.obstacles += _zsh_obstacles(line)
         if not may_prove:
-            result.obstacles.append("it is part of another command")
+            result.obstacles.append("it is too long, part of another command, or in another shell's language")
         proofs = self._proofs(line, ground) if line.steps and not result.obstacles else _NoProofs("")
         if proofs.trouble:
             result.obstacles.append(proofs.trouble)

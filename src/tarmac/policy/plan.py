@@ -24,7 +24,6 @@ QUIET = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_ASKPASS": "true",
     "SSH_ASKPASS": "true",
-    "GIT_CONFIG_NOSYSTEM": "0",
     "GOTOOLCHAIN": "local",
     "PYTHONSAFEPATH": "1",
     "PIP_DISABLE_PIP_VERSION_CHECK": "1",

@@ -112,11 +112,13 @@ class Policy:
         dialect = dialect_of(action.shell)
         whole = _Whole()
         if dialect is None:
-            line = _words_of_any_shell(action) or await self._read(action.command, "bash")
-            provable = line.steps is not None and dialect is None and line.simples[0].text == action.command.strip()
+            plain = _words_of_any_shell(action)
+            provable = plain is not None
+            line = plain or await self._read(action.command, "bash")  # for its risk only
         else:
             line = await self._read(action.command, dialect)
             provable = True
+        provable = provable and len(action.command) <= self.settings.longest_allowed
         top = self._court.judge_line(line, ground, may_prove=provable, zsh=dialect == "zsh")
         whole.top, whole.parts, whole.extra = top, list(top.parts), list(top.line_effects)
         whole.plain = line.steps is not None and not top.obstacles

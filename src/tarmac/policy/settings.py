@@ -16,6 +16,7 @@ class PolicySettings:
     auto_approve_write_outside: bool = False
     ask_medium: bool = True  # False: a known command of medium risk runs without asking, in its terminal
     longest_command: int = 32_768  # characters; what is longer is asked about unread
+    longest_allowed: int = 4_096  # characters of a line that is allowed by itself: a person could still read it
     most_parts: int = 50  # simple commands in one line
     deepest_nesting: int = 40  # of brackets, blocks and substitutions
     parse_timeout: float = 0.4  # seconds for the parser

@@ -11,7 +11,7 @@ from tarmac.policy.places import Ground, Place
 from tarmac.policy.verdict import Risk, worst
 from tarmac.policy.words import UNKNOWN, Word
 
-_WRITE_RISK: dict[str, Risk] = {"workspace": "medium", "temporary": "medium", "outside": "medium", "harmless": "medium"}
+_WRITE_RISK: dict[str, Risk] = {"workspace": "medium", "temporary": "medium", "outside": "medium"}
 _STAYS = re.compile(r"\.ssh/|cron|sudoers|/etc/(passwd|shadow|profile|ld\.so)|autostart|systemd|LaunchAgents")
 # They show or change no more of a file than its name, dates and rights.
 NAMES_ONLY = frozenset(

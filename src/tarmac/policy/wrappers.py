@@ -128,6 +128,11 @@ def _inside(wrapper: Wrapper, rest: list[Word]) -> Peeled:
             del rest[:1]
         elif re.fullmatch(r"-\w\w+", name) and name[:2] not in wrapper.value and f"-{name[-1]}" in wrapper.value:
             del rest[:1]  # bundled letters, the last of which takes a value: -iu root
+    if wrapper.code and not wrapper.shell:  # su root -c 'x'
+        for number, word in enumerate(rest):
+            late = list(rest[number + 1 :])
+            if word.shape.startswith("-") and (code := _code(wrapper, word.shape, late)) is not None:
+                return Peeled(wrapper, script=code.text if code.literal else None, hidden=not code.literal)
     if wrapper.shell:
         first = rest[0] if rest else None
         if first is None or first.shape == "-":

@@ -1,0 +1,149 @@
+"""`tarmac check`: verdicts for people and for programs; nothing runs."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import tarmac
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "begins"),
+    [
+        ("git log | head", 0, "allow, low risk: it shows history and changes\n"),
+        ("rm -rf build", 3, "ask, critical risk: it deletes the folder build and all below it, in the workspace\n"),
+        ("rm -rf /", 4, "deny, critical risk: never allowed: it removes the root of the machine and all below it\n"),
+    ],
+)
+def test_the_verdict_is_told_and_is_the_exit_status(tmp_path: Path, line: str, code: int, begins: str) -> None:
+    """A5: judge a command."""
+    outcome = tarmac("check", "--cwd", str(tmp_path), "--", line)
+    assert (outcome.code, outcome.err) == (code, "")
+    assert outcome.out.startswith(begins)
+
+
+def test_nothing_runs(tmp_path: Path) -> None:
+    tarmac("check", "--cwd", str(tmp_path), "touch made")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_several_words_are_a_command_each_word_as_it_is(tmp_path: Path) -> None:
+    outcome = tarmac("check", "--json", "--cwd", str(tmp_path), "--", "grep", "two words", "a; b")
+    verdict = json.loads(outcome.out)
+    assert verdict["plan"]["steps"][0]["stages"][0]["words"] == ["grep", "two words", "a; b"]
+
+
+def test_each_part_is_shown_with_its_own_risk() -> None:
+    outcome = tarmac("check", "ls && make && git reset --hard")
+    assert "    allow low      ls  (it lists names, sizes and dates)\n" in outcome.out
+    assert "    ask medium     make  (it runs code of the project)\n" in outcome.out
+    assert "    ask high       git reset --hard  (" in outcome.out
+    assert "rule:  effect.git.reset" in outcome.out
+
+
+def test_json_is_the_whole_verdict(tmp_path: Path) -> None:
+    outcome = tarmac("check", "--json", "--cwd", str(tmp_path), "cd x && ls 2>/dev/null")
+    verdict = json.loads(outcome.out)
+    assert (outcome.code, verdict["decision"], verdict["risk"]) == (0, "allow", "low")
+    assert verdict["plan"]["cwd"] == str(tmp_path / "x")
+    assert {"reason", "part", "explanation", "rule", "suggested_grants", "parts"} < verdict.keys()
+
+
+def test_colours_only_on_a_terminal() -> None:
+    assert "\x1b" not in tarmac("check", "ls").out
+    from tarmac.cli.check import as_text
+    from tarmac.policy import Verdict
+
+    verdict = Verdict(decision="ask", risk="high", reason="r\x1b[31m", part="p", explanation="e", rule="x")
+    assert as_text(verdict, coloured=True).startswith("\x1b[33mask\x1b[0m, \x1b[35mhigh\x1b[0m risk: r")
+    assert "\x1b" not in as_text(verdict, coloured=False)
+
+
+def test_rules_on_the_command_line_count_for_this_run() -> None:
+    """P4: --allow and --deny."""
+    assert tarmac("check", "npm test").code == 3
+    assert tarmac("check", "--allow", "npm test", "npm test -- -x").code == 0
+    assert tarmac("check", "--deny", "git", "git log").code == 4
+    assert tarmac("check", "--allow", "rm", "--allow", "npm test", "rm -rf /").code == 4
+
+
+def test_the_users_own_file_counts_and_a_bad_one_makes_everything_ask(tmp_path: Path) -> None:
+    """P4: policy.toml in the user's configuration."""
+    (tmp_path / "policy.toml").write_text('allow = ["frobnicate"]')
+    (tmp_path / "policy.toml").chmod(0o600)
+    assert tarmac("check", "frobnicate x", TARMAC_CONFIG_DIR=str(tmp_path)).code == 0
+    (tmp_path / "policy.toml").write_text("allow = [")
+    outcome = tarmac("check", "ls", TARMAC_CONFIG_DIR=str(tmp_path))
+    assert outcome.code == 3
+    assert "everything is asked about: the rules in" in outcome.out
+
+
+def test_json_lines_are_answered_in_order() -> None:
+    """A5: many verdicts, as a machine wants them."""
+    lines = [
+        {"id": n, "command": line, "cwd": "/no/such/place", "workspace": "/no/such/place", "shell": shell}
+        for n, (line, shell) in enumerate(
+            [
+                ("bash -c 'bash -c x'", "bash"),
+                ("ls", "bash"),
+                ("ls (x)", "fish"),
+                ("rm -rf /", "zsh"),
+            ]
+        )
+    ]
+    text = (
+        "\n".join(json.dumps(each) for each in lines)
+        + '\nnonsense\n[]\n{"id": 9}\n{"command": 5}\n{"id": "x", "command": "ls"}'
+    )
+    outcome = tarmac("check", "--jsonl", stdin=text)
+    answers = [json.loads(line) for line in outcome.out.splitlines()]
+    assert outcome.code == 0
+    assert [(each.get("id"), each["decision"]) for each in answers] == [
+        (0, "ask"), (1, "allow"), (2, "ask"), (3, "deny"), (None, "ask"), (None, "ask"), (None, "ask"), (None, "ask"),
+        ("x", "allow"),
+    ]  # fmt: skip
+    assert [each.get("line") for each in answers[4:8]] == [5, 6, 7, 8]
+    assert all(each["hint"] for each in answers[4:8])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [
+            "check",
+        ],
+        [
+            "check",
+            "--jsonl",
+            "ls",
+        ],
+        [
+            "check",
+            "--frob",
+            "ls",
+        ],
+        [
+            "check",
+            "--allow",
+            "",
+            "ls",
+        ],
+        [
+            "check",
+            "--allow",
+            "'",
+            "ls",
+        ],
+    ],
+)
+def test_nonsense_is_answered_with_a_hint(arguments: list[str]) -> None:
+    outcome = tarmac(*arguments)
+    assert outcome.code == 2
+    assert "hint: " in outcome.err
+
+
+def test_its_page_tells_the_exit_status() -> None:
+    outcome = tarmac("check", "--help")
+    assert "0 allowed, 3 a person would be asked, 4 denied" in outcome.out
+    assert os.linesep in outcome.out

@@ -1,0 +1,163 @@
+"""What is allowed runs without a shell, and does the same as in one."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tarmac.policy import Execute, Plan, Policy, Stage, Step
+from tarmac.policy.plan import GIT_SWITCHES, environment, search_path
+
+
+def carry_out(plan: Plan, env: dict[str, str]) -> tuple[str, int]:
+    """A plan, run as its words say: the reference for whoever runs plans."""
+    output, status = b"", 0
+    for step in plan.steps:
+        if step.when == ("failure" if status == 0 else "success"):
+            continue
+        printed, status = run_step(step, env)
+        output += printed
+        status = int(status == 0) if step.negated else status
+    return output.decode(), status
+
+
+def run_step(step: Step, env: dict[str, str]) -> tuple[bytes, int]:
+    data, status, errors = b"", 0, b""
+    for number, stage in enumerate(step.stages):
+        stdin = (step.cwd / stage.stdin).read_bytes() if stage.stdin is not None else data
+        ends = {"out": subprocess.PIPE, "err": subprocess.PIPE, "null": subprocess.DEVNULL}
+        done = subprocess.run(
+            stage.words, cwd=step.cwd, env=env, input=stdin, stdout=ends[stage.stdout],
+            stderr=subprocess.STDOUT if stage.stderr == "out" else ends[stage.stderr], timeout=10, check=False,
+        )  # fmt: skip
+        data, status = done.stdout or b"", done.returncode
+        errors += done.stderr or b""
+        if number == len(step.stages) - 1:
+            data += errors
+    return data, status
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "src").mkdir()
+    for number, name in enumerate(["a.txt", "b.txt", "src/c.py", "src/d.py", "two words.txt"]):
+        (tmp_path / name).write_text(f"{name}\nline two\n{number}\nTODO x\n")
+    for line in ("init -q", "add .", "-c user.name=x -c user.email=x@x.example commit -qm first"):
+        subprocess.run(["git", *line.split()], cwd=tmp_path, check=True)
+    return tmp_path
+
+
+LINES = [
+    "ls", "ls -1 src", "cat a.txt b.txt", "cat *.txt", "wc -l *.txt | tail -1", "grep -rn TODO src | sort",
+    "head -1 src/*.py", "find . -name '*.py' -type f | sort", "sort a.txt | uniq -c | head -2", "cd src && ls",
+    "(cd src && ls); ls -1", "ls nothing", "ls nothing || echo missing",
+    "ls nothing 2>/dev/null && echo yes || echo no", "true && echo a; false || echo b", "! true",
+    "echo 'two  words' \"and 'more'\" a\\ b", "printf '%s-%s\\n' a b", "sed -n '2,3p' a.txt",
+    "awk '{print NR\": \"$1}' a.txt", "cut -d. -f1 a.txt", "tr a-z A-Z < a.txt", "wc -c < b.txt",
+    "git log --format=%s", "git status --short", "git ls-files | wc -l", "diff a.txt b.txt",
+    "[ -f a.txt ] && echo there", "test -d nothing || echo none", "basename src/c.py .py", "stat -c %s a.txt",
+    "echo a; echo b\necho c", "cat 'two words.txt'", "find . -type f -name '*.py' -exec wc -l {} + | tail -1",
+    "ls nothing |& wc -l", "git ls-files -z | xargs -0 wc -l | tail -1", "echo hi >/dev/null",
+    "ls nothing > /dev/null 2>&1", "seq 3 | tac", "expr 2 + 3", "{ echo a; echo b; }", "cd src; cd ..; ls -1",
+    "command -v cat", "timeout 5 echo x", "echo *.nothing", "echo ?.txt [ab].txt",
+]  # fmt: skip
+
+
+@pytest.mark.shell
+@pytest.mark.parametrize("line", LINES)
+async def test_a_plan_does_what_bash_would(project: Path, line: str) -> None:
+    """P2: every allowed line has a plan, of literal words, with bash's output and exit code."""
+    verdict = await Policy().judge(Execute(line, cwd=project), workspace=project)
+    assert verdict.decision == "allow", verdict.reason
+    assert verdict.plan is not None
+    env = environment(dict(os.environ), workspace=project)
+    bash = subprocess.run(
+        [
+            "bash",
+            "-c",
+            line,
+        ],
+        cwd=project,
+        env=env,
+        capture_output=True,
+        timeout=10,
+        check=False,
+        text=True,
+    )
+    output, status = carry_out(verdict.plan, env)
+    assert status == bash.returncode
+    assert sorted(output.split("\n")) == sorted((bash.stdout + bash.stderr).replace("bash: line 1: ", "").split("\n"))
+
+
+async def test_a_lone_cd_is_a_move_and_no_command(project: Path) -> None:
+    """P1: the plan has no steps, and says where the terminal goes."""
+    policy = Policy()
+    verdict = await policy.judge(Execute("cd src", cwd=project), workspace=project)
+    assert (verdict.decision, verdict.plan) == ("allow", Plan(project / "src"))
+    found = [
+        (await policy.judge(Execute(line, cwd=project), workspace=project)).decision
+        for line in ("cd", "cd ..", "cd -", "cd ~", "cd $X")
+    ]
+    assert found == ["ask"] * 5
+
+
+async def test_what_is_asked_or_allowed_by_a_rule_has_no_plan(project: Path) -> None:
+    verdict = await Policy().judge(Execute("touch x", cwd=project), workspace=project)
+    assert verdict.plan is None
+
+
+async def test_directories_that_do_not_exist_are_judged_by_their_names() -> None:
+    """P8: no disk is needed to judge."""
+    nowhere = Path("/no/such/place/project")
+    verdict = await Policy().judge(Execute("cd src && cat a/../b.txt < c", cwd=nowhere), workspace=nowhere)
+    stage = Stage(("cat", "a/../b.txt"), stdin="c")
+    assert verdict.plan == Plan(nowhere / "src", (Step((stage,), cwd=nowhere / "src"),))
+    outside = await Policy().judge(Execute("cat ../../x", cwd=nowhere), workspace=nowhere)
+    assert outside.decision == "ask"
+
+
+def test_the_environment_holds_no_secrets_and_no_switches(tmp_path: Path) -> None:
+    """P1: what programs read besides their words is made by us."""
+    given = {
+        "HOME": "/h",
+        "AWS_SECRET_ACCESS_KEY": "x",
+        "LD_PRELOAD": "x",
+        "GIT_SSH_COMMAND": "x",
+        "PATH": "/usr/bin",
+        "PAGER": "x",
+    }
+    made = environment(given, workspace=tmp_path)
+    assert "AWS_SECRET_ACCESS_KEY" not in made
+    assert "LD_PRELOAD" not in made
+    assert "GIT_SSH_COMMAND" not in made
+    assert made["PAGER"] == "cat"
+    assert made["GIT_CONFIG_COUNT"] == str(len(GIT_SWITCHES))
+
+
+def test_programs_are_looked_for_where_no_agent_can_put_them(tmp_path: Path) -> None:
+    """P1: relative folders, the workspace's own, and those that all may write are left out."""
+    (tmp_path / "ws" / "bin").mkdir(parents=True)
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    (tmp_path / "link").symlink_to(tmp_path / "ws" / "bin")
+    (tmp_path / "good").mkdir()
+    path = f".:bin::{tmp_path}/ws/bin:{tmp_path}/open:{tmp_path}/link:{tmp_path}/good"
+    found = search_path(path, workspace=tmp_path / "ws")
+    assert found[0] == f"{tmp_path}/good"
+    assert not {".", "bin", "", f"{tmp_path}/ws/bin", f"{tmp_path}/open", f"{tmp_path}/link"} & set(found)
+
+
+@pytest.mark.shell
+async def test_a_repositorys_hooks_and_monitors_do_not_run(project: Path) -> None:
+    """CVE-2026-26268: with the plan's switches `git status` starts nothing of the repository's."""
+    mark = project / "ran"
+    script = project / ".git" / "monitor"
+    script.write_text(f"#!/bin/sh\ntouch '{mark}'\n")
+    script.chmod(0o755)
+    subprocess.run(["git", "config", "core.fsmonitor", str(script)], cwd=project, check=True)
+    subprocess.run(["git", "config", "core.pager", str(script)], cwd=project, check=True)
+    verdict = await Policy().judge(Execute("git status && git log", cwd=project), workspace=project)
+    if verdict.plan is not None:
+        carry_out(verdict.plan, environment(dict(os.environ), workspace=project))
+    assert not mark.exists()
