@@ -1,4 +1,4 @@
-"""How long a verdict takes: uncached against one start of the parser, cached, and many through `tarmac check --jsonl`."""
+"""How long a verdict takes: fresh against one start of the parser, remembered, many through `tarmac check --jsonl`."""
 
 import asyncio
 import json

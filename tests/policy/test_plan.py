@@ -161,3 +161,21 @@ async def test_a_repositorys_hooks_and_monitors_do_not_run(project: Path) -> Non
     if verdict.plan is not None:
         carry_out(verdict.plan, environment(dict(os.environ), workspace=project))
     assert not mark.exists()
+
+
+async def test_a_remembered_verdict_falls_when_what_it_rests_on_changes(project: Path) -> None:
+    """P8: the same line is judged anew after a link, an ignore file or a repository's settings changed."""
+    policy = Policy()
+
+    async def decision(line: str) -> str:
+        return (await policy.judge(Execute(line, cwd=project), workspace=project)).decision
+
+    before = [await decision(line) for line in ("cat a.txt", "cat b.txt", "git status", "ls *.txt", "cat src/*.py")]
+    (project / "a.txt").unlink()
+    (project / "a.txt").symlink_to("/etc/shadow")
+    (project / ".tarmacignore").write_text("b.txt\n")
+    (project / ".git" / "config").write_text('[filter "x"]\nclean = id\n')
+    (project / "src" / "e.py").symlink_to("/etc/shadow")
+    after = [await decision(line) for line in ("cat a.txt", "cat b.txt", "git status", "ls *.txt", "cat src/*.py")]
+    assert before == ["allow"] * 5
+    assert after[:3] + after[4:] == ["ask"] * 4

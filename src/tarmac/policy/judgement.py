@@ -203,7 +203,7 @@ def _directory(simple: Simple, pipeline: Pipeline, here: Ground, files: Files) -
     there = here.moved(words[1])
     if not there.inside:
         raise Unproven("it leads out of the workspace")
-    look = files.look(words[1], cwd=Path(here.cwd), workspace=Path(here.workspace))
+    look = here.look(files, words[1])
     if look.trouble or look.own or look.ignored:
         raise Unproven(look.trouble or look.own or look.ignored)
     return there

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from tarmac.policy.files import Files, Look
+from tarmac.policy.witness import note
+
 Kind = Literal[
     "workspace", "harmless", "listable", "secret", "own", "disk", "root", "system", "home", "temporary", "outside"
 ]
@@ -86,6 +89,17 @@ class Ground:
         """Whether the directory itself is in the workspace."""
         return _below(self.cwd, self.workspace)
 
+    def look(self, files: Files, text: str) -> Look:
+        """What a file named from here means: outside, hidden, protected, a credential."""
+        note(os.path.join(self.cwd, text))
+        folder = os.path.dirname(os.path.normpath(os.path.join(self.cwd, text)))
+        for _ in range(8):  # ignore files may lie in any folder up to the workspace
+            note(f"{folder}/.tarmacignore")
+            if folder in (self.workspace, "/", ""):
+                break
+            folder = os.path.dirname(folder)
+        return files.look(text, cwd=Path(self.cwd), workspace=Path(self.workspace))
+
     def locate(self, text: str) -> Place:
         """What `text` names, seen from here. `~` is somebody's home, an UNKNOWN piece ends what is known."""
         if text.startswith("~"):
@@ -146,6 +160,7 @@ def _strip_pattern(path: str) -> str:
 
 
 def _real(path: str) -> str:
+    note(path)
     try:
         real = os.path.realpath(path)
     except (OSError, ValueError):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tarmac.events import TaskId
-from tarmac.policy import launchers, veto
+from tarmac.policy import launchers, veto, witness
 from tarmac.policy.actions import Action, Execute, KillTerminal, OpenTerminal, ReadFile, SendInput, WriteFile
 from tarmac.policy.command import Line, Pipeline, Simple, read_line
 from tarmac.policy.effects import Effect
@@ -62,6 +62,15 @@ class _Whole:
     plain: bool = False  # nothing but simple commands, one after the other
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A verdict, and what it rests on."""
+
+    verdict: Verdict
+    noted: dict[str, witness.Found]
+    grants: tuple[str | None, ...]
+
+
 class Policy:
     """The judge. It holds rules and a cache, and no process."""
 
@@ -79,6 +88,7 @@ class Policy:
         self.files = files or Files()
         self._court = Court(self.files, self.rules.programs.get)
         self._turns: tuple[asyncio.AbstractEventLoop, asyncio.Semaphore] | None = None
+        self._verdicts: OrderedDict[tuple[Execute, Path, TaskId | None], _Known] = OrderedDict()
         self._lines: OrderedDict[tuple[str, str], Line | Unreadable] = OrderedDict()
 
     async def judge(self, action: Action, *, workspace: Path, task: TaskId | None = None) -> Verdict:
@@ -98,14 +108,42 @@ class Policy:
     # commands
 
     async def _judge_command(self, action: Execute, workspace: Path, task: TaskId | None) -> Verdict:
-        ground = Ground.of(action.cwd, workspace)
+        key = (action, workspace, task)
+        known = self._verdicts.get(key)
+        if known is not None and self._still(known, action, workspace, task):
+            self._verdicts.move_to_end(key)
+            return known.verdict
+        noted = witness.begin()
         try:
-            whole = await self._whole(action, ground)
+            whole = await self._whole(action, Ground.of(action.cwd, workspace))
+            verdict = self._weigh(action, whole, workspace, task)
         except Unreadable as error:
             return self._unread(action, error.reason)
         except RecursionError:
             return self._unread(action, "it is nested too deeply")
-        return self._weigh(action, whole, workspace, task)
+        finally:
+            witness.end()
+        if not any("*" in path or "?" in path for path in noted):  # a pattern of folders can't be watched
+            self._verdicts[key] = _Known(verdict, noted, self._grants_for(action, verdict, workspace, task))
+            while len(self._verdicts) > self.settings.cache_size:
+                self._verdicts.popitem(last=False)
+        return verdict
+
+    def _still(self, known: "_Known", action: Execute, workspace: Path, task: TaskId | None) -> bool:
+        same = self._grants_for(action, known.verdict, workspace, task) == known.grants
+        return same and witness.holds(known.noted)
+
+    def _grants_for(
+        self, action: Execute, verdict: Verdict, workspace: Path, task: TaskId | None
+    ) -> tuple[str | None, ...]:
+        """What the grants say of a line now: a verdict holds only as long as they say the same."""
+        if self.grants is None:
+            return ()
+        line = self.grants.covers_line(action.command, cwd=action.cwd, workspace=workspace, task=task)
+        words = [
+            self.grants.covers_words(each.words, workspace=workspace, task=task) for each in verdict.parts if each.words
+        ]
+        return (self.grants.trouble, line, *words)
 
     async def _whole(self, action: Execute, ground: Ground) -> _Whole:
         """Read the line, then all shell text that its commands carry, down to a depth."""

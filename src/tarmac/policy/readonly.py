@@ -21,6 +21,7 @@ from tarmac.policy.files import Files
 from tarmac.policy.grammar import Program, Reading, Unproven, match, programs, versions
 from tarmac.policy.places import Ground, listable
 from tarmac.policy.verdict import Stage
+from tarmac.policy.witness import note
 from tarmac.policy.words import Word
 
 _ENDLESS = ("/dev/zero", "/dev/random", "/dev/urandom", "/dev/full", "/dev/tty")
@@ -208,7 +209,7 @@ class Prover:
             self._check_path(path, content=content)
 
     def _check_path(self, path: str, *, content: bool) -> None:
-        look = self.files.look(path, cwd=Path(self.ground.cwd), workspace=Path(self.ground.workspace))
+        look = self.ground.look(self.files, path)
         if content:
             why = look.unread
         elif look.inside or look.public:
@@ -349,12 +350,16 @@ def _any_option_reads(name: str | None) -> bool:
 
 def _matching(pattern: str, cwd: str) -> list[str]:
     """What the shell would put for a pattern of * and ?; hidden names only when asked for."""
+    note(cwd)
+    for depth in range(1, pattern.count("/") + 1):  # a change in any folder it looks into may give other names
+        note(os.path.join(cwd, *pattern.split("/")[:depth]))
     return glob.glob(pattern, root_dir=cwd) if len(pattern) < 4096 else []
 
 
 def _exists_above(name: str, ground: Ground) -> bool:
     place = Path(ground.cwd)
     for folder in (place, *place.parents):
+        note(str(folder / name))
         if (folder / name).exists():
             return True
         if str(folder) == ground.workspace:
@@ -374,6 +379,7 @@ def _check_repository(ground: Ground) -> None:
     place = Path(ground.cwd)
     for folder in (place, *place.parents):
         dot = folder / ".git"
+        note(str(dot))
         try:
             if dot.is_file():
                 text = dot.read_text("utf-8", "replace")
@@ -387,6 +393,7 @@ def _check_repository(ground: Ground) -> None:
             for each in dots:
                 for name in ("config", "config.worktree"):
                     path = each / name
+                    note(str(path))
                     if path.is_file() and _PROGRAMS_IN_CONFIG.search(path.read_bytes()[: 1 << 20]):
                         raise Unproven("the repository's own configuration names programs to run")
         except OSError as error:

@@ -3,12 +3,12 @@
 import glob
 import re
 from dataclasses import dataclass
-from pathlib import Path
 
 from tarmac.policy.effects import Assessment, shown
 from tarmac.policy.files import Files
 from tarmac.policy.places import Ground, Place
 from tarmac.policy.verdict import Risk, worst
+from tarmac.policy.witness import note
 from tarmac.policy.words import UNKNOWN, Word
 
 _WRITE_RISK: dict[str, Risk] = {"workspace": "medium", "temporary": "medium", "outside": "medium"}
@@ -43,12 +43,12 @@ class At:
             text = tail if UNKNOWN not in tail else ""
         if not text:
             return ""
-        look = self.files.look(text, cwd=Path(self.ground.cwd), workspace=Path(self.ground.workspace))
+        look = self.ground.look(self.files, text)
         return look.protected or look.own
 
     def hidden(self, text: str) -> str:
         """Why a file is hidden from agents."""
-        return self.files.look(text, cwd=Path(self.ground.cwd), workspace=Path(self.ground.workspace)).ignored
+        return self.ground.look(self.files, text).ignored
 
     def outside(self, operand: str) -> bool:
         """Whether an operand names something outside of the workspace."""
@@ -73,6 +73,7 @@ def look_at_argument(found: Assessment, name: str, word: Word, at: At, *, writte
     elif written:
         return
     elif word.glob and word.text:
+        note(at.ground.cwd)
         names = glob.glob(word.text, root_dir=at.ground.cwd, include_hidden=word.text.startswith("."))[:500]
         for each in (*names, text):
             look_at_secret(found, name, each, at)
