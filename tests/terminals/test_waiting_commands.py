@@ -267,6 +267,21 @@ async def test_a_shell_that_lost_our_hooks_comes_back_all_the_same(tmp_path: Pat
         assert (await terminal.run("echo on", timeout=8)).output == "on\n"
 
 
+async def test_a_shell_that_lost_its_words_is_awaiting_input_and_no_hang(
+    tmp_path: Path, require: Callable[[str], None]
+) -> None:
+    """T19: at its prompt, and dumb: evidence `unknown`, and the next command has a shell that talks."""
+    require("zsh")
+    async with open_terminal(cwd=tmp_path, shell="zsh") as terminal:
+        command = "builtin() { :; }; print() { :; }; printf() { :; }; eval() { :; }; false"
+        first = await terminal.run(command, timeout=4, answers=[])
+        assert (first.reason, first.evidence, first.exit_code) == ("awaiting input", "unknown", None)
+        assert any("does not say" in note for note in first.notes)
+        assert terminal.current is not None
+        await terminal.current.kill()
+        assert (await terminal.run("echo on", timeout=8)).output == "on\n"
+
+
 async def test_a_person_who_types_ends_the_wait(tmp_path: Path) -> None:
     """T2, T19: keys of a person count as an answer too."""
     async with open_terminal(cwd=tmp_path) as terminal:

@@ -26,12 +26,13 @@ from tarmac.terminals.session import Session, Turn
 from tarmac.terminals.settings import Settings
 from tarmac.terminals.shells import Shell
 from tarmac.terminals.terminal import Origin, Terminal, echo_of
-from tarmac.terminals.waiting import Waiting
+from tarmac.terminals.waiting import Waiting, Wants
 from tarmac.vt.marks import Mark
 
 LOAD_PATIENCE = 0.2  # the start mark comes within this, or we look why not
 PROBE_EVERY = (0.1, 0.2, 0.5, 1.0, 2.0)
 MOST_HELD = 1 << 20
+SPEECHLESS = 0.5  # a shell that is asked and does not answer in this time never will
 INTERRUPTED = 130
 STOPS = {147, 148, 149, 150}  # 128 + SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU
 
@@ -60,6 +61,7 @@ class PtyTerminal(Terminal):
         self.baseline: set[processes.Process] = set()  # what ran in the background when the current command started
         self._pending: Pending | None = None  # an end mark that the prompt must confirm
         self._asked = 0  # the number of the command whose status was asked for
+        self._asked_at = 0.0
         self._moving: asyncio.Future[str | None] | None = None
         self.keyboard = Keyboard()
         self._released = Bell()  # a prompt of ours, the end of a command or of the shell
@@ -389,7 +391,8 @@ class PtyTerminal(Terminal):
         pause = PROBE_EVERY[-1]
         if execution.began and session.at_prompt():
             # It is back, and nobody told: the command took all our hooks away at once.
-            self.ask(execution, session)
+            if self.waiting(execution) is None:
+                self.ask(execution, session)
         elif execution.began:
             seen, pause = self._attention.look(session, execution)
             if seen is not None:
@@ -441,17 +444,30 @@ class PtyTerminal(Terminal):
 
     def ask(self, execution: Execution, session: Session) -> None:
         """Ask the shell for the status of what we interrupted."""
-        self._asked = execution.number
+        if self._asked != execution.number:
+            self._asked, self._asked_at = execution.number, time.monotonic()
         session.ask(execution.number)
 
     def waiting(self, execution: Execution) -> Waiting | None:
         session = self.session
         if session is None or not session.alive or self.current is not execution:
             return None
-        seen = self._attention.now(session, execution)
+        seen = self._attention.now(session, execution) or self._speechless(session, execution)
         if seen is not None and self._attention.is_news(seen, execution):
             self._tell_waiting(seen, execution, session)
         return seen
+
+    def _speechless(self, session: Session, execution: Execution) -> Waiting | None:
+        """The shell stands at its prompt and, even when asked, does not say how the command ended: nobody knows."""
+        if self._asked != execution.number or time.monotonic() - self._asked_at < SPEECHLESS or not session.at_prompt():
+            return None
+        shell = processes.look(session.pid)
+        if shell is None:
+            return None
+        note = "the shell is back at its prompt, and does not say how the command ended"
+        if note not in execution.notes:
+            execution.notes.append(note)
+        return Waiting(Wants.LINE, shell, self.shell.name)
 
     def _tell_waiting(self, seen: Waiting, execution: Execution, session: Session) -> None:
         if seen.is_shell and (seen.process.pid != session.pid or session.replaced()):
