@@ -79,7 +79,7 @@ async def test_a_question_nobody_expected_ends_the_wait(tmp_path: Path) -> None:
         assert result.running and result.duration < 3
         assert terminal.current is not None
         await terminal.current.send("2\n")
-        assert (await terminal.current.result(timeout=5)).output.endswith("12\n")
+        assert (await terminal.current.result(timeout=20)).output.endswith("12\n")
         nothing = await terminal.run("read -p 'C? ' c", answers=[], on_timeout="interrupt")
         assert (nothing.reason, nothing.exit_code, nothing.prompt) == ("awaiting input", 130, "C? ")
 
@@ -179,7 +179,7 @@ async def test_a_secret_appears_nowhere(tmp_path: Path, own_state: Path, command
     async with open_terminal(cwd=tmp_path) as terminal:
         places = Places(terminal, own_state)
         if how == "answer":
-            result = await terminal.run(command, answers=[Answer("Password", SECRET, secret=True)], timeout=10)
+            result = await terminal.run(command, answers=[Answer("Password", SECRET, secret=True)], timeout=20)
         else:
             execution = await terminal.start(command)
             if how == "send_secret":
@@ -194,7 +194,7 @@ async def test_a_secret_appears_nowhere(tmp_path: Path, own_state: Path, command
                 else:
                     for key in SECRET + "\r":
                         await terminal.type(key)
-            result = await execution.result(timeout=10)
+            result = await execution.result(timeout=20)
         found = places.all()
         shown = repr(result) + repr(result.as_dict()) + result.for_model()
         assert (result.exit_code, result.reason) == (0, "done")
@@ -214,7 +214,7 @@ async def test_a_secret_waits_until_the_echo_is_off(tmp_path: Path, own_state: P
         sending = asyncio.create_task(execution.send_secret(SECRET))
         await execution.send("root\n")
         await sending
-        result = await execution.result(timeout=5)
+        result = await execution.result(timeout=20)
         assert result.output.endswith(f"root {len(SECRET)}\n")
         assert [where for where, data in places.all().items() if SECRET.encode() in data] == []
 
@@ -227,7 +227,7 @@ async def test_a_secret_that_nobody_asks_for_is_not_sent(tmp_path: Path) -> None
         with pytest.raises(SecretNotAsked, match="User:"):
             await execution.send_secret(SECRET, timeout=0.5)
         await execution.send("root\n")
-        assert (await execution.result(timeout=5)).output == "User: root\nroot\n"
+        assert (await execution.result(timeout=20)).output == "User: root\nroot\n"
         with pytest.raises(ExecutionEnded):
             await execution.send_secret(SECRET)
 
@@ -241,7 +241,7 @@ async def test_a_program_that_reads_a_secret_key_by_key_is_named_by_its_question
         with pytest.raises(SecretNotAsked):
             await execution.send_secret(SECRET, timeout=0.4)
         await execution.send_secret(SECRET, prompt="PIN:")
-        result = await execution.result(timeout=5)
+        result = await execution.result(timeout=20)
         assert result.output.endswith(f"{len(SECRET)} {MASK.decode()}\n")
 
 

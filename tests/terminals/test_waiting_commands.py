@@ -173,7 +173,7 @@ async def test_each_question_is_told_once_and_the_next_one_again(tmp_path: Path)
             assert execution.waiting is not None
             await execution.send(answer)
             assert execution.waiting is None  # it has its answer
-        result = await execution.result(timeout=5)
+        result = await execution.result(timeout=20)
     assert [(each.wants, each.prompt) for each in ear.heard] == [
         ("line", "One? "),
         ("secret", "Two? "),
@@ -212,7 +212,7 @@ async def test_half_a_line_typed_is_still_a_wait(tmp_path: Path) -> None:
         told = await ear.next()
         assert (told.wants, told.prompt) == ("line", "Name: A")
         await execution.send("da\n")
-        assert (await execution.result(timeout=5)).output.endswith("got Ada\n")
+        assert (await execution.result(timeout=20)).output.endswith("got Ada\n")
 
 
 async def test_the_result_has_the_question(tmp_path: Path) -> None:
@@ -246,7 +246,7 @@ async def test_a_shell_of_the_commands_own_is_awaiting_input_and_no_hang(tmp_pat
             await terminal.current.send("exit 7\n")  # type: ignore[union-attr]
         execution = terminal.current
         assert isinstance(execution, Execution)
-        assert (await execution.result(timeout=5)).exit_code == (0 if "true" in command else 7)
+        assert (await execution.result(timeout=20)).exit_code == (0 if "true" in command else 7)
         assert (await terminal.run("echo on")).output == "on\n"
 
 
@@ -291,4 +291,4 @@ async def test_a_person_who_types_ends_the_wait(tmp_path: Path) -> None:
         await terminal.type("Ada\r")
         assert (await ear.next()).prompt == "Again: "
         await terminal.type("Eve\r")
-        assert (await execution.result(timeout=5)).output.endswith("Ada Eve\n")
+        assert (await execution.result(timeout=20)).output.endswith("Ada Eve\n")
