@@ -267,14 +267,22 @@ async def test_a_shell_that_lost_our_hooks_comes_back_all_the_same(tmp_path: Pat
         assert (await terminal.run("echo on", timeout=8)).output == "on\n"
 
 
+DUMB = {
+    "bash": "for f in $(compgen -A function); do eval \"$f() { :; }\"; readonly -f $f; done; PROMPT_COMMAND= PS1='$ ' PS0=; "
+    "readonly PROMPT_COMMAND PS1; printf() { :; }; builtin() { :; }; false",
+    "zsh": "for f in ${(k)functions}; do functions[$f]=:; done; precmd_functions=(); PS1='% '; "
+    "disable builtin print printf eval; false",
+}
+
+
+@pytest.mark.parametrize("shell", DUMB)
 async def test_a_shell_that_lost_its_words_is_awaiting_input_and_no_hang(
-    tmp_path: Path, require: Callable[[str], None]
+    tmp_path: Path, shell: str, require: Callable[[str], None]
 ) -> None:
     """T19: at its prompt, and dumb: evidence `unknown`, and the next command has a shell that talks."""
-    require("zsh")
-    async with open_terminal(cwd=tmp_path, shell="zsh") as terminal:
-        command = "builtin() { :; }; print() { :; }; printf() { :; }; eval() { :; }; false"
-        first = await terminal.run(command, timeout=4, answers=[])
+    require(shell)
+    async with open_terminal(cwd=tmp_path, shell=shell) as terminal:
+        first = await terminal.run(DUMB[shell], timeout=20, answers=[])
         assert (first.reason, first.evidence, first.exit_code) == ("awaiting input", "unknown", None)
         assert any("does not say" in note for note in first.notes)
         assert terminal.current is not None
