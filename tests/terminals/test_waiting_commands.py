@@ -268,8 +268,8 @@ async def test_a_shell_that_lost_our_hooks_comes_back_all_the_same(tmp_path: Pat
 
 
 DUMB = {
-    "bash": "for f in $(compgen -A function); do eval \"$f() { :; }\"; readonly -f $f; done; PROMPT_COMMAND= PS1='$ ' PS0=; "
-    "readonly PROMPT_COMMAND PS1; printf() { :; }; builtin() { :; }; false",
+    "bash": 'for f in $(compgen -A function); do eval "$f() { :; }"; readonly -f $f; done; '
+    "PROMPT_COMMAND= PS1='$ ' PS0=; readonly PROMPT_COMMAND PS1; printf() { :; }; builtin() { :; }; false",
     "zsh": "for f in ${(k)functions}; do functions[$f]=:; done; precmd_functions=(); PS1='% '; "
     "disable builtin print printf eval; false",
 }
