@@ -4,6 +4,7 @@ import asyncio
 import os
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -368,6 +369,23 @@ async def test_a_question_of_nobody_is_neither_shown_nor_typed(tmp_path: Path, q
         after = await terminal.run("echo $?")
     assert (asked.output, asked.exit_code, at_prompt.output) == ("x\n", 3, "clean\n")
     assert (reader.output.splitlines()[-1], after.output) == ("[]", "0\n")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+async def test_an_answer_never_reaches_the_next_command(
+    tmp_path: Path, shell: str, require: Callable[[str], None]
+) -> None:
+    """D33: the one that asked has ended without listening; the next reads keys (`read` of fish does)."""
+    require(shell)
+    async with open_terminal(cwd=tmp_path, shell=shell) as terminal:
+        await terminal.run(r"printf '\033[6n\033[c'")
+        execution = await terminal.start(
+            "sh -c 'stty -icanon; head -c 6; stty icanon'" if shell != "fish" else "read x"
+        )
+        await execution.waiting_for(input=True, timeout=10)
+        await execution.send("typed\n")
+        result = await execution.result(10, on_timeout="kill")
+    assert "typed" in result.output and "[" not in result.output
 
 
 async def test_an_answer_that_comes_too_late_is_not_a_command(tmp_path: Path) -> None:

@@ -150,3 +150,25 @@ async def test_a_typed_cd_moves_the_terminal(terminal: PtyTerminal) -> None:
     assert result.cwd == terminal.cwd == terminal.initial_cwd / "sub"
     result = await terminal.run("mv ../sub ../renamed")
     assert result.cwd == terminal.initial_cwd / "renamed"
+
+
+async def test_what_ps0_prints_belongs_to_no_command(terminal: PtyTerminal) -> None:
+    """T20: PS0 is shown between a line and what it prints, and stays out of the output; typed or loaded."""
+    await terminal.run("PS0='on $((40 + 2)) '; printf done")
+    results = [told(await terminal.run(command)) for command in ("echo one", "echo two", "echo $((3))", "echo four")]
+    assert results == [(f"{each}\n", 0, "done", "mark") for each in ("one", "two", "3", "four")]
+
+
+@pytest.mark.parametrize("editor", ["vi", "emacs"])
+async def test_a_line_editor_that_start_up_files_turn_on_is_for_people(
+    editor: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """T20: `set -o vi` in .bashrc shows nothing in results, and is the editor of a person's lines."""
+    (tmp_path / ".bashrc").write_text(f"set -o {editor}\nbind 'set show-mode-in-prompt on'\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    async with open_terminal(cwd=tmp_path, shell="bash") as terminal:
+        loaded = [told(await terminal.run(command)) for command in ("echo $((1))", "printf $((2))", "echo $((3))")]
+        plain = told(await terminal.run("echo four"))
+        its_own = await terminal.run("echo $__tarmac_editor")
+    assert loaded == [("1\n", 0, "done", "mark"), ("2", 0, "done", "mark"), ("3\n", 0, "done", "mark")]
+    assert (plain, its_own.output) == (("four\n", 0, "done", "mark"), f"{editor}\n")

@@ -10,6 +10,7 @@ import sys
 VERBS = {
     "check": "Judge a command, or many as JSON lines, without running it.",
     "exec": "Run one command in a fresh terminal, or many as JSON lines.",
+    "doctor": "Look whether all of it works on this machine, and what to do.",
     "grants": "List what was always allowed, and take it back.",
     "tour": "Watch a real terminal at work: a dozen short commands.",
     "help": "Show this page, or that of a command: tarmac help exec.",
@@ -68,6 +69,10 @@ def _run(verb: str, rest: list[str]) -> int:
             from tarmac.cli.check import main as check_main
 
             return check_main(rest)
+        if verb == "doctor":
+            from tarmac.cli.doctor import main as doctor_main
+
+            return doctor_main(rest)
         if verb == "grants":
             from tarmac.cli.grants import main as grants_main
 

@@ -145,7 +145,33 @@ aside and starts afresh.
 Exit status: 0; 2 when the arguments make no sense; 125 when the file can't be used.
 """
 
-PAGES = {"check": CHECK, "exec": EXEC, "grants": GRANTS, "tour": TOUR}
+DOCTOR = """\
+Look whether all of Tarmac works on this machine: each shell with your own start-up
+files (is it up in time, what do they print or ask), what the kernel lets us see, limits,
+disk space, and the programs that other parts need. It opens real terminals, takes a
+second or two, or up to 5 for each shell that does not come up, and changes nothing.
+
+Usage: tarmac doctor [--shell SHELL]... [--timeout S] [--json]
+
+Options:
+  --shell SHELL  Only this one, by its name or path; may be given again. It must be there.
+  --timeout S    How long a shell may take to come up [5, as for terminals].
+  --json         One JSON object: version, ok, and findings with topic, name, level,
+                 what, advice and facts.
+  -h, --help     Show this page.
+
+Each line has a level, and where something can be done, an arrow that says what:
+  ok       it works
+  note     worth knowing; nothing is amiss (a shell that is not installed)
+  warning  something works less well than it could
+  problem  something does not work
+
+Exit status: 0 when there is neither warning nor problem; 1 when there is;
+2 when the arguments make no sense.
+Colours are left out in a pipe, and when NO_COLOR is set.
+"""
+
+PAGES = {"doctor": DOCTOR, "check": CHECK, "exec": EXEC, "grants": GRANTS, "tour": TOUR}
 
 
 def show(about: list[str]) -> int:

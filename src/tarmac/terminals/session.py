@@ -299,6 +299,7 @@ class Session:
                     self.where = where
                     status, *pipestatus = map(int, statuses.split())
                     self._typed = None
+                    self._questions.clear()  # or the next command gets the answers
                     self.prompted = self.prompt_to_come = True  # what is typed now waits for the prompt's own hooks
                     self._owner.on_ended(int(number), status, tuple(pipestatus))
                 case "A", (number, person, now, ended, statuses, inner, traced, where, *lines):

@@ -212,8 +212,8 @@ __tarmac_hook() {
       __tarmac_ps1=$PS1 # something put itself around ours: (venv) …
     fi
   fi
-  # Before a typed line runs, its start mark.
-  if [[ ! -v PS0 || ( $PS0 != *__tarmac_k* && ${PS0@a} != *r* ) ]]; then PS0='\e]633;S;$__tarmac_nonce;$((__tarmac_k+=1))\a'${PS0-}; fi
+  # Before a typed line runs, its start mark; after what the user's own PS0 prints, which is no output of that line.
+  if [[ ! -v PS0 || ( $PS0 != *__tarmac_k* && ${PS0@a} != *r* ) ]]; then PS0=${PS0-}'\e]633;S;$__tarmac_nonce;$((__tarmac_k+=1))\a'; fi
   # All is calm: our own hook alone, our prompt, and no program in it that takes its time, no trace, no jobs.
   __tarmac_calm=- __tarmac_fast=
   if [[ ${PROMPT_COMMAND-} == "$__tarmac_pc" && ${#PROMPT_COMMAND[@]} -eq 1 && ${PS1-} == "$__tarmac_ps1" &&
@@ -307,6 +307,7 @@ __tarmac_export() {
 
 __tarmac_editor=emacs
 if [[ -o vi ]]; then __tarmac_editor=vi; fi
+if [[ -o vi || -o emacs ]]; then \builtin set +o vi +o emacs; fi # a start-up file turned it on: for a person's lines
 HISTFILE=/dev/null # an agent's lines are none of the user's history
 { __tarmac_hush; } 2>/dev/null # start-up files may have turned a trace on
 __tarmac_find

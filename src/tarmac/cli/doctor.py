@@ -1,0 +1,186 @@
+"""`tarmac doctor`: what of Tarmac works on this machine, what does not, and what to do about it.
+
+checks → examine() → findings → a page for people, or one JSON object → exit status
+
+The checks of terminals are in tarmac.terminals.checkup; those of other parts are added here.
+"""
+
+import dataclasses
+import json
+import os
+import shutil
+import sys
+import tempfile
+import textwrap
+from collections import Counter
+from collections.abc import AsyncIterator
+from getopt import GetoptError, gnu_getopt
+from pathlib import Path
+
+import tarmac
+from tarmac.cli.help import suggest
+from tarmac.cli.stopping import run
+from tarmac.errors import BadRequest, TarmacError
+from tarmac.terminals.checkup import CHECKS, Case, Check, Finding, Level, examine
+from tarmac.terminals.checkup.finding import aside
+from tarmac.terminals.settings import Settings
+from tarmac.terminals.shells import KNOWN
+
+OPTIONS = ["json", "shell=", "timeout=", "help"]
+COLOURS: dict[Level, str] = {"ok": "32", "note": "2", "warning": "33", "problem": "1;31"}
+NAMES = 19  # columns
+WIDEST = 110
+
+
+def main(arguments: list[str]) -> int:
+    """Look at everything; 0 when all is well, 1 when something is not."""
+    try:
+        pairs, words = gnu_getopt(arguments, "h", OPTIONS)
+    except GetoptError as error:
+        known = [f"--{each.rstrip('=')}" for each in OPTIONS]
+        raise BadRequest(error.msg, hint=suggest(f"--{error.opt}", known) or "`tarmac doctor --help`") from error
+    given = {name.removeprefix("--") for name, _ in pairs}
+    if "help" in given or "-h" in given:
+        from tarmac.cli.help import show
+
+        return show(["doctor"])
+    if words:
+        raise BadRequest(f"the doctor takes no `{words[0]}`", hint="tarmac doctor --shell zsh looks at one shell")
+    wanted = tuple(value for name, value in pairs if name == "--shell")
+    settings = Settings()
+    for name, value in pairs:
+        if name == "--timeout":
+            settings = dataclasses.replace(settings, shell_integration_timeout=_seconds(value))
+    case = Case(environ=os.environ, settings=settings, shells=wanted or KNOWN, wanted=wanted)
+    checks = (*CHECKS, Check("programs", look_at_programs, seconds=40))
+    return run(lambda stop: consult(checks, case, json_wanted="json" in given))
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= 60:
+        raise BadRequest(f"--timeout must be a number of seconds up to 60, more than 0, not `{text}`")
+    return seconds
+
+
+async def consult(checks: tuple[Check, ...], case: Case, *, json_wanted: bool) -> int:
+    """Make the checks, show what they find as it comes, count."""
+    found: list[tuple[str, Finding]] = []
+    page = Page()
+    if not json_wanted:
+        page.begin()
+    async for topic, finding in examine(checks, case):
+        found.append((topic, finding))
+        if not json_wanted:
+            page.show(topic, finding)
+    counts = Counter(finding.level for _, finding in found)
+    well = not counts["warning"] and not counts["problem"]
+    if json_wanted:
+        findings = [{"topic": topic, **dataclasses.asdict(finding)} for topic, finding in found]
+        print(json.dumps({"version": tarmac.__version__, "ok": well, "findings": findings}))
+    else:
+        page.end(counts)
+    return 0 if well else 1
+
+
+# Programs that other parts of Tarmac need
+
+
+async def look_at_programs(case: Case) -> AsyncIterator[Finding]:
+    """What reads commands for the policy, and what makes the sandbox."""
+    yield await aside(_shfmt)
+    yield await aside(_bubblewrap)
+
+
+def _shfmt() -> Finding:
+    from tarmac.policy.parser import parser_path
+
+    path = parser_path()
+    if path is None:
+        return Finding(
+            name="shfmt",
+            level="warning",
+            what="not here: no command can be read, so every one is asked about",
+            advice=f"{Path(sys.executable).name} -m pip install shfmt-py",
+        )
+    return Finding(name="shfmt", level="ok", what=f"reads commands for the policy ({path})", facts={"path": path})
+
+
+def _bubblewrap() -> Finding:
+    from tarmac.policy.sandbox import Bubblewrap
+
+    with tempfile.TemporaryDirectory(prefix="tarmac-doctor-") as folder:
+        try:
+            enforced = Bubblewrap(workspace=Path(folder)).enforced()
+        except TarmacError as error:
+            missing = shutil.which("bwrap") is None  # nobody need have it
+            return Finding(
+                name="bubblewrap", level="note" if missing else "warning", what=error.what, advice=error.hint
+            )
+    facts = {"enforced": enforced.yes, "not_enforced": enforced.no}
+    if enforced.no:
+        return Finding(
+            name="bubblewrap",
+            level="note",
+            what=f"makes sandboxes, but in them: {'; '.join(enforced.no)}",
+            advice="docs/sandbox.md says what each of these needs",
+            facts=facts,
+        )
+    return Finding(name="bubblewrap", level="ok", what="makes sandboxes, and all they promise holds", facts=facts)
+
+
+# What people see
+
+
+class Page:
+    """Standard output: a topic, its findings in columns, advice below each; in colour where somebody sees it."""
+
+    def __init__(self) -> None:
+        tty = sys.stdout.isatty()
+        self._colour = tty and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        columns = shutil.get_terminal_size().columns if tty else WIDEST
+        self._width = max(60, min(columns, WIDEST) - 1)
+        self._topic = ""
+        if hasattr(sys.stdout, "reconfigure"):
+            sys.stdout.reconfigure(errors="replace")
+
+    def begin(self) -> None:
+        print(f"{self._paint('1', f'Tarmac {tarmac.__version__}')}: looking at this machine", flush=True)
+
+    def show(self, topic: str, finding: Finding) -> None:
+        if topic != self._topic:
+            print(f"\n{self._paint('1', topic)}")
+            self._topic = topic
+        margin = 2 + 9 + NAMES
+        room = self._width - margin
+        name = finding.name if len(finding.name) < NAMES else finding.name[: NAMES - 2] + "…"
+        lines = _wrapped(finding.what, room)
+        lines += [f"→ {line}" if n == 0 else f"  {line}" for n, line in enumerate(_wrapped(finding.advice, room - 2))]
+        level = self._paint(COLOURS[finding.level], f"{finding.level:<9}")
+        for n, line in enumerate(lines):
+            print(f"  {level}{name:<{NAMES}}{line}" if n == 0 else f"{' ' * margin}{line}", flush=True)
+
+    def end(self, counts: "Counter[Level]") -> None:
+        problems, warnings = counts["problem"], counts["warning"]
+        if not problems and not warnings:
+            print(f"\n{self._paint('1;32', 'All is well.')}")
+            return
+        said = [_count(problems, "problem"), _count(warnings, "warning")]
+        colour = COLOURS["problem" if problems else "warning"]
+        print(f"\n{self._paint(colour, ' and '.join(each for each in said if each))}: see the arrows above.")
+
+    def _paint(self, code: str, text: str) -> str:
+        return f"\x1b[{code}m{text}\x1b[m" if self._colour else text
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Lines of that width; what start-up files print may hold anything, and is made harmless."""
+    plain = "".join(c if c.isprintable() else "?" for c in text)
+    return textwrap.wrap(plain, width, break_on_hyphens=False)
+
+
+def _count(number: int, word: str) -> str:
+    return "" if not number else f"{number} {word}{'s' if number > 1 else ''}"

@@ -1,0 +1,169 @@
+"""What we ask of the kernel, tried out in a real terminal: who waits for input, and what a command started."""
+
+import asyncio
+import dataclasses
+import os
+import platform
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from tarmac.errors import TarmacError
+from tarmac.terminals import processes
+from tarmac.terminals.checkup.finding import Case, Finding
+from tarmac.terminals.opening import make_terminal
+from tarmac.terminals.shells import KNOWN, find_shell
+from tarmac.terminals.terminal import Terminal
+
+PATIENCE = 3.0
+SCOPES = {0: "anybody's own", 1: "descendants only, which is enough", 2: "administrators only", 3: "nobody"}
+
+
+async def look_at_the_kernel(case: Case) -> AsyncIterator[Finding]:
+    """Platform, /proc, the probe for input, custody of processes, text in UTF-8."""
+    yield _platform()
+    yield _proc()
+    with tempfile.TemporaryDirectory(prefix="tarmac-doctor-") as folder:
+        settings = dataclasses.replace(case.settings, start_up_files=False, spool_directory=Path(folder))
+        try:
+            terminal = await make_terminal(cwd="/", shell=_some_shell(case), settings=settings, environ=case.environ)
+        except TarmacError as error:
+            yield Finding(name="a terminal", level="problem", what=error.what, advice=error.hint)
+            return
+        try:
+            yield await _probe(terminal)
+            yield await _locale(terminal)
+            daemon, lost = await _daemon(terminal)
+        finally:
+            await terminal.aclose()
+        yield lost or _custody(daemon)
+
+
+def _some_shell(case: Case) -> str:
+    for name in (*case.shells, *KNOWN):
+        try:
+            find_shell(name, environ=case.environ)
+        except TarmacError:
+            continue
+        return name
+    return KNOWN[0]
+
+
+def _platform() -> Finding:
+    system, machine = platform.system(), platform.machine()
+    what = f"{system} {platform.release()} on {machine}, Python {platform.python_version()}"
+    facts = {"system": system, "release": platform.release(), "machine": machine, "python": platform.python_version()}
+    if sys.platform != "linux":
+        return Finding(
+            name="system",
+            level="warning",
+            what=what,
+            advice="only Linux has been tried: expect that questions and daemons are not noticed",
+            facts=facts,
+        )
+    return Finding(name="system", level="ok", what=what, facts=facts)
+
+
+def _proc() -> Finding:
+    """What may be seen of other processes: each of these may be closed by itself."""
+    if not processes.has_proc():
+        return Finding(
+            name="/proc",
+            level="warning",
+            what="not mounted: processes are asked of `ps`, and nobody can tell who waits for input",
+            advice="mount it: mount -t proc proc /proc",
+        )
+    try:
+        Path("/proc/self/syscall").read_bytes()
+    except OSError as error:
+        return Finding(
+            name="/proc",
+            level="warning",
+            what=f"/proc/self/syscall can't be read ({error.strerror}): who waits for input is guessed by modes",
+            advice="a container profile may hide it: allow reading /proc/*/syscall (seccomp, AppArmor, SELinux)",
+        )
+    scope = _number("/proc/sys/kernel/yama/ptrace_scope")
+    facts = {"ptrace_scope": scope}
+    if scope is not None and scope >= 2 and os.geteuid() != 0:
+        return Finding(
+            name="/proc",
+            level="warning",
+            what=f"Yama lets {SCOPES.get(scope, 'few')} look into processes (ptrace_scope {scope})",
+            advice="sysctl kernel.yama.ptrace_scope=1, or input that is waited for is told by terminal modes only",
+            facts=facts,
+        )
+    yama = "no Yama" if scope is None else f"ptrace_scope {scope}: {SCOPES.get(scope, 'unknown')}"
+    return Finding(name="/proc", level="ok", what=f"system calls can be read ({yama})", facts=facts)
+
+
+async def _probe(terminal: Terminal) -> Finding:
+    """A command that reads from the terminal: is it seen to wait?"""
+    execution = await terminal.start("cat >/dev/null")
+    began = time.monotonic()
+    happened = await execution.waiting_for(input=True, timeout=PATIENCE)
+    took = time.monotonic() - began
+    await execution.kill()
+    if happened.what == "input":
+        return Finding(
+            name="waiting for input",
+            level="ok",
+            what=f"seen {took * 1000:.0f} ms after it began, by the kernel's word",
+            facts={"seconds": round(took, 4)},
+        )
+    return Finding(
+        name="waiting for input",
+        level="warning",
+        what=f"a command that waits for a line was not seen to, in {PATIENCE:g} s",
+        advice="commands that ask will run into their timeout: give them their input, or `--yes`; see /proc above",
+    )
+
+
+async def _daemon(terminal: Terminal) -> tuple[processes.Process | None, Finding | None]:
+    """A daemon that leaves its session: itself, and what is wrong if it does not stay below the shell."""
+    command = "sh -c 'setsid sleep 600 >/dev/null 2>&1 & echo $!'"
+    result = await terminal.run(command, timeout=PATIENCE, on_timeout="kill")
+    word = result.output.strip()
+    daemon = processes.look(int(word)) if word.isdigit() else None
+    if daemon is None:
+        what = f"could not be tried: {result.reason}, {result.output!r}"
+        return None, Finding(name="daemons", level="warning", what=what, advice="is there a program `setsid`?")
+    for _ in range(100):  # until its own parent has left it
+        if daemon in terminal.tree(own=False):
+            return daemon, None
+        await asyncio.sleep(0.01)
+    processes.signal_all([daemon], signal.SIGKILL)
+    what = "what leaves its session is lost from sight: this kernel has no child-subreaper"
+    return None, Finding(name="daemons", level="warning", what=what, advice="end by hand what outlives its terminal")
+
+
+def _custody(daemon: processes.Process | None) -> Finding:
+    """After its terminal is closed."""
+    if daemon is not None and processes.look(daemon.pid) == daemon:
+        processes.signal_all([daemon], signal.SIGKILL)
+        return Finding(name="daemons", level="warning", what="outlive their terminal", advice="end them by hand")
+    what = "stay in sight when they leave their session, and end with their terminal"
+    return Finding(name="daemons", level="ok", what=what)
+
+
+async def _locale(terminal: Terminal) -> Finding:
+    """Whether programs in a terminal take its bytes for UTF-8; `wc -m` asks the C library."""
+    result = await terminal.run("printf '\\303\\251' | wc -m", timeout=PATIENCE, on_timeout="kill")
+    if result.output.strip() == "1":
+        return Finding(name="locale", level="ok", what="programs read and write UTF-8")
+    return Finding(
+        name="locale",
+        level="warning",
+        what="programs do not take their input for UTF-8: letters beyond ASCII may be cut or garbled",
+        advice="install the locale C.UTF-8, or set LC_ALL to a UTF-8 locale that `locale -a` lists",
+        facts={"counted": result.output.strip()},
+    )
+
+
+def _number(path: str) -> int | None:
+    try:
+        return int(Path(path).read_text())
+    except (OSError, ValueError):
+        return None

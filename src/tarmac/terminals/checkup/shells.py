@@ -1,0 +1,197 @@
+"""Which shells are here, and does our integration come up in each, with the user's own start-up files; how fast?
+
+A real terminal is opened as any other would be, and two commands are run. If it comes up slowly or not at all, it is
+opened again without start-up files: then it is known whether they are the reason.
+"""
+
+import asyncio
+import dataclasses
+import re
+import tempfile
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tarmac.errors import ShellNotFound, TarmacError
+from tarmac.terminals.checkup.finding import Case, Finding, Level
+from tarmac.terminals.exec import ExecTerminal
+from tarmac.terminals.opening import make_terminal
+from tarmac.terminals.shells import find_shell
+from tarmac.terminals.terminal import Terminal
+from tarmac.vt.text import clean
+
+OLDEST = {"bash": (4, 4), "zsh": (5, 3), "fish": (3, 4)}
+DEFAULT_SHELL = "bash"
+FILES = {"bash": "~/.bashrc", "zsh": "~/.zshrc and its kin", "fish": "~/.config/fish/config.fish"}
+SLOW = 0.5  # a share of shell_integration_timeout
+COMMAND_LIMIT = 5.0
+WORD = "tarmac-doctor"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """What came of opening a terminal and running a command in it."""
+
+    failed: str = ""  # why there is no live shell
+    opened: float = 0.0  # seconds to its first prompt
+    first: float = 0.0  # and to the first result
+    round_trip: float = 0.0  # of the next one
+    version: str = ""
+    printed: str = ""  # by start-up files
+    notes: tuple[str, ...] = ()
+
+
+async def look_at_shells(case: Case) -> AsyncIterator[Finding]:
+    """A finding for each shell."""
+    for name in case.shells:
+        yield await look_at_shell(name, case)
+
+
+async def look_at_shell(name: str, case: Case) -> Finding:
+    """One shell: is it here, does it come up, how fast, what did its start-up files say?"""
+    kind = Path(name).name
+    try:
+        shell = find_shell(name, environ=case.environ)
+    except ShellNotFound as error:
+        if name in case.wanted:
+            return Finding(name=kind, level="problem", what=error.what, advice=error.hint)
+        if kind == DEFAULT_SHELL:
+            what = "not installed, and it is the shell of commands unless another is asked for"
+            return Finding(
+                name=kind, level="problem", what=what, advice="install it, or ask for another shell each time"
+            )
+        return Finding(name=kind, level="note", what="not installed", advice="only needed by those who ask for it")
+    version = await _version(shell.path)
+    facts: dict[str, object] = {"path": shell.path, "version": version}
+    if version and _numbers(version) < OLDEST[kind]:
+        oldest = ".".join(map(str, OLDEST[kind]))
+        return Finding(
+            name=f"{kind} {version}",
+            level="problem" if kind == DEFAULT_SHELL else "warning",
+            what=f"too old to be driven ({shell.path})",
+            advice=f"install {kind} {oldest} or newer, in front of it in PATH",
+            facts=facts,
+        )
+    tried = await _try(name, case)
+    bare: Tried | None = None
+    if tried.failed or tried.notes or tried.opened > SLOW * case.settings.shell_integration_timeout:
+        bare = await _try(name, case, start_up_files=False)
+    facts |= {key: value for key, value in dataclasses.asdict(tried).items() if value}
+    if bare is not None:
+        facts["without_start_up_files"] = {key: value for key, value in dataclasses.asdict(bare).items() if value}
+    level, what, advice = judge(kind, tried, bare, patience=case.settings.shell_integration_timeout)
+    return Finding(
+        name=f"{kind} {version or tried.version}".strip(), level=level, what=what, advice=advice, facts=facts
+    )
+
+
+def judge(kind: str, tried: Tried, bare: Tried | None, *, patience: float) -> tuple[Level, str, str]:
+    """What to say of it: how bad it is, what, and what to do."""
+    files = FILES[kind]
+    grave: Level = "problem" if kind == DEFAULT_SHELL else "warning"
+    if tried.failed and (bare is None or bare.failed):
+        why = bare.failed if bare and bare.failed != tried.failed else ""
+        what = f"it does not come up, with or without start-up files: {tried.failed}" + (f"; {why}" if why else "")
+        return (
+            grave,
+            what,
+            "each command is run by itself instead, and remembers nothing: run the shell by hand to see why",
+        )
+    if tried.failed:
+        assert bare is not None
+        advice = (
+            f"look into {files}: AI_AGENT=tarmac tells them that an agent asks, so that they can stop early; "
+            f"or set `start_up_files` to false (it is up in {_ms(bare.opened)} then), "
+            f"or `shell_integration_timeout` higher than {patience:g} s. Until then `cd` and variables do not last."
+        )
+        return grave, tried.failed, advice
+    said = f"up in {_ms(tried.opened)}, first result after {_ms(tried.first)}, the next in {_ms(tried.round_trip)}"
+    if tried.notes:
+        return "warning", f"{'; '.join(tried.notes)} ({said})", f"look into {files}"
+    if tried.opened > SLOW * patience:
+        assert bare is not None
+        theirs = "" if bare.failed else f"; {_ms(bare.opened)} without start-up files"
+        advice = f"make {files} faster (AI_AGENT=tarmac tells who asks); after {patience:g} s there is no live shell"
+        return "warning", f"slow: {said}{theirs}", advice
+    if tried.printed:
+        said += f"; start-up prints {_first_line(tried.printed)}"
+    return "ok", said, ""
+
+
+async def _try(name: str, case: Case, *, start_up_files: bool = True) -> Tried:
+    with tempfile.TemporaryDirectory(prefix="tarmac-doctor-") as folder:
+        settings = dataclasses.replace(case.settings, spool_directory=Path(folder), start_up_files=start_up_files)
+        began = time.monotonic()
+        try:
+            terminal = await make_terminal(cwd="/", shell=name, settings=settings, environ=case.environ)
+        except TarmacError as error:
+            return Tried(failed=error.what, opened=time.monotonic() - began)
+        opened = time.monotonic() - began
+        try:
+            return await _use(terminal, began, opened)
+        finally:
+            await terminal.aclose()
+
+
+async def _use(terminal: Terminal, began: float, opened: float) -> Tried:
+    if isinstance(terminal, ExecTerminal):
+        return Tried(failed=terminal.stands_in, opened=opened)
+    printed = _said_at_start(terminal)
+    result = await terminal.run(f"echo {WORD}", timeout=COMMAND_LIMIT, on_timeout="kill")
+    first = time.monotonic() - began
+    if result.output != f"{WORD}\n" or result.exit_code != 0:
+        what = f"`echo {WORD}` ended with {result.exit_code} ({result.reason}) and printed {_first_line(result.output)}"
+        return Tried(failed=what, opened=opened)
+    again = time.monotonic()
+    await terminal.run("true", timeout=COMMAND_LIMIT, on_timeout="kill")
+    return Tried(
+        opened=opened,
+        first=first,
+        round_trip=time.monotonic() - again,
+        version=terminal.shell_version,
+        printed=printed,
+        notes=result.notes,
+    )
+
+
+def _said_at_start(terminal: Terminal) -> str:
+    """What start-up files printed: all before the last line, which is the prompt, and a line of our own."""
+    lines = clean(terminal.written_since_last_command()).split("\n")[:-1]
+    return "\n".join(line for line in lines if "__tarmac" not in line).strip()
+
+
+async def _version(path: str) -> str:
+    """By its own word; empty when it does not say in time."""
+    process = await asyncio.create_subprocess_exec(
+        path,
+        "--version",
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    try:
+        async with asyncio.timeout(COMMAND_LIMIT):
+            output, _ = await process.communicate()
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        return ""
+    found = re.search(rb"\d+\.\d+(\.\d+)?", output)
+    return found.group().decode() if found else ""
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(each) for each in re.findall(r"\d+", version)[:2])
+
+
+def _first_line(text: str) -> str:
+    first, *rest = text.strip().split("\n")
+    more = f" and {len(rest)} more lines" if rest else ""
+    return f"`{first[:60]}{'…' if len(first) > 60 else ''}`{more}"
+
+
+def _ms(seconds: float) -> str:
+    if seconds >= 1:
+        return f"{seconds:.1f} s"
+    return f"{seconds * 1000:.0f} ms" if seconds >= 0.01 else f"{seconds * 1000:.1f} ms"
