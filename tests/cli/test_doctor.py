@@ -88,16 +88,19 @@ def test_start_up_files_that_end_the_shell_are_named(tmp_path: Path) -> None:
 
 @shell
 def test_start_up_files_that_ask_are_not_answered(tmp_path: Path) -> None:
-    """T21: nothing is typed into the question."""
+    """T21: nothing is typed into the question, and it is shown."""
     text = f"read -p 'Update now? [y/n] ' answer\necho \"$answer\" >{tmp_path}/answered\n"
     code, found = findings("--shell", "bash", HOME=home_with(tmp_path, text))
     assert (code, found["bash"]["level"], (tmp_path / "answered").exists()) == (1, "problem", False)
+    assert "Update now? [y/n]" in found["bash"]["what"]
 
 
 @shell
 def test_what_start_up_files_print_is_shown_and_is_no_fault(tmp_path: Path) -> None:
     """T21: it belongs to no command."""
-    _, found = findings("--shell", "bash", HOME=home_with(tmp_path, "printf '\\e[31mwelcome\\e[m\\nback\\n'\n"))
+    _, found = findings(
+        "--shell", "bash", HOME=home_with(tmp_path, "PS1='two\\nlines '\nprintf '\\e[31mwelcome\\e[m\\nback\\n'\n")
+    )
     assert (found["bash"]["level"], found["bash"]["facts"]["printed"]) == ("ok", "welcome\nback")
     assert "start-up prints `welcome` and 1 more line" in found["bash"]["what"]
 

@@ -17,6 +17,7 @@ from tarmac.errors import ShellNotFound, TarmacError
 from tarmac.terminals.checkup.finding import Case, Finding, Level
 from tarmac.terminals.exec import ExecTerminal
 from tarmac.terminals.opening import make_terminal
+from tarmac.terminals.pty_terminal import PtyTerminal
 from tarmac.terminals.shells import find_shell
 from tarmac.terminals.terminal import Terminal
 from tarmac.vt.text import clean
@@ -27,6 +28,7 @@ FILES = {"bash": "~/.bashrc", "zsh": "~/.zshrc and its kin", "fish": "~/.config/
 SLOW = 0.5  # a share of shell_integration_timeout
 COMMAND_LIMIT = 5.0
 WORD = "tarmac-doctor"
+PROMPT = b"\x1b]633;A;"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,9 +158,9 @@ async def _use(terminal: Terminal, began: float, opened: float) -> Tried:
 
 
 def _said_at_start(terminal: Terminal) -> str:
-    """What start-up files printed: all before the last line, which is the prompt, and a line of our own."""
-    lines = clean(terminal.written_since_last_command()).split("\n")[:-1]
-    return "\n".join(line for line in lines if "__tarmac" not in line).strip()
+    """What start-up files printed: all before the mark of the first prompt."""
+    session = terminal.session if isinstance(terminal, PtyTerminal) else None
+    return clean(session.shown.partition(PROMPT)[0]).strip() if session is not None else ""
 
 
 async def _version(path: str) -> str:
