@@ -131,7 +131,7 @@ class Upkeep:
 
     def _fill_now(self, cwd: Path, shell: Shell) -> None:
         self._fill_timer = None
-        if not self._closed:
+        if not self._closed and not self._filling.locked():
             self._start(self.fill(cwd, shell))
 
     async def fill(self, cwd: Path, shell: Shell) -> None:
