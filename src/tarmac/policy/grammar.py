@@ -128,9 +128,13 @@ class Versions:
 
     words: frozenset[str]
     programs: frozenset[str]
-    not_short: frozenset[str]
     helped: frozenset[str]
     unless: frozenset[str]  # "yarn:.yarnrc": with that file in the project it may start other code
+    also: Mapping[str, frozenset[str]]  # other words that ask for it, and the programs that read them so
+
+    def answer(self, name: str, word: str) -> bool:
+        """Whether `word` makes the program `name` tell its version or help, and stop."""
+        return name in self.programs and (word in self.words or name in self.also.get(word, ()))
 
 
 @functools.cache
@@ -139,7 +143,8 @@ def versions() -> Versions:
         "versions"
     ]
     return Versions(
-        *(frozenset(str(entry[key]).split()) for key in ("words", "programs", "not_short", "helped", "unless"))
+        *(frozenset(str(entry[key]).split()) for key in ("words", "programs", "helped", "unless")),
+        also={word: frozenset(str(names).split()) for word, names in entry["also"].items()},
     )
 
 

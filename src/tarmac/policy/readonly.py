@@ -113,10 +113,8 @@ class Prover:
         if name == "xargs":
             return self._xargs(words, upstream)
         known = versions()
-        if len(words) == 2 and name in known.programs and _asks_version(name, words[1]):
-            for each in known.unless:
-                if each.startswith(f"{name}:") and _exists_above(each.partition(":")[2], self.ground):
-                    raise Unproven(f"the project's {each.partition(':')[2]} may name a program to run")
+        if len(words) == 2 and known.answer(name, words[1]):
+            self._check_unless(name)
             return Proof(Stage(words), "read.version", "prints its version or its help")
         if (
             len(words) == 3
@@ -124,6 +122,7 @@ class Prover:
             and words[2] == "--help"
             and re.fullmatch(r"[a-z][a-z-]*", words[1])
         ):
+            self._check_unless(name)
             return Proof(Stage(words), "read.help", "prints its help")
         program, arguments, moved = self._find(words)
         reading = self._read(program, arguments)
@@ -136,6 +135,12 @@ class Prover:
             _check_repository(place.ground)
         plan = (*program.instead, *reading.operands) if program.instead else words
         return Proof(Stage(plan), f"read.{program.name.replace(' ', '.')}", program.why)
+
+    def _check_unless(self, name: str) -> None:
+        for each in versions().unless:
+            program, _, file = each.partition(":")
+            if program == name and _exists_above(file, self.ground):
+                raise Unproven(f"the project's {file} may name a program to run")
 
     def _read(self, program: Program, arguments: list[str]) -> Reading:
         if program.name in ("[", "test") and program.name == "[" and arguments[-1:] != ["]"]:
@@ -335,11 +340,6 @@ def _streams(redirects: Sequence[Redirect]) -> Stage:
             case _:
                 raise Unproven(f"it redirects: {each.source}")
     return Stage((), stdin=stdin, stdout=out, stderr=err)  # type: ignore[arg-type]
-
-
-def _asks_version(name: str, word: str) -> bool:
-    known = versions()
-    return word in known.words and not (word in ("-v", "-h") and name in known.not_short)
 
 
 @lru_cache(maxsize=256)
