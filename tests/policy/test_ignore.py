@@ -113,3 +113,9 @@ def test_without_one_nothing_is_hidden(tmp_path: Path, require: Callable[[str], 
     """P8."""
     require("git")
     assert not hidden(tmp_path, "a/b/c")
+
+
+def test_showing_a_folder_again_does_not_show_what_is_hidden_in_it(tmp_path: Path) -> None:
+    """P8: as git reads it, `!a` speaks of a alone."""
+    (tmp_path / ".tarmacignore").write_text("b/\n!a\n")
+    assert hidden(tmp_path, "a/b/a") and not hidden(tmp_path, "a/c")

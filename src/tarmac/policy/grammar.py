@@ -142,10 +142,11 @@ def versions() -> Versions:
     entry = tomllib.loads(resources.files("tarmac.policy.rules").joinpath("read-tools.toml").read_text("utf-8"))[
         "versions"
     ]
-    return Versions(
-        *(frozenset(str(entry[key]).split()) for key in ("words", "programs", "helped", "unless")),
-        also={word: frozenset(str(names).split()) for word, names in entry["also"].items()},
+    words, programs, helped, unless = (
+        frozenset(str(entry[key]).split()) for key in ("words", "programs", "helped", "unless")
     )
+    also = {word: frozenset(str(names).split()) for word, names in entry["also"].items()}
+    return Versions(words, programs, helped, unless, also)
 
 
 def match(program: Program, words: Sequence[str]) -> Reading:

@@ -29,9 +29,19 @@ class _Spec:
         return text.lower() if self._ignore_case else text
 
     def line(self, path: str, *, is_folder: bool) -> str:
-        """The line that hides `path`; empty when none does."""
-        found = self._spec.check_file(self._folded(path) + "/" * is_folder)
-        return self._lines[found.index].strip() if found.include and found.index is not None else ""
+        """The line that hides `path`; empty when none does. The last that speaks of it counts.
+
+        A pattern of pathspec also matches all below what it names. Here, as in git, it speaks of what it names only
+        (`!a` shows the folder a, and not a/b if another line hides that): what is below is asked about by its own name.
+        """
+        name = self._folded(path) + "/" * is_folder
+        for line, pattern in zip(reversed(self._lines), reversed(list(self._spec.patterns)), strict=True):
+            found = pattern.regex.match(name) if pattern.include is not None and pattern.regex else None
+            if found and found.groupdict().get("ps_d") is not None and found.end("ps_d") < len(name):
+                found = None
+            if found:
+                return line.strip() if pattern.include else ""
+        return ""
 
 
 class IgnoreFiles:
