@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,7 @@ import pytest
 from tests.cli.conftest import alive, on_a_screen, running, tarmac
 
 from tarmac.terminals import Settings, open_terminal
-from tarmac.terminals.checkup import Case, Check, Finding, examine
-from tarmac.terminals.checkup.finding import aside
+from tarmac.terminals.checkup import Case, Check, Finding, Findings, aside, examine
 from tarmac.terminals.checkup.limits import FILES_EACH, SPARE_FILES
 from tarmac.terminals.checkup.shells import Tried, judge, look_at_shell
 
@@ -191,19 +189,19 @@ async def test_a_check_that_hangs_is_a_finding_and_the_others_are_made(tmp_path:
     """Every check has an end: one that waits, one that blocks in the kernel, one that fails."""
     os.mkfifo(tmp_path / "pipe")
 
-    async def waits(case: Case) -> AsyncIterator[Finding]:
+    async def waits(case: Case) -> Findings:
         yield Finding(name="before", level="ok", what="")
         await asyncio.Event().wait()
 
-    async def blocks(case: Case) -> AsyncIterator[Finding]:
+    async def blocks(case: Case) -> Findings:
         await aside((tmp_path / "pipe").read_bytes)  # until somebody writes
         yield Finding(name="never", level="ok", what="")
 
-    async def fails(case: Case) -> AsyncIterator[Finding]:
+    async def fails(case: Case) -> Findings:
         (tmp_path / "nothing here").read_bytes()
         yield Finding(name="never", level="ok", what="")
 
-    async def works(case: Case) -> AsyncIterator[Finding]:
+    async def works(case: Case) -> Findings:
         yield Finding(name="fine", level="ok", what=await aside(lambda: "as it should be"))
 
     found = await looks(Check("a", waits, 0.1), Check("b", blocks, 0.1), Check("c", fails, 5), Check("d", works, 5))
@@ -252,6 +250,17 @@ def test_a_signal_ends_it_and_what_it_started(tmp_path: Path) -> None:
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 143
     assert not alive(shell_pid)
+
+
+@shell
+def test_when_nobody_reads_any_more_it_ends_quietly() -> None:
+    """`tarmac doctor | head -1`: the terminal that is open then is closed."""
+    with running("doctor", "--shell", "bash") as process:
+        assert process.stdout is not None and process.stderr is not None
+        assert process.stdout.readline().startswith(b"Tarmac")
+        process.stdout.close()
+        said = process.stderr.read()
+        assert (process.wait(20), said) == (141, b"")
 
 
 def test_its_help_and_its_arguments() -> None:

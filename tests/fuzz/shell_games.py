@@ -80,6 +80,8 @@ def leaves(draw: Draw) -> Game:
     text = draw.rng.choice([f"echo {tag}; exit {code}", f"echo {tag}; exec sh -c 'exit {code}'"])
     if draw.shell == "zsh":
         text = f"setopt no_check_jobs; {text}"  # or it stays, and tells of its jobs
+    if draw.fish:
+        text = f"for j in (jobs -p | string match -r '^\\d+$'); disown $j; end; {text}"
     return Game("exit", (Step(text=text, output=farewell, code=code, reasons=CLOSED, dies=True),))
 
 

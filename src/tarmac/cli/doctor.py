@@ -13,7 +13,7 @@ import sys
 import tempfile
 import textwrap
 from collections import Counter
-from collections.abc import AsyncIterator
+from contextlib import aclosing
 from getopt import GetoptError, gnu_getopt
 from pathlib import Path
 
@@ -21,8 +21,7 @@ import tarmac
 from tarmac.cli.help import suggest
 from tarmac.cli.stopping import run
 from tarmac.errors import BadRequest, TarmacError
-from tarmac.terminals.checkup import CHECKS, Case, Check, Finding, Level, examine
-from tarmac.terminals.checkup.finding import aside
+from tarmac.terminals.checkup import CHECKS, Case, Check, Finding, Findings, Level, aside, examine
 from tarmac.terminals.settings import Settings
 from tarmac.terminals.shells import KNOWN
 
@@ -72,15 +71,16 @@ async def consult(checks: tuple[Check, ...], case: Case, *, json_wanted: bool) -
     page = Page()
     if not json_wanted:
         page.begin()
-    async for topic, finding in examine(checks, case):
-        found.append((topic, finding))
-        if not json_wanted:
-            page.show(topic, finding)
+    async with aclosing(examine(checks, case)) as findings:  # or a terminal stays open when nobody reads any more
+        async for topic, finding in findings:
+            found.append((topic, finding))
+            if not json_wanted:
+                page.show(topic, finding)
     counts = Counter(finding.level for _, finding in found)
     well = not counts["warning"] and not counts["problem"]
     if json_wanted:
-        findings = [{"topic": topic, **dataclasses.asdict(finding)} for topic, finding in found]
-        print(json.dumps({"version": tarmac.__version__, "ok": well, "findings": findings}))
+        said = [{"topic": topic, **dataclasses.asdict(finding)} for topic, finding in found]
+        print(json.dumps({"version": tarmac.__version__, "ok": well, "findings": said}))
     else:
         page.end(counts)
     return 0 if well else 1
@@ -89,7 +89,7 @@ async def consult(checks: tuple[Check, ...], case: Case, *, json_wanted: bool) -
 # Programs that other parts of Tarmac need
 
 
-async def look_at_programs(case: Case) -> AsyncIterator[Finding]:
+async def look_at_programs(case: Case) -> Findings:
     """What reads commands for the policy, and what makes the sandbox."""
     yield await aside(_shfmt)
     yield await aside(_bubblewrap)

@@ -6,7 +6,7 @@ To add a check: an `async def` that takes a Case and yields Findings, and a line
 calls `examine`). It may fail, block or hang: then that is the finding.
 """
 
-from tarmac.terminals.checkup.finding import Case, Check, Finding, Level, examine
+from tarmac.terminals.checkup.finding import Case, Check, Finding, Findings, Level, aside, examine
 from tarmac.terminals.checkup.kernel import look_at_the_kernel
 from tarmac.terminals.checkup.limits import look_at_limits
 from tarmac.terminals.checkup.shells import look_at_shells
@@ -19,4 +19,4 @@ CHECKS = (
     Check("files", look_at_storage, seconds=10),
 )
 
-__all__ = ["CHECKS", "Case", "Check", "Finding", "Level", "examine"]
+__all__ = ["CHECKS", "Case", "Check", "Finding", "Findings", "Level", "aside", "examine"]

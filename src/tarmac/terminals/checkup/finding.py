@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
@@ -25,6 +25,9 @@ class Finding:
     facts: Mapping[str, object] = field(default_factory=dict)  # the same for programs
 
 
+Findings = AsyncGenerator[Finding, None]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
     """What the checks are given."""
@@ -40,11 +43,11 @@ class Check:
     """A topic, and who looks at it."""
 
     topic: str
-    look: Callable[[Case], AsyncIterator[Finding]]
+    look: Callable[[Case], Findings]
     seconds: float
 
 
-async def examine(checks: Sequence[Check], case: Case) -> AsyncIterator[tuple[str, Finding]]:
+async def examine(checks: Sequence[Check], case: Case) -> AsyncGenerator[tuple[str, Finding], None]:
     """Every finding with its topic, as it comes. A check that fails or takes too long is a finding itself."""
     for check in checks:
         end = asyncio.get_running_loop().time() + check.seconds
@@ -53,27 +56,27 @@ async def examine(checks: Sequence[Check], case: Case) -> AsyncIterator[tuple[st
                 yield check.topic, finding
 
 
-async def _bounded(check: Check, case: Case, end: float) -> AsyncGenerator[Finding, None]:
-    findings = aiter(check.look(case))
-    while True:
-        try:
-            async with asyncio.timeout_at(end):
-                finding = await anext(findings)
-        except StopAsyncIteration:
-            return
-        except TimeoutError:
-            yield Finding(
-                name=check.topic,
-                level="problem",
-                what=f"this could not be looked at within {check.seconds:g} s",
-                advice="is the machine overloaded, or a disk or a file server gone?",
-            )
-            return
-        except (OSError, TarmacError) as error:
-            what, advice = (error.what, error.hint) if isinstance(error, TarmacError) else (str(error), "")
-            yield Finding(name=check.topic, level="problem", what=what, advice=advice)
-            return
-        yield finding
+async def _bounded(check: Check, case: Case, end: float) -> Findings:
+    async with aclosing(check.look(case)) as findings:
+        while True:
+            try:
+                async with asyncio.timeout_at(end):
+                    finding = await anext(findings)
+            except StopAsyncIteration:
+                return
+            except TimeoutError:
+                yield Finding(
+                    name=check.topic,
+                    level="problem",
+                    what=f"this could not be looked at within {check.seconds:g} s",
+                    advice="is the machine overloaded, or a disk or a file server gone?",
+                )
+                return
+            except (OSError, TarmacError) as error:
+                what, advice = (error.what, error.hint) if isinstance(error, TarmacError) else (str(error), "")
+                yield Finding(name=check.topic, level="problem", what=what, advice=advice)
+                return
+            yield finding
 
 
 async def aside(work: Callable[[], T]) -> T:

@@ -8,12 +8,11 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 from tarmac.errors import TarmacError
 from tarmac.terminals import processes
-from tarmac.terminals.checkup.finding import Case, Finding
+from tarmac.terminals.checkup.finding import Case, Finding, Findings
 from tarmac.terminals.opening import make_terminal
 from tarmac.terminals.shells import KNOWN, find_shell
 from tarmac.terminals.terminal import Terminal
@@ -22,7 +21,7 @@ PATIENCE = 3.0
 SCOPES = {0: "anybody's own", 1: "descendants only, which is enough", 2: "administrators only", 3: "nobody"}
 
 
-async def look_at_the_kernel(case: Case) -> AsyncIterator[Finding]:
+async def look_at_the_kernel(case: Case) -> Findings:
     """Platform, /proc, the probe for input, custody of processes, text in UTF-8."""
     yield _platform()
     yield _proc()

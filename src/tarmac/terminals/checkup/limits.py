@@ -2,17 +2,17 @@
 
 import os
 import resource
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
-from tarmac.terminals.checkup.finding import Case, Finding, Level, aside
+from tarmac.terminals.checkup.finding import Case, Finding, Findings, Level, aside
 
 FILES_EACH = 6  # descriptors of ours for one terminal (tests/cli/test_doctor.py counts them)
 PROCESSES_EACH = 4  # a shell, and what a command starts
 SPARE_FILES = 32
 
 
-async def look_at_limits(case: Case) -> AsyncIterator[Finding]:
+async def look_at_limits(case: Case) -> Findings:
     """For each limit, whether `max_terminals` would fit."""
     for finding in await aside(lambda: list(_findings(case.settings.max_terminals))):
         yield finding

@@ -9,12 +9,11 @@ import dataclasses
 import re
 import tempfile
 import time
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from tarmac.errors import ShellNotFound, TarmacError
-from tarmac.terminals.checkup.finding import Case, Finding, Level
+from tarmac.terminals.checkup.finding import Case, Finding, Findings, Level
 from tarmac.terminals.exec import ExecTerminal
 from tarmac.terminals.opening import make_terminal
 from tarmac.terminals.pty_terminal import PtyTerminal
@@ -25,6 +24,8 @@ from tarmac.vt.text import clean
 OLDEST = {"bash": (4, 4), "zsh": (5, 3), "fish": (3, 4)}
 DEFAULT_SHELL = "bash"
 FILES = {"bash": "~/.bashrc", "zsh": "~/.zshrc and its kin", "fish": "~/.config/fish/config.fish"}
+# How they can tell that an agent asks.
+EARLY = {"bash": "[[ $AI_AGENT ]] && return", "zsh": "[[ $AI_AGENT ]] && return", "fish": "set -q AI_AGENT; and exit"}
 SLOW = 0.5  # a share of shell_integration_timeout
 COMMAND_LIMIT = 5.0
 WORD = "tarmac-doctor"
@@ -44,7 +45,7 @@ class Tried:
     notes: tuple[str, ...] = ()
 
 
-async def look_at_shells(case: Case) -> AsyncIterator[Finding]:
+async def look_at_shells(case: Case) -> Findings:
     """A finding for each shell."""
     for name in case.shells:
         yield await look_at_shell(name, case)
@@ -103,18 +104,21 @@ def judge(kind: str, tried: Tried, bare: Tried | None, *, patience: float) -> tu
     if tried.failed:
         assert bare is not None
         advice = (
-            f"look into {files}: AI_AGENT=tarmac tells them that an agent asks, so that they can stop early; "
-            f"or set `start_up_files` to false (it is up in {_ms(bare.opened)} then), "
-            f"or `shell_integration_timeout` higher than {patience:g} s. Until then `cd` and variables do not last."
+            f"where an agent should go no further in {files}: `{EARLY[kind]}`. "
+            f"Or set `start_up_files` to false: it is up in {_ms(bare.opened)} then"
         )
-        return grave, tried.failed, advice
+        if tried.opened >= patience:
+            advice += f"; or `shell_integration_timeout` to more than {patience:g} s"
+        return grave, f"{tried.failed}. Until then `cd` and variables do not last in it", advice
     said = f"up in {_ms(tried.opened)}, first result after {_ms(tried.first)}, the next in {_ms(tried.round_trip)}"
     if tried.notes:
         return "warning", f"{'; '.join(tried.notes)} ({said})", f"look into {files}"
     if tried.opened > SLOW * patience:
         assert bare is not None
         theirs = "" if bare.failed else f"; {_ms(bare.opened)} without start-up files"
-        advice = f"make {files} faster (AI_AGENT=tarmac tells who asks); after {patience:g} s there is no live shell"
+        advice = (
+            f"make {files} faster, or shorter for agents: `{EARLY[kind]}`; after {patience:g} s there is no live shell"
+        )
         return "warning", f"slow: {said}{theirs}", advice
     if tried.printed:
         said += f"; start-up prints {_first_line(tried.printed)}"
@@ -189,7 +193,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 def _first_line(text: str) -> str:
     first, *rest = text.strip().split("\n")
-    more = f" and {len(rest)} more lines" if rest else ""
+    more = f" and {len(rest)} more line{'s' if len(rest) > 1 else ''}" if rest else ""
     return f"`{first[:60]}{'…' if len(first) > 60 else ''}`{more}"
 
 

@@ -1,18 +1,18 @@
 """Where output is kept, and the shells' private folders: can we write there, and is there room?"""
 
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from tarmac.errors import TarmacError
 from tarmac.paths import private_dir, remove_scratch, scratch_dir, state_dir
-from tarmac.terminals.checkup.finding import Case, Finding, aside
+from tarmac.terminals.checkup.finding import Case, Finding, Findings, aside
 
 ROOMY = 4  # full spools: less room than for these is worth a warning
 SCRATCH = 16 << 20
 
 
-async def look_at_storage(case: Case) -> AsyncIterator[Finding]:
+async def look_at_storage(case: Case) -> Findings:
     """The spools, then the scratch folders; in a thread, as a file server may be gone."""
     for finding in await aside(lambda: list(_findings(case))):
         yield finding
