@@ -211,10 +211,13 @@ def scratch_dir(environ: Mapping[str, str]) -> Path:
 
 
 def remove_scratch(path: Path) -> None:
-    """Remove a scratch folder and the plain files in it."""
+    """Remove a scratch folder and all that is in it."""
     try:
         for each in path.iterdir():
-            each.unlink(missing_ok=True)
+            if each.is_dir() and not each.is_symlink():
+                remove_scratch(each)
+            else:
+                each.unlink(missing_ok=True)
         path.rmdir()
     except OSError:
         pass

@@ -10,6 +10,7 @@ from tests.terminals.conftest import Speech, StartUp
 
 from tarmac.terminals import Result, Settings, Terminal, open_terminal
 from tarmac.terminals.events import NoShellIntegration, TerminalEvent
+from tarmac.terminals.terminal import Provider
 
 pytestmark = pytest.mark.shell
 
@@ -298,3 +299,35 @@ async def test_a_zsh_whose_hooks_were_wiped_by_its_start_up_files_is_integrated(
     async with open_terminal(cwd=tmp_path, shell="zsh") as terminal:
         result = await terminal.run("echo hi")
     assert (terminal.provider, result.output, result.notes) == ("pty", "hi\n", ())
+
+
+@pytest.mark.parametrize("provider", ["pty", "exec"])
+async def test_a_private_zdotdir_runs_the_users_files_and_goes_with_the_terminal(
+    tmp_path: Path, speech: Speech, start_up: StartUp, provider: Provider
+) -> None:
+    """T23: `zdotdir`: what a zsh writes there is not the user's; their own files see their own place."""
+    if shutil.which("zsh") is None:
+        lacking("zsh is not installed")
+    start_up.write("RC=$ZDOTDIR\n", ".zshrc")
+    start_up.write("export ENV_RC=1\n", ".zshenv")
+    settings = Settings(zdotdir=True)
+    ask = """zsh -i -c 'echo "$ENV_RC $RC"; touch $ZDOTDIR/dump; echo $ZDOTDIR' 2>/dev/null"""
+    async with open_terminal(cwd=tmp_path, shell=speech.shell, provider=provider, settings=settings) as terminal:
+        place = Path((await terminal.run("printenv ZDOTDIR")).output.strip())
+        result = await terminal.run(ask)
+        assert result.output == f"1 {start_up.home}\n{place}\n"
+        assert (place / "dump").exists()
+    assert not place.exists()
+    assert not (start_up.home / "dump").exists()
+
+
+async def test_the_seeds_switches_reach_every_shell(tmp_path: Path, speech: Speech, start_up: StartUp) -> None:
+    """T23: `zsh_oh_my`, `zsh_p10k`, `zsh_clear_eol_mark`."""
+    on = Settings(zsh_oh_my=True, zsh_p10k=True)
+    off = Settings(zsh_clear_eol_mark=False)
+    names = "ITERM_SHELL_INTEGRATION_INSTALLED POWERLEVEL9K_TERM_SHELL_INTEGRATION PROMPT_EOL_MARK"
+    found = []
+    for settings in (on, off):
+        async with open_terminal(cwd=tmp_path, shell=speech.shell, settings=settings) as terminal:
+            found.append([(await terminal.run(f"printenv {name}")).output for name in names.split()])
+    assert found == [["Yes\n", "true\n", "\n"], ["", "", ""]]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tarmac.errors import ExecutionEnded, InputClosed
 from tarmac.events import TaskId, TerminalId
-from tarmac.paths import check_directory
+from tarmac.paths import check_directory, remove_scratch, scratch_dir
 from tarmac.terminals import birthmark, environment, events, processes
 from tarmac.terminals.child import Child, used_up
 from tarmac.terminals.execution import Execution
@@ -24,6 +24,7 @@ from tarmac.terminals.settings import Settings
 from tarmac.terminals.shells import Shell
 from tarmac.terminals.terminal import Origin, Terminal
 from tarmac.terminals.waiting import Waiting
+from tarmac.terminals.zdotdir import private_zdotdir
 
 READ_SIZE = 256 << 10
 READS_A_WAKE_UP = 8
@@ -52,13 +53,17 @@ class ExecTerminal(Terminal):
         super().__init__(id=id, cwd=cwd, settings=settings, name=name, origin=origin, task=task)
         self.shell = shell
         self.env = environment.build(base_env, settings, cookie=self.cookie)
+        self._folder: Path | None = None
         self._process: _Process | None = None
         self.stands_in = ""  # why it is used instead of a live shell
         self._note = ""
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
-        """There is nothing to open before the first command."""
+        """There is nothing to open before the first command, but the private ZDOTDIR if one is wanted."""
+        if self.settings.zdotdir:
+            self._folder = scratch_dir(self.env)
+            self.env = private_zdotdir(self._folder, self.env)
 
     def without_integration(self, why: str, *, tell: bool = True) -> None:
         """It stands in for a live shell: say so in each result, and with `tell` once to whoever listens (T21)."""
@@ -184,6 +189,8 @@ class ExecTerminal(Terminal):
         left = await asyncio.get_running_loop().run_in_executor(None, self._leftovers) if self._numbers else None
         if left:
             await processes.end(self._leftovers, grace=0.2)
+        if self._folder is not None:
+            remove_scratch(self._folder)
         self._clear_spools()
         self._emit(events.TerminalClosedEvent(at=time.monotonic(), terminal=self.id, reason="closed"))
 

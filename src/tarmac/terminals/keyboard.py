@@ -99,6 +99,12 @@ class Keyboard:
             session.take_back_plainly()
 
     def _once_more(self, session: Session, prompts: int) -> None:
-        """A line editor that is just starting misses a Ctrl-C; a person would press again."""
+        """A line editor that is just starting misses a Ctrl-C; a person would press again.
+
+        And fish says nothing of one on an empty line: the terminal is taken back, if the line is empty indeed.
+        """
         if self._state == "theirs" and self._prompts == prompts and session.alive and session.in_front():
-            session.pty.signal(signal.SIGINT)
+            if session.shell.pipe:
+                session.take_back()
+            else:
+                session.pty.signal(signal.SIGINT)

@@ -25,6 +25,7 @@ from tarmac.terminals.pty import Pty
 from tarmac.terminals.sandbox import Sandbox, Wrapped
 from tarmac.terminals.settings import Settings
 from tarmac.terminals.shells import INTEGRATION, Shell
+from tarmac.terminals.zdotdir import private_zdotdir
 from tarmac.vt.marks import Mark, MarkParser, Query
 from tarmac.vt.replies import answer
 
@@ -78,6 +79,7 @@ class Session:
         self._owner = owner
         self._env = env
         self._sandbox = settings.sandbox
+        self._own_zdotdir = settings.zdotdir
         self._wrapped: Wrapped | None = None
         self._nonce = b"@" + os.urandom(12).hex().encode()
         self._cwd_link = b""
@@ -100,8 +102,9 @@ class Session:
     def start(self, *, cwd: Path, start_up_files: bool) -> None:
         try:
             self._folder = scratch_dir(self._env)
+            base = private_zdotdir(self._folder, self._env) if self._own_zdotdir else self._env
             argv, env = self.shell.start_up(
-                folder=self._folder, nonce=self._nonce, start_up_files=start_up_files, env=self._env
+                folder=self._folder, nonce=self._nonce, start_up_files=start_up_files, env=base
             )
             self._in = os.open(self._folder / "in", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             if self.shell.pipe:

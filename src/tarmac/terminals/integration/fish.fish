@@ -96,7 +96,8 @@ function __tarmac_prompt --on-event fish_prompt
     __tarmac_find
     switch $__tarmac_person
         case 2
-            set -g __tarmac_person 1 # this prompt is the person's
+            set -g __tarmac_person 1 # this prompt is the person's, and our line not within reach of their up-arrow
+            builtin history delete --exact --case-sensitive ' builtin eval $__tarmac_drive' 2>/dev/null
         case 1 3
             set -g __tarmac_person 3 # their line is done
             set -g __tarmac_status $now

@@ -177,14 +177,15 @@ __tarmac_keys() {
     if [[ $map != .safe ]]; then builtin bindkey -M "$map" '\e[7776~' __tarmac_take_back; fi
   done 2>/dev/null
 }
-__tarmac_take_back() {
-  if [[ -n $BUFFER || $CONTEXT != start || $__tarmac_person == 0 ]]; then
-    __tarmac_person=1
-    __tarmac_prompted 0
-  else
-    BUFFER=' \__tarmac_driven'
-    builtin zle .accept-line
-  fi
+# zsh keeps the last line, ours, in reach of the up-arrow until another comes: the person's own last line does.
+__tarmac_recall() {
+  local number
+  for number in ${(Onk)history}; do
+    if [[ $history[$number] != ' '*__tarmac_* ]]; then
+      builtin print -rs -- "$history[$number]"
+      break
+    fi
+  done
 }
 
 # The exported variables, for the host to read: at the start, and when it asks between commands. $? and $_ (the last

@@ -5,7 +5,7 @@
 __tarmac_drive() {
   __tarmac_person=0 __tarmac_new=1
   builtin unsetopt local_options zle notify prompt_sp
-  builtin fc -p # our lines have a history of their own
+  builtin setopt hist_ignore_space # our lines are none of the history's
 } 2>/dev/null
 
 __tarmac_driven() {
@@ -20,17 +20,30 @@ __tarmac_hand_over() {
   __tarmac_person=2
   builtin unsetopt local_options
   builtin setopt "${__tarmac_options[@]}" zle
-  builtin fc -P
   if [[ -n $__tarmac_x ]]; then builtin setopt xtrace; fi
   __tarmac_x=
   __tarmac_keys
+  __tarmac_recall
 } 2>/dev/null
+
+# The private key.
+__tarmac_take_back() {
+  if [[ -n $BUFFER || $CONTEXT != start || $__tarmac_person == 0 ]]; then
+    __tarmac_person=1
+    __tarmac_prompted 0
+  else
+    builtin unsetopt local_options
+    builtin setopt hist_ignore_space
+    BUFFER=' \__tarmac_driven'
+    builtin zle .accept-line
+  fi
+}
 
 # Once, when the start-up files are done: at the first prompt, or typed.
 __tarmac_begin() {
   __tarmac_person=0 __tarmac_new=1
   __tarmac_options=()
-  for __tarmac_text in notify prompt_sp; do
+  for __tarmac_text in notify prompt_sp hist_ignore_space; do
     if [[ -o $__tarmac_text ]]; then __tarmac_options+=($__tarmac_text); else __tarmac_options+=(no_$__tarmac_text); fi
   done
   if [[ -o xtrace ]]; then __tarmac_x=1; fi
