@@ -1,6 +1,7 @@
 """Take a command that is allowed, change it a little: it is not allowed any more, unless that is proven too."""
 
 import asyncio
+import os
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -77,38 +78,35 @@ async def judge(policy: Policy, line: str, workspace: Path) -> Verdict:
 
 
 async def allowed_lines(policy: Policy, workspace: Path) -> list[str]:
-    """One everyday line for each rule that allows: all programs, not all lines, to stay quick."""
-    plain = [
-        e.line for e in entries() if e.decisions == {"allow"} and e.shell == "bash" and not set(e.line) & set("|&;\n@")
-    ]
-    found: dict[str, str] = {}
+    """Every simple line of the corpus that is allowed."""
+    plain = [e.line for e in entries() if e.decisions == {"allow"} and e.shell == "bash"]
+    plain = [line for line in dict.fromkeys(plain) if not set(line) & set("|&;\n@<>")]
     verdicts = await asyncio.gather(*(judge(policy, line, workspace) for line in plain))
-    for line, verdict in zip(plain, verdicts, strict=True):
-        if verdict.decision == "allow":
-            found.setdefault(verdict.rule, line)
-    return list(found.values())
+    return [line for line, verdict in zip(plain, verdicts, strict=True) if verdict.decision == "allow"]
 
 
 async def test_no_change_slips_anything_in(workspace: Path) -> None:
-    """P2: (some seconds: about a hundred programs, fifty changes each)."""
+    """P2: every allowed line of the corpus, changed: two ways each in turn, or all with TARMAC_THOROUGH."""
     policy = Policy()
     lines = await allowed_lines(policy, workspace)
-    assert len(lines) > 70
-    wrong = []
-    for name, change in MUTATIONS.items():
-        changed = [(line, change(line)) for line in lines]
-        changed = [(line, new) for line, new in changed if not (name in SILENT and line == new)]
-        verdicts = await asyncio.gather(*(judge(policy, new, workspace) for _, new in changed))
-        wrong += [
-            (name, new) for (_, new), verdict in zip(changed, verdicts, strict=True) if verdict.decision == "allow"
-        ]
+    assert len(lines) > 300
+    changes = list(MUTATIONS.items())
+    few = len(changes) if os.environ.get("TARMAC_THOROUGH") else 2
+    changed = [
+        (name, line, change(line))
+        for number, line in enumerate(lines)
+        for name, change in (changes[(number * few + each) % len(changes)] for each in range(few))
+    ]
+    changed = [(name, line, new) for name, line, new in changed if not (name in SILENT and line == new)]
+    verdicts = await asyncio.gather(*(judge(policy, new, workspace) for _, _, new in changed))
+    wrong = [(name, new) for (name, _, new), v in zip(changed, verdicts, strict=True) if v.decision == "allow"]
     assert wrong == []
 
 
 async def test_other_quoting_changes_nothing(workspace: Path) -> None:
     """P2: quoted arguments mean the same, and the plan has the same words; a command in quotes is asked about."""
     policy = Policy()
-    for line in await allowed_lines(policy, workspace):
+    for line in (await allowed_lines(policy, workspace))[::4]:
         if set(line) & set("*?[~$\\<>"):
             continue
         command, *rest = shlex.split(line)

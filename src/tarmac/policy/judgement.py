@@ -17,7 +17,7 @@ from tarmac.policy.effects import Assessment, Effect
 from tarmac.policy.files import Files
 from tarmac.policy.grammar import Program, Unproven
 from tarmac.policy.places import Ground
-from tarmac.policy.readonly import Proof, Prover
+from tarmac.policy.readonly import Proof, Prover, looks_alike
 from tarmac.policy.running import fetched_files, sends
 from tarmac.policy.touching import At
 from tarmac.policy.verdict import Plan, Risk, Stage, Step
@@ -200,6 +200,8 @@ def _directory(simple: Simple, pipeline: Pipeline, here: Ground, files: Files) -
         raise Unproven("where `cd` leads depends on the shell")
     if simple.redirects or pipeline.negated or pipeline.when == "failure":
         raise Unproven("a `cd` that depends on what went before")
+    if looks_alike(words[1]):
+        raise Unproven("it holds letters that only look like others")
     there = here.moved(words[1])
     if not there.inside:
         raise Unproven("it leads out of the workspace")

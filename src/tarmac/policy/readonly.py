@@ -39,9 +39,8 @@ _TEXT_VALUES = frozenset(
     grep egrep fgrep rg ag sed awk gawk mawk find fd fdfind date cut sort paste git printf zgrep man tree
 """.split()
 )
-_MIXED = re.compile(
-    r"[a-zA-Z].*[\u0370-\u052f\u1e00-\u1fff\uff00-\uffef]|[\u0370-\u052f\u1e00-\u1fff\uff00-\uffef].*[a-zA-Z]"
-)
+# Letters of other alphabets that look like ours.
+_LOOKALIKES = frozenset("аеорсухіјѕһԁԛԝАВЕКМНОРСТУХІЈЅαοινρτυκΑΒΕΖΗΙΚΜΝΟΡΤΥΧ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +72,8 @@ class Prover:
         if not (first.plain and first.literal):
             raise Unproven("its command is not written plainly")
         words = self._expand(simple.words)
-        if any(_MIXED.search(word) for word in words):
-            raise Unproven("it mixes letters of two alphabets in one word")
+        if any(looks_alike(word) for word in words):
+            raise Unproven("it holds letters that only look like others")
         streams = _streams(simple.redirects)
         if streams.stdin is not None:
             self._check_path(streams.stdin, content=True)
@@ -340,6 +339,14 @@ def _streams(redirects: Sequence[Redirect]) -> Stage:
             case _:
                 raise Unproven(f"it redirects: {each.source}")
     return Stage((), stdin=stdin, stdout=out, stderr=err)  # type: ignore[arg-type]
+
+
+def looks_alike(word: str) -> bool:
+    """Whether a word could be taken for another: Latin letters mixed with lookalikes, or nothing but lookalikes."""
+    if word.isascii() or _LOOKALIKES.isdisjoint(word):
+        return False
+    letters = [character for character in word if character.isalpha()]
+    return any(character.isascii() for character in letters) or _LOOKALIKES.issuperset(letters)
 
 
 @lru_cache(maxsize=256)
