@@ -159,7 +159,7 @@ def from_tables(assessment: Assessment, args: Arguments) -> bool:
             best = rule
     if best is None:
         return False
-    if args.name in ("mount", "sysctl", "set", "export", "declare", "alias") and not args.words:
+    if args.name in ("mount", "sysctl", "set", "export", "declare", "alias", "umask", "ulimit", "trap", "shopt") and not args.words:
         assessment.add("low", "effect.read", "shows settings")
         return True
     what = shown(args.operands[len(best.run) - 1 :] or args.operands)
