@@ -93,6 +93,9 @@ _GLOBALS = {
 }
 
 
+_TELL_WHEN_ALONE = frozenset("mount sysctl set export declare alias umask ulimit trap shopt".split())
+
+
 @dataclass(frozen=True, slots=True)
 class Arguments:
     """The words of a command, roughly sorted: options and operands, for tables that only raise the alarm."""
@@ -159,7 +162,7 @@ def from_tables(assessment: Assessment, args: Arguments) -> bool:
             best = rule
     if best is None:
         return False
-    if args.name in ("mount", "sysctl", "set", "export", "declare", "alias", "umask", "ulimit", "trap", "shopt") and not args.words:
+    if args.name in _TELL_WHEN_ALONE and not args.words:
         assessment.add("low", "effect.read", "shows settings")
         return True
     what = shown(args.operands[len(best.run) - 1 :] or args.operands)
