@@ -4,6 +4,9 @@ TarmacError
 ├── BadRequest (ValueError)            the call itself makes no sense: an empty command, a NUL, a timeout of 0
 ├── DirectoryUnavailable (OSError)     a working directory is gone, forbidden, or is a file
 ├── StateUnavailable (OSError)         Tarmac's own files can't be read or written
+├── FileUnavailable (OSError)          a file can't be read or written; it is as it was
+├── EditFailed (ValueError)            an edit can't be made: binary, malformed, changed meanwhile; nothing was written
+├── SearchFailed (RuntimeError)        ripgrep is missing, or did not finish
 ├── ShellNotFound (FileNotFoundError)  no such shell on this machine
 ├── ShellFailed (RuntimeError)         the shell could not be started, or left before its first prompt
 ├── SandboxUnavailable (RuntimeError)  this machine can't keep commands in a sandbox
@@ -43,6 +46,18 @@ class DirectoryUnavailable(TarmacError, OSError):
 
 class StateUnavailable(TarmacError, OSError):
     """Tarmac's own files can't be read or written."""
+
+
+class FileUnavailable(TarmacError, OSError):
+    """A file can't be read or written; it is as it was."""
+
+
+class EditFailed(TarmacError, ValueError):
+    """An edit can't be made; nothing was written."""
+
+
+class SearchFailed(TarmacError, RuntimeError):
+    """A search through files could not be run to its end."""
 
 
 class ShellNotFound(TarmacError, FileNotFoundError):

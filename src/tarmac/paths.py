@@ -109,7 +109,7 @@ def private_dir(path: Path) -> Path:
         # a link that root made is the administrator's way to move us to another disk
         if found.st_uid != os.geteuid() or link.st_uid not in (os.geteuid(), 0):
             raise DirectoryUnavailable(
-                f"{_shown(path)} belongs to another user", hint="set TARMAC_STATE_DIR to a directory of your own"
+                f"{shown(path)} belongs to another user", hint="set TARMAC_STATE_DIR to a directory of your own"
             )
         if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             os.fchmod(here, 0o700)
@@ -156,7 +156,7 @@ def _trouble(path: Path) -> OSError | ValueError | None:
 def _unavailable(path: Path, error: OSError | ValueError, wish: str = "entered") -> DirectoryUnavailable:
     """The error for a person: what is wrong with `path`, and how far one gets."""
     nearest = nearest_existing(path)
-    hint = f"the nearest directory that exists is {_shown(nearest)}"
+    hint = f"the nearest directory that exists is {shown(nearest)}"
     match error:
         case OSError(errno=errno.ENOENT) if path.is_symlink():
             what = "is a symlink to something that does not exist"
@@ -164,10 +164,10 @@ def _unavailable(path: Path, error: OSError | ValueError, wish: str = "entered")
             what = "does not exist"
         case OSError(errno=errno.ENOTDIR | errno.EEXIST):
             file = next((place for place in reversed((path, *path.parents)) if _is_other(place)), path)
-            what = "is a file, not a directory" if file == path else f"cannot exist: {_shown(file)} is a file"
+            what = "is a file, not a directory" if file == path else f"cannot exist: {shown(file)} is a file"
         case OSError(errno=errno.EACCES | errno.EPERM):
             what = f"cannot be {wish}: permission denied"
-            hint = f"the nearest directory you may enter is {_shown(nearest)}"
+            hint = f"the nearest directory you may enter is {shown(nearest)}"
         case OSError(errno=errno.ELOOP):
             what = "is a symlink that leads back to itself"
         case OSError(errno=errno.ENAMETOOLONG):
@@ -176,7 +176,7 @@ def _unavailable(path: Path, error: OSError | ValueError, wish: str = "entered")
             what = f"cannot be used: {error.strerror}"
         case _:
             what = "cannot be the name of a directory"
-    return DirectoryUnavailable(f"{_shown(path)} {what}", hint=hint)
+    return DirectoryUnavailable(f"{shown(path)} {what}", hint=hint)
 
 
 def _is_other(path: Path) -> bool:
@@ -187,7 +187,7 @@ def _is_other(path: Path) -> bool:
         return False
 
 
-def _shown(path: Path) -> str:
+def shown(path: Path) -> str:
     """For a message: newlines and undecodable bytes made visible, so that printing it can neither lie nor fail."""
     text = str(path)
     text = text if len(text) <= 300 else f"{text[:200]}…{text[-80:]}"

@@ -1,0 +1,181 @@
+"""list_code_definition_names: the classes and functions of source files, by tree-sitter.
+
+    # app.py
+    1--20 | class App:
+    4--9 |     def run(self):
+
+The rules are which nodes of a grammar define something; the text shown is the line with the name in it.
+"""
+
+import asyncio
+import importlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tarmac.errors import FileUnavailable, TarmacError
+from tarmac.paths import shown
+from tarmac.tools.edit.saving import read_bytes
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
+
+MOST_BYTES = 2 << 20
+MOST_FILES = 50
+MOST_DEFINITIONS = 500
+_LONGEST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _Grammar:
+    module: str
+    nodes: frozenset[str]
+    function: str = "language"
+
+
+_JS = "class_declaration function_declaration generator_function_declaration method_definition"
+_TS = (
+    f"{_JS} interface_declaration type_alias_declaration enum_declaration abstract_class_declaration "
+    "module internal_module function_signature"
+)
+_C = "function_definition struct_specifier enum_specifier union_specifier type_definition"
+_GRAMMARS = {
+    name: _Grammar(module, frozenset(nodes.split()), function)
+    for name, module, nodes, function in (
+        ("python", "tree_sitter_python", "class_definition function_definition", "language"),
+        ("javascript", "tree_sitter_javascript", _JS, "language"),
+        ("typescript", "tree_sitter_typescript", _TS, "language_typescript"),
+        ("tsx", "tree_sitter_typescript", _TS, "language_tsx"),
+        ("go", "tree_sitter_go", "function_declaration method_declaration type_spec", "language"),
+        (
+            "rust",
+            "tree_sitter_rust",
+            "function_item struct_item enum_item trait_item impl_item mod_item type_item union_item macro_definition",
+            "language",
+        ),
+        (
+            "java",
+            "tree_sitter_java",
+            "class_declaration interface_declaration enum_declaration record_declaration method_declaration "
+            "constructor_declaration annotation_type_declaration",
+            "language",
+        ),
+        ("c", "tree_sitter_c", _C, "language"),
+        (
+            "cpp",
+            "tree_sitter_cpp",
+            f"{_C} class_specifier namespace_definition alias_declaration concept_definition",
+            "language",
+        ),
+    )
+}
+_BY_SUFFIX = {
+    suffix: language
+    for language, suffixes in {
+        "python": ".py .pyi",
+        "javascript": ".js .jsx .mjs .cjs",
+        "typescript": ".ts .mts .cts",
+        "tsx": ".tsx",
+        "go": ".go",
+        "rust": ".rs",
+        "java": ".java",
+        "c": ".c .h",
+        "cpp": ".cc .cpp .cxx .hpp .hh .hxx",
+    }.items()
+    for suffix in suffixes.split()
+}
+_NEED_BODY = {"struct_specifier", "enum_specifier", "union_specifier", "class_specifier"}  # else `struct x *p` is one
+_FUNCTION_VALUES = {"arrow_function", "function_expression", "function", "generator_function", "class"}
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A class, a function, a type."""
+
+    first: int
+    last: int
+    text: str  # the line that names it, indented as it is
+
+
+@dataclass(frozen=True, slots=True)
+class FileDefinitions:
+    """Those of one file."""
+
+    path: str
+    definitions: tuple[Definition, ...]
+    error: str = ""
+
+    def __str__(self) -> str:
+        rows = [f"# {self.path}", *(f"{each.first}--{each.last} | {each.text}" for each in self.definitions)]
+        return "\n".join([*rows, *([f"({self.error})"] if self.error else [])])
+
+
+def is_known(path: Path) -> bool:
+    """Whether there is a grammar for such a file."""
+    return path.suffix.lower() in _BY_SUFFIX
+
+
+async def list_definitions(path: Path, *, hidden: Callable[[Path], bool] | None = None) -> list[FileDefinitions]:
+    """The definitions of a file, or of the files right inside a folder; files without any are left out."""
+    return await asyncio.to_thread(_list, path, hidden)
+
+
+def _list(path: Path, hidden: Callable[[Path], bool] | None) -> list[FileDefinitions]:
+    if not path.exists():
+        raise FileUnavailable(f"{shown(path)} does not exist")
+    if not path.is_dir():
+        if not is_known(path):
+            known = " ".join(sorted(_BY_SUFFIX))
+            raise FileUnavailable(f"{shown(path)}: no grammar for such a file", hint=f"known are {known}")
+        return [_of_file(path)]
+    files = [each for each in sorted(path.iterdir()) if is_known(each) and each.is_file()]
+    seen = [each for each in files if hidden is None or not hidden(each)]
+    found = [_of_file(each) for each in seen[:MOST_FILES]]
+    return [each for each in found if each.definitions or each.error]
+
+
+def _of_file(path: Path) -> FileDefinitions:
+    try:
+        source = read_bytes(path, most=MOST_BYTES)
+    except TarmacError as error:
+        return FileDefinitions(path.name, (), error.what)
+    found = definitions(source or b"", _BY_SUFFIX[path.suffix.lower()])
+    more = f"only the first {MOST_DEFINITIONS} are shown" if len(found) > MOST_DEFINITIONS else ""
+    return FileDefinitions(path.name, tuple(found[:MOST_DEFINITIONS]), more)
+
+
+def definitions(source: bytes, language: str) -> list[Definition]:
+    """What `source` defines, in order."""
+    grammar = _GRAMMARS[language]
+    lines = source.decode("utf-8", "replace").split("\n")
+    result: list[Definition] = []
+    for node in _defining(_parser(grammar).parse(source).root_node, grammar.nodes):
+        name = node.child_by_field_name("name") or node.child_by_field_name("declarator") or node
+        row = name.start_point[0]
+        text = lines[row].rstrip() if row < len(lines) else ""
+        definition = Definition(node.start_point[0] + 1, node.end_point[0] + 1, text[:_LONGEST])
+        if not result or result[-1] != definition:
+            result.append(definition)
+    return result
+
+
+def _parser(grammar: _Grammar) -> "Parser":
+    from tree_sitter import Language, Parser
+
+    module = importlib.import_module(grammar.module)
+    return Parser(Language(getattr(module, grammar.function)()))
+
+
+def _defining(root: "Node", kinds: frozenset[str]) -> Iterator["Node"]:
+    """All nodes that define something, depth first, without recursion: code may be nested deeper than our stack."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if node.type in kinds and node.is_named and (node.type not in _NEED_BODY or node.child_by_field_name("body")):
+            yield node
+        elif node.type == "variable_declarator":  # const f = () => …
+            value = node.child_by_field_name("value")
+            if value is not None and value.type in _FUNCTION_VALUES:
+                yield node
+        waiting += reversed(node.named_children)

@@ -1,0 +1,48 @@
+"""Edits: text in, text or a reason out; no model, no permission, no terminal.
+
+bytes ─decode→ TextFile.text ─apply_diff | insert_content | search_and_replace | plan_patch→ Edited
+Edited.text ─TextFile.with_text→ bytes ─save_file→ disk        unified(before, after) is what a person is shown
+
+Inside, a line ends in LF. What the file had (CRLF, mixed, a BOM, no newline at the end, another encoding) is put back
+line by line when it is written, so that an edit changes what it names and nothing else.
+"""
+
+from tarmac.tools.edit.blocks import Block, parse_blocks, parse_file_diffs
+from tarmac.tools.edit.content import clean_content, find_omissions, is_cut_short, strip_fences, strip_line_numbers
+from tarmac.tools.edit.diffs import apply_diff
+from tarmac.tools.edit.insert import insert_content
+from tarmac.tools.edit.patch import parse_patch
+from tarmac.tools.edit.patching import FileChange, plan_patch
+from tarmac.tools.edit.replace import search_and_replace
+from tarmac.tools.edit.result import Applied, Edited, Failure
+from tarmac.tools.edit.saving import Saved, read_bytes, remove_file, save_file
+from tarmac.tools.edit.text import TextFile, decode
+from tarmac.tools.edit.unified import FileDiff, unified
+
+__all__ = [
+    "Applied",
+    "Block",
+    "Edited",
+    "Failure",
+    "FileChange",
+    "FileDiff",
+    "Saved",
+    "TextFile",
+    "apply_diff",
+    "clean_content",
+    "decode",
+    "find_omissions",
+    "insert_content",
+    "is_cut_short",
+    "parse_blocks",
+    "parse_file_diffs",
+    "parse_patch",
+    "plan_patch",
+    "read_bytes",
+    "remove_file",
+    "save_file",
+    "search_and_replace",
+    "strip_fences",
+    "strip_line_numbers",
+    "unified",
+]

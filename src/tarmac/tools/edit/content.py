@@ -1,0 +1,104 @@
+"""What models wrap around the content of a file, and what they leave out of it."""
+
+import re
+from dataclasses import dataclass
+
+from tarmac.tools.edit.locate import loose
+
+_FENCE = re.compile(r"^(`{3,}|~{3,})[ \t]*([\w+#.:/-]*)[ \t]*$")
+_NUMBER = re.compile(r"^\s*(\d+)\s?\|(?: |$)")
+_PROSE = (".md", ".mdx", ".markdown", ".rst", ".qmd", ".rmd")
+
+_THING = (
+    r"(?:code|content|contents|file|function|functions|class|classes|method|methods|component|components|import|imports|"
+    r"implementation|logic|body|lines?|section|sections|styles?|tests?|handlers?|routes?|props|fields|definitions?)"
+)
+_LEFT_OUT = re.compile(
+    rf"\b(?:the )?(?:rest|remainder) of (?:the |this |your |my )?(?:\w+ )?{_THING}\b"
+    rf"|\b(?:existing|previous|remaining|original|other|unchanged|same) (?:\w+ )?{_THING}\b.{{0,30}}"
+    r"\b(?:here|unchanged|the same|as before|as is|stays?|remains?|omitted|goes|continues?)\b"
+    rf"|\b{_THING} (?:(?:remains?|stays?|is|are|was) )?(?:unchanged|omitted|as before|the same as before)\b"
+    rf"|\bkeep (?:the |all )?(?:existing|previous|remaining|original|other|rest)\b"
+    r"|(?:\.\.\.|…)\s*\(?(?:the )?(?:existing|rest|remaining|previous|unchanged|other|same)\b"
+    rf"|\b(?:existing|rest|remaining|previous|unchanged)(?: of)?(?: \w+){{0,3}}\s*(?:\.\.\.|…)",
+    re.IGNORECASE,
+)
+_COMMENT = re.compile(r"^\s*(?://+|#+|/\*+|\*|<!--|--|;+|%+|\{/\*|\(\*|\"\"\"|'''|\[?\.\.\.|…)")
+
+
+@dataclass(frozen=True, slots=True)
+class Omission:
+    """A line that stands for others."""
+
+    line: int
+    text: str
+
+
+def clean_content(content: str, path: str = "") -> str:
+    """The content of a file, without the fence and the line numbers that models put around it."""
+    return strip_line_numbers(strip_fences(content, path))
+
+
+def strip_fences(content: str, path: str = "") -> str:
+    """Without a code fence around it. In prose a fence may be content: there only one that encloses everything."""
+    lines = content.split("\n")
+    last = len(lines) - 1
+    while last > 0 and not lines[last].strip():
+        last -= 1
+    opening, closing = _FENCE.match(lines[0]), _FENCE.match(lines[last]) if last > 0 else None
+    if opening and closing and not closing[2] and _encloses(lines[1:last]):
+        return _joined(lines[1:last])
+    if path.lower().endswith(_PROSE) or not path:
+        return content
+    if opening:
+        lines, last = lines[1:], last - 1
+    if closing and not closing[2] and last > 0 and not _open_fence(lines[:last]):
+        return _joined(lines[:last])
+    return "\n".join(lines)
+
+
+def _joined(lines: list[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _encloses(inside: list[str]) -> bool:
+    """Whether the fences inside are in pairs: else the first one closed before the end."""
+    return not _open_fence(inside, strict=True)
+
+
+def _open_fence(lines: list[str], *, strict: bool = False) -> bool:
+    is_open = False
+    for line in lines:
+        if fence := _FENCE.match(line):
+            if strict and not is_open and not fence[2]:
+                return True  # a bare fence here closes the outer one
+            is_open = not is_open
+    return is_open
+
+
+def strip_line_numbers(content: str) -> str:
+    """Without `12 | ` before each line, when every line has one and they count up: it was copied from read_file."""
+    lines = content.split("\n")
+    filled = lines[:-1] if lines[-1] == "" else lines
+    found = [_NUMBER.match(line) for line in filled]
+    if not filled or not all(found):
+        return content
+    numbers = [int(each[1]) for each in found if each]
+    if numbers != list(range(numbers[0], numbers[0] + len(numbers))):
+        return content
+    return "\n".join(_NUMBER.sub("", line, count=1) for line in lines)
+
+
+def find_omissions(content: str, before: str = "") -> list[Omission]:
+    """Comments such as `// rest of code unchanged` that were not in the file before."""
+    known = {loose(line) for line in before.split("\n")}
+    return [
+        Omission(number, line.strip()[:200])
+        for number, line in enumerate(content.split("\n"), 1)
+        if len(line) < 300 and _COMMENT.match(line) and _LEFT_OUT.search(line) and loose(line) not in known
+    ]
+
+
+def is_cut_short(content: str, line_count: int) -> bool:
+    """Whether the content has clearly fewer lines than the model said it would write."""
+    return line_count >= 20 and content.count("\n") + 1 < 0.8 * line_count

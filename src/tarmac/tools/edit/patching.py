@@ -1,0 +1,144 @@
+"""apply_patch: what a patch makes of the files, before anything is written.
+
+patch ─parse→ sections ─each on what the ones before it made→ [FileChange …]
+
+All or nothing: one change that finds no place, and there is no plan. (Codex writes what comes before the failure.)
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tarmac.errors import EditFailed
+from tarmac.tools.edit import explain
+from tarmac.tools.edit.lines import join_lines, split_lines
+from tarmac.tools.edit.locate import THRESHOLD, Ambiguous, NotFound, Place, find, loose
+from tarmac.tools.edit.patch import AddFile, Chunk, DeleteFile, Section, UpdateFile, parse_patch
+from tarmac.tools.edit.result import Failure
+from tarmac.tools.edit.splice import new_lines
+
+_MORE = "put a line above the change after @@, or more lines around it"
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """One file: its text before and after; None where there is no file. A move is a removal and a new file."""
+
+    path: str
+    before: str | None
+    after: str | None
+    moved_from: str = ""
+
+
+def plan_patch(patch: str, read: Callable[[str], str | None], *, threshold: float = THRESHOLD) -> list[FileChange]:
+    """The changes of `patch`; `read` gives a file's text, or None. EditFailed, with every reason, when any is wrong."""
+    before: dict[str, str | None] = {}
+    after: dict[str, str | None] = {}
+    moved: dict[str, str] = {}
+    problems: list[str] = []
+
+    def now(path: str) -> str | None:
+        if path not in before:
+            before[path] = after[path] = read(path)
+        return after[path]
+
+    for section in parse_patch(patch):
+        text = now(section.path)
+        match section:
+            case AddFile(lines=lines):
+                after[section.path] = "".join(f"{line}\n" for line in lines)
+            case _ if text is None:
+                problems.append(f"{section.path} does not exist")
+            case DeleteFile():
+                after[section.path] = None
+            case UpdateFile():
+                result, failures = _updated(text, section.chunks, threshold)
+                problems += [f"{section.path}, {failure}" for failure in failures]
+                target = section.moved_to or section.path
+                now(target)
+                after[section.path] = None
+                after[target] = result
+                if target != section.path:
+                    moved[target] = section.path
+    if problems:
+        raise EditFailed("the patch was not applied, no file was changed:\n" + "\n".join(problems))
+    paths = [path for path in after if after[path] != before[path]]
+    return [FileChange(path, before[path], after[path], moved.get(path, "")) for path in paths]
+
+
+def _updated(text: str, chunks: Sequence[Chunk], threshold: float) -> tuple[str, list[Failure]]:
+    """The text after the chunks, each looked for after the one before it."""
+    lines, ended = split_lines(text)
+    places: list[tuple[Place, Chunk]] = []
+    failures: list[Failure] = []
+    cursor = 0
+    for number, chunk in enumerate(chunks, 1):
+        found = _place(lines, chunk, cursor, threshold, number)
+        if isinstance(found, Failure):
+            failures.append(found)
+        elif any(one.first < found.end and found.first < one.end for one, _ in places):
+            failures.append(Failure(number, "overlaps", f"block {number}: its lines were changed by one before it"))
+        else:
+            places.append((found, chunk))
+            cursor = found.end
+    result: list[str] = []
+    done = 0
+    for place, chunk in sorted(places, key=lambda pair: pair[0].first):
+        result += lines[done : place.first]
+        result += new_lines(lines, place, chunk.old, chunk.new, keep=True)
+        done = place.end
+    return join_lines(result + lines[done:], ended), failures
+
+
+def _place(lines: Sequence[str], chunk: Chunk, cursor: int, threshold: float, number: int) -> Place | Failure:
+    start = cursor
+    for anchor in chunk.anchors:
+        at = _anchor(lines, anchor, start)
+        if at is None:
+            at = _anchor(lines, anchor, 0)  # the chunks may be out of order
+        if at is None:
+            return Failure(number, "not found", f"block {number}: no line is {anchor!r}", "after @@ goes a whole line")
+        start = at + 1
+    if not chunk.old:
+        return _insertion(lines, start if chunk.anchors else None)
+    if chunk.at_end and (end := _at_end(lines, chunk.old)) is not None:
+        return end
+    found = find(lines, chunk.old, start=start, threshold=threshold)
+    if isinstance(found, NotFound) and start:
+        found = find(lines, chunk.old, threshold=threshold)
+    match found:
+        case Place():
+            return found
+        case Ambiguous(places=places) if chunk.anchors:
+            return places[0]  # the first one after the line that says which
+        case Ambiguous():
+            return explain.ambiguous(number, found, _MORE)
+        case _:
+            return explain.not_found(number, found, lines, chunk.old, chunk.new, threshold)
+
+
+def _anchor(lines: Sequence[str], anchor: str, start: int) -> int | None:
+    """The line an anchor names: as it is, else without regard to space, else one that begins so."""
+    key = loose(anchor)
+    for fits in (str.__eq__, str.startswith):
+        for at in range(start, len(lines)):
+            if fits(loose(lines[at]), key):
+                return at
+    return None
+
+
+def _insertion(lines: Sequence[str], after_anchor: int | None) -> Place:
+    """New lines without old ones: after their anchor, else at the end of the file."""
+    at = len(lines) if after_anchor is None else after_anchor
+    return Place(at, at, "exact", 1.0, ())
+
+
+def _at_end(lines: Sequence[str], old: Sequence[str]) -> Place | None:
+    last = len(lines)
+    first = last - len(old)
+    if first >= 0 and [loose(each) for each in lines[first:last]] == [loose(each) for each in old]:
+        exact = list(lines[first:last]) == list(old)
+        return Place(first, last, "exact" if exact else "whitespace", 1.0, tuple(range(first, last)))
+    return None
+
+
+__all__ = ["FileChange", "Section", "plan_patch"]

@@ -1,0 +1,211 @@
+"""Write a file so that whoever looks, at any moment and after any crash, finds the old content or the new one.
+
+save_file: a new file beside the old one → written → same mode, owner, attributes → on disk → renamed over it
+
+Symlinks are followed: the file they lead to is replaced, the link stays. A file with several names (hard links) gets
+its new content under this name only, and `Saved.other_names` says so: writing in place would be torn by a crash.
+"""
+
+import errno
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from tarmac.errors import EditFailed, FileUnavailable, TarmacError
+from tarmac.paths import shown
+
+_MOST = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A file that was written."""
+
+    path: Path  # the file itself, behind any symlink
+    created: bool
+    other_names: int = 0  # hard links that keep the old content
+
+
+def read_bytes(path: Path, *, most: int = _MOST) -> bytes | None:
+    """The content of a file; None when there is none. Never waits: a pipe or a device is an error."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise _unavailable(path, error, "read") from None
+    try:
+        found = os.fstat(fd)
+        _check_kind(path, found)
+        if found.st_size > most:
+            raise FileUnavailable(
+                f"{shown(path)} has {found.st_size:,} bytes; at most {most:,} are read",
+                hint="look at parts of it with search_files or a command such as sed -n",
+            )
+        with os.fdopen(fd, "rb", closefd=False) as file:
+            return file.read()
+    except OSError as error:
+        raise _unavailable(path, error, "read") from None
+    finally:
+        os.close(fd)
+
+
+def save_file(path: Path, data: bytes, *, expected: bytes | None = None, new: bool = False) -> Saved:
+    """Make `data` the content of `path`, all of it or nothing; folders on the way are made.
+
+    `expected`: the content the edit was made from, `new`: that there was no file; if that is no longer so, EditFailed.
+    """
+    try:
+        target = Path(os.path.realpath(path))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        before = _stat(target)
+    except (OSError, ValueError) as error:
+        raise _unavailable(path, error, "written") from None
+    if before is not None:
+        _check_kind(path, before)
+        if not before.st_mode & 0o222 or not os.access(target, os.W_OK):
+            raise FileUnavailable(f"{shown(path)} is read-only", hint="chmod u+w makes it writable")
+    temporary = target.parent / f".tarmac-{os.urandom(6).hex()}"  # short: the name itself may be as long as names get
+    try:
+        _write_beside(temporary, data, target, before)
+        _check_unchanged(path, target, expected=expected, new=new)
+        temporary.replace(target)
+    except OSError as error:
+        raise _unavailable(path, error, "written") from None
+    finally:
+        try:
+            temporary.unlink()
+        except OSError:  # renamed, as it should be; or never made
+            pass
+    _sync_folder(target.parent)
+    return Saved(target, before is None, before.st_nlink - 1 if before else 0)
+
+
+def remove_file(path: Path, *, expected: bytes | None = None) -> None:
+    """Remove a file or a symlink; `expected` as for save_file."""
+    try:
+        if stat.S_ISDIR(os.lstat(path).st_mode):
+            raise FileUnavailable(f"{shown(path)} is a folder", hint="only files are removed")
+        _check_unchanged(path, path, expected=expected, new=False)
+        path.unlink()
+    except (OSError, ValueError) as error:
+        raise _unavailable(path, error, "removed") from None
+    _sync_folder(path.parent)
+
+
+def _write_beside(temporary: Path, data: bytes, target: Path, before: os.stat_result | None) -> None:
+    """The new file, whole and on disk, under its temporary name."""
+    fd = _open_unnamed(temporary.parent, before)
+    unnamed = fd is not None
+    if fd is None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        fd = os.open(temporary, flags, 0o600 if before else 0o666)
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(fd, view) :]
+        if before is not None:
+            _keep_attributes(fd, target, before)
+        os.fsync(fd)
+        if unnamed:
+            # src_dir_fd means nothing for an absolute path, but without one Python forgets to follow
+            os.link(f"/proc/self/fd/{fd}", temporary, src_dir_fd=fd, follow_symlinks=True)
+    finally:
+        os.close(fd)
+
+
+def _open_unnamed(folder: Path, before: os.stat_result | None) -> int | None:
+    """A file without a name, so that a kill while it is written leaves nothing behind; None where that can't be had."""
+    flag = getattr(os, "O_TMPFILE", None)
+    if flag is None or not Path("/proc/self/fd").exists():
+        return None
+    try:
+        return os.open(folder, os.O_WRONLY | flag | os.O_CLOEXEC, 0o600 if before else 0o666)
+    except OSError as error:
+        if error.errno in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT):
+            return None
+        raise
+
+
+def _keep_attributes(fd: int, target: Path, before: os.stat_result) -> None:
+    """Owner, extended attributes and mode of the old file, as far as this user may give them."""
+    mode = stat.S_IMODE(before.st_mode)
+    try:
+        if (before.st_uid, before.st_gid) != (os.geteuid(), os.getegid()):
+            os.fchown(fd, before.st_uid, before.st_gid)
+    except PermissionError:
+        mode &= ~(stat.S_ISUID | stat.S_ISGID)  # another owner's rights must not come with the mode
+    for name in _attribute_names(target):
+        try:
+            os.setxattr(fd, name, os.getxattr(target, name))
+        except OSError:  # not for this user
+            pass
+    os.fchmod(fd, mode)
+
+
+def _attribute_names(target: Path) -> list[str]:
+    """Access lists and what users put there; not capabilities, which belong to the content that was checked."""
+    try:
+        return [each for each in os.listxattr(target) if each.startswith(("user.", "system.posix_acl_"))]
+    except (OSError, AttributeError):  # not on this file system, not on this platform
+        return []
+
+
+def _check_unchanged(path: Path, target: Path, *, expected: bytes | None, new: bool) -> None:
+    if expected is None and not new:
+        return
+    now = read_bytes(target)
+    if new and now is not None:
+        raise EditFailed(f"{shown(path)} was made by somebody else meanwhile", hint="read it before you write it")
+    if expected is not None and now != expected:
+        what = "was removed" if now is None else "was changed"
+        raise EditFailed(f"{shown(path)} {what} by somebody else since it was read", hint="read it again, then edit")
+
+
+def _stat(path: Path) -> os.stat_result | None:
+    try:
+        return os.stat(path)
+    except FileNotFoundError:
+        return None
+
+
+def _check_kind(path: Path, found: os.stat_result) -> None:
+    if stat.S_ISDIR(found.st_mode):
+        raise FileUnavailable(f"{shown(path)} is a folder", hint="list_files shows what is in it")
+    if not stat.S_ISREG(found.st_mode):
+        raise FileUnavailable(f"{shown(path)} is a pipe, a socket or a device, not a file")
+
+
+def _sync_folder(folder: Path) -> None:
+    """The rename itself on disk; the file is whole either way, so a refusal is no failure."""
+    try:
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        os.fsync(fd)
+    except OSError:
+        pass
+    finally:
+        os.close(fd)
+
+
+def _unavailable(path: Path, error: OSError | ValueError, wish: str) -> TarmacError:
+    hint = ""
+    match error:
+        case TarmacError():
+            return error
+        case OSError(errno=errno.ENOSPC | errno.EDQUOT):
+            what = f"can't be {wish}: the disk is full"
+            hint = "the file is as it was; make room and try again"
+        case OSError(errno=errno.EACCES | errno.EPERM):
+            what = f"can't be {wish}: permission denied"
+            hint = "its folder must be writable too: a file is replaced, not overwritten" if wish == "written" else ""
+        case OSError(errno=errno.ENOENT):
+            what = "does not exist"
+        case OSError():
+            what = f"can't be {wish}: {error.strerror}"
+        case _:
+            what = "can't be the name of a file"
+    return FileUnavailable(f"{shown(path)} {what}", hint=hint)

@@ -1,0 +1,138 @@
+"""A text file as it is: what an edit must not change by accident.
+
+bytes ─decode→ TextFile(text with LF only) ─with_text→ bytes
+
+decode(data).encode() == data for every file that is text. UTF-8 first; UTF-16 by its BOM; a file that is no UTF-8 at
+all is read as Windows-1252 or Latin-1, one that is UTF-8 but for a few bytes keeps those bytes as lone surrogates.
+"""
+
+import codecs
+import difflib
+from collections import Counter
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from tarmac.errors import EditFailed
+
+_SNIFF = 8192
+_MOST_TO_ALIGN = 4000  # lines that changed in a file of mixed endings; beyond it new lines get the usual ending
+_BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+_STRAY = "surrogateescape"
+
+
+@dataclass(frozen=True, slots=True)
+class TextFile:
+    """The text with LF, and what it takes to write it back as it was."""
+
+    text: str
+    encoding: str = "utf-8"
+    bom: bytes = b""
+    ending: str = "\n"  # of new lines: the file's most frequent
+    endings: tuple[str, ...] | None = None  # of each line, only where they differ
+
+    @property
+    def stray_bytes(self) -> bool:
+        """Whether it holds bytes that are no UTF-8: they are kept, but can't be shown."""
+        return any("\udc80" <= each <= "\udcff" for each in self.text) if not self.text.isascii() else False
+
+    def encode(self) -> bytes:
+        """The bytes for the disk."""
+        if self.endings is not None:
+            lines = self.text.split("\n")
+            text = "".join(line + end for line, end in zip(lines, (*self.endings, ""), strict=True))
+        else:
+            text = self.text if self.ending == "\n" else self.text.replace("\n", self.ending)
+        try:
+            return self.bom + text.encode(self.encoding, _STRAY if self.encoding == "utf-8" else "strict")
+        except UnicodeEncodeError as error:
+            raise EditFailed(
+                f"{text[error.start]!r} can't be written: the file is {self.encoding}",
+                hint="write it without that character, or convert the file to UTF-8 first",
+            ) from None
+
+    def with_text(self, text: str) -> "TextFile":
+        """The file with another text; lines that stay keep their ending, new ones get their neighbour's."""
+        if "\r\n" not in self.text:  # else lines of this file end in a CR of their own
+            text = text.replace("\r\n", "\n")
+        if "\ufffd" in text and text.count("\ufffd") > self.text.count("\ufffd") and self.stray_bytes:
+            raise EditFailed(
+                "the edit has U+FFFD where the file has bytes that are no UTF-8; they would be lost",
+                hint="leave those lines out of the edit, or convert the file to UTF-8 first",
+            )
+        if self.endings is None:
+            return replace(self, text=text)
+        return replace(self, text=text, endings=_carried(self.text.split("\n"), text.split("\n"), self))
+
+
+def is_binary(data: bytes) -> bool:
+    """Whether the beginning of a file shows that it is no text."""
+    return b"\0" in data[:_SNIFF] and not data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+
+
+def decode(data: bytes) -> TextFile:
+    """The text in `data`; EditFailed when it is none."""
+    if is_binary(data):
+        raise EditFailed("it is a binary file", hint="edit it with a command that knows the format")
+    bom = next((each for each in _BOMS if data.startswith(each)), b"")
+    encoding, text = _decoded(data[len(bom) :], _BOMS.get(bom, "utf-8"))
+    return _with_endings(text, encoding, bom)
+
+
+def _decoded(data: bytes, encoding: str) -> tuple[str, str]:
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError:
+        if encoding != "utf-8":
+            raise EditFailed(f"it begins like {encoding} but is none", hint="it may be a binary file") from None
+    else:
+        return encoding, text
+    text = data.decode("utf-8", _STRAY)
+    if any(ord(each) > 0x7F and not "\udc80" <= each <= "\udcff" for each in text):
+        return "utf-8", text  # UTF-8 but for some bytes
+    for other in ("cp1252", "latin-1"):
+        try:
+            return other, data.decode(other)
+        except UnicodeDecodeError:  # five bytes mean nothing in Windows-1252; Latin-1 knows all 256
+            continue
+    raise AssertionError("every byte is Latin-1")
+
+
+def _with_endings(text: str, encoding: str, bom: bytes) -> TextFile:
+    windows, all_of_them = text.count("\r\n"), text.count("\n")
+    if all_of_them == 0 and "\r" in text:  # as Macs wrote before 2001
+        return TextFile(text.replace("\r", "\n"), encoding, bom, "\r")
+    if windows == 0:
+        return TextFile(text, encoding, bom)
+    plain = text.replace("\r\n", "\n")
+    if windows == all_of_them:
+        return TextFile(plain, encoding, bom, "\r\n")
+    pieces = text.split("\n")
+    # A line that itself ends in CR before its CRLF keeps that CR: only the one next to LF is the ending's.
+    endings = tuple("\r\n" if piece.endswith("\r") else "\n" for piece in pieces[:-1])
+    return TextFile(plain, encoding, bom, Counter(endings).most_common(1)[0][0], endings)
+
+
+def _carried(old: list[str], new: list[str], file: TextFile) -> tuple[str, ...]:
+    """The ending of each new line: its own if it was there before, else that of the line it replaces or follows."""
+    assert file.endings is not None
+    endings = (*file.endings, file.ending)  # the last line has none; it may get one now
+    head = 0
+    while head < min(len(old), len(new)) and old[head] == new[head]:
+        head += 1
+    tail = 0
+    while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
+        tail += 1
+    result = list(endings[:head])
+    middle_old, middle_new = old[head : len(old) - tail], new[head : len(new) - tail]
+    if max(len(middle_old), len(middle_new)) > _MOST_TO_ALIGN:
+        result += [file.ending] * len(middle_new)
+    else:
+        blocks = difflib.SequenceMatcher(None, middle_old, middle_new, autojunk=False).get_matching_blocks()
+        for here, after in pairwise([difflib.Match(0, 0, 0), *blocks]):
+            start, end = here.a + here.size, after.a  # lines that were replaced, by …
+            for offset in range(after.b - here.b - here.size):
+                at = head + start + offset
+                result.append(endings[at] if start + offset < end else result[-1] if result else endings[0])
+            result += endings[head + after.a : head + after.a + after.size]
+    result += endings[len(old) - tail :] if tail else ()
+    return tuple(result[: len(new) - 1])

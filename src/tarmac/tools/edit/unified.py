@@ -1,0 +1,108 @@
+"""A change as people read it: a unified diff, and how many lines came and went."""
+
+import difflib
+from dataclasses import dataclass
+
+_MOST_TO_ALIGN = 6000  # changed lines on a side; beyond it the diff shows them as replaced all at once
+
+
+@dataclass(frozen=True, slots=True)
+class FileDiff:
+    """The diff of one file."""
+
+    text: str
+    added: int
+    removed: int
+    left_out: int = 0  # lines of the diff that are not in `text`
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def unified(
+    before: str | None, after: str | None, path: str, *, context: int = 3, most_lines: int | None = None
+) -> FileDiff:
+    """How `before` becomes `after`; None is a file that does not exist."""
+    old, new = _lines(before), _lines(after)
+    rows: list[str] = []
+    added = removed = 0
+    for group in _groups(old, new, context):
+        (_, a, _, c, _), (_, _, b, _, d) = group[0], group[-1]
+        rows.append(f"@@ -{_range(a, b)} +{_range(c, d)} @@")
+        for tag, a1, a2, c1, c2 in group:
+            if tag == "equal":
+                rows += [f" {each}" for each in old[a1:a2]]
+                continue
+            removed, added = removed + a2 - a1, added + c2 - c1
+            rows += [f"-{each}" for each in old[a1:a2]]
+            rows += [f"+{each}" for each in new[c1:c2]]
+    if rows:
+        head = [f"--- {'/dev/null' if before is None else path}", f"+++ {'/dev/null' if after is None else path}"]
+        rows = head + rows
+    left_out = 0
+    if most_lines is not None and len(rows) > most_lines:
+        left_out = len(rows) - most_lines
+        rows = [*rows[:most_lines], f"({left_out} more lines of the diff left out)"]
+    return FileDiff("".join(f"{row}\n" for row in rows), added, removed, left_out)
+
+
+_NO_NEWLINE = "\n\\ No newline at end of file"
+_Opcode = tuple[str, int, int, int, int]
+
+
+def _lines(text: str | None) -> list[str]:
+    if not text:
+        return []
+    lines = text.split("\n")
+    if lines[-1] == "":
+        return lines[:-1]
+    return [*lines[:-1], lines[-1] + _NO_NEWLINE]
+
+
+def _groups(old: list[str], new: list[str], context: int) -> list[list[_Opcode]]:
+    """difflib's groups; what is equal at both ends is not even looked at, and too much at once is not aligned."""
+    head = 0
+    while head < min(len(old), len(new)) and old[head] == new[head]:
+        head += 1
+    tail = 0
+    while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
+        tail += 1
+    middle_old, middle_new = old[head : len(old) - tail], new[head : len(new) - tail]
+    if not middle_old and not middle_new:
+        return []
+    codes: list[_Opcode]
+    if max(len(middle_old), len(middle_new)) > _MOST_TO_ALIGN:
+        codes = [("replace", head, head + len(middle_old), head, head + len(middle_new))]
+    else:
+        inner = difflib.SequenceMatcher(None, middle_old, middle_new, autojunk=False).get_opcodes()
+        codes = [(tag, a + head, b + head, c + head, d + head) for tag, a, b, c, d in inner]
+    codes = [("equal", 0, head, 0, head), *codes, ("equal", len(old) - tail, len(old), len(new) - tail, len(new))]
+    return _grouped(codes, context)
+
+
+def _grouped(codes: list[_Opcode], context: int) -> list[list[_Opcode]]:
+    """Changes with some equal lines around them; a long equal stretch ends one group and begins the next."""
+    groups: list[list[_Opcode]] = [[]]
+    for index, (tag, a, b, c, d) in enumerate(codes):
+        if tag != "equal":
+            groups[-1].append((tag, a, b, c, d))
+            continue
+        inside = 0 < index < len(codes) - 1
+        if inside and b - a <= 2 * context:
+            groups[-1].append((tag, a, b, c, d))
+            continue
+        size = min(context, b - a)
+        if index > 0 and size:
+            groups[-1].append((tag, a, a + size, c, c + size))
+        if inside:
+            groups.append([])
+        if index < len(codes) - 1 and size:
+            groups[-1].append((tag, b - size, b, d - size, d))
+    return groups
+
+
+def _range(first: int, end: int) -> str:
+    size = end - first
+    if size == 1:
+        return str(first + 1)
+    return f"{first + 1 if size else first},{size}"

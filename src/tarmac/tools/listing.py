@@ -1,0 +1,137 @@
+"""list_files: what is in a folder, without what git ignores, bounded.
+
+Level by level, so that a listing cut off at its limit still shows every part of the tree. Links are shown, not
+followed. A folder that was asked for by name is listed even when git ignores it.
+"""
+
+import asyncio
+import os
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tarmac.paths import check_directory
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+MOST = 200
+_MOST_FOLDERS = 20_000
+_MOST_IGNORE_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Names relative to the folder; those of folders end in `/`."""
+
+    names: tuple[str, ...]
+    truncated: bool = False
+
+    def __str__(self) -> str:
+        if not self.names:
+            return "No files found."
+        cut = "(File list truncated: list a folder below, or search_files with a pattern.)"
+        return "\n".join([*self.names, *([cut] if self.truncated else [])])
+
+
+async def list_files(
+    folder: Path,
+    *,
+    recursive: bool = False,
+    most: int = MOST,
+    hidden: Callable[[Path], bool] | None = None,
+) -> Listing:
+    """What is in `folder`: at most `most` names, folders first. `hidden` says what else must not be seen."""
+    return await asyncio.to_thread(_listing, check_directory(folder), recursive, most, hidden)
+
+
+def _listing(folder: Path, recursive: bool, most: int, hidden: Callable[[Path], bool] | None) -> Listing:
+    found: list[tuple[str, bool]] = []
+    specs = _above(folder)
+    if any(
+        _is_ignored(each, specs, True)
+        for each in (folder, *folder.parents)
+        if specs and each.is_relative_to(specs[0][0])
+    ):
+        specs = ()  # it was asked for by name
+    waiting = deque([("", specs)])
+    folders = 0
+    truncated = False
+    while waiting and not truncated:
+        inside, specs = waiting.popleft()
+        here = folder / inside
+        folders += 1
+        own = _ignored_by(here)
+        specs = (*specs, (here, own)) if own is not None else specs
+        for name, is_folder in _entries(here):
+            path = here / name
+            if name == ".git" or _is_ignored(path, specs, is_folder) or (hidden is not None and hidden(path)):
+                continue
+            if len(found) >= most or folders > _MOST_FOLDERS:
+                truncated = True
+                break
+            shown = f"{inside}{name}"
+            found.append((shown, is_folder))
+            if recursive and is_folder:
+                waiting.append((f"{shown}/", specs))
+    found.sort(key=lambda each: _order(*each))
+    return Listing(tuple(_printable(f"{name}/" if is_folder else name) for name, is_folder in found), truncated)
+
+
+def _order(name: str, is_folder: bool) -> tuple[tuple[bool, str], ...]:
+    """Each level folders first, then by name."""
+    parts = name.split("/")
+    return (*((False, part) for part in parts[:-1]), (not is_folder, parts[-1]))
+
+
+def _entries(here: Path) -> list[tuple[str, bool]]:
+    try:
+        with os.scandir(here) as each:
+            return sorted(((one.name, one.is_dir(follow_symlinks=False)) for one in each), key=lambda pair: pair[0])
+    except OSError:  # may not be read, or is gone by now
+        return []
+
+
+_Specs = tuple[tuple[Path, "GitIgnoreSpec"], ...]
+
+
+def _above(folder: Path) -> _Specs:
+    """The ignore files between the top of the repository and `folder`."""
+    top = next((each for each in (folder, *folder.parents) if (each / ".git").exists()), None)
+    if top is None:
+        return ()
+    places = [each for each in reversed((folder, *folder.parents)) if each != folder and each.is_relative_to(top)]
+    specs = [(top, _ignored_by(top, ".git/info/exclude")), *((each, _ignored_by(each)) for each in places)]
+    return tuple((each, spec) for each, spec in specs if spec is not None)
+
+
+def _ignored_by(folder: Path, name: str = ".gitignore") -> "GitIgnoreSpec | None":
+    from pathspec import GitIgnoreSpec
+
+    try:
+        fd = os.open(folder / name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with os.fdopen(fd, "rb") as file:
+        try:
+            text = file.read(_MOST_IGNORE_BYTES).decode("utf-8", "surrogateescape")
+            return GitIgnoreSpec.from_lines(text.splitlines())
+        except (OSError, ValueError):
+            return None
+
+
+def _is_ignored(path: Path, specs: _Specs, is_folder: bool) -> bool:
+    """The deepest ignore file that says anything decides, as in git."""
+    for base, spec in reversed(specs):
+        if path == base or not path.is_relative_to(base):
+            continue
+        found = spec.check_file(path.relative_to(base).as_posix() + ("/" if is_folder else ""))
+        if found.include is not None:
+            return bool(found.include)
+    return False
+
+
+def _printable(name: str) -> str:
+    return name if name.isprintable() else ascii(name)

