@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import Protocol
 
-from benchmarks import idle, imports, lending, lines, loop_lag, opening, policy, probe, round_trip, volume
+from benchmarks import dialects, idle, imports, lending, lines, loop_lag, opening, policy, probe, round_trip, volume
 from benchmarks.rounds import Row
 
 WIDE = 66
@@ -19,6 +19,7 @@ class Measure(Protocol):
 
 ALL: dict[str, Measure] = {
     "round_trip": round_trip.measure,
+    "dialects": dialects.measure,
     "opening": opening.measure,
     "volume": volume.measure,
     "lines": lines.measure,

@@ -12,12 +12,20 @@ from typing import ClassVar
 
 from tarmac.terminals.shells import INTEGRATION, Loading, Shell, parse_variables, quote
 
-# `\` defeats aliases (and spelling correction); `&& [[ 1 ]]` keeps $? and spares our calls from `set -e` and ZERR; the
-# braces hide our words from `set -x`, which is off between commands.
+# zsh reads a line byte by byte (1 µs each): it is short. `\` defeats aliases (and spelling correction); `&& [[ 1 ]]`
+# keeps $? and spares our calls from `set -e` and ZERR; the first words empty what a missing loader would run again.
+LOAD_SHORT = (
+    b" __tarmac_cmd=;\\__tarmac_load %d '%s' && [[ 1 ]];"
+    b'\\builtin eval "$__tarmac_cmd";\\__tarmac_done $? $- && [[ 1 ]]\n'
+)
+LOAD_FILE = (
+    b" __tarmac_cmd= __tarmac_how=:;\\__tarmac_read now && [[ 1 ]];"
+    b'\\builtin $__tarmac_how "$__tarmac_cmd";\\__tarmac_done $? $- && [[ 1 ]]\n'
+)
+# The same where there is more to do. Braces hide our words from `set -x`, which is off between commands.
 _BEGIN = b" __tarmac_how=: __tarmac_cmd=; { __tarmac_flags=$-; \\builtin set +x; "
 _RUN = b' && [[ 1 ]] } >/dev/null 2>&1; \\builtin "$__tarmac_how" "$__tarmac_cmd"; '
 _END = b"{ __tarmac_said=$? __tarmac_flags=$-; \\builtin set +x; \\__tarmac_done && [[ 1 ]] } >/dev/null 2>&1\n"
-LOAD_SHORT = _BEGIN + b"\\__tarmac_load %d '%s'" + _RUN + _END
 LOAD = _BEGIN + b"\\__tarmac_read && [[ 1 ]]; \\__tarmac_start" + _RUN + _END
 # The move is here and not in a function of ours, so that the user's chpwd hooks have their own options.
 _MOVE = b'\\builtin cd -- "$__tarmac_dir" >/dev/null 2>&1 && [[ 1 ]]; \\__tarmac_start $?'
@@ -91,7 +99,7 @@ class Zsh(Shell):
     def load(self, number: int, command: str, data: bytes, *, cwd: bytes, jobs: bool, traced: bool) -> Loading:
         if not cwd and not traced and is_short(command):
             return Loading(LOAD_SHORT % (number, data))
-        line = LOAD_MOVE if cwd else LOAD
+        line = LOAD_MOVE if cwd else LOAD if traced or _TRACE.search(command) else LOAD_FILE
         note = b"" if traced or not may_note(command) else NOTE
         text = (TRACED if traced else RESTORE if _LAST.search(command) else b"") + data + note
         if "\n" not in command:
