@@ -7,7 +7,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import Protocol
 
-from benchmarks import dialects, idle, imports, lending, lines, loop_lag, opening, policy, probe, round_trip, volume
+from benchmarks import (
+    dialects,
+    idle,
+    imports,
+    lending,
+    lines,
+    loop_lag,
+    opening,
+    policy,
+    probe,
+    round_trip,
+    task_log,
+    volume,
+)
 from benchmarks.rounds import Row
 
 WIDE = 66
@@ -29,6 +42,7 @@ ALL: dict[str, Measure] = {
     "policy": policy.measure,
     "probe": probe.measure,
     "lending": lending.measure,
+    "task_log": task_log.measure,
 }
 
 

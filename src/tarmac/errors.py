@@ -18,7 +18,9 @@ TarmacError
 ├── TerminalHeld (RuntimeError)        a person is typing in it
 ├── ExecutionEnded (RuntimeError)      input for a command that has ended
 ├── InputClosed (RuntimeError)         this command was started without input
-└── SecretNotAsked (RuntimeError)      a secret was to be typed where the terminal would have shown it
+├── SecretNotAsked (RuntimeError)      a secret was to be typed where the terminal would have shown it
+├── TaskNotFound (KeyError)            no task has that id
+└── TaskInUse (RuntimeError)           another process is working on that task
 
 A command that exits non-zero, times out or is killed is a result, not an error.
 """
@@ -106,3 +108,15 @@ class InputClosed(TarmacError, RuntimeError):
 
 class SecretNotAsked(TarmacError, RuntimeError):
     """A secret was to be typed where nobody asked for one: the terminal would have shown it."""
+
+
+class TaskNotFound(TarmacError, KeyError):
+    """No task has that id."""
+
+
+class TaskInUse(TarmacError, RuntimeError):
+    """Another process (`pid`, where it is known) writes that task's log; one may follow it meanwhile."""
+
+    def __init__(self, what: str, *, pid: int | None = None, hint: str = "") -> None:
+        super().__init__(what, hint=hint)
+        self.pid = pid

@@ -14,4 +14,4 @@ TaskId = NewType("TaskId", str)
 class Event:
     """Something that happened. Subscribers see it; nobody answers it."""
 
-    at: float  # time.monotonic()
+    at: float  # time.monotonic(); of a task's facts, which outlive the machine's uptime, time.time()

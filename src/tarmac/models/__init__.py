@@ -1,0 +1,1 @@
+"""Language models: what is said to them and by them, and (later) who is asked."""

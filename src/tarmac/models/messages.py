@@ -1,0 +1,112 @@
+"""A conversation in neutral words: what tasks keep and every provider translates into its own.
+
+Message(role, parts) · part: Text | Image | Reasoning | ToolUse | ToolResult
+
+Images are named by the hash of their content, never carried along: the task that keeps them can say what they hold.
+Arguments of a tool call stay the JSON text that the model wrote, broken or not: the next request repeats its bytes.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Role = Literal["user", "assistant"]
+StopReason = Literal["end", "tool_use", "max_tokens", "stop_sequence", "refusal", "pause", "cut", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """A content kept beside the log, by the hash of its bytes."""
+
+    sha256: str
+    size: int
+    media_type: str = "application/octet-stream"
+
+
+class Part:
+    """A piece of a message. `type` names it in records."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Text(Part):
+    """Words."""
+
+    text: str
+    type: Literal["text"] = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Image(Part):
+    """A picture."""
+
+    blob: Blob
+    type: Literal["image"] = "image"
+
+
+@dataclass(frozen=True, slots=True)
+class Reasoning(Part):
+    """What the model thought aloud; `opaque` is what its provider wants back, as it came."""
+
+    text: str
+    opaque: str = ""
+    type: Literal["reasoning"] = "reasoning"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse(Part):
+    """The model wants a tool to run."""
+
+    id: str
+    name: str
+    arguments: str  # JSON, as the model wrote it
+    type: Literal["tool_use"] = "tool_use"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult(Part):
+    """What came of a tool call: texts and images."""
+
+    call: str
+    content: tuple[Part, ...]
+    failed: bool = False
+    type: Literal["tool_result"] = "tool_result"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of one side."""
+
+    role: Role
+    parts: tuple[Part, ...]
+
+    @property
+    def text(self) -> str:
+        """Its words alone."""
+        return "\n\n".join(part.text for part in self.parts if isinstance(part, Text))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Tokens, as the provider counted them."""
+
+    input: int = 0  # without those read from or written to its cache
+    output: int = 0
+    cache_reads: int = 0
+    cache_writes: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            input=self.input + other.input,
+            output=self.output + other.output,
+            cache_reads=self.cache_reads + other.cache_reads,
+            cache_writes=self.cache_writes + other.cache_writes,
+        )
+
+    @property
+    def context(self) -> int:
+        """How much of the context window the conversation fills after this request."""
+        return self.input + self.cache_reads + self.cache_writes + self.output
+
+
+NO_USAGE = Usage()

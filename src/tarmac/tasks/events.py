@@ -1,0 +1,396 @@
+"""What happened in a task: every fact that its log keeps (S5, S18). Fleeting things are in `signals.py`.
+
+A kind is the class's name in a record (`UserSaid` → "user_said"). Once released, a kind may gain fields with defaults
+and nothing else; what must change otherwise gets a new name. Fields are scalars, paths, and tuples of these or of
+small dataclasses: no dictionaries, whose keys somebody else could choose.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NewType
+
+from tarmac.events import Event, TaskId, TerminalId
+from tarmac.models.messages import NO_USAGE, Blob, Part, StopReason, Usage
+
+RequestId = NewType("RequestId", str)
+CallId = NewType("CallId", str)
+QuestionId = NewType("QuestionId", str)
+MessageId = NewType("MessageId", str)
+
+Decision = Literal["allow", "ask", "deny"]
+Ask = Literal[
+    "followup",
+    "command",
+    "command_output",
+    "completion_result",
+    "tool",
+    "api_req_failed",
+    "resume_task",
+    "resume_completed_task",
+    "mistake_limit_reached",
+    "auto_approval_limit",
+]
+Answer = Literal["yes", "no", "message", "object", "skip"]
+Outcome = Literal["done", "failed", "denied", "skipped", "interrupted"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskEvent(Event):
+    """Something that happened in a task. `at` is time.time(): it is read on other days, on other machines."""
+
+
+# Its life. Waiting is not recorded: a question that nobody answered yet says it.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskCreated(TaskEvent):
+    """The first fact of every log."""
+
+    task: TaskId
+    number: int
+    workspace: Path
+    mode: str
+    root: TaskId | None = None
+    parent: TaskId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskStarted(TaskEvent):
+    """A process runs it, from the beginning or again."""
+
+    pid: int
+    version: str = ""  # of Tarmac
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskPaused(TaskEvent):
+    """It stands still until it is unpaused: a person's wish, or a limit."""
+
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskUnpaused(TaskEvent):
+    """It goes on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskCompleted(TaskEvent):
+    """The model says that it is done, and nobody objected."""
+
+    result: str
+    usage: Usage
+    cost: float | None = None  # None: some price is unknown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskAborted(TaskEvent):
+    """It was ended before it was done."""
+
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskSaved(TaskEvent):
+    """Its process left it in order: nothing was under way."""
+
+
+# What a person says
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserSaid(TaskEvent):
+    """A person's words, in the model's history from here on."""
+
+    text: str
+    images: tuple[Blob, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageQueued(TaskEvent):
+    """A person's words while the task was busy: shown as queued, not yet told to the model."""
+
+    message: MessageId
+    text: str
+    images: tuple[Blob, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageDelivered(TaskEvent):
+    """A queued message enters the model's history here."""
+
+    message: MessageId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageWithdrawn(TaskEvent):
+    """A person took a queued message back."""
+
+    message: MessageId
+
+
+# The model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelTold(TaskEvent):
+    """Words of our own on the person's side of the conversation; people see those about mistakes."""
+
+    text: str
+    about: Literal["environment", "mistake", "resumption", "other"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestStarted(TaskEvent):
+    """The model is asked."""
+
+    request: RequestId
+    model: str
+    attempt: int = 1
+    prompt: Blob | None = None  # system prompt and tools, as sent
+    context_window: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestFailed(TaskEvent):
+    """No answer came of it."""
+
+    request: RequestId
+    what: str
+    status: int | None = None  # of HTTP; None: no connection
+    retry_in: float | None = None  # seconds; None: not by itself
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSaid(TaskEvent):
+    """All of one answer, in the order in which it came."""
+
+    request: RequestId
+    parts: tuple[Part, ...]  # Text, Reasoning, ToolUse
+    stop: StopReason
+    usage: Usage
+    cost: float | None = None  # None: unknown, never 0 by assumption
+    seconds: float = 0.0
+
+
+# Tool calls: judged → asked → answered → started → finished. Questions have other reasons, too.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallJudged(TaskEvent):
+    """May it run? With why, and by whose word: this is the audit log (P7)."""
+
+    call: CallId
+    decision: Decision
+    risk: str
+    reason: str
+    part: str = ""  # what it rests on
+    by: str = "policy"  # "policy", "grant", "auto-approval", "mode" …
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionAsked(TaskEvent):
+    """The task waits for a person."""
+
+    question: QuestionId
+    ask: Ask
+    text: str
+    call: CallId | None = None
+    choices: tuple[str, ...] = ()
+    details: str = ""  # JSON: what a door shows of a request for approval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """One decision for one path of a question about many."""
+
+    path: Path
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionAnswered(TaskEvent):
+    """By a person, or `skip` when nobody did. After a restart it is history, never authority."""
+
+    question: QuestionId
+    answer: Answer
+    text: str = ""
+    images: tuple[Blob, ...] = ()
+    choices: tuple[Choice, ...] = ()
+    edited: str | None = None  # the command they would rather have
+    always: str = ""  # the scope of an "always allow"
+    by: str = ""  # the door
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileIntent:
+    """What a tool is about to do to a file; None is no file. So that after a crash one can tell whether it did."""
+
+    path: Path
+    before: str | None  # SHA-256 of the content
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolStarted(TaskEvent):
+    """On the disk before the tool acts."""
+
+    call: CallId
+    name: str
+    title: str  # "Running `make test`"
+    intents: tuple[FileIntent, ...] = ()
+    command: str | None = None
+    cwd: Path | None = None
+    terminal: TerminalId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandOutput(TaskEvent):
+    """A running command's output so far is in `spool`, up to `offset`."""
+
+    call: CallId
+    terminal: TerminalId
+    spool: Path
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolFinished(TaskEvent):
+    """What the model is told of a call, and what a door shows."""
+
+    call: CallId
+    name: str
+    outcome: Outcome
+    content: tuple[Part, ...]  # Text, Image
+    title: str = ""  # "Ran `make test`"
+    seconds: float = 0.0
+    exit_code: int | None = None
+    details: str = ""  # JSON: a diff, a terminal's result …
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileSeen(TaskEvent):
+    """The task knows this version of a file (S21)."""
+
+    path: Path
+    digest: str | None  # SHA-256; None: it is not there
+    how: Literal["read", "edited"]
+
+
+# The task's own state
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModeSwitched(TaskEvent):
+    """Another mode from here on; the history stays."""
+
+    mode: str
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSwitched(TaskEvent):
+    """Another model from here on."""
+
+    model: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Todo:
+    """An item of the list."""
+
+    text: str
+    status: Literal["open", "doing", "done"] = "open"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TodosUpdated(TaskEvent):
+    """The whole list, as it is now."""
+
+    todos: tuple[Todo, ...]
+    by_person: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryCondensed(TaskEvent):
+    """For the model, the facts `first` to `last` (sequence numbers) are this summary now. The log keeps them."""
+
+    first: int
+    last: int
+    summary: str
+    how: Literal["summarised", "truncated"] = "summarised"
+    tokens_before: int | None = None
+    tokens_after: int | None = None
+    usage: Usage = NO_USAGE
+    cost: float | None = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryRewound(TaskEvent):
+    """The conversation goes on from the fact `to`; what came after it is in the log alone."""
+
+    to: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointCreated(TaskEvent):
+    """The workspace as it is now can be brought back."""
+
+    checkpoint: str
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointRestored(TaskEvent):
+    """Files were brought back."""
+
+    checkpoint: str
+    paths: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubtaskStarted(TaskEvent):
+    """A child works; this task waits for it."""
+
+    child: TaskId
+    text: str
+    mode: str
+    call: CallId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubtaskFinished(TaskEvent):
+    """A child came back."""
+
+    child: TaskId
+    outcome: Literal["completed", "aborted"]
+    result: str
+    usage: Usage = NO_USAGE
+    cost: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noted(TaskEvent):
+    """Something for people alone."""
+
+    what: Literal["error", "shell_integration_warning", "ignore_error", "notice"]
+    text: str
+
+
+# Stand-ins: what reading a log gives where there is no fact we know. Never written.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownEvent(TaskEvent):
+    """A record of a newer Tarmac, kept as it is."""
+
+    kind: str
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordLost(TaskEvent):
+    """A record was here, and the disk did not keep it. `at` is 0: nobody knows."""
+
+    seq: int
+    why: str

@@ -1,0 +1,333 @@
+"""The log of one task: facts are appended to it by one process, and are on the disk before anything acts on them.
+
+append(event) ─┐
+append(event) ─┼→ one group: blobs, lines, one sync → sequence numbers → listeners, followers' doorbells
+add(event) ────┘   (what comes while a group is being written is the next group)
+
+The surprise: after an error nothing of the group is in the file, but what was `add`ed stays in line for the next group,
+in its order; what was `append`ed does not, for whoever called was told that it failed.
+"""
+
+import asyncio
+import fcntl
+import os
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tarmac import __version__
+from tarmac.errors import BadRequest, StateUnavailable, TaskInUse, TaskNotFound
+from tarmac.events import TaskId
+from tarmac.tasks.blobs import Blobs
+from tarmac.tasks.codec import encode
+from tarmac.tasks.disk import FULL, sync, sync_folder, unavailable, write_all
+from tarmac.tasks.doorbell import ring
+from tarmac.tasks.events import TaskEvent
+from tarmac.tasks.reading import BLOBS, LOG, Reading, read_all
+from tarmac.tasks.records import Damage, Scanner, frame, header_line
+
+WRITER = "writer"  # a file with the writer's process id; the lock itself is on the log
+LINGER = 0.05  # seconds that what was added waits for company
+
+Listener = Callable[[int, TaskEvent], None]
+
+
+@dataclass(slots=True)
+class _Batch:
+    """What one call wants recorded."""
+
+    events: tuple[TaskEvent, ...]
+    bodies: list[bytes]
+    blobs: dict[str, bytes]
+    done: asyncio.Future[int] | None  # None: nobody waits for it
+
+
+class TaskLog:
+    """An open log. Get one from `open_log` or `create_log`."""
+
+    def __init__(self, folder: Path, fd: int, reading: Reading) -> None:
+        self.folder = folder
+        self.blobs = Blobs(folder / BLOBS)
+        self.past = reading.events  # what was there when it was opened; clear it when it has been folded
+        self.damage = reading.damage
+        self.torn = reading.torn  # what was cut off at opening; the bytes are kept beside the log
+        self.seq = len(reading.events)  # of the last record
+        self.size = reading.size
+        self.syncs = 0  # how often the disk was waited for
+        self._fd = fd
+        self._pending: list[_Batch] = []
+        self._group: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._listeners: list[Listener] = []
+        self._failure: StateUnavailable | None = None  # of the last group
+        self._broken = False
+        self._closing: asyncio.Task[None] | None = None
+
+    async def append(self, *events: TaskEvent) -> int:
+        """Record them, together and in order; they are durable on return. The number of the last.
+
+        An error means that none of them is recorded. One who is cancelled while waiting does not take them back.
+        """
+        batch = self._batch(events, asyncio.get_running_loop().create_future())
+        self._pending.append(batch)
+        self._start()
+        assert batch.done
+        return await batch.done
+
+    def add(self, event: TaskEvent) -> None:
+        """Record it with the next group, or soon: for facts that nothing waits for."""
+        self._pending.append(self._batch((event,), None))
+        self._schedule()
+
+    async def commit(self) -> None:
+        """Return when all that was added is durable."""
+        while self._pending or self._group:
+            self._start()
+            assert self._group
+            await asyncio.shield(self._group)
+            if self._failure and not self._group:
+                raise self._failure
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Call `listener(seq, event)` for each fact once it is durable, in order. What it returns takes it off."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    async def aclose(self) -> None:
+        """Commit what is pending, then let others write. What could not be committed is an error, after closing."""
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close())
+        try:
+            await asyncio.shield(self._closing)
+        except asyncio.CancelledError:
+            await asyncio.wait([self._closing])  # the disk is being written to: not to be left in the middle
+            raise
+
+    # One group at a time
+
+    def _batch(self, events: tuple[TaskEvent, ...], done: "asyncio.Future[int] | None") -> _Batch:
+        if not events:
+            raise BadRequest("there is nothing to record")
+        if self._closing:
+            raise StateUnavailable(f"the log in {self.folder} is closed")
+        if self._broken and self._failure:
+            raise self._failure
+        bodies: list[bytes] = []
+        blobs: dict[str, bytes] = {}
+        for event in events:
+            body, contents = encode(event)
+            bodies.append(body)
+            blobs |= contents
+        return _Batch(events, bodies, blobs, done)
+
+    def _schedule(self) -> None:
+        """See to it that what is pending gets its turn."""
+        if self._group or not self._pending:
+            return
+        if any(each.done for each in self._pending):
+            self._start()
+        elif self._timer is None and self._failure is None:  # after a failure, with the next who waits and is told
+            self._timer = asyncio.get_running_loop().call_later(LINGER, self._start)
+
+    def _start(self) -> None:
+        if self._timer:
+            self._timer.cancel()
+            self._timer = None
+        if self._group is None and self._pending:
+            self._group = asyncio.create_task(self._commit(), name=f"commit {self.folder.name}")
+
+    async def _commit(self) -> None:
+        """Make a group of all that is pending now."""
+        group, self._pending = self._pending, []
+        try:
+            bodies = (body for each in group for body in each.bodies)
+            data = b"".join(frame(seq, body) for seq, body in enumerate(bodies, self.seq + 1))
+            blobs = {name: content for each in group for name, content in each.blobs.items()}
+            await asyncio.to_thread(self._write, data, blobs)
+        except OSError as error:
+            self._fail(group, unavailable(self.folder / LOG, error), broken=error.errno not in FULL)
+        except BaseException as error:
+            self._fail(group, StateUnavailable(f"{self.folder / LOG} can't be written: {error!r}"), broken=True)
+            raise
+        else:
+            self._failure = None
+            self.size += len(data)
+            for each in group:
+                self._recorded(each)
+        finally:
+            self._group = None
+            self._schedule()
+
+    def _write(self, data: bytes, blobs: dict[str, bytes]) -> None:
+        """In a thread: all of it is on the disk, or the log is as it was."""
+        self.syncs += self.blobs.keep_all(blobs)
+        try:
+            write_all(self._fd, data, self.size)
+            self.syncs += 1
+            sync(self._fd)
+        except OSError:
+            os.ftruncate(self._fd, self.size)
+            raise
+        ring(self.folder)
+
+    def _recorded(self, batch: _Batch) -> None:
+        for event in batch.events:
+            self.seq += 1
+            for listener in self._listeners[:]:
+                try:
+                    listener(self.seq, event)
+                except Exception as error:  # a listener's trouble is not ours, nor that of whoever appended
+                    context = {"message": "a listener of a task's log failed", "exception": error}
+                    asyncio.get_running_loop().call_exception_handler(context)
+        if batch.done and not batch.done.done():
+            batch.done.set_result(self.seq)
+
+    def _fail(self, group: list[_Batch], failure: StateUnavailable, *, broken: bool) -> None:
+        self._failure = failure
+        self._broken = broken  # after a failed sync nobody knows what the disk has: only opening it again tells
+        self._pending = [each for each in group if each.done is None] + self._pending
+        for each in group:
+            if each.done and not each.done.done():
+                each.done.set_exception(failure)
+
+    async def _close(self) -> None:
+        try:
+            await self.commit()
+        finally:
+            if self._timer:
+                self._timer.cancel()
+            try:
+                (self.folder / WRITER).unlink(missing_ok=True)
+            except OSError:
+                pass
+            os.close(self._fd)
+
+
+@asynccontextmanager
+async def open_log(folder: Path) -> AsyncIterator[TaskLog]:
+    """The log in `folder`, to be written to by this process alone. A torn tail is cut off and kept beside it."""
+    fd = lock(folder)
+    try:
+        reading = await asyncio.to_thread(_recover, folder, fd)
+    except BaseException:
+        os.close(fd)
+        raise
+    async with _closing(TaskLog(folder, fd, reading)) as log:
+        yield log
+
+
+@asynccontextmanager
+async def create_log(folder: Path, task: TaskId) -> AsyncIterator[TaskLog]:
+    """A new log in `folder`, which must not be there yet. It exists with its header or not at all."""
+    fd, size = await asyncio.to_thread(_create, folder, task)
+    reading = Reading(header=None, events=[], damage=(), torn=None, size=size)
+    async with _closing(TaskLog(folder, fd, reading)) as log:
+        yield log
+
+
+@asynccontextmanager
+async def _closing(log: TaskLog) -> AsyncIterator[TaskLog]:
+    try:
+        yield log
+    finally:
+        await log.aclose()
+
+
+def _create(folder: Path, task: TaskId) -> tuple[int, int]:
+    try:
+        folder.mkdir(mode=0o700)
+    except FileExistsError:
+        raise BadRequest(f"{folder} is there already") from None
+    except OSError as error:
+        raise unavailable(folder, error, "made") from None
+    new = folder / f".{LOG}"
+    line = header_line(task, at=time.time(), by=f"tarmac {__version__}")
+    fd = None
+    try:
+        fd = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        write_all(fd, line, 0)
+        sync(fd)
+        new.rename(folder / LOG)
+        sync_folder(folder)
+        sync_folder(folder.parent)
+    except OSError as error:
+        if fd is not None:
+            os.close(fd)
+        new.unlink(missing_ok=True)
+        if not (folder / LOG).exists():
+            folder.rmdir()
+        raise unavailable(folder / LOG, error, "made") from None
+    _sign(folder)
+    return fd, len(line)
+
+
+def lock(folder: Path) -> int:
+    """The log, open for writing and locked."""
+    try:
+        fd = os.open(folder / LOG, os.O_RDWR | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        raise TaskNotFound(f"there is no task in {folder}") from None
+    except OSError as error:
+        raise unavailable(folder / LOG, error) from None
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(fd)
+        pid = writer_of(folder)
+        who = "this process" if pid == os.getpid() else f"process {pid}" if pid else "another process"
+        raise TaskInUse(
+            f"{who} is working on the task in {folder}", pid=pid, hint="follow it, or end that process first"
+        ) from None
+    _sign(folder)
+    return fd
+
+
+def _sign(folder: Path) -> None:
+    try:
+        (folder / WRITER).write_text(f"{os.getpid()}\n")
+    except OSError:  # a full disk: then nobody learns who we are
+        pass
+
+
+def writer_of(folder: Path) -> int | None:
+    """The process that said it writes the log in `folder`; it may be dead by now: only the lock is proof."""
+    try:
+        return int((folder / WRITER).read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _recover(folder: Path, fd: int) -> Reading:
+    """Read all of it and cut off a torn tail. Whatever is cut is kept first: nothing is thrown away unseen."""
+    try:
+        reading = read_all(fd, Scanner(fetch=Blobs(folder / BLOBS).read))
+        if reading.torn:
+            _keep_torn(folder, fd, reading.torn)
+            os.ftruncate(fd, reading.size)
+            sync(fd)
+        if reading.size == 0:  # not even the header was whole
+            line = header_line(folder.name, at=time.time(), by=f"tarmac {__version__}")
+            write_all(fd, line, 0)
+            sync(fd)
+            return Reading(header=None, events=[], damage=(), torn=reading.torn, size=len(line))
+    except OSError as error:
+        raise unavailable(folder / LOG, error, "recovered") from None
+    return reading
+
+
+def _keep_torn(folder: Path, fd: int, torn: Damage) -> None:
+    data = os.pread(fd, torn.size, torn.offset)
+    copy = os.open(
+        folder / f"torn-{torn.offset}-{secrets.token_hex(2)}",
+        os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC,
+        0o600,
+    )
+    try:
+        write_all(copy, data, 0)
+        sync(copy)
+    finally:
+        os.close(copy)

@@ -1,0 +1,176 @@
+"""PURE: what a list shows of a task, folded out of its log (S3, S16).
+
+A plain value that grows with each fact, and that JSON can carry: the index keeps it and goes on from there.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from tarmac.events import TaskId
+from tarmac.models.messages import NO_USAGE, Usage
+from tarmac.tasks.events import (
+    FileSeen,
+    HistoryCondensed,
+    ModelSaid,
+    ModelSwitched,
+    ModeSwitched,
+    QuestionAnswered,
+    QuestionAsked,
+    RecordLost,
+    RequestStarted,
+    SubtaskFinished,
+    SubtaskStarted,
+    TaskAborted,
+    TaskCompleted,
+    TaskCreated,
+    TaskEvent,
+    TaskPaused,
+    TaskSaved,
+    TaskStarted,
+    TaskUnpaused,
+    Todo,
+    TodosUpdated,
+    ToolFinished,
+    UserSaid,
+)
+
+Status = Literal["created", "initialised", "running", "waiting", "paused", "completed", "aborted", "saved"]
+TITLE = 300  # characters of the first message
+
+
+def metadata(events: Iterable[TaskEvent]) -> "Metadata":
+    """What a list shows of the task."""
+    found = Metadata()
+    for event in events:
+        found.add(event)
+    return found
+
+
+@dataclass(slots=True)
+class ToolCount:
+    """How often a tool was called, and in vain."""
+
+    calls: int = 0
+    failures: int = 0
+
+
+@dataclass(slots=True)
+class Metadata:
+    """A task at a glance."""
+
+    seq: int = 0  # of the last fact
+    task: TaskId | None = None
+    root: TaskId | None = None
+    parent: TaskId | None = None
+    number: int = 0
+    workspace: Path | None = None
+    mode: str = ""
+    model: str = ""
+    created: float = 0.0
+    at: float = 0.0  # of the last message that mattered: opening a task does not make it newer
+    title: str = ""  # the first message
+    status: Status = "created"
+    outcome: Literal["completed", "aborted"] | None = None
+    usage: Usage = NO_USAGE
+    context: int = 0  # tokens in the window after the last request
+    context_window: int | None = None
+    requests: int = 0
+    cost: float = 0.0  # of requests whose price is known
+    unpriced: int = 0  # the others: while there are any, nobody knows what the task costs
+    tools: dict[str, ToolCount] = field(default_factory=dict)
+    todos: tuple[Todo, ...] = ()
+    files: dict[str, str | None] = field(default_factory=dict)  # the version the task last saw (S21)
+    questions: tuple[str, ...] = ()  # without an answer yet
+    children: tuple[TaskId, ...] = ()
+    waiting_for: TaskId | None = None  # a child at work
+    lost: int = 0  # records that are damaged
+
+    @property
+    def name(self) -> str:
+        """What to call it."""
+        return self.title or f"Task #{self.number}"
+
+    @property
+    def total_cost(self) -> float | None:
+        """None: some price is unknown."""
+        return None if self.unpriced else self.cost
+
+    def add(self, event: TaskEvent) -> None:
+        """The next fact of the log."""
+        self.seq += 1
+        match event:
+            case ModelSaid(usage=usage, cost=cost):
+                self.at, self.context = event.at, usage.context
+                self.requests += 1
+                self._spend(usage, cost)
+            case ToolFinished(name=name, outcome=outcome):
+                self.at = event.at
+                count = self.tools.setdefault(name, ToolCount())
+                count.calls += 1
+                count.failures += outcome == "failed"
+            case UserSaid(text=text):
+                self.at = event.at
+                self.title = self.title or _title(text)
+                self.status = "initialised" if self.status == "created" else self.status
+            case RequestStarted(model=model, context_window=window):
+                self.model, self.context_window = model, window or self.context_window
+            case FileSeen(path=path, digest=digest):
+                self.files[str(path)] = digest
+            case TodosUpdated(todos=todos):
+                self.todos = todos
+            case _:
+                self._live(event)
+
+    def _live(self, event: TaskEvent) -> None:
+        match event:
+            case QuestionAsked(question=question):
+                self.questions += (question,)
+                self.status = "waiting"
+            case QuestionAnswered(question=question):
+                self.questions = tuple(each for each in self.questions if each != question)
+                if self.status == "waiting" and not self.questions:
+                    self.status = "running"
+            case ModeSwitched(mode=mode):
+                self.mode = mode
+            case ModelSwitched(model=model):
+                self.model = model
+            case TaskCreated():
+                self.task, self.root, self.parent, self.number = event.task, event.root, event.parent, event.number
+                self.workspace, self.mode = event.workspace, event.mode
+                self.created = self.at = event.at
+            case TaskStarted() | TaskUnpaused():
+                self.status, self.outcome, self.questions = "running", None, ()  # those of before are asked anew
+            case TaskPaused():
+                self.status = "paused"
+            case TaskCompleted():
+                self.status = self.outcome = "completed"
+                self.at = event.at
+            case TaskAborted():
+                self.status = self.outcome = "aborted"
+                self.at = event.at
+            case TaskSaved():
+                self.status = "saved" if self.outcome else self.status
+            case HistoryCondensed(usage=usage, cost=cost, tokens_after=tokens):
+                self.context = self.context if tokens is None else tokens
+                self._spend(usage, cost)
+            case SubtaskStarted(child=child):
+                self.children += (child,)
+                self.waiting_for = child
+            case SubtaskFinished(child=child):
+                self.waiting_for = None if self.waiting_for == child else self.waiting_for
+            case RecordLost():
+                self.lost += 1
+
+    def _spend(self, usage: Usage, cost: float | None) -> None:
+        self.usage += usage
+        if cost is None:
+            self.unpriced += 1
+        else:
+            self.cost += cost
+
+
+def _title(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= TITLE else f"{line[: TITLE - 1]}…"

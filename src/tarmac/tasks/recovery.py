@@ -1,0 +1,58 @@
+"""PURE: what was under way when a task's process died, and whether it happened (S4).
+
+Before a tool touches a file, the log has the hashes of before and after (`FileIntent`). So afterwards the file itself
+tells: it is as it was, it is as it was meant to be, or somebody else has been at it.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal
+
+from tarmac.tasks.events import CallId, CommandOutput, FileIntent, TaskEvent, ToolFinished, ToolStarted
+
+Fate = Literal["happened", "did not happen", "unknown"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unfinished:
+    """A call that was started and never came back."""
+
+    seq: int
+    started: ToolStarted
+    output: CommandOutput | None  # of a command: what it had printed until then
+
+
+def unfinished(events: Iterable[TaskEvent]) -> list[Unfinished]:
+    """The calls that were under way at the end of the log, in the order of their start."""
+    found: dict[CallId, Unfinished] = {}
+    for seq, event in enumerate(events, 1):
+        match event:
+            case ToolStarted(call=call):
+                found[call] = Unfinished(seq=seq, started=event, output=None)
+            case CommandOutput(call=call) if call in found:
+                found[call] = Unfinished(seq=found[call].seq, started=found[call].started, output=event)
+            case ToolFinished(call=call):
+                found.pop(call, None)
+    return list(found.values())
+
+
+def fate(intent: FileIntent, now: str | None) -> Fate:
+    """Whether a file that is `now` so (a hash, None for no file) was changed as intended."""
+    if now == intent.after:
+        return "happened"  # also when nothing was to change
+    return "did not happen" if now == intent.before else "unknown"
+
+
+def fates(started: ToolStarted, digest: Callable[[Path], str | None]) -> list[tuple[FileIntent, Fate]]:
+    """What became of each file that a call was to change; `digest` looks at one."""
+    return [(intent, fate(intent, digest(intent.path))) for intent in started.intents]
+
+
+def digest_of(path: Path) -> str | None:
+    """The hash of a file's content as intents have it; None when there is no file."""
+    try:
+        return sha256(path.read_bytes()).hexdigest()
+    except (FileNotFoundError, NotADirectoryError):
+        return None

@@ -1,0 +1,200 @@
+"""PURE: what a person sees of a task, folded out of its log (S5).
+
+Each fact adds an item or changes one; `add` gives what changed, so that a door sends that and not the whole.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from tarmac.models.messages import Blob, Image, Reasoning, Text
+from tarmac.tasks import events as e
+from tarmac.tasks.history import text_of
+
+Kind = Literal[
+    "text",
+    "reasoning",
+    "api_req_started",
+    "api_req_retried",
+    "api_response",
+    "tool",
+    "command_output",
+    "error",
+    "completion_result",
+    "user_feedback",
+    "shell_integration_warning",
+    "ignore_error",
+    "checkpoint_created",
+    "condense_context",
+    "subtask_result",
+    "mode_changed",
+    "notice",
+]
+State = Literal["", "running", "done", "failed", "denied", "skipped", "interrupted", "queued", "withdrawn"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """A message to a person (`say`) or a question (`ask`)."""
+
+    id: int  # the number of the fact that made it
+    at: float
+    type: Literal["say", "ask"]
+    kind: Kind | e.Ask
+    text: str = ""
+    images: tuple[Blob, ...] = ()
+    state: State = ""
+    answered: bool = False
+    answer: e.QuestionAnswered | None = None
+    call: str | None = None
+    about: e.TaskEvent | None = None  # the latest fact behind it, for those who show more
+
+
+def timeline(events: Iterable[e.TaskEvent]) -> list[Item]:
+    """What a person sees."""
+    found = Timeline()
+    for event in events:
+        found.add(event)
+    return found.items
+
+
+class Timeline:
+    """The fold, as it grows. Items keep their places; only rewinding takes some away."""
+
+    def __init__(self) -> None:
+        self.seq = 0  # of the last fact that was added
+        self.items: list[Item] = []
+        self._places: dict[tuple[str, str], int] = {}  # where the item of a call, question, request or message is
+        self._running: set[tuple[str, str]] = set()
+
+    def add(self, event: e.TaskEvent) -> list[Item]:
+        """The next fact of the log; the items that are new or changed."""
+        self.seq += 1
+        match event:
+            case e.ModelSaid():
+                return self._model_said(event)
+            case e.ToolStarted(call=call, title=title):
+                return self._put(("call", call), event, "tool", title, state="running", call=call)
+            case e.ToolFinished(call=call, title=title, outcome=outcome, content=content, name=name):
+                images = tuple(part.blob for part in content if isinstance(part, Image))
+                text = title or text_of(content) or name
+                return self._put(("call", call), event, "tool", text, state=outcome, call=call, images=images)
+            case e.RequestStarted(request=request, model=model):
+                return self._put(("request", request), event, "api_req_started", model, state="running")
+            case e.UserSaid(text=text, images=images):
+                return self._new(event, "user_feedback" if self.items else "text", text, images=images)
+            case e.CommandOutput(call=call, spool=spool):
+                return self._put(("output", call), event, "command_output", str(spool), call=call)
+            case e.QuestionAsked(question=question, ask=ask, text=text, call=about):
+                return self._put(("question", question), event, ask, text, type_="ask", call=about)
+            case e.QuestionAnswered(question=question):
+                return self._change(("question", question), answered=True, answer=event)
+        return self._other(event)
+
+    def _other(self, event: e.TaskEvent) -> list[Item]:
+        match event:
+            case e.ModelTold(about="mistake", text=text):
+                return self._new(event, "error", text)
+            case e.RequestFailed(request=request, what=what, retry_in=None):
+                return [*self._change(("request", request), state="failed"), *self._new(event, "error", what)]
+            case e.RequestFailed(request=request, what=what):
+                failed = self._change(("request", request), state="failed")
+                return [*failed, *self._put(("retry", request), event, "api_req_retried", what)]
+            case e.MessageQueued(message=message, text=text, images=images):
+                return self._put(("message", message), event, "user_feedback", text, state="queued", images=images)
+            case e.MessageDelivered(message=message):
+                return self._change(("message", message), state="")
+            case e.MessageWithdrawn(message=message):
+                return self._change(("message", message), state="withdrawn")
+            case e.Noted(what=what, text=text):
+                return self._new(event, what, text)
+            case e.ModeSwitched(mode=mode):
+                return self._new(event, "mode_changed", mode)
+            case e.HistoryCondensed(summary=summary):
+                return self._new(event, "condense_context", summary)
+            case e.CheckpointCreated(checkpoint=checkpoint):
+                return self._new(event, "checkpoint_created", checkpoint)
+            case e.SubtaskFinished(result=result):
+                return self._new(event, "subtask_result", result)
+            case e.TaskCompleted(result=result):
+                return self._new(event, "completion_result", result)
+            case e.TaskStarted():
+                return self._interrupt()
+            case e.HistoryRewound(to=to):
+                return self._rewind(to)
+            case e.RecordLost(seq=seq, why=why):
+                return self._new(event, "error", f"record {seq} of this task is lost: {why}")
+            case e.UnknownEvent(kind=kind):
+                return self._new(event, "notice", f"`{kind}`: a newer Tarmac knows what this is")
+        return []
+
+    def _model_said(self, event: e.ModelSaid) -> list[Item]:
+        changed = self._change(("request", event.request), state="done", about=event)
+        for part in event.parts:
+            match part:
+                case Reasoning(text=text) if text:
+                    changed += self._new(event, "reasoning", text)
+                case Text(text=text) if text:
+                    changed += self._new(event, "api_response", text)
+        return changed
+
+    def _new(self, event: e.TaskEvent, kind: Kind, text: str, *, images: tuple[Blob, ...] = ()) -> list[Item]:
+        item = Item(id=self.seq, at=event.at, type="say", kind=kind, text=text, images=images, about=event)
+        self.items.append(item)
+        return [item]
+
+    def _put(
+        self,
+        place: tuple[str, str],
+        event: e.TaskEvent,
+        kind: Kind | e.Ask,
+        text: str,
+        *,
+        type_: Literal["say", "ask"] = "say",
+        state: State = "",
+        call: str | None = None,
+        images: tuple[Blob, ...] = (),
+    ) -> list[Item]:
+        """The item in that place: changed, when it is still under way, else a new one."""
+        there = self._places.get(place)
+        if there is not None and self.items[there].state == "running" and state != "running":
+            return self._change(place, text=text, state=state, images=images, about=event)
+        if there is not None and place[0] in ("output", "retry"):
+            return self._change(place, text=text, about=event)
+        self._places[place] = len(self.items)
+        if state == "running":
+            self._running.add(place)
+        item = Item(
+            id=self.seq,
+            at=event.at,
+            type=type_,
+            kind=kind,
+            text=text,
+            images=images,
+            state=state,
+            call=call,
+            about=event,
+        )
+        self.items.append(item)
+        return [item]
+
+    def _change(self, place: tuple[str, str], **fields: object) -> list[Item]:
+        there = self._places.get(place)
+        if there is None:
+            return []
+        if fields.get("state", "running") != "running":
+            self._running.discard(place)
+        self.items[there] = replace(self.items[there], **fields)  # type: ignore[arg-type]
+        return [self.items[there]]
+
+    def _interrupt(self) -> list[Item]:
+        """A process takes the task up: what another left running no longer runs."""
+        left = sorted(self._running, key=lambda place: self._places[place])
+        return [item for place in left for item in self._change(place, state="interrupted")]
+
+    def _rewind(self, to: int) -> list[Item]:
+        while self.items and self.items[-1].id > to:
+            self.items.pop()
+        self._places = {place: there for place, there in self._places.items() if there < len(self.items)}
+        self._running &= self._places.keys()
+        return []
