@@ -249,6 +249,45 @@ async def test_no_task_is_begun_on_a_full_disk_and_nothing_is_left_of_it(tiny_di
     assert [each.name for each in tiny_disk.iterdir()] == ["filler"]
 
 
+LIMITED = """
+import asyncio, resource, sys
+from pathlib import Path
+from tarmac.errors import StateUnavailable
+from tarmac.events import TaskId
+from tarmac.tasks.events import UserSaid
+from tarmac.tasks.log import create_log, open_log
+
+async def main(folder):
+    async with create_log(folder, TaskId("t")) as log:
+        await log.append(UserSaid(at=1.0, text="kept"))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (log.size + 50, resource.RLIM_INFINITY))
+        for text in ("refused", "refused again"):
+            try:
+                await log.append(UserSaid(at=1.0, text=text))
+            except StateUnavailable as error:
+                print(error.what.rpartition(": ")[2])
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        try:
+            await log.append(UserSaid(at=1.0, text="still refused"))
+        except StateUnavailable:
+            print("broken until it is opened again")
+    async with open_log(folder) as log:
+        print(log.torn, await log.append(UserSaid(at=1.0, text="goes on")))
+
+asyncio.run(main(Path(sys.argv[1])))
+"""
+
+
+async def test_after_another_error_of_the_disk_nothing_is_taken_until_it_was_read_again(tmp_path: Path) -> None:
+    """S3: whoever was told nothing of an error may rely on what is there; here the system forbids a longer file."""
+    ran = await asyncio.to_thread(
+        subprocess.run, [sys.executable, "-c", LIMITED, str(tmp_path / "t")], capture_output=True, text=True, timeout=30
+    )
+    told = ["File too large", "File too large", "broken until it is opened again", "None 2"]
+    assert (ran.stdout.splitlines(), ran.stderr) == (told, "")
+    assert read_log(tmp_path / "t").events == [said("kept"), said("goes on")]
+
+
 # Other processes
 
 

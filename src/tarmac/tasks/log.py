@@ -282,8 +282,19 @@ def lock(folder: Path) -> int:
         raise TaskInUse(
             f"{who} is working on the task in {folder}", pid=pid, hint="follow it, or end that process first"
         ) from None
+    if not _is_here(fd, folder / LOG):  # deleted between our opening and our locking it
+        os.close(fd)
+        raise TaskNotFound(f"there is no task in {folder}")
     _sign(folder)
     return fd
+
+
+def _is_here(fd: int, path: Path) -> bool:
+    """Whether `fd` is still the file of that name."""
+    try:
+        return os.path.samestat(os.fstat(fd), os.stat(path))
+    except OSError:
+        return False
 
 
 def _sign(folder: Path) -> None:
