@@ -103,7 +103,7 @@ async def play(session: Session, folder: Path) -> Played:
                 step_text = step.text
                 played.commands += 1
                 async with asyncio.timeout(WATCHDOG):
-                    result = await _act(terminal, step)
+                    result = await _act(terminal, step, work)
                 played.results.append(result)
                 _compare(result, step, model, work)
         finally:
@@ -123,9 +123,10 @@ async def play(session: Session, folder: Path) -> Played:
     return played
 
 
-async def _act(terminal: Terminal, step: Step) -> Result:
+async def _act(terminal: Terminal, step: Step, work: Path) -> Result:
     if step.act == "run":
-        return await terminal.run(step.text, timeout=PATIENCE, on_timeout="kill")
+        at = None if step.at is None else work / step.at
+        return await terminal.run(step.text, timeout=PATIENCE, on_timeout="kill", cwd=at)
     if step.act == "time out":
         return await terminal.run(step.text, timeout=ONLY_SHORT, on_timeout="interrupt")
     execution = await terminal.start(step.text)
@@ -135,6 +136,14 @@ async def _act(terminal: Terminal, step: Step) -> Result:
             if happened.what != "input":
                 break
             await execution.send(answer)
+    elif step.act == "follow":
+        seen = "".join([chunk async for chunk in execution if isinstance(chunk, str)])
+        if isinstance(step.output, str) and seen != step.output:
+            raise Wrong("lost", f"live: {_short(seen)} is not {_short(step.output)}")
+    elif step.act == "resize":
+        for columns in (20, 300, 120):
+            terminal.resize(rows=40, columns=columns)
+            await asyncio.sleep(0)
     elif step.act == "interrupt":
         await execution.waiting_for(pattern=step.when, timeout=PATIENCE)
         await execution.interrupt()

@@ -202,3 +202,16 @@ def syntax_error(draw: Draw) -> Game:
 def not_found(draw: Draw) -> Game:
     name = f"no-such-{draw.tag()}"
     return Game("not found", (Step(text=name, output=re.compile(f".*{name}.*", re.DOTALL), code=127),))
+
+
+def moved(draw: Draw) -> Game:
+    """The caller says where: the terminal moves first, and no word of that is seen."""
+    name, tag = draw.rng.choice(ODD_NAMES), draw.tag()
+    return Game(
+        "moved",
+        (
+            Step(text=f"mkdir -p {draw.quote('./' + name)}"),
+            Step(text=f"echo {tag}; sh -c 'exit 3'", at=name, cwd=name, output=f"{tag}\n", code=3),
+            Step(text=f"echo {tag}b", at=".", cwd=".", output=f"{tag}b\n"),
+        ),
+    )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-Act = Literal["run", "answer", "interrupt", "time out", "kill", "leave"]
+Act = Literal["run", "answer", "interrupt", "time out", "kill", "leave", "follow", "resize"]
 Output = str | re.Pattern[str] | None  # None: whatever it prints
 
 
@@ -38,6 +38,7 @@ class Step:
     act: Act = "run"
     when: str = ""  # act when this was printed
     typed: tuple[str, ...] = ()  # answers, one for each question
+    at: str | None = None  # it must run there, seen from the session's directory: the terminal moves first
     cwd: str | None = None  # where it goes, seen from the session's directory
     sets: dict[str, str] = field(default_factory=dict)
     dies: bool = False  # the shell ends

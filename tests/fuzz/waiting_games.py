@@ -171,3 +171,38 @@ def background_job(draw: Draw) -> Game:
             Step(text=f"echo {tag}b", output=f"{tag}b\n"),
         ),
     )
+
+
+def stopped(draw: Draw) -> Game | None:
+    """A job that stops itself, and goes on when it is told to. (fish's $status knows of neither, zsh's not of the end.)"""
+    if draw.shell != "bash":
+        return None
+    code = draw.rng.randrange(1, 100)
+    return Game(
+        "stopped",
+        (
+            Step(
+                text=f"sh -c 'kill -STOP $$; exit {code}'",
+                output=None,
+                code=None,
+                reasons=("stopped",),
+                jobs=True,
+                keeps_last=False,
+            ),
+            Step(text="fg", output=None, code=code),
+        ),
+    )
+
+
+def followed(draw: Draw) -> Game:
+    """What a listener sees while it runs is what the result has."""
+    tag, count = draw.tag(), draw.rng.randrange(2, 300)
+    output = "".join(f"{tag}.{n + 1}\n" for n in range(count))
+    return Game("followed", (Step(text=f"seq -f {tag}.%g {count}", act="follow", output=output),))
+
+
+def resized(draw: Draw) -> Game:
+    """The size changes while it prints."""
+    tag, count = draw.tag(), draw.rng.randrange(100, 400)
+    output = "".join(f"{tag}.{n + 1}\n" for n in range(count))
+    return Game("resized", (Step(text=f"seq -f {tag}.%g {count}", act="resize", output=output),))
