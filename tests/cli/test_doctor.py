@@ -186,7 +186,7 @@ async def looks(*checks: Check) -> list[tuple[str, str, str]]:
 
 
 async def test_a_check_that_hangs_is_a_finding_and_the_others_are_made(tmp_path: Path) -> None:
-    """Every check has an end: one that waits, one that blocks in the kernel, one that fails."""
+    """Every check has an end: one that waits, one that blocks in the kernel, some that fail."""
     os.mkfifo(tmp_path / "pipe")
 
     async def waits(case: Case) -> Findings:
@@ -201,10 +201,21 @@ async def test_a_check_that_hangs_is_a_finding_and_the_others_are_made(tmp_path:
         (tmp_path / "nothing here").read_bytes()
         yield Finding(name="never", level="ok", what="")
 
+    async def lacks(case: Case) -> Findings:
+        import no_such_module  # type: ignore[import-not-found]
+
+        yield Finding(name=no_such_module, level="ok", what="")
+
     async def works(case: Case) -> Findings:
         yield Finding(name="fine", level="ok", what=await aside(lambda: "as it should be"))
 
-    found = await looks(Check("a", waits, 0.1), Check("b", blocks, 0.1), Check("c", fails, 5), Check("d", works, 5))
+    found = await looks(
+        Check("a", waits, 0.1),
+        Check("b", blocks, 0.1),
+        Check("c", fails, 5),
+        Check("d", lacks, 5),
+        Check("e", works, 5),
+    )
     with open(tmp_path / "pipe", "wb", buffering=0):  # noqa: ASYNC230, PTH123
         pass  # let the thread go
     assert found == [
@@ -212,7 +223,8 @@ async def test_a_check_that_hangs_is_a_finding_and_the_others_are_made(tmp_path:
         ("a", "a", "problem"),
         ("b", "b", "problem"),
         ("c", "c", "problem"),
-        ("d", "fine", "ok"),
+        ("d", "d", "problem"),
+        ("e", "fine", "ok"),
     ]
 
 

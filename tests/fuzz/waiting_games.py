@@ -174,7 +174,7 @@ def background_job(draw: Draw) -> Game:
 
 
 def stopped(draw: Draw) -> Game | None:
-    """A job that stops itself, and goes on when it is told to. (fish's $status knows of neither, zsh's not of the end.)"""
+    """A job that stops itself, and goes on when told to. (fish's $status knows of neither, zsh's not of the end.)"""
     if draw.shell != "bash":
         return None
     code = draw.rng.randrange(1, 100)

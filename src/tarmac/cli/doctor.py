@@ -51,7 +51,7 @@ def main(arguments: list[str]) -> int:
         if name == "--timeout":
             settings = dataclasses.replace(settings, shell_integration_timeout=_seconds(value))
     case = Case(environ=os.environ, settings=settings, shells=wanted or KNOWN, wanted=wanted)
-    checks = (*CHECKS, Check("programs", look_at_programs, seconds=40))
+    checks = (*CHECKS, *PROGRAMS)
     return run(lambda stop: consult(checks, case, json_wanted="json" in given))
 
 
@@ -89,10 +89,17 @@ async def consult(checks: tuple[Check, ...], case: Case, *, json_wanted: bool) -
 # Programs that other parts of Tarmac need
 
 
-async def look_at_programs(case: Case) -> Findings:
-    """What reads commands for the policy, and what makes the sandbox."""
+async def look_at_shfmt(case: Case) -> Findings:
+    """What reads commands for the policy."""
     yield await aside(_shfmt)
+
+
+async def look_at_bubblewrap(case: Case) -> Findings:
+    """What makes the sandbox."""
     yield await aside(_bubblewrap)
+
+
+PROGRAMS = (Check("programs", look_at_shfmt, seconds=10), Check("programs", look_at_bubblewrap, seconds=40))
 
 
 def _shfmt() -> Finding:

@@ -72,11 +72,27 @@ async def _bounded(check: Check, case: Case, end: float) -> Findings:
                     advice="is the machine overloaded, or a disk or a file server gone?",
                 )
                 return
-            except (OSError, TarmacError) as error:
-                what, advice = (error.what, error.hint) if isinstance(error, TarmacError) else (str(error), "")
-                yield Finding(name=check.topic, level="problem", what=what, advice=advice)
+            except Exception as error:  # whatever it is: the other checks are still to be made
+                yield Finding(name=check.topic, level="problem", what=_what(error), advice=_advice(error))
                 return
             yield finding
+
+
+def _what(error: Exception) -> str:
+    if isinstance(error, TarmacError):
+        return error.what
+    return str(error) if isinstance(error, OSError | ImportError) else f"{type(error).__name__}: {error}"
+
+
+def _advice(error: Exception) -> str:
+    match error:
+        case TarmacError():
+            return error.hint
+        case ImportError():
+            return "Tarmac is not installed with all it needs: pip install tarmac, once more"
+        case OSError():
+            return ""
+    return "this is a fault of Tarmac's own: please report it"
 
 
 async def aside(work: Callable[[], T]) -> T:

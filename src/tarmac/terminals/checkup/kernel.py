@@ -128,7 +128,7 @@ async def _daemon(terminal: Terminal) -> tuple[processes.Process | None, Finding
     daemon = processes.look(int(word)) if word.isdigit() else None
     if daemon is None:
         what = f"could not be tried: {result.reason}, {result.output!r}"
-        return None, Finding(name="daemons", level="warning", what=what, advice="is there a program `setsid`?")
+        return None, Finding(name="daemons", level="warning", what=what, advice="it takes `setsid`, and /proc or `ps`")
     for _ in range(100):  # until its own parent has left it
         if daemon in terminal.tree(own=False):
             return daemon, None

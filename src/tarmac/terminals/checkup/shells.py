@@ -17,6 +17,7 @@ from tarmac.terminals.checkup.finding import Case, Finding, Findings, Level
 from tarmac.terminals.exec import ExecTerminal
 from tarmac.terminals.opening import make_terminal
 from tarmac.terminals.pty_terminal import PtyTerminal
+from tarmac.terminals.session import LAST_SHOWN
 from tarmac.terminals.shells import find_shell
 from tarmac.terminals.terminal import Terminal
 from tarmac.vt.text import clean
@@ -164,7 +165,10 @@ async def _use(terminal: Terminal, began: float, opened: float) -> Tried:
 def _said_at_start(terminal: Terminal) -> str:
     """What start-up files printed: all before the mark of the first prompt."""
     session = terminal.session if isinstance(terminal, PtyTerminal) else None
-    return clean(session.shown.partition(PROMPT)[0]).strip() if session is not None else ""
+    if session is None:
+        return ""
+    shown = session.shown if len(session.shown) < LAST_SHOWN else session.shown.partition(b"\n")[2]
+    return clean(shown.partition(PROMPT)[0]).strip()
 
 
 async def _version(path: str) -> str:

@@ -32,7 +32,7 @@ def _spools(case: Case) -> Finding:
         trial.unlink()
         free, kept = _free(base), _size(base)
     except TarmacError as error:
-        return Finding(name="kept output", level="problem", what=error.what, advice=error.hint or _ELSEWHERE)
+        return Finding(name="kept output", level="problem", what=error.what, advice=_ELSEWHERE)
     except OSError as error:
         what = f"{base} can't be written to: {error.strerror}. Long output is lost"
         return Finding(name="kept output", level="problem", what=what, advice=_ELSEWHERE)
