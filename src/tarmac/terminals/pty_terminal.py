@@ -70,6 +70,7 @@ class PtyTerminal(Terminal):
         self._had_jobs = False  # bash talks about jobs before its prompt
         self._attention = Attention()
         self._unsure = False  # it looked like a prompt, but its command may still run
+        self._asleep = -1  # which sleep of the shell was seen when it should have been busy
         self._again: asyncio.Task[None] | None = None
         self._data = self._move = b""  # what was loaded last
         self._quiet = False  # an internal command: nobody is told
@@ -140,6 +141,7 @@ class PtyTerminal(Terminal):
         self._had_jobs = self._had_jobs or bool(self.baseline)
         session.load(execution.number, execution.command, data, cwd=move, jobs=self._had_jobs)
         self._probes = 0
+        self._asleep = -1
         self._unsure = False
         self._watch(LOAD_PATIENCE)
 
@@ -398,7 +400,13 @@ class PtyTerminal(Terminal):
             if seen is not None:
                 self._tell_waiting(seen, execution, session)
         if not execution.began and session.waits():
-            # It reads the terminal and never started: our line was eaten, or our functions are gone.
+            # It reads the terminal and never started: our line was eaten, or our functions are gone. Or the machine is
+            # busy, and our line on its way: the command would read what we type again. So it is looked at twice.
+            if (asleep := processes.sleeps(session.pid)) != self._asleep:
+                self._asleep = asleep
+                self._watch(LOAD_PATIENCE / 2)
+                return
+            self._asleep = -1
             if self._probes >= 3:
                 self._hopeless(session)
                 return
