@@ -237,7 +237,15 @@ def _date(reading: Reading) -> None:
             raise Unproven("date with such a word sets the clock")
 
 
+def _pretty(reading: Reading) -> None:
+    """A format that tells of signatures has them checked, by the program that the configuration names."""
+    for name, value in reading.options:
+        if name in ("pretty", "format", "sort") and re.search(r"%[-+ ]?G|%\(signature", value or ""):
+            raise Unproven("it starts the program that checks signatures")
+
+
 def _git_listing(reading: Reading) -> None:
+    _pretty(reading)
     asks = {"l", "list", "contains", "no-contains", "merged", "no-merged", "points-at"}
     if reading.operands and not asks & _names(reading):
         raise Unproven("a name given to it would be made")
@@ -257,6 +265,7 @@ def _git_config(reading: Reading) -> None:
 
 
 def _reflog(reading: Reading) -> None:
+    _pretty(reading)
     if reading.operands and reading.operands[0] in ("expire", "delete", "drop", "write"):
         raise Unproven("it makes git forget")
 
@@ -353,6 +362,7 @@ FURTHER: dict[str, Callable[[Reading], None]] = {
     "jq": _jq,
     "yq": _yq,
     "date": _date,
+    "pretty": _pretty,
     "git-listing": _git_listing,
     "git-remote": _git_remote,
     "git-config": _git_config,

@@ -46,6 +46,7 @@ class Program:
     unless: tuple[str, ...]  # files in the project that make it run code
     cwd: bool  # reads the directory it stands in
     instead: tuple[str, ...]  # what the plan runs in its place: a builtin has no program
+    adds: tuple[str, ...]  # what the plan puts before its arguments, to be certain
 
 
 @dataclass(slots=True)
@@ -94,8 +95,13 @@ def _program(name: str, entry: Mapping[str, object], *, inherit: Mapping[str, ob
         check=str(take("check", "")),
         unless=tuple(str(take("unless", "")).split()),
         cwd=bool(take("cwd", False)),
-        instead=tuple(str(take("instead", "")).split()),
+        instead=_words(take("instead", "")),
+        adds=_words(take("adds", "")),
     )
+
+
+def _words(value: object) -> tuple[str, ...]:
+    return tuple(map(str, value)) if isinstance(value, list) else tuple(str(value).split())
 
 
 @functools.cache

@@ -20,6 +20,7 @@ from tarmac.policy.command import Redirect, Simple
 from tarmac.policy.files import Files
 from tarmac.policy.grammar import Program, Reading, Unproven, match, programs, versions
 from tarmac.policy.places import Ground, listable
+from tarmac.policy.repository import check_repository
 from tarmac.policy.verdict import Stage
 from tarmac.policy.witness import note
 from tarmac.policy.words import Word
@@ -131,8 +132,9 @@ class Prover:
         if program.name == "find":
             place._check_exec(reading)
         if name in ("git", "go"):
-            _check_repository(place.ground)
-        plan = (*program.instead, *reading.operands) if program.instead else words
+            check_repository(place.ground)
+        own = program.instead or words[: len(words) - len(arguments)]
+        plan = (*own, *program.adds, *arguments, *_instead_of_terminal(program, reading, upstream))
         return Proof(Stage(plan), f"read.{program.name.replace(' ', '.')}", program.why)
 
     def _check_unless(self, name: str) -> None:
@@ -256,9 +258,11 @@ class Prover:
         """timeout 5 ls, nice ls: no more than what they start."""
         rest = list(words[1:])
         if words[0] == "command" and rest[:1] in (["-v"], ["-V"]):
-            if len(rest) == 2 and re.fullmatch(r"[\w.+-]+", rest[1]):
-                return Proof(Stage(("which", rest[1])), "read.command", "says where a program is")
-            raise Unproven("it asks for more than one command")
+            if len(rest) >= 2 and all(re.fullmatch(r"[\w.+-]+", word) for word in rest[1:]):
+                return Proof(
+                    Stage(("bash", "-c", 'command "$@"', "bash", *rest)), "read.command", "says where a program is"
+                )
+            raise Unproven("it asks for more than a command")
         options = {
             "timeout": r"-[ks]?[0-9.]*[smhd]?|--preserve-status|--foreground",
             "nice": r"-n?-?[0-9]*",
@@ -303,6 +307,12 @@ class Prover:
             raise Unproven(f"xargs gives `{rest[0]}` names that are not known")
         inner = self._prove_words(tuple(rest))
         return Proof(Stage(words), inner.rule, inner.why)
+
+
+def _instead_of_terminal(program: Program, reading: Reading, upstream: tuple[Simple, ...]) -> tuple[str, ...]:
+    """What a program does in a terminal and not in a plan: without one, git shortlog waits for a log."""
+    whole = {"all", "branches", "tags", "remotes"} & {name for name, _ in reading.options}
+    return ("HEAD",) if program.name == "git shortlog" and not (upstream or reading.operands or whole) else ()
 
 
 def _names_only(upstream: tuple[Simple, ...]) -> bool:
@@ -372,37 +382,3 @@ def _exists_above(name: str, ground: Ground) -> bool:
         if str(folder) == ground.workspace:
             return False
     return False
-
-
-# What makes git start a program when it only looks: the plan's overrides can't reach names they don't know.
-_PROGRAMS_IN_CONFIG = re.compile(
-    rb"^\s*\[\s*(filter|include|includeif|diff\s|gpg|alias\s)|^\s*(textconv|command|clean|smudge|process|program|path)\s*=",
-    re.IGNORECASE | re.MULTILINE,
-)
-
-
-def _check_repository(ground: Ground) -> None:
-    """A repository whose own configuration names programs is not just looked at."""
-    place = Path(ground.cwd)
-    for folder in (place, *place.parents):
-        dot = folder / ".git"
-        note(str(dot))
-        try:
-            if dot.is_file():
-                text = dot.read_text("utf-8", "replace")
-                dot = (folder / text.removeprefix("gitdir:").strip()).resolve()
-                common = dot / "commondir"
-                dots = [dot, (dot / common.read_text().strip()).resolve()] if common.is_file() else [dot]
-            elif dot.is_dir():
-                dots = [dot]
-            else:
-                continue
-            for each in dots:
-                for name in ("config", "config.worktree"):
-                    path = each / name
-                    note(str(path))
-                    if path.is_file() and _PROGRAMS_IN_CONFIG.search(path.read_bytes()[: 1 << 20]):
-                        raise Unproven("the repository's own configuration names programs to run")
-        except OSError as error:
-            raise Unproven(f"the repository can't be looked at: {error.strerror}") from None
-        return

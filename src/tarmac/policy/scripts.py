@@ -117,33 +117,45 @@ def _skip(script: str, at: int, characters: str) -> int:
 _AWK_NEVER = re.compile(
     r"\b(system|getline|ARGV|ARGC|fflush|close|include|load|namespace|nextfile|ENVIRON|PROCINFO|SYMTAB)\b|@"
 )
-_AWK_TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|#[^\n]*|\|\||[A-Za-z_][A-Za-z0-9_]*|[0-9][0-9.eE+]*|\s+|.', re.DOTALL)
-_AWK_OPERAND_WORDS = frozenset(["print", "printf", "return", "in", "case", "getline", "else", "do"])
+_AWK_TOKEN = re.compile(
+    r"""  "(?:[^"\\\n]|\\.)*"  |  \#[^\n]*  |  \|\|  |  &&  |  \+\+  |  --
+    |  [A-Za-z_][A-Za-z0-9_]*  |  (?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?
+    |  (?:[ \t\r\f\v]|\\\r?\n)+  |  .""",
+    re.VERBOSE | re.DOTALL,
+)
+# Words of the language: what a / after one of them means depends on the awk.
+_AWK_WORDS = frozenset(
+    """
+    BEGIN END BEGINFILE ENDFILE print printf return in case else do while for if function func delete exit next break
+    continue switch default length substr index split sub gsub match sprintf sin cos atan2 exp log sqrt int rand srand
+    tolower toupper strftime systime mktime gensub and or xor compl lshift rshift strtonum asort asorti patsplit
+""".split()
+)
 
 
 def check_awk(program: str) -> None:
-    """awk: no system(), getline, pipes, files written, or arguments changed."""
+    """awk: no system(), getline, pipes, files written, or arguments changed; nothing that can be read in two ways."""
     if _AWK_NEVER.search(program):
         raise Unproven("the awk program may run or read something else")
     printing = False  # in a print statement, where > is a file
     depth = 0
-    before = ""  # the token before, blanks left out
+    before = ""  # the token before, blanks and comments left out
     at = 0
     while at < len(program):
-        if program[at] == "/" and _regex_may_begin(before):
+        if program[at] == "/" and _begins_regex(before, program[at:]):
             at = _past_regex(program, at)
             before = "/"
             continue
         match = _AWK_TOKEN.match(program, at)
         token = match[0] if match else program[at]
         at += len(token)
-        if token.isspace() and "\n" not in token:
+        if token[0] in " \t\r\f\v#" or (token[0] == "\\" and len(token) > 1):
             continue
-        if token == '"':
+        if token in ('"', "\\", "'", "`"):
             raise Unproven("the awk program can't be read")
         if token in ("print", "printf"):
             printing, depth = True, 0
-        elif token in (";", "}") or "\n" in token:
+        elif token in (";", "}") or (token == "\n" and depth <= 0 and before not in (",", "&&", "||")):
             printing = False
         elif token == "(":
             depth += 1
@@ -153,13 +165,19 @@ def check_awk(program: str) -> None:
             raise Unproven("the awk program may start another program")
         elif token == ">" and printing and depth <= 0:
             raise Unproven("the awk program may write a file")
-        before = token if not token.isspace() else ";"
+        if token != "\n" or before not in (",", "&&", "||"):  # after these the statement goes on in the next line
+            before = token
 
 
-def _regex_may_begin(before: str) -> bool:
-    if before in _AWK_OPERAND_WORDS:
-        raise Unproven("the awk program can't be read with certainty")
-    return before == "" or before in ("~", "!", "(", ",", "{", "}", ";", "&", "||", "?", ":", "=")
+def _begins_regex(before: str, rest: str) -> bool:
+    """Whether a / after this token begins an expression; else it divides. Unproven when awks may disagree."""
+    if before in (")", "++", "--", "/") or before in _AWK_WORDS:
+        if "/" in rest[1:]:
+            raise Unproven("the awk program can't be read with certainty")
+        return False
+    return not (
+        before == "]" or before[:1] == '"' or before[:1].isalnum() or (before[:1] in ("_", ".") and len(before) > 1)
+    )
 
 
 def _past_regex(program: str, at: int) -> int:
@@ -177,6 +195,12 @@ def _past_regex(program: str, at: int) -> int:
                 at += 1
             if program[at + 1 : at + 2] == "]":
                 at += 1
+        elif character == "[":
+            named = re.compile(r"\[:[a-z]+:\]").match(program, at)
+            if named is None:
+                raise Unproven("the awk program can't be read with certainty")
+            at = named.end()
+            continue
         elif character == "]":
             bracket = False
         elif character == "/":

@@ -1,0 +1,183 @@
+"""A git repository's own configuration: whether git, when it only looks, could be made by it to start a program.
+
+check_repository(ground) → None | Unproven
+
+The configuration is read as git reads it, and every key must be one that is known to start nothing: git grows new keys
+that name programs, so what isn't listed isn't trusted. Nothing is asked of git itself: it would believe the file first.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from tarmac.policy.grammar import Unproven, programs
+from tarmac.policy.places import Ground
+from tarmac.policy.witness import note
+
+MOST_BYTES = 1 << 20
+_SECTION = re.compile(r'\[[ \t]*([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\\n]|\\[^\n])*)")?[ \t]*\]')
+_KEY = re.compile(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*")
+_KNOWN = re.compile(
+    r"""
+      core\.(repositoryformatversion|filemode|logallrefupdates|ignorecase|precomposeunicode|symlinks|autocrlf|eol|safecrlf
+        |quotepath|abbrev|compression|loosecompression|bigfilethreshold|untrackedcache|preloadindex|splitindex|commitgraph
+        |multipackindex|trustctime|checkstat|whitespace|longpaths|protecthfs|protectntfs|sparsecheckout|sparsecheckoutcone
+        |sharedrepository|commentchar|hidedotfiles|logpackaccess|deltabasecachelimit|packedgitlimit|packedgitwindowsize)
+    | extensions\.(objectformat|worktreeconfig|refstorage|noop|preciousobjects|relativeworktrees|compatobjectformat)
+    | user\..* | author\..* | committer\..* | branch\..* | advice\..* | color\..* | column\..* | gui\..* | gitflow\..*
+    | remote\.(.*\.)?(url|fetch|push|pushurl|tagopt|prune|prunetags|mirror|gh-resolved|glab-resolved|skipdefaultupdate
+        |skipfetchall|followremotehead|pushdefault)
+    | submodule\.(.*\.)?(active|url|branch|ignore|fetchrecursesubmodules|recurse|fetchjobs)
+    | diff\.(algorithm|renames|renamelimit|mnemonicprefix|noprefix|colormoved|colormovedws|wordregex|context|relative
+        |interhunkcontext|indentheuristic|ignoresubmodules|statgraphwidth|statnamewidth|suppressblankempty|wserrorhighlight)
+    | diff\..*\.(xfuncname|funcname|binary|wordregex)
+    | (fetch|pull|push|rebase|merge|rerere|init|commit|tag|gc|pack|index|feature|status|stash|checkout|clone|transfer
+        |receive|am|apply|versionsort|worktree|maintenance|repack|notes)\.[a-z]*
+    | log\.(decorate|date|follow|abbrevcommit|mailmap|graphcolors|excludedecoration|diffmerges)
+    | lfs\.(repositoryformatversion|.*\.(access|locksverify))
+    | (credential|http|url|mergetool|difftool|sendemail|svn|svn-remote)\..*
+    """,
+    re.VERBOSE,
+)
+# The plan's own switches say otherwise, and win; not so in a submodule, where git forgets them.
+_OVERRIDDEN = frozenset(("core.fsmonitor", "core.pager", "core.hookspath", "core.sshcommand", "core.editor"))
+_GITLINK = b"\x00\x00\xe0\x00"  # the mode of a submodule in the index
+_NAME_AFTER_MODE = 38  # uid, gid, size, hash and flags stand between
+
+
+def check_repository(ground: Ground) -> None:
+    """Every repository that git could take for the one around `ground`, and the ones inside that it asks in turn."""
+    place = Path(ground.cwd)
+    for folder in (place, *place.parents):
+        dot = folder / ".git"
+        note(str(dot))
+        try:
+            if not dot.exists():
+                continue
+            for each in _folders(dot):
+                _check_folder(each, ground, overridden=True)
+            _check_inner(folder, dot, ground)
+        except OSError as error:
+            raise Unproven(f"the repository can't be looked at: {error.strerror}") from None
+        if not (f"{folder}/".startswith(ground.workspace.rstrip("/") + "/")):
+            return  # an empty .git is passed over by git: inside of the workspace anybody could have put one
+
+
+def _folders(dot: Path) -> list[Path]:
+    """The repository behind a `.git`: itself or where it points to, and what that shares with others."""
+    if dot.is_file():
+        text = dot.read_bytes()[:4096].decode("utf-8", "surrogateescape")
+        dot = Path(os.path.realpath(dot.parent / text.removeprefix("gitdir:").strip()))
+    note(str(dot / "commondir"))
+    if (dot / "commondir").is_file():
+        common = (dot / "commondir").read_bytes()[:4096].decode("utf-8", "surrogateescape").strip()
+        return [dot, Path(os.path.realpath(dot / common))]
+    return [dot]
+
+
+def _check_folder(folder: Path, ground: Ground, *, overridden: bool) -> None:
+    for name in ("config", "config.worktree"):
+        path = folder / name
+        note(str(path))
+        if not path.is_file():
+            continue
+        if path.stat().st_size > MOST_BYTES:
+            raise Unproven("the repository's configuration is too long to be read")
+        for key, value in settings(path.read_bytes().decode("utf-8", "surrogateescape")):
+            if not _harmless(key, value, folder, ground, overridden=overridden):
+                raise Unproven(f"the repository's own configuration may name a program to run ({key})")
+
+
+def _harmless(key: str, value: str, folder: Path, ground: Ground, *, overridden: bool) -> bool:
+    if key == "core.bare":
+        return value.lower() == "false"
+    if key == "core.worktree":
+        there = os.path.realpath(folder / value)
+        return f"{there}/".startswith(ground.workspace.rstrip("/") + "/")
+    if key.startswith("alias."):  # an alias can't take the place of git's own commands, but for those it drops one day
+        name = key.removeprefix("alias.")
+        return not any(f"{known} ".startswith(f"git {name} ") for known in programs())
+    return (overridden and key in _OVERRIDDEN) or _KNOWN.fullmatch(key) is not None
+
+
+def _check_inner(folder: Path, dot: Path, ground: Ground) -> None:
+    """Submodules: git starts itself in them, with their own configuration and without the plan's switches."""
+    for each in _folders(dot):
+        note(str(each / "modules"))
+        for config in sorted((each / "modules").glob("**/config")) if (each / "modules").is_dir() else ():
+            _check_folder(config.parent, ground, overridden=False)
+    index = _folders(dot)[0] / "index"
+    note(str(index))
+    if not index.is_file():
+        return
+    data = index.read_bytes()
+    if _GITLINK not in data:
+        return
+    if data[:8] not in (b"DIRC\0\0\0\2", b"DIRC\0\0\0\3"):
+        raise Unproven("the repository holds others, whose configuration is not known")
+    for found in re.finditer(re.escape(_GITLINK), data):
+        name = data[found.start() + _NAME_AFTER_MODE :].partition(b"\0")[0]
+        inner = folder / os.fsdecode(name) / ".git"
+        note(str(inner))
+        if name and len(name) < 4096 and inner.exists():
+            for each in _folders(inner):
+                _check_folder(each, ground, overridden=False)
+
+
+def settings(text: str) -> Iterator[tuple[str, str]]:
+    """The keys and values of a configuration, as git reads them; Unproven for what it would not read either."""
+    section = ""
+    at = 1 if text.startswith("\ufeff") else 0
+    while at < len(text):
+        if text[at] in " \t\r\n":
+            at += 1
+        elif text[at] in "#;":
+            at = _line_end(text, at)
+        elif found := _SECTION.match(text, at):
+            name, sub = found[1].lower(), found[2]
+            section = name if sub is None else f"{name}.{_unescaped(sub)}"
+            at = found.end()
+        elif section and (found := _KEY.match(text, at)):
+            value, at = _value(text, found.end())
+            yield f"{section}.{found[1].lower()}", value
+        else:
+            raise Unproven("the repository's configuration can't be read")
+
+
+def _value(text: str, at: int) -> tuple[str, int]:
+    """What stands behind a key, and where the next line begins. A key alone means true."""
+    if text[at : at + 1] != "=":
+        if at < len(text) and text[at] not in "\r\n#;":
+            raise Unproven("the repository's configuration can't be read")
+        return "true", _line_end(text, at)
+    at += 1
+    value: list[str] = []
+    quoted = False
+    while at < len(text) and text[at] != "\n":
+        character = text[at]
+        if character == "\\":
+            following = text[at + 1 : at + 2]
+            value.append({"\n": "", "n": "\n", "t": "\t", "b": "\b"}.get(following, following))
+            at += 2
+            continue
+        if character == '"':
+            quoted = not quoted
+        elif character in "#;" and not quoted:
+            at = _line_end(text, at)
+            break
+        else:
+            value.append(character)
+        at += 1
+    if quoted:
+        raise Unproven("the repository's configuration can't be read")
+    return "".join(value).strip(), at
+
+
+def _line_end(text: str, at: int) -> int:
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end
+
+
+def _unescaped(text: str) -> str:
+    return re.sub(r"\\(.)", r"\1", text, flags=re.DOTALL)
