@@ -1,5 +1,6 @@
 """fish: its line editor can't be turned off, so it waits for commands on a pipe. Read integration/fish.fish first."""
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ __tarmac_find
 __tarmac_export $__tarmac_in.env
 builtin printf '\\e]633;P;%s;Shell=fish;Version=%s\\a' $__tarmac_nonce $version >/dev/tty
 """
+BETWEEN = os.urandom(12).hex().encode()  # in no command, nor any directory's name
 NOTE = b"\nbuiltin set -g __tarmac_parts $pipestatus"  # which leaves $status as it is
 
 
@@ -39,6 +41,7 @@ class Fish(Shell):
     def write(self, folder: Path, nonce: bytes) -> None:
         heal = (
             f"set -g __tarmac_nonce {quote(nonce.decode())}\nset -g __tarmac_in {quote(str(folder / 'in'))}\n"
+            f"set -g __tarmac_between {BETWEEN.decode()}\n"
             f"set -g __tarmac_pipe {quote(str(folder / 'pipe'))}\nset -g __tarmac_heal {quote(str(folder / 'heal'))}\n"
             f"builtin source {quote(str(INTEGRATION / 'fish.fish'))}\n"
         )
@@ -48,7 +51,7 @@ class Fish(Shell):
     def load(self, number: int, command: str, data: bytes, *, cwd: bytes, jobs: bool, traced: bool) -> Loading:
         note = NOTE if may_note(command) else b""
         keep = b"keep" if "status" in command else b""
-        return Loading(b"%d\n" % number, b"%d\0%s\0%s%s\0%s\0" % (number, cwd, data, note, keep))
+        return Loading(b"%d\n" % number, BETWEEN.join((b"%d" % number, cwd, data + note, keep)))
 
     def heal(self, folder: Path) -> bytes:
         return f" builtin source {quote(str(folder / 'heal'))}\r".encode()

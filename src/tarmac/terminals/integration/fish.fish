@@ -16,52 +16,53 @@ set -q __tarmac_person; or set -g __tarmac_person 0 # 0: the host drives; 2, 1, 
 set -g __tarmac_pwd ''
 set -g __tarmac_where ''
 
-# Marks go to the terminal itself, so that no redirection swallows them. The file holds: number, directory ('' to stay),
-# text, whether $status is of interest to it; NUL after each. A last line of a pipeline notes $pipestatus in __tarmac_parts.
+# Its output is the terminal: fish can't redirect itself. The file holds: number, directory ('' to stay), text, whether
+# $status is of interest to it; $__tarmac_between them. (A command substitution would cost a thread.) A last line of a
+# pipeline notes $pipestatus in __tarmac_parts.
 set -g __tarmac_drive '
-builtin printf "\e]633;B;%s;%s\a" "$__tarmac_nonce" "$__tarmac_n" >/dev/tty
+builtin printf "\e]633;B;%s;%s\a" "$__tarmac_nonce" "$__tarmac_n"
 while builtin read __tarmac_go <$__tarmac_pipe
     if builtin test "$__tarmac_go" = person
         builtin set -g __tarmac_person 2
         break
     else if builtin test "$__tarmac_go" = ask
-        builtin printf "\e]633;D;%s;%s;%s;;%s\a" "$__tarmac_nonce" "$__tarmac_n" "$__tarmac_status" "$__tarmac_where" >/dev/tty
+        builtin printf "\e]633;D;%s;%s;%s;;%s\a" "$__tarmac_nonce" "$__tarmac_n" "$__tarmac_status" "$__tarmac_where"
         continue
     end
-    builtin set -g __tarmac_fields (builtin string split0 <$__tarmac_in)
+    builtin read -gz -d "$__tarmac_between" __tarmac_number __tarmac_dir __tarmac_text __tarmac_keep <$__tarmac_in
     builtin set -g __tarmac_why
-    if not builtin test "$__tarmac_go" -gt "$__tarmac_n" -a "$__tarmac_go" = "$__tarmac_fields[1]" 2>/dev/null
+    if not builtin test "$__tarmac_go" -gt "$__tarmac_n" -a "$__tarmac_go" = "$__tarmac_number" 2>/dev/null
         builtin set -g __tarmac_why stale
     else
         builtin set -g __tarmac_n "$__tarmac_go"
-        if builtin test -n "$__tarmac_fields[2]"; and not builtin cd -- "$__tarmac_fields[2]" >/dev/null 2>&1
+        if builtin test -n "$__tarmac_dir"; and not builtin cd -- "$__tarmac_dir" >/dev/null 2>&1
             builtin set -g __tarmac_ended $__tarmac_n
             builtin set -g __tarmac_why cd
         end
     end
     if builtin test -n "$__tarmac_why"
-        builtin printf "\e]633;X;%s;%s;%s\a" "$__tarmac_nonce" "$__tarmac_go" "$__tarmac_why" >/dev/tty
+        builtin printf "\e]633;X;%s;%s;%s\a" "$__tarmac_nonce" "$__tarmac_go" "$__tarmac_why"
         continue
     end
     builtin functions -q __tarmac_restore __tarmac_find __tarmac_prompt __tarmac_enter; or builtin source $__tarmac_heal
-    builtin emit fish_preexec "$__tarmac_fields[3]"
-    builtin printf "\e]633;C;%s;%s\a" "$__tarmac_nonce" "$__tarmac_n" >/dev/tty; or continue
+    builtin emit fish_preexec "$__tarmac_text"
+    builtin printf "\e]633;C;%s;%s\a" "$__tarmac_nonce" "$__tarmac_n"; or continue
     builtin set -g __tarmac_parts
-    if builtin test -n "$__tarmac_fields[4]"
+    if builtin test -n "$__tarmac_keep"
         __tarmac_restore
     else
         builtin true # or `set x 1` and `sleep 9 &`, which leave $status alone, would end as the command before them did
     end
-    builtin eval $__tarmac_fields[3]
+    builtin eval $__tarmac_text
     builtin set -g __tarmac_status $status $__tarmac_parts
     builtin set -g __tarmac_ended $__tarmac_n
     builtin test "$PWD" = "$__tarmac_pwd"; or __tarmac_find
-    builtin printf "\e]633;D;%s;%s;%s;;%s\a" "$__tarmac_nonce" "$__tarmac_n" "$__tarmac_status" "$__tarmac_where" >/dev/tty
+    builtin printf "\e]633;D;%s;%s;%s;;%s\a" "$__tarmac_nonce" "$__tarmac_n" "$__tarmac_status" "$__tarmac_where"
     __tarmac_restore
-    builtin emit fish_postexec "$__tarmac_fields[3]"
+    builtin emit fish_postexec "$__tarmac_text"
     __tarmac_restore
     builtin emit fish_prompt __tarmac
-    builtin printf "\e]633;B;%s;%s\a" "$__tarmac_nonce" "$__tarmac_n" >/dev/tty
+    builtin printf "\e]633;B;%s;%s\a" "$__tarmac_nonce" "$__tarmac_n"
 end'
 
 # $status as the last command left it.
