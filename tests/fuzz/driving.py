@@ -157,7 +157,7 @@ def _compare(result: Result, step: Step, model: Model, work: Path) -> None:
     """Raise Wrong if the result is not what had to come; else the model is what the terminal now must be."""
     if result.reason in ("timeout", "awaiting input", "idle") and "timeout" not in step.reasons:
         raise Wrong("hang", f"it had not ended after {PATIENCE:g} s: {_shown(result)}")
-    if result.fresh_shell != model.dead and not (result.fresh_shell and model.doomed):
+    if result.fresh_shell != model.dead:
         raise Wrong(
             "out of step", f"fresh shell: {result.fresh_shell}, and it had to be {model.dead}: {_shown(result)}"
         )
@@ -174,7 +174,7 @@ def _compare(result: Result, step: Step, model: Model, work: Path) -> None:
         model.cwd = Path(os.path.normpath(work / step.cwd))
     if result.cwd != model.cwd and step.keeps_last:
         raise Wrong("directory", f"{result.cwd}, and it had to be {model.cwd}")
-    model.dead, model.doomed, model.jobs = step.dies, step.may_die, model.jobs or step.jobs
+    model.dead, model.jobs = step.dies, model.jobs or step.jobs
     model.variables |= step.sets
     if result.exit_code is not None:
         model.last = result.exit_code

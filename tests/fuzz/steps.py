@@ -23,7 +23,6 @@ class Model:
     last: int = 0  # $?
     variables: dict[str, str] = field(default_factory=dict)
     dead: bool = False  # its shell has ended: the next command gets a fresh one
-    doomed: bool = False  # or may have
     jobs: bool = False  # it may tell of jobs
 
 
@@ -42,7 +41,6 @@ class Step:
     cwd: str | None = None  # where it goes, seen from the session's directory
     sets: dict[str, str] = field(default_factory=dict)
     dies: bool = False  # the shell ends
-    may_die: bool = False  # or may end, as nobody can drive it any more
     jobs: bool = False  # something runs on in the background, and the shell may tell of it later
     keeps_last: bool = True  # $? after it is its code
 

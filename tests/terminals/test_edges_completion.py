@@ -635,3 +635,14 @@ async def test_choosing_a_line_editor_does_not_hurt_the_shell(tmp_path: Path, co
         assert (first.exit_code, second.output, second.exit_code) == (0, "yes\nbuiltin\n", 3)
     else:
         assert (first.exit_code, second.exit_code, second.fresh_shell) in ((139, 3, True), (0, 3, False))
+
+
+@pytest.mark.parametrize("words", ["printf", "eval", "read mapfile return local set", "builtin"])
+async def test_builtins_that_were_turned_off_are_turned_on_where_we_live_by_them(tmp_path: Path, words: str) -> None:
+    """T20, D12: without `eval` every later command ended with 1 and had not run; without `printf` the shell went."""
+    async with open_terminal(cwd=tmp_path) as terminal:
+        await terminal.run("V=kept")
+        await terminal.run(f"enable -n {words}")
+        results = [await terminal.run(command) for command in ("echo $V; (exit 3)", "echo again")]
+    assert [summary(each) for each in results] == [("kept\n", 3, "done", "mark"), ("again\n", 0, "done", "mark")]
+    assert not any(each.fresh_shell for each in results)
