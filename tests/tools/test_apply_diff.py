@@ -2,6 +2,7 @@
 
 import difflib
 import re
+import time
 
 import pytest
 from hypothesis import given
@@ -248,3 +249,22 @@ def test_a_failure_stays_short_however_long_the_search() -> None:
     wanted = tuple(f"LINE {number} of another file {number * 7}" for number in range(1, 300))
     edited = apply_diff(LONG, [Block(wanted, ("x",))])
     assert len(str(edited.failed[0]).splitlines()) <= 30
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("pass\n" * 20_000, ("pass",) * 50 + ("a",)),
+        ("\n" * 20_000, ("", "a", "") * 50),
+        ("var a=1;" * 100_000, ("var a=2;" * 100_000,)),
+        ("".join(f"line {number}\n" for number in range(20_000)), tuple(f"row {number}" for number in range(20_000))),
+    ],
+    ids=["all lines alike", "all blank", "one long line", "a search as long as the file"],
+)
+def test_no_search_takes_for_ever(text: str, wanted: tuple[str, ...]) -> None:
+    """Nothing hangs: each of these is quick, where comparing all with all would take minutes."""
+    start = time.process_time()
+    edited = apply_diff(text, [Block(wanted, ("x",))])
+    assert not edited.success
+    assert len(str(edited.failed[0])) < 6000
+    assert time.process_time() - start < 3

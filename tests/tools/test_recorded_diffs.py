@@ -1,6 +1,6 @@
 """apply_diff against 64 recorded answers of Roo-Code's multi-search-replace strategy (Apache-2.0; inputs and results).
 
-Same success and same content on all but two, where we differ on purpose.
+Same success and same content on all but three, where we differ on purpose.
 """
 
 import json
@@ -15,6 +15,7 @@ from tarmac.tools.edit import apply_diff, decode, parse_blocks
 CASES: list[dict[str, Any]] = json.loads((Path(__file__).parent / "data" / "roo_apply_diff_cases.json").read_text())
 ON_PURPOSE = {
     "should find matches from middle out": "five equal places and no line number: Roo takes the middle one, we refuse",
+    "should handle mixed indentation styles in the same file": "Roo moves a line the edit did not change, we leave it",
     "should handle content with line numbers at the last line": "Roo loses a blank first line of REPLACE, we keep it",
 }
 
@@ -51,7 +52,7 @@ def test_a_recorded_diff_gives_the_recorded_content(case: dict[str, Any]) -> Non
 
 def test_nothing_is_left_out_of_the_recorded_cases() -> None:
     assert len(CASES) == 64
-    assert sum(map(different, CASES)) == len(ON_PURPOSE) == 2
+    assert sum(map(different, CASES)) == len(ON_PURPOSE) == 3
 
 
 def test_on_purpose_five_equal_places_without_a_line_number_are_refused() -> None:
@@ -68,3 +69,11 @@ def test_on_purpose_a_blank_first_line_of_the_replacement_is_kept() -> None:
     case = next(each for each in CASES if each["name"].endswith("with line numbers at the last line"))
     edited = apply_diff(case["original"], case["diff"], threshold=1)
     assert edited.text == f"{' ' * 16}\n{case['content']}"
+
+
+def test_on_purpose_a_line_that_both_sides_indent_wrongly_stays_where_it_is() -> None:
+    case = next(each for each in CASES if each["name"].endswith("mixed indentation styles in the same file"))
+    edited = apply_diff(case["original"], case["diff"], threshold=1)
+    wrongly, rightly = (f"{' ' * size}this.init();\n{' ' * size}this.validate();\n" for size in (8, 12))
+    assert wrongly in case["content"]
+    assert edited.text == case["content"].replace(wrongly, rightly)

@@ -123,6 +123,6 @@ def _spliced(lines: list[str], taken: list[tuple[Place, _Part]]) -> list[str]:
     done = 0
     for place, part in taken:
         result += lines[done : place.first]
-        result += new_lines(lines, place, part.old, part.new, keep=False)
+        result += new_lines(lines, place, part.old, part.new)
         done = place.end
     return result + lines[done:]

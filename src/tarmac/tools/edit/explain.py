@@ -12,6 +12,7 @@ from tarmac.tools.edit.result import Failure
 
 _MOST_SHOWN = 24
 _LONGEST = 160
+_MOST_COMPARED = 500
 _ELLIPSIS = re.compile(
     r"^\s*(?://|#|/\*|<!--|--|;|\*)?\s*(?:\.\.\.|…)\s*(?:\*/|-->)?\s*$|(?:\.\.\.|…)\s*(?:existing|rest)", re.IGNORECASE
 )
@@ -45,7 +46,7 @@ def not_found(
 
 def _compared(place: Place, lines: Sequence[str], wanted: Sequence[str]) -> list[str]:
     """The closest place with line numbers: `-` is what was searched, `+` what the file has."""
-    theirs = lines[place.first : place.end]
+    wanted, theirs = wanted[:_MOST_COMPARED], lines[place.first : min(place.end, place.first + _MOST_COMPARED)]
     width = len(str(place.end))
     matcher = difflib.SequenceMatcher(
         None, [loose(each) for each in wanted], [loose(each) for each in theirs], autojunk=False

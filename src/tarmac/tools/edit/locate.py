@@ -16,7 +16,7 @@ from tarmac.tools.edit.result import Rung
 THRESHOLD = 0.9
 _WORTH_SHOWING = 0.4  # a closest place less alike than this only misleads
 _MOST_PLACES = 50
-_MOST_WORK = 20_000_000  # characters compared in search of a similar place: some hundred milliseconds
+_MOST_WORK = 300_000_000  # steps in search of a similar place: some hundred milliseconds
 _SPACES = re.compile(r"\s+")
 _QUOTES = str.maketrans(
     {
@@ -164,44 +164,50 @@ def _one(places: list[Place], near: int | None) -> Place | Ambiguous:
 def _similar(
     lines: Sequence[str], wanted: Sequence[str], near: int | None, start: int, threshold: float
 ) -> Place | Ambiguous | NotFound:
-    scored = _scored([loose(each) for each in lines], [loose(each) for each in wanted], near, start, threshold)
+    """The one place that is alike enough; of places that share lines only the best counts."""
+    hay, needle = [loose(each) for each in lines], [loose(each) for each in wanted]
+    scored = sorted(_scored(hay, needle, near, start, threshold), reverse=True)
     if not scored:
         return NotFound(None)
-    best = max(scored, key=lambda each: each.similarity)
-    good = [each for each in scored if each.similarity >= threshold and _solid(lines, wanted, each)]
-    if threshold >= 1 or best not in good:
-        return NotFound(best if best.similarity >= _WORTH_SHOWING else None)
-    peaks = [each for each in good if not any(_beats(other, each) for other in good)]
+    size = len(needle)
+    best, at = scored[0]
+    if threshold >= 1 or best < threshold or not _solid(needle, hay[-at : size - at]):
+        return NotFound(_fuzzy(best, -at, size))
+    peaks: list[Place] = []
+    for score, at in scored:
+        if score < threshold or len(peaks) == _MOST_PLACES:
+            break
+        beaten = any(abs(each.first + at) < size and each.similarity > score for each in peaks)
+        if not beaten and _solid(needle, hay[-at : size - at]):
+            peaks.append(_fuzzy(score, -at, size))
     return _one(peaks, near)
 
 
-def _beats(one: Place, other: Place) -> bool:
-    """Whether `one` is the better of two places that share lines."""
-    return one.first < other.end and other.first < one.end and one.similarity > other.similarity
+def _fuzzy(score: float, at: int, size: int) -> Place:
+    return Place(at, at + size, "fuzzy", score, tuple(range(at, at + size)))
 
 
-def _solid(lines: Sequence[str], wanted: Sequence[str], place: Place) -> bool:
+def _solid(needle: list[str], window: list[str]) -> bool:
     """Whether a similar place has enough that is equal to be meant: a single changed name is no typing error."""
-    pairs = [(loose(ours), loose(theirs)) for ours, theirs in zip(wanted, lines[place.first : place.end], strict=True)]
-    filled = [pair for pair in pairs if pair[0] or pair[1]]
+    filled = [pair for pair in zip(needle, window, strict=True) if any(pair)]
     return len(filled) >= 3 and 2 * sum(one == two for one, two in filled) >= len(filled)
 
 
-def _scored(hay: list[str], needle: list[str], near: int | None, start: int, threshold: float) -> list[Place]:
-    """Windows as long as the wanted text, each with how alike it is: the best one, and all above the threshold."""
+def _scored(
+    hay: list[str], needle: list[str], near: int | None, start: int, threshold: float
+) -> Iterator[tuple[float, int]]:
+    """How alike windows of that length are, and minus where they begin: the best one, and all that will do."""
     from rapidfuzz.distance import Levenshtein
 
     size, text = len(needle), "\n".join(needle)
     if not text.strip():
-        return []
-    found: list[Place] = []
+        return
     floor = _WORTH_SHOWING
     for at in _windows(hay, needle, near, start):
         score = Levenshtein.normalized_similarity(text, "\n".join(hay[at : at + size]), score_cutoff=floor)
         if score:
-            found.append(Place(at, at + size, "fuzzy", score, tuple(range(at, at + size))))
+            yield score, -at
             floor = max(floor, min(score, threshold))  # whatever is less alike needs no exact number
-    return found
 
 
 def _windows(hay: list[str], needle: list[str], near: int | None, start: int) -> Iterable[int]:
@@ -209,11 +215,17 @@ def _windows(hay: list[str], needle: list[str], near: int | None, start: int) ->
     last = len(hay) - len(needle)
     everywhere = range(start, last + 1)
     length = sum(map(len, needle)) + len(needle)
-    if len(everywhere) * length <= _MOST_WORK:
+    cost = length * (length // 64 + 8) + 40 * len(needle) + 500  # 64 cells of the matrix at a time, and the rest
+    if len(everywhere) * cost <= _MOST_WORK:
         return everywhere
+    room = _MOST_WORK // cost
+    if not room:  # a minified file, or a search as long as a book: nobody retypes those
+        return ()
+    where: dict[str, list[int]] = {}
+    for at in range(start, len(hay)):
+        where.setdefault(hay[at], []).append(at)
     hints = {near} if near is not None else set()
     for order, line in enumerate(needle):
         if len(line) > 3:
-            hints.update(at - order for at, _ in zip(_positions(hay, line, start, len(hay)), range(200), strict=False))
-    room = max(1, _MOST_WORK // length)
-    return sorted(at for at in hints if at is not None and start <= at <= last)[:room]
+            hints.update(at - order for at in where.get(line, [])[:200])
+    return sorted(at for at in hints if start <= at <= last)[:room]

@@ -23,7 +23,7 @@ from tarmac.errors import EditFailed
 
 _BEGIN, _END = "*** Begin Patch", "*** End Patch"
 _ADD, _DELETE, _UPDATE, _MOVE = "*** Add File:", "*** Delete File:", "*** Update File:", "*** Move to:"
-_EOF = "*** End of File"
+_EOF, _ENVIRONMENT = "*** End of File", "*** Environment ID:"
 _FORM = "*** Begin Patch / *** Update File: path / @@ / -old / +new / *** End Patch"
 
 
@@ -73,7 +73,9 @@ def parse_patch(patch: str) -> list[Section]:
         section = sections[-1] if sections else None
         # In a change, a line that begins with a space is context, even if it looks like a mark.
         if text.startswith("*** ") and (line.startswith("***") or (chunk is None and line[:1] not in "+-")):
-            if text == _EOF and chunk is not None:
+            if text.startswith(_ENVIRONMENT) and not sections:
+                pass  # where Codex runs; there is only one here
+            elif text == _EOF and chunk is not None:
                 chunk.at_end, chunk = True, None
             elif text.startswith(_MOVE) and isinstance(section, UpdateFile) and not section.chunks:
                 section.moved_to = _named(text, _MOVE, number)

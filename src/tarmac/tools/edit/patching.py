@@ -84,7 +84,7 @@ def _updated(text: str, chunks: Sequence[Chunk], threshold: float) -> tuple[str,
     done = 0
     for place, chunk in sorted(places, key=lambda pair: pair[0].first):
         result += lines[done : place.first]
-        result += new_lines(lines, place, chunk.old, chunk.new, keep=True)
+        result += new_lines(lines, place, chunk.old, chunk.new)
         done = place.end
     return join_lines(result + lines[done:], ended), failures
 

@@ -8,6 +8,7 @@ all is read as Windows-1252 or Latin-1, one that is UTF-8 but for a few bytes ke
 
 import codecs
 import difflib
+import re
 from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -18,6 +19,8 @@ _SNIFF = 8192
 _MOST_TO_ALIGN = 4000  # lines that changed in a file of mixed endings; beyond it new lines get the usual ending
 _BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _STRAY = "surrogateescape"
+_STRAYS = re.compile("[\udc80-\udcff]")
+_VALID = re.compile("[^\0-\x7f\udc80-\udcff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,7 @@ class TextFile:
     @property
     def stray_bytes(self) -> bool:
         """Whether it holds bytes that are no UTF-8: they are kept, but can't be shown."""
-        return any("\udc80" <= each <= "\udcff" for each in self.text) if not self.text.isascii() else False
+        return not self.text.isascii() and _STRAYS.search(self.text) is not None
 
     def encode(self) -> bytes:
         """The bytes for the disk."""
@@ -87,7 +90,7 @@ def _decoded(data: bytes, encoding: str) -> tuple[str, str]:
     else:
         return encoding, text
     text = data.decode("utf-8", _STRAY)
-    if any(ord(each) > 0x7F and not "\udc80" <= each <= "\udcff" for each in text):
+    if _VALID.search(text):
         return "utf-8", text  # UTF-8 but for some bytes
     for other in ("cp1252", "latin-1"):
         try:
