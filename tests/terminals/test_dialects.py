@@ -420,6 +420,16 @@ async def test_a_question_is_seen_and_answered(tmp_path: Path, speech: Speech) -
             assert (result.output.splitlines()[-1], result.exit_code) == ("hello Ada", 0)
 
 
+async def test_a_command_that_is_stopped_is_told(tmp_path: Path, speech: Speech) -> None:
+    """T15, D50: also where the shell's own status does not tell; then there is no code."""
+    async with open_terminal(cwd=tmp_path, shell=speech.shell) as terminal:
+        stopped = await terminal.run("sh -c 'kill -STOP $$; echo on'")
+        after = await terminal.run("echo next")
+        back = await terminal.run("fg")
+    assert (stopped.reason, stopped.exit_code) == ("stopped", None if speech.shell == "fish" else 147)
+    assert (after.reason, after.output.splitlines()[-1], back.output.splitlines()[-1]) == ("done", "next", "on")
+
+
 async def test_a_background_job_holds_up_nobody_and_ends_with_the_terminal(tmp_path: Path, speech: Speech) -> None:
     """T17, D48, D53: what it prints later belongs to no command."""
     async with open_terminal(cwd=tmp_path, shell=speech.shell) as terminal:

@@ -338,12 +338,20 @@ class PtyTerminal(Terminal):
     def _ending(self, execution: Execution, evidence: Evidence, status: int, pipestatus: tuple[int, ...]) -> Ending:
         session = self.session
         reason: Reason = execution.cause or "done"
-        if status in STOPS and reason == "done" and session and _has_stopped_child(session.pid):
+        code: int | None = status
+        if reason == "done" and session and self._has_stopped(session, status):
             reason = "stopped"
             self._had_jobs = True
+            code = status if status in STOPS else None
         elif reason in ("interrupted", "killed") and status < 128 and not execution.notes:
             reason = "done"  # it ended by itself before the signal reached it
-        return Ending(reason=reason, evidence=evidence, cwd=self.cwd, exit_code=status, pipestatus=pipestatus)
+        return Ending(reason=reason, evidence=evidence, cwd=self.cwd, exit_code=code, pipestatus=pipestatus)
+
+    def _has_stopped(self, session: Session, status: int) -> bool:
+        """Whether the command ended because what it started was stopped: by its status, or by the kernel's word."""
+        if status in STOPS:
+            return _has_stopped_child(session.pid, set())
+        return session.shell.hides_stops and session.has_children() and _has_stopped_child(session.pid, self.baseline)
 
     def _end(
         self, execution: Execution, reason: Reason, evidence: Evidence, code: int | None, notes: tuple[str, ...] = ()
@@ -601,5 +609,5 @@ class Pending:
         return True
 
 
-def _has_stopped_child(pid: int) -> bool:
-    return any(processes.state(each.pid) == "T" for each in processes.descendants(pid))
+def _has_stopped_child(pid: int, but: set[processes.Process]) -> bool:
+    return any(processes.state(each.pid) == "T" for each in processes.descendants(pid) - but)

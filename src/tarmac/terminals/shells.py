@@ -37,6 +37,7 @@ class Shell(ABC):
     take_back_plainly: ClassVar[bytes]  # the same where a person has turned the line editor off
     pipe: ClassVar[bool] = False  # it reads our lines from a pipe, not from the terminal
     enter: ClassVar[bytes] = b""  # the key that makes it do so
+    hides_stops: ClassVar[bool] = False  # its status does not tell that a program was stopped
     marks_early: ClassVar[bool] = False  # the mark of its prompt comes before its line editor listens
 
     @abstractmethod

@@ -25,6 +25,7 @@ class Fish(Shell):
 
     name: ClassVar[str] = "fish"
     pipe: ClassVar[bool] = True
+    hides_stops: ClassVar[bool] = True
     marks_early: ClassVar[bool] = True
     enter: ClassVar[bytes] = b"\x1b[7776~"
     hand_over: ClassVar[bytes] = b"person\n"
