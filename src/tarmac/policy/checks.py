@@ -66,7 +66,7 @@ def _find(words: Sequence[str]) -> Reading:
             end = next((i for i, w in enumerate(rest) if w == ";" or (w == "+" and rest[i - 1 : i] == ["{}"])), None)
             if word != "-exec" or end is None:
                 raise Unproven(f"find {word} runs a program")
-            reading.options.append(("exec", "\0".join(rest[:end])))
+            reading.options.append(("exec+" if rest[end] == "+" else "exec", "\0".join(rest[:end])))
             del rest[: end + 1]
             continue
         arity = _FIND_TESTS.get(word)
@@ -123,11 +123,8 @@ def _ip(words: Sequence[str]) -> Reading:
         w for w in words if not re.fullmatch(r"-(4|6|br(ief)?|c(olor)?|j(son)?|p(retty)?|o(neline)?|s|d(etails)?|h)", w)
     ]
     objects = ("a", "addr", "address", "l", "link", "r", "route", "n", "neigh", "neighbour", "rule", "maddr", "tuntap")
-    if (
-        not rest
-        or rest[0] not in objects
-        or (len(rest) > 1 and rest[1] not in ("show", "list", "ls", "s", "get", "sh"))
-    ):
+    verbs = ("show", "list", "ls", "get", "sh") + ("s",) * (rest[:1] not in (["l"], ["link"]))  # `ip link s` sets
+    if not rest or rest[0] not in objects or (len(rest) > 1 and rest[1] not in verbs):
         raise Unproven("`ip` is only known to show")
     return Reading()
 
@@ -305,8 +302,11 @@ def _top(reading: Reading) -> None:
 
 
 def _gzip(reading: Reading) -> None:
-    if not {"c", "l", "t", "stdout", "to-stdout", "list", "test", "help", "version"} & _names(reading):
+    given = _names(reading)
+    if not {"c", "l", "t", "stdout", "to-stdout", "list", "test", "help", "version"} & given:
         raise Unproven("it would write files")
+    if {"d", "decompress"} & given and not {"c", "stdout", "to-stdout"} & given:
+        raise Unproven("of several modes the last counts: it may write files")
 
 
 def _unzip(reading: Reading) -> None:
@@ -329,6 +329,32 @@ def _no_secrets(reading: Reading) -> None:
         raise Unproven("it asks for what is named like a secret")
 
 
+def _npm_view(reading: Reading) -> None:
+    _no_secrets(reading)
+    if not all(re.fullmatch(r"(@[\w.-]+/)?[\w.-]+(@[\w.^~<>=*-]+)?", word) for word in reading.operands):
+        raise Unproven("it may fetch from anywhere")
+
+
+def _go_list(reading: Reading) -> None:
+    if any("@" in word for word in reading.operands):
+        raise Unproven("it may fetch from anywhere")
+
+
+def _cloc(reading: Reading) -> None:
+    if any(name == "vcs" and value not in ("git", "svn", "auto") for name, value in reading.options):
+        raise Unproven("--vcs takes a command to run")
+
+
+def _brew(reading: Reading) -> None:
+    if any(word.startswith(("/", ".")) or word.endswith(".rb") for word in reading.operands):
+        raise Unproven("a formula in a file is run")
+
+
+def _compose_config(reading: Reading) -> None:
+    if not {"q", "quiet", "services", "volumes", "images", "profiles"} & _names(reading):
+        raise Unproven("it prints what .env and others hold")
+
+
 def _recursive(reading: Reading) -> None:
     reading.paths = [(path, True) for path, _ in reading.paths]  # all below it: as if its content was read
 
@@ -341,10 +367,12 @@ def _rpm(reading: Reading) -> None:
 def _getent(reading: Reading) -> None:
     if any("shadow" in word for word in reading.operands):
         raise Unproven("it shows the hashes of passwords")
+    if any(re.match("a?hosts|networks", word) for word in reading.operands[:1]):
+        raise Unproven("it asks another machine for a name")
 
 
 def _service(reading: Reading) -> None:
-    if reading.operands[1:] != ["status"] and not reading.options:
+    if reading.operands[1:] != ["status"] and (reading.operands or not reading.options):
         raise Unproven("only a service's status is known to only read")
 
 
@@ -376,6 +404,11 @@ FURTHER: dict[str, Callable[[Reading], None]] = {
     "recursive": _recursive,
     "rpm": _rpm,
     "getent": _getent,
+    "npm-view": _npm_view,
+    "go-list": _go_list,
+    "cloc": _cloc,
+    "brew": _brew,
+    "compose-config": _compose_config,
     "no-secrets": _no_secrets,
     "crontab": _crontab,
     "status": lambda reading: _first(reading, "status", none=True),

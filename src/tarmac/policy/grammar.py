@@ -56,6 +56,8 @@ class Reading:
     options: list[tuple[str, str | None]] = field(default_factory=list)  # name without dashes, value
     operands: list[str] = field(default_factory=list)
     paths: list[tuple[str, bool]] = field(default_factory=list)  # path, whether its content is read
+    patterns: list[str] = field(default_factory=list)  # names of files inside, some with * and ?: git's paths
+    ended: int | None = None  # how many operands stand before `--`
 
 
 def _spec(text: str) -> dict[str, str]:
@@ -162,6 +164,7 @@ def match(program: Program, words: Sequence[str]) -> Reading:
     while rest:
         word = rest.pop(0)
         if word == "--":
+            reading.ended = len(reading.operands)
             reading.operands += rest
             break
         if program.numbers and re.fullmatch(r"-[0-9]+[bckmlq]?", word):
@@ -245,7 +248,9 @@ def _operands(program: Program, reading: Reading) -> None:
         kind = kinds[min(number, len(kinds) - 1)]
         if kind in ("path", "name") and "://" in operand:
             raise Unproven(f"`{operand}` is an address, not a file")
-        if kind == "path" or (kind == "rev" and _is_path(operand)):
+        if kind in ("rev", "listed"):
+            _of_repository(operand, kind, reading, path=reading.ended is not None and number >= reading.ended)
+        elif kind == "path":
             if operand != "-":
                 reading.paths.append((operand, True))
         elif kind == "name":
@@ -254,11 +259,16 @@ def _operands(program: Program, reading: Reading) -> None:
             raise Unproven(f"`{operand}` is no number")
         elif kind == "word" and not re.fullmatch(r"[A-Za-z0-9_@.,:+*=/-]*", operand):
             raise Unproven(f"`{operand}` is no plain name")
+        elif kind == "word" and "://" in operand and program.name != "aws s3 ls":
+            raise Unproven(f"`{operand}` is an address: it may lead anywhere")
 
 
-def _is_path(operand: str) -> bool:
-    """Whether a revision or path of git leads out of here."""
-    path = operand.rpartition(":")[2]
-    return (
-        path.startswith(("/", "~")) or ".." in path.split("/") or bool(re.search(r"(^|/)\.(env|ssh|aws|netrc)", path))
-    )
+def _of_repository(operand: str, kind: str, reading: Reading, *, path: bool) -> None:
+    """A revision or path of git: `main..x`, `HEAD:src/x`, `*.py`, `:!x`. What it names inside is looked at by name."""
+    if re.match(r":[!^]|:\([a-z,]*exclude", operand):
+        return  # what it leaves out
+    name = re.sub(r"^:\([a-z,]*\)|^:/?|^[^:]*:", "", operand)
+    if name.startswith(("/", "~")) or ".." in name.split("/"):
+        reading.paths.append((name, kind == "rev"))
+    elif kind == "rev" and name and (path or not re.search(r"\.\.|[~^@{]", name)):
+        reading.patterns.append(name)

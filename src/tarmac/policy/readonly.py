@@ -17,8 +17,9 @@ from pathlib import Path
 
 from tarmac.policy.checks import FURTHER, REPLACEMENTS
 from tarmac.policy.command import Redirect, Simple
-from tarmac.policy.files import Files
+from tarmac.policy.files import Files, Look
 from tarmac.policy.grammar import Program, Reading, Unproven, match, programs, versions
+from tarmac.policy.handed import FILTERS, METADATA, READERS, check_found, check_pattern
 from tarmac.policy.places import Ground, listable
 from tarmac.policy.repository import check_repository
 from tarmac.policy.verdict import Stage
@@ -28,12 +29,6 @@ from tarmac.policy.words import Word
 _ENDLESS = ("/dev/zero", "/dev/random", "/dev/urandom", "/dev/full", "/dev/tty")
 MOST_NAMES = 2000  # that a pattern may become
 _SAFE_WRAPPERS = {"timeout": 1, "nice": 0, "stdbuf": 0, "command": 0, "nohup": 0}
-# What these show of a file is no more than its name, size or a count.
-_METADATA = frozenset(
-    """
-    wc ls stat file du basename dirname realpath readlink md5sum sha256sum sha1sum echo
-""".split()
-)
 # Programs whose options take patterns and formats: a slash in them is text.
 _TEXT_VALUES = frozenset(
     """
@@ -78,6 +73,7 @@ class Prover:
         streams = _streams(simple.redirects)
         if streams.stdin is not None:
             self._check_path(streams.stdin, content=True)
+            self._check_end(streams.stdin)
         proof = self._prove_words(words, upstream=simple.upstream)
         stage = Stage(proof.stage.words, stdin=streams.stdin, stdout=streams.stdout, stderr=streams.stderr)
         return Proof(stage, proof.rule, proof.why)
@@ -98,6 +94,8 @@ class Prover:
                 continue
             if not word.plain or re.search(r"\[[\^:]|\[\[|\\", word.text):
                 raise Unproven(f"the pattern `{word.source}` is not read here")
+            if not listable(self.ground.locate(re.split(r"[*?\[]", word.text)[0].rpartition("/")[0] or ".")):
+                raise Unproven(f"`{word.source}` gives names from outside of the workspace")
             names = sorted(_matching(word.text, self.ground.cwd)) if exists else []
             if len(names) > MOST_NAMES:
                 raise Unproven(f"`{word.source}` matches more than {MOST_NAMES} names")
@@ -134,7 +132,12 @@ class Prover:
         if name in ("git", "go"):
             check_repository(place.ground)
         own = program.instead or words[: len(words) - len(arguments)]
-        plan = (*own, *program.adds, *arguments, *_instead_of_terminal(program, reading, upstream))
+        plan = (
+            *own,
+            *program.adds,
+            *_unlinked(program, arguments, reading),
+            *_instead_of_terminal(program, reading, upstream),
+        )
         return Proof(Stage(plan), f"read.{program.name.replace(' ', '.')}", program.why)
 
     def _check_unless(self, name: str) -> None:
@@ -210,9 +213,13 @@ class Prover:
             if _exists_above(name, self.ground):
                 raise Unproven(f"the project's {name} may name a program to run")
         for path, content in reading.paths:
-            if path in _ENDLESS and program.name != "head":
-                raise Unproven(f"{path} has no end")
             self._check_path(path, content=content)
+            if content and not (program.name == "head" and _takes_little(reading)):
+                self._check_end(path)
+
+    def _check_end(self, path: str) -> None:
+        if str(self._named(path).path) in _ENDLESS:
+            raise Unproven(f"{path} has no end")
 
     def _check_path(self, path: str, *, content: bool) -> None:
         look = self.ground.look(self.files, path)
@@ -225,31 +232,40 @@ class Prover:
         if why:
             raise Unproven(f"{path}: {why}")
 
+    def _named(self, name: str) -> Look:
+        """What a name would be here, that may be a pattern: the disk is not asked for it."""
+        for folder in (self.ground.cwd, self.ground.workspace):
+            note(f"{folder}/.tarmacignore")
+        return self.files.look(name, cwd=Path(self.ground.cwd), workspace=Path(self.ground.workspace))
+
     def _check_values(self, reading: Reading, program: Program) -> None:
         """The value of an option that names a file elsewhere is more than text, whatever the table says."""
+        for pattern in reading.patterns:
+            check_pattern(pattern, self._named)
         for name, value in reading.options:
-            if not value or name == "exec" or len(value) < 2 or program.name.split()[0] in _TEXT_VALUES:
+            if name in ("include", "g", "glob", "iglob") and value and not value.startswith("!"):
+                check_pattern(value, self._named)
+            if name == "L" and value and program.name == "git log":
+                check_pattern(value.rpartition(":")[2], self._named)
+            if not value or name.startswith("exec") or len(value) < 2 or program.name.split()[0] in _TEXT_VALUES:
                 continue
             if re.search(r"(^|[=@:,])(/|~|\.\./)", value) or self.ground.locate(value).kind in ("secret", "own"):
                 raise Unproven(f"`{value}` may name a file")
 
     def _check_exec(self, reading: Reading) -> None:
         """find -exec: the command inside reads too, and gets names below the workspace only."""
-        plain_files = ("-type", "f") in reading.options
         starts = [path for path, _ in reading.paths] or ["."]
         for name, value in reading.options:
-            if name != "exec" or value is None:
+            if name not in ("exec", "exec+") or value is None:
                 continue
             inner = value.split("\0")
             if "{}" in inner[0] or any("{}" in word and word != "{}" for word in inner):
                 raise Unproven("find -exec puts names inside other words")
-            if inner[0] not in _METADATA and not plain_files:
-                raise Unproven("find -exec without -type f may follow links")
+            check_found(reading, inner[0], self._named)
             if starts[0].startswith("-"):
                 raise Unproven("a name could be an option")
-            sample = [os.path.join(starts[0], "x") if word == "{}" else word for word in inner]
-            if ("-L", None) in reading.options:
-                raise Unproven("find -L follows links out of the workspace")
+            found = [os.path.join(starts[0], each) for each in ("xy" if name == "exec+" else "x")]  # + gives several
+            sample = [each for word in inner for each in (found if word == "{}" else [word])]
             if inner[0] in ("xargs", "find", "git") or inner[0] in _SAFE_WRAPPERS:
                 raise Unproven("find -exec of another launcher")
             self._prove_words(tuple(sample))
@@ -288,7 +304,7 @@ class Prover:
     def _xargs(self, words: tuple[str, ...], upstream: tuple[Simple, ...]) -> Proof:
         """find … | xargs wc -l: a command that shows no more than sizes and counts, whatever names it gets."""
         rest = list(words[1:])
-        exact = False
+        exact, holder = False, ""
         while rest and rest[0].startswith("-"):
             word = rest.pop(0)
             if word in ("-0", "--null", "-r", "--no-run-if-empty", "-t", "-0r", "-r0"):
@@ -297,32 +313,83 @@ class Prover:
                 pass
             elif word in ("-n", "-P", "-L") and rest and rest[0].isdigit():
                 rest.pop(0)
+            elif word in ("-I{}", "-I%") or (word == "-I" and rest[:1] in (["{}"], ["%"])):
+                holder = word[2:] or rest.pop(0)
             else:
                 raise Unproven(f"`xargs` with {word} is not known")
-        if not rest or not upstream or upstream[0].name not in ("find", "git", "rg", "fd", "ls", "grep"):
+        if not rest or not upstream:
             raise Unproven("xargs runs a command with words from elsewhere")
-        if rest[0] not in _METADATA and not (
-            exact and rest[0] in ("cat", "head", "tail", "grep") and _names_only(upstream)
-        ):
-            raise Unproven(f"xargs gives `{rest[0]}` names that are not known")
-        inner = self._prove_words(tuple(rest))
-        return Proof(Stage(words), inner.rule, inner.why)
+        own, given = words[: len(words) - len(rest)], [f"{os.curdir}/x"]
+        if holder:
+            if any(holder in word for word in rest[:-1]) or rest[-1] != holder:
+                raise Unproven("xargs puts names inside other words")
+            rest.pop()
+        self._check_handed(rest[0], upstream, exact=exact)
+        inner = self._prove_words((*rest, *given))
+        end = () if rest[0] == "echo" or "--" in rest else ("--",)  # so that no name is an option
+        return Proof(Stage((*own, *rest, *end, *[holder] * bool(holder))), inner.rule, inner.why)
+
+    def _check_handed(self, opener: str, upstream: tuple[Simple, ...], *, exact: bool) -> None:
+        """Whether names from this pipe may be given to `opener`."""
+        lines = [simple.literal_words() or ("",) for simple in upstream]
+        if opener in READERS:
+            if not exact or len(lines) != 1 or lines[0][0] != "find" or "-print0" not in lines[0]:
+                raise Unproven(f"xargs gives `{opener}` names that are not known")
+            check_found(REPLACEMENTS["find"](lines[0][1:]), opener, self._named)
+        elif opener not in METADATA or not _prints_names(lines[0]):
+            raise Unproven(f"xargs gives `{opener}` names that are not known")
+        for words in lines[1:]:
+            if words[0] not in FILTERS or self._read(*self._find(words)[:2]).paths:
+                raise Unproven(f"xargs gives `{opener}` names that are not known")
+
+
+def _prints_names(words: tuple[str, ...]) -> bool:
+    """Whether this command prints names of files, and not what is in them."""
+    if words[0] in ("grep", "rg"):
+        listing = {"-l", "-rl", "-lr", "-ril", "-rli", "--files", "--files-with-matches", "-L"}
+        return bool(listing & set(words))
+    return words[0] in ("find", "fd", "fdfind", "ls") or (
+        words[0] == "git" and bool({"ls-files", "--name-only", "-l"} & set(words))
+    )
+
+
+def _takes_little(reading: Reading) -> bool:
+    """Whether `head` ends soon, whatever it reads."""
+    counts = [
+        value or name for name, value in reading.options if name in ("c", "n", "bytes", "lines") or name.isdigit()
+    ]
+    return all(re.fullmatch(r"[0-9]{1,6}", count) for count in counts)
+
+
+def _unlinked(program: Program, arguments: list[str], reading: Reading) -> list[str]:
+    """The arguments, so that searching all below a folder does not follow links out of the workspace."""
+    names = {name for name, _ in reading.options}
+    if program.name in ("diff", "colordiff") and {"r", "recursive"} & names:
+        return ["--no-dereference", *arguments]
+    if program.name not in ("grep", "egrep", "fgrep") or not {"R", "dereference-recursive"} & names:
+        return arguments
+    made: list[str] = []
+    value = False  # of the option before
+    for number, word in enumerate(arguments):
+        if word == "--" and not value:
+            return made + arguments[number:]
+        if value or not word.startswith("-"):
+            made.append(word)
+            value = False
+        elif word.startswith("--"):
+            made.append("--recursive" if word.startswith("--der") else word)
+            value = "=" not in word and program.long.get(word[2:]) in (":", "@")
+        else:
+            end = next((i for i, letter in enumerate(word) if program.short.get(letter)), len(word))
+            made.append(word[:end].replace("R", "r") + word[end:])
+            value = end == len(word) - 1
+    return made
 
 
 def _instead_of_terminal(program: Program, reading: Reading, upstream: tuple[Simple, ...]) -> tuple[str, ...]:
     """What a program does in a terminal and not in a plan: without one, git shortlog waits for a log."""
     whole = {"all", "branches", "tags", "remotes"} & {name for name, _ in reading.options}
     return ("HEAD",) if program.name == "git shortlog" and not (upstream or reading.operands or whole) else ()
-
-
-def _names_only(upstream: tuple[Simple, ...]) -> bool:
-    """Whether these print names that lie below here, each ended by NUL."""
-    if len(upstream) != 1:
-        return False
-    words = upstream[0].literal_words() or ()
-    if words[:1] == ("find",):
-        return "-print0" in words and "-type" in words and words[words.index("-type") + 1 :][:1] == ("f",)
-    return words[:2] == ("git", "ls-files") and "-z" in words
 
 
 def _streams(redirects: Sequence[Redirect]) -> Stage:

@@ -41,11 +41,14 @@ class Step:
 class Plan:
     """How to run, without a shell, what was allowed without a person. Every word is literal.
 
-    No steps: the line only moves the terminal to `cwd`.
+    No steps: the line only moves the terminal to `cwd`. What only reads may still have no end (`tail -f`, `seq inf`):
+    whoever runs a plan must end it after `seconds`, and after `most_bytes` of output.
     """
 
     cwd: Path  # where the line ends up: a terminal that follows it stands here afterwards
     steps: tuple[Step, ...] = ()
+    seconds: float = 60
+    most_bytes: int = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)

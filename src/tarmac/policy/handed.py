@@ -1,0 +1,69 @@
+"""Names that one program finds and another one opens: find -exec, find | xargs.
+
+Nobody knows them before they are found. So what opens them may get only plain files, that lie below the workspace and
+were not looked for by a credential's name; what shows no more than sizes and counts may get any.
+"""
+
+import fnmatch
+import re
+from collections.abc import Callable
+
+from tarmac.policy.files import Look
+from tarmac.policy.grammar import Reading, Unproven
+
+Looking = Callable[[str], Look]  # what a name, as it is written, would be here
+
+# What these show of a file is no more than its name, size or a count.
+METADATA = frozenset(
+    """
+    wc ls stat file du basename dirname realpath readlink md5sum sha256sum sha1sum echo
+""".split()
+)
+SEARCHING = frozenset(["grep", "egrep", "fgrep"])  # they print lines with a pattern, not the whole
+READERS = frozenset(["cat", "head", "tail"]) | SEARCHING
+FILTERS = frozenset(["head", "tail", "sort", "uniq"]) | SEARCHING
+_NAME_TESTS = ("-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex")
+_COMMON_SECRETS = """
+    .env .env.local .netrc .npmrc .pypirc .pgpass .git-credentials id_rsa id_ed25519
+""".split()
+
+
+def check_found(reading: Reading, opener: str, look: Looking) -> None:
+    """Whether `opener` may have what this `find` finds."""
+    if opener in METADATA:
+        return
+    if not _only_plain_files(reading):
+        raise Unproven("what find gives may be links that lead out of the workspace")
+    names = [value for name, value in reading.options if name in _NAME_TESTS and value]
+    if not names and opener not in SEARCHING:
+        raise Unproven("it would print every file there is, secrets too")
+    for name in names:
+        check_pattern(name, look)
+
+
+def _only_plain_files(reading: Reading) -> bool:
+    """Whether `-type f` holds for all that is found: at the top of the expression, nothing else instead of it."""
+    depth = 0
+    holds = False
+    before = ""
+    for name, value in reading.options:
+        depth += (name == "(") - (name == ")")
+        if name in ("-L", "-follow") or (depth == 0 and name in ("-o", "-or", ",")):
+            return False
+        if depth == 0 and (name, value) == ("-type", "f") and before not in ("!", "-not"):
+            holds = True
+        if name in ("exec", "exec+", "-print", "-print0") and not (holds and depth == 0):
+            return False
+        before = name
+    return holds
+
+
+def check_pattern(pattern: str, look: Looking) -> None:
+    """A pattern for names must not be one for credentials, or for what is hidden from agents."""
+    bare = re.sub(r"[*?\[\]\\^$]|(/\*+)$", "", pattern).rstrip("/")
+    for text in dict.fromkeys((pattern.rstrip("/"), bare)):
+        seen = look(text) if text.strip("./") else None
+        if seen and (why := seen.credential or seen.ignored or seen.own):
+            raise Unproven(f"`{pattern}`: {why}")
+    if bare.strip(".") and any(fnmatch.fnmatch(each, pattern.rpartition("/")[2]) for each in _COMMON_SECRETS):
+        raise Unproven(f"`{pattern}` looks for credentials")
