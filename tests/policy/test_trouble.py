@@ -163,7 +163,7 @@ def test_every_rule_has_a_reason_and_no_option_is_both_known_and_refused() -> No
         assert program.why, program.name
         assert not program.refuse & program.long.keys(), program.name
         assert not program.check or program.check in {**FURTHER, **REPLACEMENTS}, program.name
-        known = {"text", "path", "name", "rev", "number", "none", "pattern", "script", "word", "status"}
+        known = {"text", "path", "name", "rev", "listed", "number", "none", "pattern", "script", "word", "status"}
         assert set(program.operands) <= known, program.name
     assert all(rule.does and rule.risk for group in rules().values() for rule in group)
     assert all(not w.does.endswith(":") for w in wrappers().values())

@@ -33,7 +33,7 @@ class Program:
     short: Mapping[str, str]  # letter → "", ":", "::", "@"
     long: Mapping[str, str]
     refuse: frozenset[str]
-    operands: tuple[str, ...]  # kinds, the last one repeated: text, path, name, rev, number, none
+    operands: tuple[str, ...]  # kinds, the last one repeated: text, path, name, rev, listed, number, none
     most: int | None
     least: int
     numbers: bool  # -5
