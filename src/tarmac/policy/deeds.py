@@ -25,6 +25,7 @@ from tarmac.policy.verdict import Risk
 from tarmac.policy.words import UNKNOWN, Word
 from tarmac.policy.wrappers import Peeled, peel, program_name
 
+MOST_WORDS = 300  # of one command that are looked at one by one
 DEEPEST = 8  # wrappers in wrappers
 _SYSTEM_PROGRAM = re.compile(r"^/(usr/(local/)?)?s?bin/[^/]+$|^/opt/homebrew/bin/[^/]+$|^[^/]+$")
 _QUIET = frozenset(
@@ -83,7 +84,9 @@ def _words(found: Assessment, simple: Simple, words: tuple[Word, ...], at: At, *
         return
     name = program_name(first) or ""
     args = arguments(words)
-    for number, word in enumerate(words[1:], 2):
+    if len(words) > MOST_WORDS:
+        found.add("medium", "ask.words", f"has {len(words)} words, of which {MOST_WORDS} were looked at", known=False)
+    for number, word in enumerate(words[1:MOST_WORDS], 2):
         look_at_argument(found, name, word, at, written=number == len(words) and name in ("cp", "mv", "tee", "touch"))
     peeled = peel(words)
     if peeled is not None:

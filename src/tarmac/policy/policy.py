@@ -7,6 +7,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -157,7 +158,7 @@ class Policy:
             line = await self._read(action.command, dialect)
             provable = True
         provable = provable and len(action.command) <= self.settings.longest_allowed
-        top = self._court.judge_line(line, ground, may_prove=provable, zsh=dialect == "zsh")
+        top = await self._judged(line, ground, may_prove=provable, zsh=dialect == "zsh")
         whole.top, whole.parts, whole.extra = top, list(top.parts), list(top.line_effects)
         whole.plain = line.steps is not None and not top.obstacles
         waiting = [(script, here, 1) for script, _, here in top.scripts]
@@ -175,11 +176,16 @@ class Policy:
                     Effect("high", "ask.hidden", f"runs text that can't be read: {error.reason}", known=False)
                 )
                 continue
-            judged = self._court.judge_line(inner, here, may_prove=False)
+            judged = await self._judged(inner, here, may_prove=False)
             whole.parts += judged.parts
             whole.extra += judged.line_effects
             waiting += [(each, ground, depth + 1) for each, _, ground in judged.scripts]
         return whole
+
+    async def _judged(self, line: Line, ground: Ground, *, may_prove: bool, zsh: bool = False) -> Judgement:
+        """Judge a line that was read; a long one beside the event loop."""
+        judge = partial(self._court.judge_line, line, ground, may_prove=may_prove, zsh=zsh)
+        return await asyncio.to_thread(judge) if len(line.text) > LARGE else judge()
 
     async def _read(self, text: str, dialect: str) -> Line:
         """Parse a line, or remember it."""

@@ -27,7 +27,7 @@ from tarmac.policy.witness import note
 from tarmac.policy.words import Word
 
 _ENDLESS = ("/dev/zero", "/dev/random", "/dev/urandom", "/dev/full", "/dev/tty")
-MOST_NAMES = 2000  # that a pattern may become
+MOST_NAMES = 500  # that a pattern may become
 _SAFE_WRAPPERS = {"timeout": 1, "nice": 0, "stdbuf": 0, "command": 0, "nohup": 0}
 # Programs whose options take patterns and formats: a slash in them is text.
 _TEXT_VALUES = frozenset(
