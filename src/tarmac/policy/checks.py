@@ -14,6 +14,15 @@ def _anything(words: Sequence[str]) -> Reading:
     return Reading(operands=list(words))
 
 
+_ESCAPES = re.compile(r"\\(e|E|0?33|x1[bB]|u001[bB]|x9[bB]|0?233)")
+
+
+def _echo(words: Sequence[str]) -> Reading:
+    if any(_ESCAPES.search(word) for word in words):
+        raise Unproven("it would send control sequences to the terminal")
+    return _anything(words)
+
+
 def _never(words: Sequence[str]) -> Reading:
     raise Unproven("it works on the shell itself")
 
@@ -23,7 +32,7 @@ def _printf(words: Sequence[str]) -> Reading:
         raise Unproven("printf -v sets a variable")
     if any(re.search(r"%[^a-zA-Z%]*([0-9]{5,}|\*)", word) for word in words[:1]):
         raise Unproven("it may print without end")
-    return _anything(words)
+    return _echo(words)
 
 
 def _test(words: Sequence[str]) -> Reading:
@@ -175,7 +184,7 @@ def _tar(words: Sequence[str]) -> Reading:
 
 REPLACEMENTS: dict[str, Callable[[Sequence[str]], Reading]] = {
     "anything": _anything,
-    "echo": _anything,
+    "echo": _echo,
     "never": _never,
     "printf": _printf,
     "test": _test,
@@ -256,6 +265,8 @@ def _git_config(reading: Reading) -> None:
     asks = {"l", "list", "get", "get-all", "get-regexp"} & _names(reading)
     words = reading.operands
     _no_secrets(reading)
+    if any(re.search(r"extraheader|insteadof|cookie|helper|proxy|^\.\*", word, re.IGNORECASE) for word in words):
+        raise Unproven("it asks for what may hold secrets")
     alone = len(words) == 1 and "." in words[0]
     if not (asks or alone or words[:1] == ["list"] or (words[:1] == ["get"] and len(words) <= 2)):
         raise Unproven("git config with a value sets it")
@@ -272,6 +283,8 @@ def _kubectl(reading: Reading) -> None:
         raise Unproven("it would show secrets of the cluster")
     if any("-file" in (value or "") for _, value in reading.options):
         raise Unproven("it would print another file")
+    if "dump" in reading.operands:
+        raise Unproven("it would show all of the cluster")
 
 
 def _pager(reading: Reading) -> None:
@@ -355,6 +368,21 @@ def _compose_config(reading: Reading) -> None:
         raise Unproven("it prints what .env and others hold")
 
 
+def _no_files(reading: Reading) -> None:
+    if any("/" in word for word in reading.operands):
+        raise Unproven("it would read another file")
+
+
+def _docker_inspect(reading: Reading) -> None:
+    if any("env" in (value or "").lower() for name, value in reading.options if name in ("f", "format")):
+        raise Unproven("it would show variables, which may hold secrets")
+
+
+def _openssl(reading: Reading) -> None:
+    if any(":" in path for path, _ in reading.paths):
+        raise Unproven("openssl takes a name with a colon for an address")
+
+
 def _recursive(reading: Reading) -> None:
     reading.paths = [(path, True) for path, _ in reading.paths]  # all below it: as if its content was read
 
@@ -374,11 +402,6 @@ def _getent(reading: Reading) -> None:
 def _service(reading: Reading) -> None:
     if reading.operands[1:] != ["status"] and (reading.operands or not reading.options):
         raise Unproven("only a service's status is known to only read")
-
-
-def _crontab(reading: Reading) -> None:
-    if _names(reading) != {"l"}:
-        raise Unproven("crontab would change the jobs")
 
 
 FURTHER: dict[str, Callable[[Reading], None]] = {
@@ -410,7 +433,9 @@ FURTHER: dict[str, Callable[[Reading], None]] = {
     "brew": _brew,
     "compose-config": _compose_config,
     "no-secrets": _no_secrets,
-    "crontab": _crontab,
+    "no-files": _no_files,
+    "docker-inspect": _docker_inspect,
+    "openssl": _openssl,
     "status": lambda reading: _first(reading, "status", none=True),
     "apt-cache": lambda reading: _first(
         reading, "show", "search", "policy", "depends", "rdepends", "showpkg", "pkgnames", "madison", "stats"

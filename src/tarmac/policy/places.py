@@ -25,7 +25,7 @@ _SECRET_NAME = re.compile(
     | (.*[-_.])?credentials(\.(json|ya?ml|toml|ini|csv))? | (.*[-_.])?secrets?(\.(json|ya?ml|toml|ini|env|txt))?
     | service[-_]?account.*\.json | g?shadow-? | sudoers | master\.key | \.vault[-_]pass(word)?
     | .*_history | \.my\.cnf | .*\.keychain(-db)? | \.?[\w-]*[-_]?token(\.(txt|json))?
-    | authorized_keys | known_hosts | wp-config\.php
+    | authorized_keys | kubeconfig | known_hosts | wp-config\.php
     )$""",
     re.VERBOSE | re.IGNORECASE,
 )

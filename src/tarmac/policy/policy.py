@@ -29,7 +29,7 @@ from tarmac.policy.words import word_of
 PARSERS_AT_ONCE = 3
 DEEPEST_SCRIPT = 4  # bash -c "bash -c …"
 LARGE = 4_096  # characters of a line whose tree is read beside the event loop
-_SIMPLE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=,@+- \t")
+_SIMPLE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=+- \t")
 # Words that another shell takes for something of its own.
 _ALIASES = frozenset(
     """
@@ -122,6 +122,8 @@ class Policy:
             return self._unread(action, error.reason)
         except RecursionError:
             return self._unread(action, "it is nested too deeply")
+        except Exception as error:  # a fault of ours must never let anything pass, nor stop the one who asks
+            return self._unread(action, f"the judge itself failed: {type(error).__name__}", rule="ask.failed")
         finally:
             witness.end()
         if not any("*" in path or "?" in path for path in noted):  # a pattern of folders can't be watched
@@ -219,14 +221,14 @@ class Policy:
             self._turns = (loop, asyncio.Semaphore(PARSERS_AT_ONCE))
         return self._turns[1]
 
-    def _unread(self, action: Execute, reason: str) -> Verdict:
+    def _unread(self, action: Execute, reason: str, *, rule: str = "ask.unreadable") -> Verdict:
         return Verdict(
             decision="ask",
             risk="high",
             reason=reason,
             part=action.command[:200],
             explanation="nobody can say what it would do",
-            rule="ask.unreadable",
+            rule=rule,
         )
 
     # weighing

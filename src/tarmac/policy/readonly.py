@@ -7,6 +7,7 @@ names it gives are judged like typed ones; where the directory doesn't exist, a 
 become is an option that does more than read.
 """
 
+import fnmatch
 import glob
 import os
 import re
@@ -20,7 +21,7 @@ from tarmac.policy.command import Redirect, Simple
 from tarmac.policy.files import Files, Look
 from tarmac.policy.grammar import Program, Reading, Unproven, match, programs, versions
 from tarmac.policy.handed import FILTERS, METADATA, READERS, check_found, check_pattern
-from tarmac.policy.places import Ground, listable
+from tarmac.policy.places import Ground, is_secret, listable
 from tarmac.policy.repository import check_repository
 from tarmac.policy.verdict import Stage
 from tarmac.policy.witness import note
@@ -74,6 +75,8 @@ class Prover:
         if streams.stdin is not None:
             self._check_path(streams.stdin, content=True)
             self._check_end(streams.stdin)
+        if simple.upstream and simple.upstream[0].name in ("env", "printenv") and _asks_for_secret(words):
+            raise Unproven("it looks for secrets in the environment")
         proof = self._prove_words(words, upstream=simple.upstream)
         stage = Stage(proof.stage.words, stdin=streams.stdin, stdout=streams.stdout, stderr=streams.stderr)
         return Proof(stage, proof.rule, proof.why)
@@ -101,6 +104,8 @@ class Prover:
                 raise Unproven(f"`{word.source}` matches more than {MOST_NAMES} names")
             if not exists and word.text[0] in "*?[" and not _any_option_reads(words[0].text):
                 raise Unproven(f"a name that matches `{word.source}` could be an option")
+            if not names and _may_be_secret(word.text):
+                raise Unproven(f"`{word.source}` may be a file of secrets")
             found += names or [word.text]
         return tuple(found)
 
@@ -224,7 +229,7 @@ class Prover:
     def _check_path(self, path: str, *, content: bool) -> None:
         look = self.ground.look(self.files, path)
         if content:
-            why = look.unread
+            why = look.unread or ("it is named like credentials" if is_secret(path) else "")
         elif look.inside or look.public:
             why = look.trouble or look.own or look.ignored
         else:
@@ -416,6 +421,27 @@ def _streams(redirects: Sequence[Redirect]) -> Stage:
             case _:
                 raise Unproven(f"it redirects: {each.source}")
     return Stage((), stdin=stdin, stdout=out, stderr=err)  # type: ignore[arg-type]
+
+
+def _asks_for_secret(words: Sequence[str]) -> bool:
+    return any(re.search(r"key|token|secret|passw|credential|auth|aws|api", word, re.IGNORECASE) for word in words[1:])
+
+
+def _may_be_secret(pattern: str) -> bool:
+    """Whether a pattern that says something, more than `*`, could mean a file of secrets."""
+    name = pattern.rpartition("/")[2]
+    samples = (
+        ".env",
+        ".env.local",
+        ".netrc",
+        ".npmrc",
+        ".pypirc",
+        ".git-credentials",
+        "id_rsa",
+        "server.pem",
+        "server.key",
+    )
+    return len(re.sub(r"[*?\[\]]", "", name)) >= 2 and any(fnmatch.fnmatchcase(each, name) for each in samples)
 
 
 def looks_alike(word: str) -> bool:

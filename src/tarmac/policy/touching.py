@@ -46,6 +46,10 @@ class At:
         look = self.ground.look(self.files, text)
         return look.protected or look.own
 
+    def credential(self, text: str) -> str:
+        """Why a file is taken for credentials."""
+        return self.ground.look(self.files, text).credential
+
     def hidden(self, text: str) -> str:
         """Why a file is hidden from agents."""
         return self.ground.look(self.files, text).ignored
@@ -91,6 +95,9 @@ def look_at_secret(found: Assessment, name: str, text: str, at: At) -> None:
         found.add(risk, "effect.secret", f"reads {shown([text])}, which looks like credentials")
     elif place.kind == "disk" and name not in NAMES_ONLY:
         found.add("high", "effect.disk", f"reads the raw disk {shown([text])}")
+    elif UNKNOWN not in text and (why := at.credential(text)):
+        risk = "medium" if name in NAMES_ONLY else "high"
+        found.add(risk, "effect.secret", f"reads {shown([text])}: {why}")
     elif UNKNOWN not in text and at.hidden(text):
         found.add("medium", "effect.ignored", f"reads {shown([text])}, which is hidden from agents")
 
