@@ -242,12 +242,14 @@ def other_session(draw: Draw) -> Piece:
 
 def extra_descriptor(draw: Draw) -> Piece | None:
     tag = draw.tag()
-    return None if draw.fish else Piece(f"exec 7>&1; echo {tag} >&7; exec 7>&-", f"{tag}\n")
+    return None if draw.fish else Piece(f"exec 7>&1; echo {tag} >&7; exec 7>&-; :", f"{tag}\n")
 
 
 def output_led_away(draw: Draw) -> Piece | None:
     tag = draw.tag()
-    return None if draw.fish else Piece(f"exec 8>&1 >/dev/null; echo {tag}; exec >&8 8>&-")
+    return (
+        None if draw.fish else Piece(f"exec 8>&1 >/dev/null; echo {tag}; exec >&8 8>&-; :")
+    )  # of `exec` alone zsh says another code
 
 
 def process_substitution(draw: Draw) -> Piece:
