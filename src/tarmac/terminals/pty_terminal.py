@@ -136,10 +136,10 @@ class PtyTerminal(Terminal):
         self._data, self._move = data, move
         if move and self._moving is None:
             self._moving = asyncio.get_running_loop().create_future()
-        if not self._quiet:
-            self._wrote(echo_of(execution.command))
         self._had_jobs = self._had_jobs or bool(self.baseline)
         session.load(execution.number, execution.command, data, cwd=move, jobs=self._had_jobs)
+        if not self._quiet:  # the shell works meanwhile
+            self._wrote(echo_of(execution.command))
         self._probes = 0
         self._asleep = -1
         self._unsure = False

@@ -5,7 +5,7 @@ import re
 import signal
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from tarmac.terminals.settings import Settings
 from tarmac.vt.buffer import HeadTail
@@ -30,8 +30,7 @@ Evidence = Literal["mark", "waitpid", "asked", "unknown"]
 SLICE = 64 << 10  # rendered at a time: a few milliseconds, so that nobody waits for a big result
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
+class Ending(NamedTuple):
     """How an execution ended, as its provider knows it."""
 
     reason: Reason

@@ -10,9 +10,8 @@ import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Self, Unpack
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self, Unpack
 
 from tarmac.errors import BadRequest, TerminalBusy, TerminalClosed
 from tarmac.events import TaskId, TerminalId
@@ -42,8 +41,7 @@ MOST_UNREAD = 50
 MOST_HISTORY = 1000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Past:
+class Past(NamedTuple):
     """A command of the terminal's history."""
 
     number: int

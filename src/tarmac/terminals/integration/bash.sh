@@ -151,7 +151,7 @@ __tarmac_hush() {
 __tarmac_restore() { \builtin return "${__tarmac_status%% *}"; }
 
 # All that may come between a command's end and our prompt, or change what that prompt is, in one word.
-__tarmac_state='${SHELLOPTS-}${BASHOPTS-}${!-}${PWD-}${PS0-}${PS1-}${PROMPT_COMMAND[*]-}'
+__tarmac_state='${SHELLOPTS-}${!-}${PWD-}${PS0-}${PS1-}${PROMPT_COMMAND[*]-}'
 
 # The status: what the note inside says ("0 1 0" of a pipeline), or $1. The end mark is the prompt's own, which follows
 # at once, unless something is not as it was at the last calm prompt: hooks, bash's words about background jobs. After a
