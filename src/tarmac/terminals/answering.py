@@ -90,6 +90,8 @@ async def run_answering(
             answer = None
         if answer is not None:
             left.remove(answer)
+            if answer.secret:  # a program that reads keys has the echo off too, and may repeat them
+                execution.keep_secret(answer.text)
             await execution.send(answer.keys)
         elif await _stands(execution, seen, until=end):
             return await execution.result(SHORT, on_timeout=on_timeout)

@@ -1,5 +1,7 @@
 """What happens in terminals (T32). Subscribe with `terminal.subscribe(listener)`; listeners must not block."""
 
+import asyncio
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -105,3 +107,13 @@ class AwaitingInput(TerminalEvent):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BecameIdle(TerminalEvent):
     """At its prompt, nobody's turn."""
+
+
+def tell(listeners: "Iterable[Callable[[TerminalEvent], None]]", event: TerminalEvent) -> None:
+    """Call each with `event`. One that fails is the event loop's to report: no terminal stops for a viewer's fault."""
+    for listener in listeners:
+        try:
+            listener(event)
+        except Exception as error:
+            message = f"a listener failed at {type(event).__name__} of terminal {event.terminal}"
+            asyncio.get_running_loop().call_exception_handler({"message": message, "exception": error})

@@ -376,7 +376,7 @@ class Execution:
         if self._total:
             path = self.spool.path if self.spool.error is None else None
             if self.spool.error is not None:
-                notes.append(f"the output could not all be kept on disk: {self.spool.error.strerror}")
+                notes.append(f"the output could not all be kept on disk: {self.spool.complaint}")
             elif self.spool.start:
                 kept = self.spool.end - self.spool.start
                 notes.append(f"only the last {kept:,} of {self.spool.end:,} bytes are kept on disk")

@@ -5,7 +5,7 @@ import signal
 from collections.abc import Mapping
 from pathlib import Path
 
-from tarmac.errors import ShellFailed
+from tarmac.errors import ShellFailed, TerminalClosed
 from tarmac.paths import nearest_existing
 from tarmac.terminals.arrival import until_up
 from tarmac.terminals.session import Owner, Session
@@ -30,6 +30,15 @@ class Keeper:
         self._fresh = False
         self._news: list[str] = []
         self._sweep: asyncio.Task[None] | None = None
+        self._stopped = False
+
+    def stop(self) -> None:
+        """The terminal is being closed: no shell is opened any more, and one that is coming up goes again."""
+        self._stopped = True
+
+    def _check(self) -> None:
+        if self._stopped:
+            raise TerminalClosed("the terminal was closed while its shell started", hint="open another one")
 
     async def open(self, cwd: Path) -> None:
         """Start the shell and wait for its first prompt; once more without start-up files if it leaves."""
@@ -45,6 +54,7 @@ class Keeper:
 
     async def _open(self, cwd: Path, *, start_up_files: bool) -> int | None:
         """None, or the status of a shell that left before its first prompt."""
+        self._check()
         session = Session(self._shell, self._settings, owner=self._owner, env=self._env)
         self.session = session
         session.start(cwd=cwd, start_up_files=start_up_files)
@@ -53,6 +63,9 @@ class Keeper:
         except BaseException:
             await asyncio.shield(asyncio.create_task(self._drop(session)))
             raise
+        if self._stopped:
+            await self._drop(session)
+            self._check()
         if session.alive and not why:
             if session.shell.name != self._shell.name:
                 self._news.append(f"the start-up files put {session.shell.name} in the place of {self._shell.name}")

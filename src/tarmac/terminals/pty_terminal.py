@@ -33,6 +33,7 @@ LOAD_PATIENCE = 0.2  # the start mark comes within this, or we look why not
 PROBE_EVERY = (0.1, 0.2, 0.5, 1.0, 2.0)
 MOST_HELD = 1 << 20
 SPEECHLESS = 0.5  # a shell that is asked and does not answer in this time never will
+MOVE_PATIENCE = 2.0  # to hear of a move; then the command's result will tell
 INTERRUPTED = 130
 STOPS = {147, 148, 149, 150}  # 128 + SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU
 
@@ -137,7 +138,12 @@ class PtyTerminal(Terminal):
         if move and self._moving is None:
             self._moving = asyncio.get_running_loop().create_future()
         self._had_jobs = self._had_jobs or bool(self.baseline)
-        session.load(execution.number, execution.command, data, cwd=move, jobs=self._had_jobs)
+        try:
+            session.load(execution.number, execution.command, data, cwd=move, jobs=self._had_jobs)
+        except TarmacError:  # a full disk, say
+            self._moving = None
+            self._end(execution, "not run", "unknown", None)
+            raise
         if not self._quiet:  # the shell works meanwhile
             self._wrote(echo_of(execution.command))
         self._probes = 0
@@ -146,10 +152,17 @@ class PtyTerminal(Terminal):
         self._watch(LOAD_PATIENCE)
 
     async def _confirm_move(self, execution: Execution, target: str) -> None:
+        """Wait until it moved and began, or could not; not for longer than a moment, as a prompt's hook may hang."""
         assert self._moving is not None
-        why = await self._moving
-        self._moving = None
-        if why is not None:
+        moving = self._moving
+        try:
+            await asyncio.wait([moving], timeout=MOVE_PATIENCE)
+        except asyncio.CancelledError:  # the caller is gone, and nobody else has a handle on it
+            await asyncio.shield(execution.kill())
+            raise
+        finally:
+            self._moving = None
+        if moving.done() and moving.result() is not None:
             raise DirectoryUnavailable(
                 f"the terminal could not move to {target}; the command was not run",
                 hint="does it exist, and may you enter it?",
@@ -237,7 +250,8 @@ class PtyTerminal(Terminal):
         if why == "stale" and self._probes == 0:  # somebody played with our number: this shell won't run it
             self._hopeless(session)
             return
-        self._end(execution, "not run", "mark", None)
+        notes = (f"the terminal could not move to {os.fsdecode(self._move)}",) if self._move else ()
+        self._end(execution, "not run", "mark", None, notes=notes)
         self._moved_or_not(why)
 
     def on_ended(self, number: int, status: int, pipestatus: tuple[int, ...]) -> None:
@@ -326,12 +340,14 @@ class PtyTerminal(Terminal):
             self._again = None
 
     def _not_run(self, execution: Execution) -> None:
+        if not execution.running:
+            return
         if self._closed:
             self._end(execution, "terminal closed", "waitpid", None)
-            self._moved_or_not("the terminal was closed")
-            return
-        self._end(execution, "not run", "waitpid", None, notes=("the shell ended before the command was started",))
-        self._moved_or_not("the shell ended")
+        else:
+            notes = ("the shell ended before the command was started",)
+            self._end(execution, "not run", "waitpid", None, notes=notes)
+        self._moved_or_not(None)  # its result says why: the directory is not to blame
 
     # Ends
 
@@ -564,7 +580,8 @@ class PtyTerminal(Terminal):
                 if theirs is None:
                     target.unlink()
             except OSError as error:
-                raise ShellFailed(f"the shell did not tell its environment: {error.strerror}") from error
+                why = error.what if isinstance(error, TarmacError) else error.strerror
+                raise ShellFailed(f"the shell did not tell its environment: {why}") from error
             finally:
                 self._listeners = listeners
                 self.last_command, self.used_at = last, used
@@ -574,6 +591,7 @@ class PtyTerminal(Terminal):
     async def _close(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
+        self._keeper.stop()
         execution = self.current
         session = self.session
         if session is not None:

@@ -19,7 +19,7 @@ from tarmac.errors import BadRequest, TerminalNotFound
 from tarmac.events import TaskId
 from tarmac.paths import check_directory
 from tarmac.terminals import heat
-from tarmac.terminals.events import TerminalEvent
+from tarmac.terminals.events import TerminalEvent, tell
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.lending import Lending
 from tarmac.terminals.result import Result
@@ -290,8 +290,7 @@ class TerminalRegistry:
         self._listeners.append(listener)
 
     def _tell(self, event: TerminalEvent) -> None:
-        for listener in self._listeners:
-            listener(event)
+        tell(self._listeners[:], event)
 
 
 def _task(task: str | None) -> TaskId | None:

@@ -8,6 +8,7 @@ terminal opens another.
 """
 
 import asyncio
+import errno
 import os
 import signal
 from collections.abc import Callable, Mapping
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from tarmac.errors import TarmacError
+from tarmac.errors import StateUnavailable, TarmacError
 from tarmac.paths import remove_scratch, scratch_dir
 from tarmac.terminals import birthmark, processes, waiting
 from tarmac.terminals.bell import Bell
@@ -115,9 +116,11 @@ class Session:
             self._look_at(self.pid)
         except OSError as error:
             self.close()
-            if error.errno in USED_UP and not isinstance(error, TarmacError):
+            if isinstance(error, TarmacError):
+                raise
+            if error.errno in USED_UP - {errno.ENOSPC}:
                 raise used_up(error, "cannot open a terminal") from error
-            raise
+            raise _no_room(error) from error  # PTYs have been had by now: it is the disk
         except BaseException:
             self.close()
             raise
@@ -163,7 +166,13 @@ class Session:
     # Lines we type
 
     def load(self, number: int, command: str, data: bytes, *, cwd: bytes, jobs: bool) -> None:
-        """Make the shell run `command`, in bytes `data` (after moving to `cwd`)."""
+        """Make the shell run `command`, in bytes `data` (after moving to `cwd`); StateUnavailable: it won't."""
+        try:
+            self._give(number, command, data, cwd=cwd, jobs=jobs)
+        except OSError as error:
+            raise _no_room(error) from error
+
+    def _give(self, number: int, command: str, data: bytes, *, cwd: bytes, jobs: bool) -> None:
         if self._lines is not None and not cwd and not jobs and self.shell.may_type(command):
             self._typed = Typed(number, self._lines + 1, command, data)
             self._type(b" %s\n" % data)
@@ -577,8 +586,16 @@ class Session:
 
 def _write_over(fd: int, data: bytes) -> None:
     """Written over and then cut to length: cutting to nothing first makes ext4 flush it to the disk on close."""
-    os.pwrite(fd, data, 0)
+    done = 0
+    while done < len(data):  # an almost full disk takes a part: half a command must never run
+        done += os.pwrite(fd, data[done:] if done else data, done)
     os.ftruncate(fd, len(data))
+
+
+def _no_room(error: OSError) -> StateUnavailable:
+    return StateUnavailable(
+        f"cannot write what the shell is to read: {error.strerror}", hint="make room, or set TMPDIR to another disk"
+    )
 
 
 def _kill(pid: int, number: int) -> None:

@@ -62,8 +62,9 @@ class Match:
 class Spool:
     """One command's output. Neither write() nor read() ever raises: see `error`, `lost` and `dropped`."""
 
-    def __init__(self, path: Path, *, limit: int = 64 << 20, buffer: int = BLOCK) -> None:
+    def __init__(self, path: Path, *, limit: int = 64 << 20, buffer: int = BLOCK, no_place: str = "") -> None:
         self.path = path
+        self._no_place = no_place  # why its folder could not be made
         self.worth_keeping = False  # its owner says so: more was printed than a result can show
         self.end = 0  # bytes ever written
         self.lost = 0  # bytes that a full or broken disk took
@@ -80,6 +81,11 @@ class Spool:
         self._retry: tuple[float, int] | None = None  # while the disk fails: when, or at which end, to try again
         self._lock = RLock()  # held for single reads and writes; for a whole compaction only if write() has to do it
         self._compacting = Lock()
+
+    @property
+    def complaint(self) -> str:
+        """What kept bytes from the disk, in words; empty when nothing did."""
+        return (self._no_place or str(self.error.strerror)) if self.error is not None else ""
 
     @property
     def start(self) -> int:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self, Unpack
 
-from tarmac.errors import BadRequest, TerminalBusy, TerminalClosed
+from tarmac.errors import BadRequest, TarmacError, TerminalBusy, TerminalClosed
 from tarmac.events import TaskId, TerminalId
 from tarmac.paths import check_directory, private_dir, remove_scratch, state_dir
 from tarmac.terminals import events
@@ -344,8 +344,7 @@ class Terminal(ABC):
         return unsubscribe
 
     def _emit(self, event: events.TerminalEvent) -> None:
-        for listener in self._listeners[:]:
-            listener(event)
+        events.tell(self._listeners[:], event)
 
     def _wrote(self, data: bytes) -> None:
         """Viewers see `data`."""
@@ -360,11 +359,13 @@ class Terminal(ABC):
         number = self._numbers
 
         def make_spool() -> Spool:
+            no_place = ""
             try:
                 folder = self._spool_folder()
-            except OSError:  # no room, no right: the spool itself will say so, and the result with it
+            except OSError as error:  # no room, no right: the result will say so
                 folder = Path(os.devnull)
-            spool = Spool(folder / f"{number}.out", limit=self.settings.spool_limit)
+                no_place = error.what if isinstance(error, TarmacError) else str(error)
+            spool = Spool(folder / f"{number}.out", limit=self.settings.spool_limit, no_place=no_place)
             self._spooled.append(spool)
             return spool
 

@@ -30,6 +30,7 @@ from typing import NamedTuple
 
 from tarmac.terminals.processes import Process, Stat, below, has_proc, name, read, stat
 
+RELAYS = frozenset(["tmux: client", "screen"])  # they hand the terminal to a server, which reads it in their stead
 SHELLS = frozenset(["ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "nu", "pwsh", "rbash", "sh", "tcsh", "zsh"])
 
 _TIOCGPTN = 0x80045430  # Linux: the number N of /dev/pts/N, from its master
@@ -183,7 +184,7 @@ def _members(group: int, shell: int) -> Iterator[Stat]:
 
 
 def _by_mode(mode: _Mode, hidden: list[Stat], members: list[Stat]) -> Waiting | None:
-    """The best to be said of processes we may not look into, wrong as rarely as can be.
+    """The best to be said of processes we may not look into, or that have others read for them.
 
     Only those asleep, and with no child in the foreground they may be waiting for instead (`sudo make`).
     Lines with the echo off is a mode kept only while asking for a secret. No lines at all: it reads
@@ -191,6 +192,10 @@ def _by_mode(mode: _Mode, hidden: list[Stat], members: list[Stat]) -> Waiting | 
     ordinary moment, nothing can be said, and nothing is.
     """
     parents = {each.parent for each in members}
+    if _wants(mode) is Wants.KEYS:
+        for each in members:
+            if each.state == "S" and (comm := name(each.process.pid)) in RELAYS:
+                return Waiting(Wants.KEYS, each.process, comm)
     asleep = [each for each in hidden if each.state == "S" and each.process.pid not in parents]
     if not asleep or _wants(mode) is Wants.LINE:
         return None
