@@ -169,3 +169,16 @@ async def test_a_terminal_that_is_closed_while_a_command_moves_is_not_the_direct
         await until(lambda: terminal.busy)
         await terminal.aclose()
         assert (await run).reason == "terminal closed"
+
+
+async def test_whoever_closes_a_terminal_that_is_being_closed_waits_for_its_end_too(tmp_path: Path) -> None:
+    """T17: also after the first one who closed it was cancelled in the middle."""
+    async with open_terminal(cwd=tmp_path) as terminal:
+        assert isinstance(terminal, PtyTerminal)
+        session = terminal.session
+        await terminal.start("sh -c 'trap \"\" TERM HUP INT; sleep 60'")
+        first = asyncio.create_task(terminal.aclose())
+        await until(lambda: terminal.closed)
+        first.cancel()
+        await terminal.aclose()
+        assert session is not None and not session.alive

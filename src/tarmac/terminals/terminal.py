@@ -113,6 +113,7 @@ class Terminal(ABC):
         self._turn = asyncio.Lock()
         self.alarm = Alarm()
         self._closed = False
+        self._closing: asyncio.Task[None] | None = None
         self._heading: Path | None = None  # where its next command must run
         self._heading_counts = False
         self._spools: Path | None = None
@@ -316,11 +317,12 @@ class Terminal(ABC):
 
     async def aclose(self) -> None:
         """Close it: end everything in it, and wait until it has ended. May be called twice."""
-        if self._closed:
-            return
-        self._closed = True
-        self.alarm.stop()
-        await asyncio.shield(asyncio.create_task(self._close()))
+        if not self._closed:
+            self._closed = True
+            self.alarm.stop()
+            self._closing = asyncio.create_task(self._close())
+        if self._closing is not None:
+            await asyncio.shield(self._closing)
 
     @abstractmethod
     async def _close(self) -> None: ...
