@@ -355,7 +355,7 @@ class PtyTerminal(Terminal):
         session = self.session
         reason: Reason = execution.cause or "done"
         code: int | None = status
-        if reason == "done" and session and self._has_stopped(session, status):
+        if reason == "done" and session and self._has_stopped(session, execution, status):
             reason = "stopped"
             self._had_jobs = True
             code = status if status in STOPS else None
@@ -363,11 +363,16 @@ class PtyTerminal(Terminal):
             reason = "done"  # it ended by itself before the signal reached it
         return Ending(reason=reason, evidence=evidence, cwd=self.cwd, exit_code=code, pipestatus=pipestatus)
 
-    def _has_stopped(self, session: Session, status: int) -> bool:
-        """Whether the command ended because what it started was stopped: by its status, or by the kernel's word."""
+    def _has_stopped(self, session: Session, execution: Execution, status: int) -> bool:
+        """Whether the command ended because what it started was stopped: by its status, or by the kernel's word.
+
+        A stopped child of a command with `&` in it may be one in the background: that says nothing of the command.
+        """
         if status in STOPS:
             return _has_stopped_child(session.pid, set())
-        return session.shell.hides_stops and session.has_children() and _has_stopped_child(session.pid, self.baseline)
+        if not session.shell.hides_stops or "&" in execution.command.replace("&&", "") or not session.has_children():
+            return False
+        return _has_stopped_child(session.pid, self.baseline)
 
     def _end(
         self, execution: Execution, reason: Reason, evidence: Evidence, code: int | None, notes: tuple[str, ...] = ()
