@@ -223,6 +223,26 @@ ALLOWED = [
 ]  # fmt: skip
 
 
+# C, BUGS
+
+ALLOWED += [
+    "git config --get-regexp '^remote'", "git apply --stat fix.patch", "git apply --check fix.patch", "git help log",
+    "git blame --since=3.weeks a.txt", "seq 10 -2 0", "python3 -VV", "jq .env package.json",
+    "jq '.env.production' a.json",
+    "jq '.compilerOptions.include' tsconfig.json",
+]  # fmt: skip
+ASKED_STILL = [
+    "git apply fix.patch", "git apply --stat --apply fix.patch", "git help ./evil", "jq env a.json", "jq '$ENV' a.json",
+    "jq '. | env' a.json", "jq 'include \"x\"; .' a.json", "git config --get-regexp token", "seq 1 99999999999",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", ASKED_STILL)
+async def test_what_is_near_to_everyday_reading_still_asks(repository: Path, line: str) -> None:
+    """P2 (C12, C13): it changes files, runs what is in one, or shows secrets."""
+    assert await decision(line, repository) == "ask"
+
+
 @pytest.mark.parametrize("line", ALLOWED)
 async def test_their_everyday_kin_are_still_allowed(repository: Path, line: str) -> None:
     """P1."""
@@ -279,6 +299,16 @@ async def test_a_plan_of_git_does_what_bash_would_in_a_repository_with_changes(r
     bash = in_bash(line, repository, env)
     assert verdict.plan is not None
     assert carry_out(verdict.plan, env) == (bash.stdout + bash.stderr, bash.returncode)
+
+
+@pytest.mark.shell
+@pytest.mark.parametrize(("key", "shown"), [("core.editor", "vi\n"), ("core.pager", "less\n")])
+async def test_a_plan_shows_what_is_set_and_not_what_it_sets_itself(repository: Path, key: str, shown: str) -> None:
+    """P2 (B): `git config core.editor` in a plan is the person's, not the plan's."""
+    git(repository, f"config {key} {shown.strip()}")
+    verdict = await Policy().judge(Execute(f"git config {key}", cwd=repository), workspace=repository)
+    assert verdict.plan is not None
+    assert carry_out(verdict.plan, environment(dict(os.environ), workspace=repository)) == (shown, 0)
 
 
 @pytest.mark.shell

@@ -5,7 +5,7 @@ import socket
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tarmac.policy import PolicySettings, ReadFile, WriteFile
@@ -258,6 +258,8 @@ parts = st.sampled_from([".", "..", "src", "main.py", "way", "new", ".git", "loo
 
 
 @given(st.lists(parts, max_size=8))
+@example(["..", "src", "..", "elsewhere", "new"])  # a link behind what does not exist
+@example(["main.py", "..", "way"])
 def test_what_is_said_to_be_inside_is_inside_by_the_kernels_word(
     tmp_path_factory: pytest.TempPathFactory, names: list[str]
 ) -> None:

@@ -272,6 +272,11 @@ def _git_config(reading: Reading) -> None:
         raise Unproven("git config with a value sets it")
 
 
+def _git_apply(reading: Reading) -> None:
+    if not {"stat", "numstat", "summary", "check"} & _names(reading):
+        raise Unproven("it changes files")
+
+
 def _reflog(reading: Reading) -> None:
     _pretty(reading)
     if reading.operands and reading.operands[0] in ("expire", "delete", "drop", "write"):
@@ -417,6 +422,7 @@ FURTHER: dict[str, Callable[[Reading], None]] = {
     "git-listing": _git_listing,
     "git-remote": _git_remote,
     "git-config": _git_config,
+    "git-apply": _git_apply,
     "reflog": _reflog,
     "kubectl": _kubectl,
     "pager": _pager,

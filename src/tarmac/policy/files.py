@@ -217,7 +217,8 @@ def _follow(path: str) -> str:
     while rest:
         part = rest.pop()
         if part in (".", ".."):
-            done = os.path.dirname(done) if part == ".." else done  # noqa: PTH120
+            if part == "..":
+                done, missing = os.path.dirname(done), False  # noqa: PTH120 what is not there may be made: look on
             continue
         here = done.rstrip("/") + "/" + part
         if missing:

@@ -38,6 +38,9 @@ GIT_SWITCHES = {
     "core.sshCommand": "false",
     "core.editor": "false",
     "log.showSignature": "false",
+    "gpg.program": "false",
+    "gpg.ssh.program": "false",
+    "gpg.x509.program": "false",
     "protocol.ext.allow": "never",
     "safe.bareRepository": "explicit",
 }

@@ -214,7 +214,7 @@ def _past_regex(program: str, at: int) -> int:
 def check_jq(script: str) -> None:
     """jq and its kin: no modules or other files."""
     if re.search(
-        r"\b(import|include|modulemeta|get_search_list|load\w*|eval|system|exec|split_doc|splitDoc|env|envsubst|strenv|input_filename|filename)\b|\$ENV|\$__",
+        r"(?<![.\w])(import|include|modulemeta|get_search_list|load\w*|eval|system|exec|split_doc|splitDoc|env|envsubst|strenv|input_filename|filename)\b|\$ENV|\$__",
         script,
     ):
         raise Unproven("the filter may read other files or run something")

@@ -72,6 +72,8 @@ def look_at_argument(found: Assessment, name: str, word: Word, at: At, *, writte
         found.add("high", "effect.secret", f"reads {shown([text])}, which looks like credentials")
     if not text or text.startswith("-") or " " in text or len(text) > 400 or name in _NO_FILES:
         return
+    if name in ("jq", "yq") and text.startswith(".") and "/" not in text:
+        return  # a filter, no file
     if re.search(r"/dev/(tcp|udp)/", text):
         found.add("critical", "effect.socket", "speaks with another machine through the shell")
     elif written:
