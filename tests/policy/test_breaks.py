@@ -195,6 +195,8 @@ ASKED = [
     ("A16", "find -L . -type f -name '*.py' -print0 | xargs -0 cat"),
     ("A16", "find . -type f -name x -print0 -o -type l -print0 | xargs -0 cat"),
     ("A16", "find . -name '*.py' -type f -o -print0 | xargs -0 head"), ("A17", "cat /dev/../dev/zero"),
+    ("A21", "cat passwords.txt"), ("A21", "ls /etc/ssl/private"), ("A21", "git show HEAD:token.txt"),
+    ("A21", "git grep . -- '*secrets.json'"), ("A21", "cat my-firebase-adminsdk-1.json"),
     ("A17", "head -c 1G /dev/zero"), ("A17", "head -n 1000000000 /dev/zero"), ("A17", "wc -l zero"),
 ]  # fmt: skip
 
@@ -226,6 +228,7 @@ ALLOWED = [
 # C, BUGS
 
 ALLOWED += [
+    "git show fix-token", "git log --oneline feature/secrets", "cat src/token.py", "git diff main -- src/secrets.py",
     "git config --get-regexp '^remote'", "git apply --stat fix.patch", "git apply --check fix.patch", "git help log",
     "git blame --since=3.weeks a.txt", "seq 10 -2 0", "python3 -VV", "jq .env package.json",
     "jq '.env.production' a.json",

@@ -56,7 +56,7 @@ class Reading:
     options: list[tuple[str, str | None]] = field(default_factory=list)  # name without dashes, value
     operands: list[str] = field(default_factory=list)
     paths: list[tuple[str, bool]] = field(default_factory=list)  # path, whether its content is read
-    patterns: list[str] = field(default_factory=list)  # names of files inside, some with * and ?: git's paths
+    patterns: list[tuple[str, bool]] = field(default_factory=list)  # git's paths, with * and ?; whether it is certain
     ended: int | None = None  # how many operands stand before `--`
 
 
@@ -271,4 +271,4 @@ def _of_repository(operand: str, kind: str, reading: Reading, *, path: bool) -> 
     if name.startswith(("/", "~")) or ".." in name.split("/"):
         reading.paths.append((name, kind == "rev"))
     elif kind == "rev" and name and (path or not re.search(r"\.\.|[~^@{]", name)):
-        reading.patterns.append(name)
+        reading.patterns.append((name, path or name != operand))  # else it may as well be a branch

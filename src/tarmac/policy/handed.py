@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from tarmac.policy.files import Look
 from tarmac.policy.grammar import Reading, Unproven
+from tarmac.policy.places import is_secret
 
 Looking = Callable[[str], Look]  # what a name, as it is written, would be here
 
@@ -58,12 +59,17 @@ def _only_plain_files(reading: Reading) -> bool:
     return holds
 
 
-def check_pattern(pattern: str, look: Looking) -> None:
-    """A pattern for names must not be one for credentials, or for what is hidden from agents."""
+def check_pattern(pattern: str, look: Looking, *, certain: bool = True) -> None:
+    """A pattern for names must not be one for credentials, or for what is hidden from agents.
+
+    Where it is not certain to be a name of files (`git show fix-token`), only what can hardly be another thing counts.
+    """
     bare = re.sub(r"[*?\[\]\\^$]|(/\*+)$", "", pattern).rstrip("/")
     for text in dict.fromkeys((pattern.rstrip("/"), bare)):
         seen = look(text) if text.strip("./") else None
         if seen and (why := seen.credential or seen.ignored or seen.own):
             raise Unproven(f"`{pattern}`: {why}")
+        if certain and is_secret(text):
+            raise Unproven(f"`{pattern}` looks like credentials")
     if bare.strip(".") and any(fnmatch.fnmatch(each, pattern.rpartition("/")[2]) for each in _COMMON_SECRETS):
         raise Unproven(f"`{pattern}` looks for credentials")

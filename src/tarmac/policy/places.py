@@ -26,12 +26,13 @@ _SECRET_NAME = re.compile(
     | service[-_]?account.*\.json | g?shadow-? | sudoers | master\.key | \.vault[-_]pass(word)?
     | .*_history | \.my\.cnf | .*\.keychain(-db)? | \.?[\w-]*[-_]?token(\.(txt|json))?
     | authorized_keys | kubeconfig | known_hosts | wp-config\.php
+    | passwords?(\.(txt|json|ya?ml|csv))? | .*adminsdk.*\.json
     )$""",
     re.VERBOSE | re.IGNORECASE,
 )
 _SECRET_FOLDER = re.compile(r"^(\.ssh|\.gnupg|\.aws|\.azure|\.kube|\.docker|\.password-store|sudoers\.d)$")
 _SECRET_PATH = re.compile(
-    r"^/(var/)?run/secrets/|^/etc/ssl/private/|/\.config/gcloud/"
+    r"^/(var/)?run/secrets(/|$)|^/etc/ssl/private(/|$)|/\.config/gcloud/"
     r"|^/proc/([0-9]+|self|thread-self)/(environ|mem|maps|fd|cmdline)|^/(dev/(k?mem|port)|proc/kcore)"
 )
 _HARMLESS = re.compile(

@@ -247,8 +247,8 @@ class Prover:
 
     def _check_values(self, reading: Reading, program: Program) -> None:
         """The value of an option that names a file elsewhere is more than text, whatever the table says."""
-        for pattern in reading.patterns:
-            check_pattern(pattern, self._named)
+        for pattern, certain in reading.patterns:
+            check_pattern(pattern, self._named, certain=certain)
         for name, value in reading.options:
             if name in ("include", "g", "glob", "iglob") and value and not value.startswith("!"):
                 check_pattern(value, self._named)
