@@ -372,7 +372,7 @@ class PtyTerminal(Terminal):
             return _has_stopped_child(session.pid, set())
         if not session.shell.hides_stops or "&" in execution.command.replace("&&", "") or not session.has_children():
             return False
-        return _has_stopped_child(session.pid, self.baseline)
+        return any(_is_stopped_job(each.pid) for each in processes.descendants(session.pid) - self.baseline)
 
     def _end(
         self, execution: Execution, reason: Reason, evidence: Evidence, code: int | None, notes: tuple[str, ...] = ()
@@ -634,3 +634,9 @@ class Pending:
 
 def _has_stopped_child(pid: int, but: set[processes.Process]) -> bool:
     return any(processes.state(each.pid) == "T" for each in processes.descendants(pid) - but)
+
+
+def _is_stopped_job(pid: int) -> bool:
+    """Whether it stands still and leads its group: what a script left behind in the background does not."""
+    found = processes.stat(pid)
+    return found is not None and found.state == "T" and found.group == pid
