@@ -232,7 +232,7 @@ def test_tarmacs_own_folders_are_closed_to_tools(here: Path, tmp_path: Path) -> 
 def test_nothing_is_approved_by_itself_until_a_person_says_so(
     action: ReadFile | WriteFile, settings: PolicySettings, decision: str, risk: str, here: Path
 ) -> None:
-    """P7."""
+    """Part of P7: reading and writing; the other kinds, limits and the audit log come with tasks."""
     verdict = Files().judge(action, workspace=here, settings=settings)
     assert (verdict.decision, verdict.risk) == (decision, risk)
 

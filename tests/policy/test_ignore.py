@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.conftest import lacking
 
 from tarmac.policy import PolicySettings, ReadFile, WriteFile
 from tarmac.policy.files import Files
@@ -95,7 +96,7 @@ def test_git_itself_agrees(tmp_path_factory: pytest.TempPathFactory, lines: list
     """P8: what git ignores is hidden. (Of a file that isn't there git can't know that it is a folder; we hide both.)"""
     top = tmp_path_factory.getbasetemp() / "git"
     if shutil.which("git") is None:
-        pytest.skip("git is not installed: this proves nothing here")
+        lacking("git is not installed")
     if not top.exists():
         subprocess.run(["git", "init", "-q", str(top)], check=True)
     text = "\n".join(lines) + "\n"

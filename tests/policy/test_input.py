@@ -118,7 +118,7 @@ async def test_anything_else_is_asked_about(
 
 @pytest.mark.parametrize("text", ["q", "y", " ", "\r", "\x1b[A", "\x1b[6~", "3"])
 async def test_keys_that_choose_move_or_leave_are_answers_too(text: str) -> None:
-    """T28."""
+    """P1: of a program that was approved and asks for keys."""
     for who in ("less", "npm"):
         assert (await typed(text, who, "keys", approved=True)).decision == "allow"
 

@@ -85,7 +85,7 @@ async def test_what_is_added_goes_with_the_next_group_or_soon(tmp_path: Path) ->
 
 
 async def test_listeners_are_told_in_order_and_before_append_returns(tmp_path: Path) -> None:
-    """S18."""
+    """Part of S18: the log's own events; those of a running task come with the loop."""
     told: list[tuple[int, TaskEvent]] = []
     async with create_log(tmp_path / "t", TASK) as log:
         unsubscribe = log.subscribe(lambda seq, event: told.append((seq, event)))

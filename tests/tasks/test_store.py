@@ -182,7 +182,7 @@ async def test_a_task_is_found_by_the_beginning_of_its_id(store: TaskStore) -> N
 
 
 async def test_a_deleted_task_is_gone_from_disk_list_and_search(store: TaskStore) -> None:
-    """S2."""
+    """Part of S2: delete; the layer that shows, pauses and resumes tasks is not there yet."""
     task = await a_task(store, "forget me")
     async with store.open(task):
         with pytest.raises(TaskInUse):

@@ -83,7 +83,10 @@ def test_folding_one_by_one_is_folding_any_prefix(events: list[e.TaskEvent]) -> 
 
 @given(histories, st.integers(0, 14))
 def test_rewinding_is_as_if_the_rest_had_never_been_said(events: list[e.TaskEvent], to: int) -> None:
-    """S14. (Of one rewind: a second does not bring back what the first took away.)"""
+    """Part of S14: the conversation; checkpoints of files are not there yet.
+
+    Of one rewind: a second does not bring back what the first took away.
+    """
     events = [each for each in events if not isinstance(each, e.MessageQueued | e.HistoryRewound)]
     assert model_messages([*events, e.HistoryRewound(at=9.0, to=to)]) == model_messages(events[:to])
 
@@ -106,7 +109,7 @@ def test_a_call_that_never_came_back_is_told_as_such() -> None:
 
 
 def test_a_denial_is_a_failed_result() -> None:
-    """S13."""
+    """Part of S13: the model reads that it was denied."""
     events = [FIRST, said(ONE), finished("1", "The user denied this operation.", "denied")]
     assert model_messages(events)[-1] == user(result("1", "The user denied this operation.", failed=True))
 
@@ -131,7 +134,7 @@ def test_a_queued_message_is_told_when_it_is_delivered() -> None:
 
 
 def test_condensing_keeps_the_first_message_the_recent_ones_and_calls_with_their_results() -> None:
-    """S17."""
+    """Part of S17: what a condensed history looks like; nothing condenses one yet."""
     events: list[e.TaskEvent] = [FIRST, said(ONE), finished("1"), said(Text("half-way"), TWO), finished("2"), said(ONE)]
     events += [finished("1", "new"), e.HistoryCondensed(at=5.0, first=2, last=4, summary="It looked.")]
     assert model_messages(events) == [
@@ -232,7 +235,7 @@ def test_metadata_counts_tokens_cost_and_calls_and_an_unknown_price_is_not_0() -
 
 
 def test_the_status_follows_from_what_happened() -> None:
-    """S1."""
+    """Part of S1: the status, as a fold of the log."""
     question = QuestionId("q")
     created = e.TaskCreated(at=0.5, task=TaskId("t"), number=7, workspace=Path("/p"), mode="code")
     steps: list[tuple[e.TaskEvent, str]] = [
