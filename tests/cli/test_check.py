@@ -100,11 +100,39 @@ def test_json_lines_are_answered_in_order() -> None:
     answers = [json.loads(line) for line in outcome.out.splitlines()]
     assert outcome.code == 0
     assert [(each.get("id"), each["decision"]) for each in answers] == [
-        (0, "ask"), (1, "allow"), (2, "ask"), (3, "deny"), (None, "ask"), (None, "ask"), (None, "ask"), (None, "ask"),
+        (0, "ask"), (1, "allow"), (2, "ask"), (3, "deny"), (None, "ask"), (None, "ask"), (9, "ask"), (None, "ask"),
         ("x", "allow"),
     ]  # fmt: skip
     assert [each.get("line") for each in answers[4:8]] == [5, 6, 7, 8]
     assert all(each["hint"] for each in answers[4:8])
+
+
+def test_a_line_that_makes_no_sense_is_answered_with_its_id_and_a_whole_verdict() -> None:
+    """A5: whoever pairs answers by id loses none, and every answer is JSON."""
+    lines = [
+        '{"id": 2}', '{"id": "a", "command": 5}', '{"id": [3], "command": "ls", "cwd": 5}',
+        '{"id": 4, "command": "ls", "shell": "nosuch"}', '{"id": 1e999, "command": "ls"}', '{"id": NaN}', "{",
+    ]  # fmt: skip
+
+    def refuse(name: str) -> None:
+        raise AssertionError(f"{name} is no JSON")
+
+    answers = [
+        json.loads(line, parse_constant=refuse)
+        for line in tarmac("check", "--jsonl", stdin="\n".join(lines)).out.splitlines()
+    ]
+    assert [each["id"] for each in answers] == [2, "a", [3], 4, None, None, None]
+    assert {(each["decision"], each["risk"], each["rule"]) for each in answers} == {("ask", "high", "ask.unreadable")}
+    whole = json.loads(tarmac("check", "--json", "ls").out)
+    assert all(whole.keys() < each.keys() and each["reason"] and each["hint"] for each in answers)
+
+
+def test_an_unknown_shell_is_an_error_that_tells_the_known_ones() -> None:
+    outcome = tarmac("check", "--shell", "nosuch", "ls")
+    assert outcome.code == 2
+    assert "'nosuch' is no shell that is known" in outcome.err
+    assert "bash, sh" in outcome.err
+    assert tarmac("check", "--shell", "/usr/bin/zsh", "ls").code == 0
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,14 @@ arguments → parse() → Request → one verdict, shown or as JSON | serve(): J
 
 import asyncio
 import json
+import math
 import os
 import shlex
 import sys
 from dataclasses import asdict, dataclass
 from getopt import GetoptError, getopt
 from pathlib import Path
+from typing import NoReturn
 
 from tarmac.cli import stdio
 from tarmac.cli.grants import grants_path
@@ -20,12 +22,14 @@ from tarmac.errors import BadRequest
 from tarmac.paths import config_dir
 from tarmac.policy import Execute, Policy, PrefixRules, SuggestedGrant, Verdict
 from tarmac.policy.grants import GrantFile
+from tarmac.policy.parser import DIALECTS
 from tarmac.policy.userrules import load_rules, prefixes
 from tarmac.policy.visible import visible
 
 OPTIONS = ["cwd=", "workspace=", "shell=", "json", "jsonl", "allow=", "deny=", "help"]
 EXIT = {"allow": 0, "ask": 3, "deny": 4}
 AT_ONCE = 16  # verdicts under way; the parser's processes are limited by the policy itself
+SHELLS = (*DIALECTS, "fish", "pwsh", "powershell", "nu", "elvish", "xonsh", "tcsh", "csh")
 KEYS = ("id", "command", "cwd", "workspace", "shell")
 COLOURS = {"allow": "32", "ask": "33", "deny": "31", "low": "32", "medium": "33", "high": "35", "critical": "31"}
 
@@ -81,7 +85,7 @@ def parse(arguments: list[str]) -> Request | None:
         command=words[0] if len(words) == 1 else shlex.join(words),
         cwd=cwd,
         workspace=Path(given["workspace"]).absolute() if "workspace" in given else cwd,
-        shell=given.get("shell", "bash"),
+        shell=_check_shell(given.get("shell", "bash")),
         rules=PrefixRules(allow=own.allow + allow, deny=own.deny + deny, programs=own.programs, trouble=own.trouble),
         json="json" in given,
         jsonl=jsonl,
@@ -174,16 +178,53 @@ async def _judged(policy: Policy, request: Request, data: bytes, number: int) ->
     try:
         id, action, workspace = _line(data, request)
     except BadRequest as error:
-        return {"error": error.what, "hint": error.hint, "line": number, "decision": "ask"}
+        verdict = Verdict(
+            decision="ask",
+            risk="high",
+            reason=error.what,
+            part="",
+            explanation="nobody can say what it would do",
+            rule="ask.unreadable",
+        )
+        return {"id": _id(data), **as_json(verdict), "error": error.what, "hint": error.hint, "line": number}
     verdict = await policy.judge(action, workspace=workspace)
     return {"id": id, **as_json(verdict)}
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number")
+
+
+def _number(text: str) -> float:
+    return float(text) if math.isfinite(float(text)) else _no_number(text)
+
+
+def _fields(data: bytes) -> object:
+    """What a line of JSON holds; ValueError for what could not be said back in JSON: NaN, Infinity, 1e999."""
+    return json.loads(data, parse_constant=_no_number, parse_float=_number)
+
+
+def _id(data: bytes) -> object:
+    """By which an asker knows a line, also when the rest of it makes no sense; None when there is none."""
+    try:
+        fields = _fields(data)
+    except (ValueError, RecursionError):
+        return None
+    return fields.get("id") if isinstance(fields, dict) else None
+
+
+def _check_shell(shell: str) -> str:
+    """`shell`, when it is one that is known; a wrong name would be judged as a shell nobody can read."""
+    if shell.rpartition("/")[2].lstrip("-") not in SHELLS:
+        raise BadRequest(f"{shell!r} is no shell that is known", hint=f"known are {', '.join(SHELLS)}")
+    return shell
 
 
 def _line(data: bytes, request: Request) -> tuple[object, Execute, Path]:
     """One line of input; what it leaves out is as on the command line."""
     hint = 'a line is {"id": 1, "command": "git log", "cwd": "/src", "workspace": "/src", "shell": "bash"}'
     try:
-        fields = json.loads(data)
+        fields = _fields(data)
     except (ValueError, RecursionError) as error:
         raise BadRequest(f"that is no JSON: {error}", hint=hint) from error
     if not isinstance(fields, dict):
@@ -195,5 +236,7 @@ def _line(data: bytes, request: Request) -> tuple[object, Execute, Path]:
         raise BadRequest("there is no `command`", hint=hint)
     cwd = Path(str(texts.get("cwd", request.cwd)))
     workspace = Path(str(texts.get("workspace", texts.get("cwd", request.workspace))))
-    action = Execute(str(texts["command"]), cwd=request.cwd / cwd, shell=str(texts.get("shell", request.shell)))
+    action = Execute(
+        str(texts["command"]), cwd=request.cwd / cwd, shell=_check_shell(str(texts.get("shell", request.shell)))
+    )
     return fields.get("id"), action, request.cwd / workspace

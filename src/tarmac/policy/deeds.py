@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from tarmac.policy.budget import Spent
 from tarmac.policy.command import Simple
 from tarmac.policy.effects import (
     LOADING_VARIABLES,
@@ -27,6 +28,7 @@ from tarmac.policy.wrappers import Peeled, peel, program_name
 
 MOST_WORDS = 300  # of one command that are looked at one by one
 DEEPEST = 8  # wrappers in wrappers
+MOST_READ = 2_000  # words of a command that are read at all: the first and the last
 _SYSTEM_PROGRAM = re.compile(r"^/(usr/(local/)?)?s?bin/[^/]+$|^/opt/homebrew/bin/[^/]+$|^[^/]+$")
 _QUIET = frozenset(
     """
@@ -43,12 +45,24 @@ def assess(simple: Simple, at: At) -> Assessment:
             _telling(found, name)
         elif simple.words:
             found.add("low", "effect.environment", f"sets the variable {name}")
-    _redirections(found, simple, at)
+    try:
+        _redirections(found, simple, at)
+        _command(found, simple, at)
+    except Spent as error:
+        found.add("high", "ask.wrappers", error.does, known=False)
+    return found
+
+
+def _command(found: Assessment, simple: Simple, at: At) -> None:
     if simple.words:
-        _words(found, simple, simple.words, at, depth=0)
+        words = simple.words
+        if len(words) > MOST_READ:
+            found.add("high", "ask.wrappers", f"has more than {MOST_READ} words", known=False)
+            words = (*words[: MOST_READ // 2], *words[-MOST_READ // 2 :])
+            simple = replace(simple, words=words)
+        _words(found, simple, words, at, depth=0)
     elif not found.effects:
         found.add("low", "effect.assign", "sets a variable of the shell" if simple.assigns else "does nothing")
-    return found
 
 
 def _telling(found: Assessment, name: str) -> None:

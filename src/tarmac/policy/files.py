@@ -29,6 +29,7 @@ from tarmac.policy.verdict import Decision, Risk, Verdict
 
 RULES = Path(__file__).parent / "rules" / "files.toml"
 MOST_LINKS = 40  # as many as the kernel follows
+LONGEST_PATH = 4096  # characters, as many as the kernel takes
 _STREAMS = re.compile(r"/dev/(?:stdin|stdout|stderr|fd/[0-2])")
 # Here programs share one copy of a file among many folders (pnpm, uv, cargo): another name for it is no trick.
 STORES = frozenset(["node_modules", "site-packages", ".venv", "venv", "target", ".git", ".pnpm-store"])
@@ -211,6 +212,8 @@ def _follow(path: str) -> str:
 
     Not os.path.realpath: that passes over errors, and follows /proc/self as if we were the one who asks.
     """
+    if len(path) > LONGEST_PATH:
+        raise OSError(errno.ENAMETOOLONG, "")
     done = "/"
     rest = [part for part in reversed(path.split("/")) if part]
     links, missing = 0, False

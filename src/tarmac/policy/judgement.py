@@ -16,7 +16,7 @@ from tarmac.policy.deeds import assess
 from tarmac.policy.effects import Assessment, Effect
 from tarmac.policy.files import Files
 from tarmac.policy.grammar import Program, Unproven
-from tarmac.policy.places import Ground
+from tarmac.policy.places import LONGEST_NAME, Ground
 from tarmac.policy.readonly import Proof, Prover, looks_alike
 from tarmac.policy.running import fetched_files, sends
 from tarmac.policy.touching import At
@@ -31,7 +31,7 @@ ASK_ALWAYS = frozenset(
 """.split()
 )
 _NO_WORDS = ("/dev/null", "{", "}")  # where streams end, and braces around a group
-_BOMB = re.compile(r"([A-Za-z_:.][\w:.]*)\s*\(\)\s*\{[^}]*\1\s*\|\s*\1")
+_NAME = re.compile(r"[A-Za-z_:.][\w:.]*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,9 +253,22 @@ def _zsh_obstacles(line: Line) -> list[str]:
     return []
 
 
+def _is_bomb(text: str) -> bool:
+    """`f() { f | f; }`: a function that starts itself twice."""
+    before, *bodies = text.split("()")[:50]
+    for body in bodies:
+        name = _NAME.search(before.rstrip()[-LONGEST_NAME:])
+        before = body
+        if name and body.lstrip().startswith("{"):
+            again = re.escape(name[0])
+            if re.search(rf"{again}\s*\|\s*{again}", body.partition("}")[0]):
+                return True
+    return False
+
+
 def _whole(result: Judgement, line: Line) -> None:
     """What only shows when all parts are seen together."""
-    if _BOMB.search(line.text):
+    if _is_bomb(line.text):
         result.line_effects.append(
             Effect("critical", "effect.bomb", "starts itself again and again until the machine stops")
         )

@@ -20,7 +20,7 @@ from tarmac.policy.visible import is_plain
 RULES = Path(__file__).parent / "rules" / "launchers.toml"
 LONGEST_LINE = 4096
 _VERSION = re.compile(r"[-\d.]*\d$")  # python3.11, pip3, lua5.4
-_TARMAC = re.compile(r"(?:^|[\s;&|(`])(?:\S*/)?tarmac(?=\s|$)")
+_TARMAC = re.compile(r"(?:^|[\s;&|(`/])tarmac(?=\s|$)")
 _MAKE = ("make", "gmake", "ninja")
 _MAKE_WORD = re.compile(r"-[jskBnr]\d*|[A-Za-z][\w./:-]*", re.ASCII)
 _PLAIN_WORD = re.compile(r"[A-Za-z][\w:.-]*", re.ASCII)

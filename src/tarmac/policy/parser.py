@@ -22,7 +22,7 @@ from typing import cast
 Tree = Mapping[str, object]
 
 DIALECTS = {"bash": "bash", "sh": "posix", "dash": "posix", "ash": "posix", "ksh": "mksh", "mksh": "mksh", "zsh": "zsh"}
-LARGEST_TREE = 4 << 20  # bytes of JSON
+LARGEST_TREE = 1 << 20  # bytes of JSON: reading it is one call that holds up everything else, 25 ms a megabyte
 PIPE = 60_000  # bytes: what a pipe takes at once, so that nobody has to wait to write it
 
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tarmac.policy.files import Files, Look
+from tarmac.policy.budget import spend
+from tarmac.policy.files import LONGEST_PATH, Files, Look
 from tarmac.policy.witness import note
 
 Kind = Literal[
@@ -30,6 +31,7 @@ _SECRET_NAME = re.compile(
     )$""",
     re.VERBOSE | re.IGNORECASE,
 )
+LONGEST_NAME = 255  # characters: no file has a longer one
 _SECRET_FOLDER = re.compile(r"^(\.ssh|\.gnupg|\.aws|\.azure|\.kube|\.docker|\.password-store|sudoers\.d)$")
 _SECRET_PATH = re.compile(
     r"^/(var/)?run/secrets(/|$)|^/etc/ssl/private(/|$)|/\.config/gcloud/"
@@ -92,6 +94,7 @@ class Ground:
 
     def look(self, files: Files, text: str) -> Look:
         """What a file named from here means: outside, hidden, protected, a credential."""
+        spend()
         note(os.path.join(self.cwd, text))
         folder = os.path.dirname(os.path.normpath(os.path.join(self.cwd, text)))
         for _ in range(8):  # ignore files may lie in any folder up to the workspace
@@ -149,7 +152,7 @@ def is_secret(path: str) -> bool:
     """Whether a path is named like credentials."""
     parts = path.split("/")
     return (
-        _SECRET_NAME.match(parts[-1]) is not None
+        (len(parts[-1]) <= LONGEST_NAME and _SECRET_NAME.match(parts[-1]) is not None)
         or _SECRET_PATH.match(path) is not None
         or any(_SECRET_FOLDER.match(part) for part in parts)
     )
@@ -157,10 +160,18 @@ def is_secret(path: str) -> bool:
 
 def _strip_pattern(path: str) -> str:
     """`/*` and `/.` and `/{a,b}` are all of `/`."""
-    return re.sub(r"(/(\*+|\.\*|\{[^/]*\}|\.))+$", "", path) or "/"
+    while path.startswith("/"):
+        rest, _, last = path.rpartition("/")
+        if not (last in (".", ".*") or (last and not last.strip("*")) or (last[:1] == "{" and last[-1:] == "}")):
+            break
+        path = rest
+    return path or "/"
 
 
 def _real(path: str) -> str:
+    spend()
+    if len(path) > LONGEST_PATH:  # the kernel follows none of these
+        return os.path.normpath(path).replace("//", "/", 1)
     note(path)
     try:
         real = os.path.realpath(path)

@@ -7,12 +7,11 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 from tarmac.events import TaskId
-from tarmac.policy import launchers, veto, witness
+from tarmac.policy import budget, launchers, veto, witness
 from tarmac.policy.actions import Action, Execute, KillTerminal, OpenTerminal, ReadFile, SendInput, WriteFile
 from tarmac.policy.command import Line, Pipeline, Simple, read_line
 from tarmac.policy.effects import Effect
@@ -28,7 +27,7 @@ from tarmac.policy.words import word_of
 
 PARSERS_AT_ONCE = 3
 DEEPEST_SCRIPT = 4  # bash -c "bash -c …"
-LARGE = 4_096  # characters of a line whose tree is read beside the event loop
+QUICK = 512  # characters of a line that is read and judged at once; a longer one beside the event loop
 _SIMPLE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=+- \t")
 # Words that another shell takes for something of its own.
 _ALIASES = frozenset(
@@ -115,10 +114,11 @@ class Policy:
             self._verdicts.move_to_end(key)
             return known.verdict
         noted = witness.begin()
+        budget.begin()
         try:
             whole = await self._whole(action, Ground.of(action.cwd, workspace))
             verdict = self._weigh(action, whole, workspace, task)
-        except Unreadable as error:
+        except (Unreadable, budget.Spent) as error:
             return self._unread(action, error.reason)
         except RecursionError:
             return self._unread(action, "it is nested too deeply")
@@ -126,6 +126,7 @@ class Policy:
             return self._unread(action, f"the judge itself failed: {type(error).__name__}", rule="ask.failed")
         finally:
             witness.end()
+            budget.end()
         if not any("*" in path or "?" in path for path in noted):  # a pattern of folders can't be watched
             self._verdicts[key] = _Known(verdict, noted, self._grants_for(action, verdict, workspace, task))
             while len(self._verdicts) > self.settings.cache_size:
@@ -185,9 +186,14 @@ class Policy:
         return whole
 
     async def _judged(self, line: Line, ground: Ground, *, may_prove: bool, zsh: bool = False) -> Judgement:
-        """Judge a line that was read; a long one beside the event loop."""
-        judge = partial(self._court.judge_line, line, ground, may_prove=may_prove, zsh=zsh)
-        return await asyncio.to_thread(judge) if len(line.text) > LARGE else judge()
+        """Judge a line that was read; a long one, or one with patterns to look up, beside the event loop."""
+
+        def judge() -> Judgement:
+            with budget.working():
+                return self._court.judge_line(line, ground, may_prove=may_prove, zsh=zsh)
+
+        patterns = any(word.glob for simple in line.simples for word in simple.words)
+        return await asyncio.to_thread(judge) if patterns or len(line.text) > QUICK else judge()
 
     async def _read(self, text: str, dialect: str) -> Line:
         """Parse a line, or remember it."""
@@ -199,7 +205,7 @@ class Policy:
                 check_text(text, longest=settings.longest_command, deepest=settings.deepest_nesting)
                 async with self._turn():  # waiting for it is no part of the time it has
                     tree = await parse(text, dialect, timeout=settings.parse_timeout)
-                if len(text) > LARGE:
+                if len(text) > QUICK:
                     known = await asyncio.to_thread(read_line, tree, text, most=settings.most_parts)
                 else:
                     known = read_line(tree, text, most=settings.most_parts)

@@ -8,7 +8,6 @@ become is an option that does more than read.
 """
 
 import fnmatch
-import glob
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -21,6 +20,7 @@ from tarmac.policy.command import Redirect, Simple
 from tarmac.policy.files import Files, Look
 from tarmac.policy.grammar import Program, Reading, Unproven, match, programs, versions
 from tarmac.policy.handed import FILTERS, METADATA, READERS, check_found, check_pattern
+from tarmac.policy.patterns import expand
 from tarmac.policy.places import Ground, is_secret, listable
 from tarmac.policy.repository import check_repository
 from tarmac.policy.verdict import Stage
@@ -29,6 +29,7 @@ from tarmac.policy.words import Word
 
 _ENDLESS = ("/dev/zero", "/dev/random", "/dev/urandom", "/dev/full", "/dev/tty")
 MOST_NAMES = 500  # that a pattern may become
+MOST_FOLDERS = 40  # in a pattern
 _SAFE_WRAPPERS = {"timeout": 1, "nice": 0, "stdbuf": 0, "command": 0, "nohup": 0}
 # Programs whose options take patterns and formats: a slash in them is text.
 _TEXT_VALUES = frozenset(
@@ -463,9 +464,12 @@ def _any_option_reads(name: str | None) -> bool:
 def _matching(pattern: str, cwd: str) -> list[str]:
     """What the shell would put for a pattern of * and ?; hidden names only when asked for."""
     note(cwd)
-    for depth in range(1, pattern.count("/") + 1):  # a change in any folder it looks into may give other names
-        note(os.path.join(cwd, *pattern.split("/")[:depth]))
-    return glob.glob(pattern, root_dir=cwd) if len(pattern) < 4096 else []
+    parts = pattern.split("/")
+    if len(parts) > MOST_FOLDERS:
+        raise Unproven(f"a pattern of more than {MOST_FOLDERS} folders is not read here")
+    for depth in range(1, len(parts)):  # a change in any folder it looks into may give other names
+        note(os.path.join(cwd, *parts[:depth]))
+    return expand(pattern, cwd) if len(pattern) < 4096 else []
 
 
 def _exists_above(name: str, ground: Ground) -> bool:

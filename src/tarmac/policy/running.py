@@ -46,9 +46,8 @@ _SOCKET = re.compile(r"\bsocket\b|/dev/tcp|fsockopen|TCPSocket|net\.connect|net\
 _REMOVING = re.compile(
     r"rmtree|unlink|remove\(|rmdir|rm\s+-|rmSync|rm_rf|FileUtils|fs\.rm|File\.delete|shutil|truncate", re.IGNORECASE
 )
-_REMOVING_ALL = re.compile(
-    r"rmtree\(\s*['\"](/|~|/\*)['\"]|\brm\s+-\w*[rR]\w*\s+(-\S+\s+)*[\"']?(/|~|\*|/\*|\$HOME)[\"']?(?=[\s\"';)]|$)|rm_rf\W+/['\"]"
-)
+_REMOVING_ALL = re.compile(r"rmtree\(\s*['\"](/|~|/\*)['\"]|rm_rf\W+/['\"]")
+_ALL = re.compile(r"[\"']?(/|~|\*|/\*|\$HOME)[\"']?(?=[\"';)]|$)")
 # What sets up a shell by printing text for eval: everyday, though it runs what is printed.
 _SETTING_UP = frozenset(
     """
@@ -116,8 +115,23 @@ def _piped(found: Assessment, simple: Simple, piped: set[str]) -> None:
         found.add("high", "effect.piped", "runs what comes down a pipe")
 
 
+def _removes_all(code: str) -> bool:
+    """`rm -r /` in any text, word by word: an expression for it would take the square of its length."""
+    after = recursive = False
+    for word in code.split():
+        if after and word.startswith("-"):
+            recursive |= "r" in word or "R" in word
+        elif recursive and _ALL.match(word):
+            return True
+        elif not word.startswith("-"):
+            after = recursive = False
+        if re.search(r"\brm$", word):
+            after = True
+    return False
+
+
 def _inline(found: Assessment, code: str, *, fetched: bool) -> None:
-    if _REMOVING_ALL.search(code):
+    if _REMOVING_ALL.search(code) or _removes_all(code):
         found.add("critical", "effect.code", "runs code that removes all it can reach")
     elif _SOCKET.search(code) and _STARTING.search(code):
         found.add("critical", "effect.shell", "gives another machine a shell on this one")

@@ -16,6 +16,8 @@ from tarmac.policy.wrappers import program_name
 
 Special = Callable[[Assessment, Arguments, At, Sequence[Word], Simple], None]
 _FAR = ("system", "home", "secret", "root", "own")
+MOST_ALTERNATIVES = 64  # of a brace expansion
+LONGEST_SCRIPT = 4_096  # characters of a program in an argument: nobody reads a longer one
 _FIND_TESTS = frozenset(
     """
     -name -iname -path -ipath -regex -type -mtime -mmin -size -empty -newer -user -perm -atime -ctime -wholename
@@ -55,7 +57,8 @@ def is_root(word: Word, at: At) -> bool:
     alternatives = [word.shape]
     if word.brace:
         found = re.findall(r"[{,]([^{},]*)(?=[,}])", word.shape)
-        alternatives += [re.sub(r"\{[^{}]*\}", each, word.shape) for each in found]
+        shortest = sorted(set(found), key=len)[:MOST_ALTERNATIVES]  # what leads to the root is short
+        alternatives += [each.join(re.split(r"\{[^{}]*\}", word.shape)) for each in shortest]
     return any(at.ground.locate(each).kind == "root" for each in alternatives if not each.startswith("~"))
 
 
@@ -191,9 +194,21 @@ def transfer(found: Assessment, args: Arguments, at: At, words: Sequence[Word], 
         found.add("high", "effect.upload", "sends what comes down a pipe to another machine")
 
 
-_SED_RUNS = re.compile(
-    r"(^|[;\n{}/!0-9$,])\s*e(\s|$)|/[gpiIm0-9]*e[gpiIm0-9]*\s*($|[;}])|s([^\w\s])[^\n]*\4[^\n]*\4[gpiIm0-9]*e"
-)
+_SED_RUNS = re.compile(r"(^|[;\n{}/!0-9$,])\s?e(\s|$)|/[gpiIm0-9]*e[gpiIm0-9]*\s?($|[;}])")
+
+
+def _sed_runs(script: str) -> bool:
+    """Whether a sed script may run a command: `e`, or an `e` among the flags of `s`. In time that grows with it."""
+    if len(script) > LONGEST_SCRIPT:
+        return True
+    if _SED_RUNS.search(re.sub(r"\s+", lambda blank: "\n" if "\n" in blank[0] else " ", script)):
+        return True
+    for line in script.split("\n"):
+        for mark in set(re.findall(r"s([^\w\s])", line)):
+            second = line.find(mark, line.index(f"s{mark}") + 2)
+            if second >= 0 and re.compile(rf"{re.escape(mark)}[gpiIm0-9]*e").search(line, second + 1):
+                return True
+    return False
 
 
 def edit_text(found: Assessment, args: Arguments, at: At, words: Sequence[Word], simple: Simple) -> None:
@@ -203,7 +218,7 @@ def edit_text(found: Assessment, args: Arguments, at: At, words: Sequence[Word],
         if any(re.match(r"-[nErsuz]*i|--in-place", option) for option in args.options):
             for target in operands[1:] or operands:
                 write_file(found, target, at, verb="changes")
-        if operands and _SED_RUNS.search(operands[0]):
+        if operands and _sed_runs(operands[0]):
             found.add("high", "effect.code", "makes sed run a command")
     elif args.name == "uniq":
         for target in operands[1:2]:
@@ -225,12 +240,10 @@ def steer_tarmac(found: Assessment, args: Arguments, at: At, words: Sequence[Wor
     found.add("high", "ask.tarmac", "steers Tarmac itself")
 
 
-_INDEX = re.compile(r"\[.*(\$\(|`)")
-
-
 def evaluate_index(found: Assessment, args: Arguments, at: At, words: Sequence[Word], simple: Simple) -> None:
     """test -v, printf -v, read, unset …: the shell runs what stands in the brackets of a variable's name."""
-    if any(_INDEX.search(word) for word in args.words):
+    brackets = [word.partition("[")[2] for word in args.words]
+    if any("$(" in each or "`" in each for each in brackets):
         found.add("high", "effect.code", "makes the shell run what stands in brackets")
 
 

@@ -1,11 +1,12 @@
 """Files that a command reads or writes, and how much that weighs: by where they are and how they are named."""
 
-import glob
 import re
 from dataclasses import dataclass
 
+from tarmac.policy.budget import Spent
 from tarmac.policy.effects import Assessment, shown
 from tarmac.policy.files import Files
+from tarmac.policy.patterns import expand
 from tarmac.policy.places import Ground, Place
 from tarmac.policy.verdict import Risk, worst
 from tarmac.policy.witness import note
@@ -68,7 +69,7 @@ def look_at_argument(found: Assessment, name: str, word: Word, at: At, *, writte
     """Whatever the program is: a name that looks like credentials is worth a question."""
     text = word.shape.partition("=")[2] if word.shape.startswith("-") and "=" in word.shape else word.shape
     text = text.removeprefix("@")
-    if name == "git" and re.search(r":(.*/)?(\.env|id_rsa)", text):
+    if name == "git" and re.search(r"(^|[:/])(\.env|id_rsa)", text.partition(":")[2]):
         found.add("high", "effect.secret", f"reads {shown([text])}, which looks like credentials")
     if not text or text.startswith("-") or " " in text or len(text) > 400 or name in _NO_FILES:
         return
@@ -80,7 +81,11 @@ def look_at_argument(found: Assessment, name: str, word: Word, at: At, *, writte
         return
     elif word.glob and word.text:
         note(at.ground.cwd)
-        names = glob.glob(word.text, root_dir=at.ground.cwd, include_hidden=word.text.startswith("."))[:500]
+        try:
+            names = expand(word.text, at.ground.cwd, hidden=word.text.startswith("."))[:500]
+        except Spent as error:
+            names = []
+            found.add("medium", "effect.read", error.does, known=False)
         for each in (*names, text):
             look_at_secret(found, name, each, at)
     elif name not in _TEXTUAL or "/" in text or text.startswith((".env", "~")):

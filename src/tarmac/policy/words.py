@@ -5,7 +5,7 @@ literal pieces with UNKNOWN between them, so that `rm -rf "$HOME"/x` is still se
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -56,7 +56,7 @@ def read_word(node: Node, source: str) -> Word:
     active = "".join(reading.unquoted)
     if shape_is_bracket(reading):
         reading.glob = False
-    brace = "{" in active and re.search(r"\{[^{}]*(,|\.\.)[^{}]*\}|\{.*\{.*,", active, re.DOTALL) is not None
+    brace = "{" in active and _expands(active)
     shape = "".join(reading.shape)
     return Word(
         source,
@@ -67,6 +67,16 @@ def read_word(node: Node, source: str) -> Word:
         brace=brace,
         plain=reading.plain and len(parts) == 1 and reading.known,
     )
+
+
+def _expands(active: str) -> bool:
+    """Whether braces become several words: a list or a range inside of a pair, or pairs in pairs. Each letter once."""
+    _, *pieces = active.split("{")
+    for piece in pieces:
+        inner, closed, _ = piece.partition("}")
+        if closed and ("," in inner or ".." in inner):
+            return True
+    return len(pieces) > 1 and any("," in piece for piece in pieces[1:])
 
 
 def shape_is_bracket(reading: _Reading) -> bool:
@@ -144,33 +154,25 @@ _HEX = {kind: f"[0-9a-fA-F]{{1,{most}}}" for kind, most in (("x", 2), ("u", 4), 
 
 def ansi_c(value: str) -> str | None:
     """What `$'value'` stands for; None when it holds an escape whose meaning depends on the locale."""
-    out: list[str] = []
-    rest = iter(value)
-    for character in rest:
-        if character != "\\":
-            out.append(character)
-            continue
-        kind = next(rest, "")
-        if kind in _ANSI:
-            out.append(_ANSI[kind])
-        elif kind and kind in "\\'\"?":
-            out.append(kind)
+    first, *pieces = value.split("\\")
+    out = [first]
+    pieces.reverse()
+    while pieces:
+        piece = pieces.pop()
+        if not piece:  # two backslashes, or one at the very end
+            if not pieces:
+                return None
+            out += ["\\", pieces.pop()]
+        elif piece[0] in _ANSI:
+            out += [_ANSI[piece[0]], piece[1:]]
+        elif piece[0] in "'\"?":
+            out.append(piece)
         else:
-            tail, rest = _tee(rest)
-            taken, decoded = _numeric(kind, tail)
+            taken, decoded = _numeric(piece[0], piece[1:9])
             if decoded is None:
                 return None
-            out.append(decoded)
-            rest = iter(tail[taken:])
-            # `for` holds the first iterator: go on by hand with the rest
-            more = ansi_c("".join(rest))
-            return None if more is None else "".join(out) + more
+            out += [decoded, piece[1 + taken :]]
     return "".join(out)
-
-
-def _tee(rest: Iterator[str]) -> tuple[str, Iterator[str]]:
-    tail = "".join(rest)
-    return tail, iter(tail)
 
 
 def _numeric(kind: str, tail: str) -> tuple[int, str | None]:

@@ -130,7 +130,7 @@ def _inside(wrapper: Wrapper, rest: list[Word]) -> Peeled:
             del rest[:1]  # bundled letters, the last of which takes a value: -iu root
     if wrapper.code and not wrapper.shell:  # su root -c 'x'
         for number, word in enumerate(rest):
-            late = list(rest[number + 1 :])
+            late = rest[number + 1 : number + 4]
             if word.shape.startswith("-") and (code := _code(wrapper, word.shape, late)) is not None:
                 return Peeled(wrapper, script=code.text if code.literal else None, hidden=not code.literal)
     if wrapper.shell:
@@ -158,9 +158,7 @@ def _inside(wrapper: Wrapper, rest: list[Word]) -> Peeled:
 def _code(wrapper: Wrapper, text: str, rest: list[Word]) -> Word | None:
     """The value of an option like `bash -c`; bundled letters (-lc, -ec) too."""
     for option in wrapper.code:
-        if text == option or (
-            not option.startswith("--") and re.fullmatch(rf"-[a-zA-Z]*{re.escape(option[1:])}[a-zA-Z]*", text)
-        ):
+        if text == option or (not option.startswith("--") and option[1:] in text and re.fullmatch(r"-[a-zA-Z]*", text)):
             while wrapper.shell and rest and rest[0].shape.startswith(("-", "+")) and rest[0].shape not in ("-", "--"):
                 rest.pop(0)  # bash -c -x 'script'
             if rest and rest[0].shape == "--":

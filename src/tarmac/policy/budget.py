@@ -1,0 +1,86 @@
+"""How much looking one line is worth: names, folders, time. Beyond it the line is asked about.
+
+A line may name thousands of files, and a pattern the whole disk. Whoever looks at the disk for a line spends from its
+budget; when that is spent, Spent is raised, which is a kind of Unproven: what nobody could look at isn't proven.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+from tarmac.policy.grammar import Unproven
+
+LOOKS = 8_000  # at single names
+NAMES = 20_000  # seen in folders, for patterns
+FOLDERS = 500  # read, for patterns
+SECONDS = 0.15  # of our own work, for all of it
+
+
+class Spent(Unproven):
+    """The line holds more than is looked at; `does` says it as an effect."""
+
+    does = "names more files than are looked at"
+
+    def __init__(self) -> None:
+        super().__init__(f"it {self.does}")
+
+
+@dataclass(slots=True)
+class Budget:
+    """What is left for one line."""
+
+    looks: int = LOOKS
+    names: int = NAMES
+    folders: int = FOLDERS
+    seconds: float = SECONDS
+    since: float | None = None  # this thread's time when the judging began, or went on; None: it pauses
+    found: dict[tuple[str, str, bool], list[str]] = field(default_factory=dict)  # patterns seen before
+
+    def spend(self, *, looks: int = 0, names: int = 0, folders: int = 0) -> None:
+        self.looks -= looks
+        self.names -= names
+        self.folders -= folders
+        late = self.since is not None and time.thread_time() - self.since > self.seconds
+        if late or min(self.looks, self.names, self.folders) < 0:
+            raise Spent
+
+
+_budget: ContextVar[Budget | None] = ContextVar("budget", default=None)
+
+
+def begin() -> None:
+    """A new line: all that is looked at in this task from now on is for it."""
+    _budget.set(Budget())
+
+
+def end() -> None:
+    _budget.set(None)
+
+
+@contextmanager
+def working() -> Iterator[None]:
+    """Count this thread's time from here to the end; a line is judged in several turns, not always in one thread."""
+    budget = _budget.get()
+    if budget is None:
+        yield
+        return
+    budget.since = start = time.thread_time()
+    try:
+        yield
+    finally:
+        budget.seconds -= time.thread_time() - start
+        budget.since = None
+
+
+def current() -> Budget:
+    """The budget of the line being judged; a fresh one outside of any."""
+    return _budget.get() or Budget(since=time.thread_time())
+
+
+def spend() -> None:
+    """One look at a name."""
+    budget = _budget.get()
+    if budget is not None:
+        budget.spend(looks=1)
