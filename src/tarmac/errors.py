@@ -7,6 +7,8 @@ TarmacError
 ├── FileUnavailable (OSError)          a file can't be read or written; it is as it was
 ├── EditFailed (ValueError)            an edit can't be made: binary, malformed, changed meanwhile; nothing was written
 ├── SearchFailed (RuntimeError)        ripgrep is missing, or did not finish
+├── BadArguments (ValueError)          a model's tool call can't be read: its text is for the model
+├── ToolFailed (RuntimeError)          a tool can't do what it was asked: its text is for the model
 ├── ShellNotFound (FileNotFoundError)  no such shell on this machine
 ├── ShellFailed (RuntimeError)         the shell could not be started, or left before its first prompt
 ├── SandboxUnavailable (RuntimeError)  this machine can't keep commands in a sandbox
@@ -60,6 +62,14 @@ class EditFailed(TarmacError, ValueError):
 
 class SearchFailed(TarmacError, RuntimeError):
     """A search through files could not be run to its end."""
+
+
+class BadArguments(TarmacError, ValueError):
+    """A tool call that can't be read: an unknown tool, broken JSON, a missing or wrong argument."""
+
+
+class ToolFailed(TarmacError, RuntimeError):
+    """A tool can't do what it was asked, and did nothing."""
 
 
 class ShellNotFound(TarmacError, FileNotFoundError):

@@ -1,0 +1,212 @@
+"""What a tool is: typed arguments, a look that touches nothing, an act that follows when it may.
+
+arguments ─toolbox.decode→ Tool ─prepare(bench)→ Ready(wants, intents) ─judged, approved, logged→ act(Go) → Done
+
+A tool is a frozen dataclass. Its fields are its arguments: the schema a model gets, the check of what it sent and
+the table in docs/tools.md all come from them. It knows no log and asks nobody for permission: it says what it wants
+(policy actions), and acts when it is told to go.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, Literal, Protocol, Self
+
+from tarmac.events import TaskId, TerminalId
+from tarmac.models.messages import Blob, Part, Text
+from tarmac.policy import Action, Verdict
+from tarmac.policy.files import Files
+from tarmac.terminals.registry import TerminalRegistry
+
+Group = Literal["read", "edit", "command", "mcp", "modes", "browser", "always"]
+
+
+# What a tool says before it acts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Want:
+    """One thing it needs leave for; judged by itself. Of a file: its content now, and what it would be."""
+
+    action: Action
+    before: bytes | None = None
+    content: bytes | None = None  # what an approval is bound to
+    outside: bool = False  # of the workspace
+    protected: str = ""  # why
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intent:
+    """What will become of a file, by the SHA-256 of its content; None: no file."""
+
+    path: Path
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """The task knows this version of a file from now on (S21)."""
+
+    path: Path
+    digest: str | None  # None: it is not there
+    how: Literal["read", "edited"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Go:
+    """Leave to act: the verdict on each want, in order, and what a person added to it."""
+
+    verdicts: tuple[Verdict, ...] = ()
+    approved: bool = False  # a person said yes; else all verdicts allow by themselves, and a command runs by its plan
+    command: str | None = None  # as the person edited it; the verdict is of this one
+    refused: frozenset[int] = frozenset()  # of a batch of files: the wants (by position) the person said no to
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """What came of it: what the model is told, and what a door shows."""
+
+    content: tuple[Part, ...]  # Text, Image
+    outcome: Literal["done", "failed"] = "done"
+    exit_code: int | None = None
+    details: str = ""  # JSON: {"files": […]}, {"command": …}, {"terminal": …}; docs/tools.md lists them
+    seen: tuple[Seen, ...] = ()
+
+    @classmethod
+    def text(cls, text: str, *, outcome: Literal["done", "failed"] = "done", details: str = "") -> Self:
+        """Words alone."""
+        return cls(content=(Text(text),), outcome=outcome, details=details)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """A call that could be made now. `act` may be called once, soon: files are looked at again as it writes."""
+
+    title: str  # "Running `make`"
+    done: str  # "Ran `make`"
+    act: Callable[[Go], Awaitable[Done]]
+    wants: tuple[Want, ...] = ()
+    intents: tuple[Intent, ...] = ()
+    command: str | None = None
+    cwd: Path | None = None
+    terminal: TerminalId | None = None  # where it is an argument: an approval is bound to it
+
+
+# What it works with
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """The next bytes of a command; `end` is where they end in its spool."""
+
+    terminal: TerminalId | None  # None: it runs without a terminal
+    data: bytes
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far it has come."""
+
+    text: str
+
+
+Live = Output | Progress
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suggestion:
+    """An answer the model offers; choosing it may switch the mode."""
+
+    text: str
+    mode: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TodoItem:
+    """An item of the todo list."""
+
+    text: str
+    status: Literal["open", "doing", "done"] = "open"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What a person answered."""
+
+    text: str
+    images: tuple[Blob, ...] = ()
+
+
+class Talk(Protocol):
+    """The task, as far as tools speak with it."""
+
+    async def ask(self, question: str, suggestions: tuple[Suggestion, ...]) -> Reply:
+        """Wait for a person's answer."""
+
+    async def complete(self, result: str) -> Reply | None:
+        """Offer the result; None: it was accepted, and the task is done."""
+
+    async def switch_mode(self, mode: str, why: str) -> str:
+        """Go on in another mode: what the model is told. ToolFailed for one that does not exist."""
+
+    async def set_todos(self, todos: tuple[TodoItem, ...]) -> None:
+        """The whole list, from now on."""
+
+    def slash_command(self, name: str) -> str | None:
+        """The text behind a command of that name, if there is one."""
+
+    def slash_commands(self) -> Mapping[str, str]:
+        """All of them, with what they are for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSettings:
+    """What can be set about tools. Times in seconds."""
+
+    command_timeout: float = 60.0  # then a command is left running
+    longest_timeout: float = 600.0  # that a model may ask for
+    wait_timeout: float = 30.0  # of wait_for_terminal
+    files_per_read: int = 5
+    largest_image: int = 5 << 20  # bytes
+    images_per_read: int = 20 << 20  # bytes of all together
+    fuzzy_threshold: float = 0.9
+    news_characters: int = 8_000  # of background terminals' output, a turn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """Where a tool works: made by the task for each call."""
+
+    workspace: Path
+    cwd: Path  # relative paths are meant from here
+    task: TaskId
+    files: Files
+    registry: TerminalRegistry
+    talk: Talk
+    store: Callable[[bytes, str], Blob]  # keeps an image, by content and media type
+    seen: Mapping[Path, str | None] = field(default_factory=dict)  # digest of the version the task knows (S21)
+    show: Callable[[Live], None] = lambda _: None
+    started: Callable[[TerminalId, Path], None] = lambda *_: None  # a command prints into this spool
+    settings: ToolSettings = ToolSettings()
+
+
+class Tool(ABC):
+    """A call with its arguments. Subclasses are frozen dataclasses, their fields annotated with `Meta(description)`."""
+
+    name: ClassVar[str]
+    group: ClassVar[Group]
+    description: ClassVar[str]
+    parallel: ClassVar[bool] = False  # it only reads, and may run beside others
+    spellings: ClassVar[Mapping[str, str]] = {}  # other names for its arguments, which models know from elsewhere
+
+    @classmethod
+    def tidy(cls, arguments: dict[str, object]) -> dict[str, object]:
+        """Arguments in another shape that models know, as its own; before they are checked."""
+        return arguments
+
+    @abstractmethod
+    async def prepare(self, bench: Bench) -> Ready:
+        """Look and compute, touch nothing. ToolFailed, with words for the model, when it can't be done."""
