@@ -1,0 +1,208 @@
+"""Weigh what was found of a line: floor > ask always > the user's longest match > built-in allow (P4).
+
+Whole (every part of the line, and of the text inside, judged) → Scales.weigh() → Verdict
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from tarmac.events import TaskId
+from tarmac.policy import launchers
+from tarmac.policy.actions import Execute
+from tarmac.policy.command import Simple
+from tarmac.policy.effects import Effect
+from tarmac.policy.explain import explain_line, explain_part, reason_of
+from tarmac.policy.judgement import ASK_ALWAYS, Judged, Judgement
+from tarmac.policy.settings import PolicySettings, PrefixRules
+from tarmac.policy.verdict import RISKS, Decision, Part, Risk, Verdict, worst
+
+
+class Grants(Protocol):
+    """What the person allowed before. The policy asks; it never stores."""
+
+    def covers_line(self, line: str, *, cwd: Path, workspace: Path, task: TaskId | None) -> str | None:
+        """The id of a grant for exactly this line, in this place."""
+
+    def covers_words(self, words: tuple[str, ...], *, workspace: Path, task: TaskId | None) -> str | None:
+        """The id of a grant for a prefix of these words."""
+
+    @property
+    def trouble(self) -> str | None:
+        """Why the stored grants can't be trusted: then everything asks."""
+
+
+@dataclass(slots=True)
+class Whole:
+    """A line and all text inside of it, judged."""
+
+    parts: list[Judged] = field(default_factory=list)
+    extra: list[Effect] = field(default_factory=list)
+    top: Judgement | None = None
+    plain: bool = False  # nothing but simple commands, one after the other
+
+
+@dataclass(frozen=True, slots=True)
+class Scales:
+    """What a person set, wrote and granted."""
+
+    settings: PolicySettings
+    rules: PrefixRules
+    grants: Grants | None
+
+    def weigh(self, action: Execute, whole: Whole, workspace: Path, task: TaskId | None) -> Verdict:
+        top = whole.top
+        assert top is not None
+        if not whole.parts:
+            return Verdict(
+                decision="ask",
+                risk="low",
+                reason="there is no command in it",
+                part=action.command[:200],
+                explanation="does nothing",
+                rule="ask.empty",
+            )
+        trouble = self.rules.trouble or (self.grants.trouble if self.grants else None)
+        planned = top.plan is not None and self.settings.auto_approve_safe_commands
+        decided = [self._part(judged, workspace, task) for judged in whole.parts]
+        risk: Risk = worst(*(part.risk for part in decided), *(effect.risk for effect in whole.extra))
+        heaviest = max(decided, key=lambda p: (p.decision == "deny", RISKS.index(p.risk), p.decision == "ask"))
+        decision: Decision = "ask"
+        reason, rule, part = heaviest.reason, heaviest.rule, heaviest.text
+        if any(each.decision == "deny" for each in decided):
+            decision = "deny"
+        elif extra := max(whole.extra, key=lambda e: RISKS.index(e.risk), default=None):
+            if RISKS.index(extra.risk) >= RISKS.index(heaviest.risk):
+                reason, rule, part = reason_of(extra), extra.rule, action.command[:200]
+        elif trouble:
+            reason, rule = f"everything is asked about: {trouble}", "ask.trouble"
+        elif all(each.decision == "allow" for each in decided):
+            own = [each for each in decided if not each.rule.startswith("read.")]
+            if not own and planned:
+                decision = "allow"
+            elif own and whole.plain:
+                decision = "allow"
+                reason, rule, part = own[0].reason, own[0].rule, own[0].text
+            elif not own:
+                reason, rule = _why_not(top, self.settings), "ask.unproven"
+        grant = (
+            self._grant_for_line(action, decided, whole, workspace, task) if decision == "ask" and not trouble else None
+        )
+        if grant is not None:
+            decision, rule, reason = "allow", f"grant.{grant}", "you allowed exactly this line"
+        return Verdict(
+            decision=decision,
+            risk=risk,
+            reason=reason,
+            part=part,
+            explanation=explain_line(decided, [effect.does for effect in whole.extra]),
+            rule=rule,
+            plan=top.plan if decision == "allow" and planned and rule.startswith("read.") else None,
+            parts=tuple(decided),
+            suggested_grants=launchers.suggest(action.command, decided, risk=risk) if decision == "ask" else (),
+        )
+
+    def _part(self, judged: Judged, workspace: Path, task: TaskId | None) -> Part:
+        """One command of the line: what is decided of it, by itself."""
+        words = judged.simple.literal_words()
+        text = judged.simple.text
+        if judged.proof is not None:
+            deny = self._denied(judged)
+            if deny:
+                return Part(
+                    text,
+                    words,
+                    decision="deny",
+                    risk="low",
+                    reason=f"`{' '.join(deny)}` is in the denied commands list",
+                    explanation=explain_part(judged),
+                    rule="user.deny",
+                )
+            decision: Decision = "allow" if self.settings.auto_approve_safe_commands else "ask"
+            return Part(
+                text,
+                words,
+                decision=decision,
+                risk="low",
+                reason=f"it {judged.proof.why}",
+                explanation=explain_part(judged),
+                rule=judged.proof.rule,
+            )
+        effect = judged.worst
+        decision, rule, reason = self._decide(judged, effect, words, workspace, task)
+        return Part(
+            text, words, decision=decision, risk=effect.risk, reason=reason, explanation=explain_part(judged), rule=rule
+        )
+
+    def _decide(
+        self, judged: Judged, effect: Effect, words: tuple[str, ...] | None, workspace: Path, task: TaskId | None
+    ) -> tuple[Decision, str, str]:
+        if effect.deny:
+            return "deny", effect.rule, f"never allowed: it {effect.does}"
+        deny = self._denied(judged)
+        always = effect.risk == "critical" or any(each.rule in ASK_ALWAYS for each in judged.effects)
+        allow = None if always else self._allowed(judged, words)
+        if deny and (allow is None or len(deny) >= len(allow)):
+            return "deny", "user.deny", f"`{' '.join(deny)}` is in the denied commands list"
+        if allow:
+            return "allow", "user.allow", f"you allowed `{' '.join(allow)}`"
+        if not always and words and self.grants and not _more_than_words(judged.simple):
+            grant = self.grants.covers_words(words, workspace=workspace, task=task)
+            if grant is not None:
+                return "allow", f"grant.{grant}", "you allowed this before"
+        if (
+            effect.risk == "medium"
+            and not self.settings.ask_medium
+            and all(e.known for e in judged.effects)
+            and not always
+        ):
+            return "allow", "settings.ask_medium", "medium risk is not asked about"
+        if effect.does.startswith("may ") or (effect.rule == "effect.read" and effect.risk == "low"):
+            return "ask", "ask.unproven", judged.unproven or reason_of(effect)
+        return "ask", effect.rule, reason_of(effect)
+
+    def _denied(self, judged: Judged) -> tuple[str, ...]:
+        """The longest deny rule that names this command, or one inside of it."""
+        found = [rule for rule in self.rules.deny for words in judged.reaches if _begins(words, rule)]
+        return max(found, key=len, default=())
+
+    def _allowed(self, judged: Judged, words: tuple[str, ...] | None) -> tuple[str, ...]:
+        """The longest allow rule for exactly these words: no variables, no files written, nothing in front."""
+        if words is None or _more_than_words(judged.simple):
+            return ()
+        found = [rule for rule in self.rules.allow if not launchers.refusal(rule) and launchers.fits(rule, words)]
+        return max(found, key=len, default=())
+
+    def _grant_for_line(
+        self, action: Execute, decided: Sequence[Part], whole: Whole, workspace: Path, task: TaskId | None
+    ) -> str | None:
+        if self.grants is None or "critical" in (
+            *(part.risk for part in decided),
+            *(effect.risk for effect in whole.extra),
+        ):
+            return None
+        if any(
+            effect.rule in ASK_ALWAYS - {"effect.secret", "effect.environment", "effect.ignored"}
+            for judged in whole.parts
+            for effect in judged.effects
+        ):
+            return None
+        return self.grants.covers_line(action.command, cwd=action.cwd, workspace=workspace, task=task)
+
+
+def _why_not(top: Judgement, settings: PolicySettings) -> str:
+    if not settings.auto_approve_safe_commands:
+        return "you want to be asked about every command"
+    return top.obstacles[0] if top.obstacles else "it can't be run without a shell"
+
+
+def _more_than_words(simple: Simple) -> bool:
+    """Whether a command is more than its words: variables in front, files written or read by redirection."""
+    harmless = ("/dev/null", "1", "2", "-")
+    return bool(simple.assigns) or any(r.target is None or r.target.text not in harmless for r in simple.redirects)
+
+
+def _begins(words: tuple[str, ...], rule: tuple[str, ...]) -> bool:
+    first = words[0].rpartition("/")[2] or words[0]
+    return bool(rule) and (words[: len(rule)] == rule or (first, *words[1 : len(rule)]) == rule)
