@@ -22,7 +22,9 @@ TarmacError
 ├── InputClosed (RuntimeError)         this command was started without input
 ├── SecretNotAsked (RuntimeError)      a secret was to be typed where the terminal would have shown it
 ├── TaskNotFound (KeyError)            no task has that id
-└── TaskInUse (RuntimeError)           another process is working on that task
+├── TaskInUse (RuntimeError)           another process is working on that task
+├── ScriptWrong (ValueError)           a script for a scripted model can't be played, with file and line
+└── ModelError (RuntimeError)          a model did not answer; of which kind, and what had come: models/provider.py
 
 A command that exits non-zero, times out or is killed is a result, not an error.
 """
@@ -130,3 +132,7 @@ class TaskInUse(TarmacError, RuntimeError):
     def __init__(self, what: str, *, pid: int | None = None, hint: str = "") -> None:
         super().__init__(what, hint=hint)
         self.pid = pid
+
+
+class ScriptWrong(TarmacError, ValueError):
+    """A script for a scripted model can't be played."""
