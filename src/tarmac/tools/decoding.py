@@ -1,0 +1,159 @@
+"""What a model sent → a tool with its arguments; or a sentence that says which argument is wrong and what was expected.
+
+JSON, as providers deliver it; what came as XML is JSON by now, all its values text. Text that stands for a number, a
+truth or a list is taken as that, and spellings that models know from elsewhere as our own; anything else is refused,
+never guessed.
+"""
+
+import difflib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from tarmac.errors import BadArguments
+from tarmac.tools.schema import Schema, at, parameters
+from tarmac.tools.tool import Tool
+
+LONGEST_SHOWN = 60
+_KINDS = {
+    "string": "a string",
+    "integer": "an integer",
+    "number": "a number",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "an object",
+}
+_GOT = {
+    "str": "a string",
+    "int": "an integer",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+    "null": "null",
+}
+_MISSING = re.compile(r"Object missing required field `(\w+)`(?: - at `(.+)`)?")
+_WRONG = re.compile(r"Expected `([^`]+)`(?:, got `([^`]+)`|(.*?))(?: - at `(.+)`)?")
+_INVALID = re.compile(r"Invalid enum value (.+?)(?: - at `(.+)`)?")
+_AGAIN = "Send the call again with complete arguments."
+
+
+def decode(tools: Mapping[str, type[Tool]], name: str, arguments: str) -> Tool:
+    """The call; BadArguments, with words for the model, when it can't be read."""
+    tool = tools.get(name)
+    if tool is None:
+        raise BadArguments(f"There is no tool '{_short(name)}'.{_nearest(name, tools)} Tools: {', '.join(tools)}.")
+    return read(tool, name, load(name, arguments))
+
+
+def load(name: str, arguments: str) -> dict[str, object]:
+    """The object that `arguments` are the JSON of."""
+    value = _json(name, arguments) if arguments.strip() else {}
+    if isinstance(value, str) and value.lstrip().startswith("{"):  # some models encode it twice
+        value = _json(name, value)
+    if not isinstance(value, dict):
+        raise BadArguments(f"The arguments of {name} must be a JSON object, not {_kind_of(value)}. {_AGAIN}")
+    return value
+
+
+def _json(name: str, text: str) -> object:
+    try:
+        return json.loads(text, strict=False)  # models write line ends into strings as they are
+    except json.JSONDecodeError as error:
+        if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string"):
+            why = "they end too early: the answer was cut off, perhaps for its length; write less in one call"
+        else:
+            near = text[max(0, error.pos - 20) : error.pos + 20]
+            why = f"{error.msg} at character {error.pos}, near {near!r}"
+        raise BadArguments(f"The arguments of {name} are not valid JSON: {why}. {_AGAIN}") from None
+    except RecursionError:
+        raise BadArguments(f"The arguments of {name} are nested too deeply. {_AGAIN}") from None
+
+
+def read(tool: type[Tool], name: str, arguments: dict[str, object]) -> Tool:
+    """A tool of this type with these arguments."""
+    schema = parameters(tool)
+    known: dict[str, Schema] = schema["properties"]
+    given = tool.tidy({tool.spellings.get(key, key): value for key, value in arguments.items()})
+    for key in given:
+        if key not in known:
+            listed = ", ".join(known) or "none"
+            raise BadArguments(
+                f"{name} has no argument '{_short(key)}'.{_nearest(key, known)} Its arguments: {listed}."
+            )
+    tidied = {key: _plain(value, known[key]) for key, value in given.items()}
+    try:
+        return msgspec.convert(tidied, tool, strict=False)
+    except msgspec.ValidationError as error:
+        raise BadArguments(f"{_explained(name, schema, str(error))} {_AGAIN}") from None
+    except RecursionError:
+        raise BadArguments(f"The arguments of {name} are nested too deeply. {_AGAIN}") from None
+
+
+def _plain(value: object, schema: Schema) -> object:
+    """Text that holds JSON where something else than text is wanted; empty text where nothing is said."""
+    kind = schema.get("type")
+    if not isinstance(value, str) or kind == "string":
+        return value
+    text = value.strip()
+    if not text:
+        return [] if kind == "array" else None
+    if kind in ("array", "object") and text[0] in "[{":
+        try:
+            return json.loads(text, strict=False)
+        except (json.JSONDecodeError, RecursionError):
+            return value
+    return text.lower() if kind == "boolean" else text
+
+
+def _explained(name: str, schema: Schema, message: str) -> str:
+    if found := _MISSING.fullmatch(message):
+        field, where = found[1], found[2] or "$"
+        path = f"{where}.{field}"
+        return f"{name}: missing value for required argument '{_said(path)}' ({_wanted(at(schema, path))})."
+    if found := _WRONG.fullmatch(message):
+        expected, got, rest, where = found[1], found[2], found[3], found[4] or "$"
+        wanted = _wanted(at(schema, where)) if where != "$" else expected
+        if got is None:
+            return f"{name}: argument '{_said(where)}' must be {_GOT.get(expected, expected)}{rest} ({wanted})."
+        return f"{name}: argument '{_said(where)}' must be {wanted}; it is {_GOT.get(got, got)}."
+    if found := _INVALID.fullmatch(message):
+        where = found[2] or "$"
+        return f"{name}: argument '{_said(where)}' must be {_wanted(at(schema, where))}; it is {found[1]}."
+    return f"{name}: {message}."
+
+
+def _wanted(schema: Schema | None) -> str:
+    """What an argument is, in a few words: its kind, or its values, and what it is for."""
+    if schema is None:
+        return "see its schema"
+    values = schema.get("enum")
+    kinds = [each.get("type") for each in schema.get("anyOf", [schema])]
+    kind = " or ".join(_KINDS.get(str(each), str(each)) for each in kinds)
+    if values:
+        kind = "one of " + ", ".join(repr(each) for each in values)
+    about = str(schema.get("description", ""))
+    return f"{kind}: {about.split('. ')[0].rstrip('.')}" if about else kind
+
+
+def _said(path: str) -> str:
+    return path.removeprefix("$").removeprefix(".").replace("[...]", "[…]") or "arguments"
+
+
+def _kind_of(value: object) -> str:
+    if isinstance(value, list):
+        return "a list"
+    return _GOT.get(type(value).__name__, "null")
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, list(known), 1)
+    return f" Did you mean '{near[0]}'?" if near else ""
+
+
+def _short(text: Any) -> str:
+    shown = str(text)
+    return shown if len(shown) <= LONGEST_SHOWN else shown[: LONGEST_SHOWN - 1] + "…"

@@ -1,0 +1,55 @@
+"""The JSON schema of a tool's arguments, from its type, in the plain subset that every provider takes.
+
+No `$ref`, no `title`, no `null`: an argument that may be left out is left out. Nothing besides what is listed.
+"""
+
+from functools import cache
+from typing import Any, cast
+
+import msgspec
+
+from tarmac.tools.tool import Tool
+
+Schema = dict[str, Any]
+
+
+@cache
+def parameters(tool: type[Tool]) -> Schema:
+    """What a model may send to `tool`."""
+    whole = msgspec.json.schema(tool)
+    schema = _flat(whole, whole.get("$defs", {}))
+    schema.pop("description", None)
+    return schema
+
+
+def _flat(schema: Schema, shared: dict[str, Schema]) -> Schema:
+    if "$ref" in schema:
+        rest = {key: value for key, value in schema.items() if key not in ("$ref", "$defs")}
+        return {**_flat(shared[schema["$ref"].rpartition("/")[2]], shared), **rest}
+    if "anyOf" in schema:
+        kinds = [each for each in schema["anyOf"] if each != {"type": "null"}]
+        rest = {key: value for key, value in schema.items() if key not in ("anyOf", "default")}
+        if len(kinds) == 1:
+            return {**_flat(kinds[0], shared), **rest}
+        return {"anyOf": [_flat(each, shared) for each in kinds], **rest}
+    made = {key: value for key, value in schema.items() if key not in ("title", "default", "properties", "items")}
+    if "properties" in schema:
+        made["properties"] = {key: _flat(each, shared) for key, each in schema["properties"].items()}
+        made["additionalProperties"] = False
+    if "items" in schema:
+        made["items"] = _flat(schema["items"], shared)
+    if schema.get("default") not in (None, "", [], ()):
+        made["default"] = schema["default"]
+    return made
+
+
+def at(schema: Schema, path: str) -> Schema | None:
+    """The schema of a value inside, by msgspec's path: `$.files[0].path`."""
+    found: Schema | None = schema
+    for step in path.removeprefix("$").replace("[...]", "[]").replace("[", ".[").split("."):
+        if found is None or not step:
+            continue
+        found = cast(
+            "Schema | None", found.get("items") if step.startswith("[") else found.get("properties", {}).get(step)
+        )
+    return found

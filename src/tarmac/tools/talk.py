@@ -1,0 +1,183 @@
+"""Tools that speak with the person, or about the task itself: a question, the result, the mode, the todo list."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+from msgspec import Meta
+
+from tarmac.errors import BadArguments, ToolFailed
+from tarmac.models.messages import Image, Part, Text
+from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Reply, Suggestion, TodoItem, Tool
+
+_SUGGEST = re.compile(r"<suggest(?:\s+mode=\"([^\"]*)\")?\s*>(.*?)</suggest>", re.DOTALL)
+_ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])?\s*\[([ xX~-])\]\s*(.+?)\s*")
+_STATUS: Mapping[str, Literal["open", "doing", "done"]] = {" ": "open", "x": "done", "-": "doing", "~": "doing"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FollowUp:
+    """A suggested answer."""
+
+    text: Annotated[str, Meta(description="The answer, complete and ready to be sent.")]
+    mode: Annotated[str, Meta(description="The mode to switch to when this is chosen.")] = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskFollowupQuestion(Tool):
+    name: ClassVar[str] = "ask_followup_question"
+    group: ClassVar[Group] = "always"
+    description: ClassVar[str] = (
+        "Ask the person a question when something needed for the task can't be found out otherwise. "
+        "Offer two to four answers they can choose from."
+    )
+    spellings: ClassVar[Mapping[str, str]] = {"suggestions": "follow_up", "options": "follow_up"}
+
+    question: Annotated[str, Meta(min_length=1, description="A clear question, about one thing.")]
+    follow_up: Annotated[
+        tuple[FollowUp, ...], Meta(max_length=10, description="Suggested answers, the most likely first.")
+    ] = ()
+
+    @classmethod
+    def tidy(cls, arguments: dict[str, object]) -> dict[str, object]:
+        """`<suggest>` elements, or plain strings, as suggested answers."""
+        given = arguments.get("follow_up")
+        if isinstance(given, dict) and "suggest" in given:
+            given = given["suggest"]
+            given = given if isinstance(given, list) else [given]
+        if isinstance(given, str) and "<suggest" in given:
+            given = [{"text": text.strip(), "mode": mode or ""} for mode, text in _SUGGEST.findall(given)]
+        if isinstance(given, list):
+            given = [{"text": each} if isinstance(each, str) else each for each in given]
+        return {**arguments, "follow_up": given} if given is not None else arguments
+
+    async def prepare(self, bench: Bench) -> Ready:
+        suggestions = tuple(Suggestion(text=each.text, mode=each.mode) for each in self.follow_up)
+
+        async def act(_: Go) -> Done:
+            return Done(content=_answered(await bench.talk.ask(self.question, suggestions)))
+
+        return Ready(title="Asking a question", done="Asked a question", act=act)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptCompletion(Tool):
+    name: ClassVar[str] = "attempt_completion"
+    group: ClassVar[Group] = "always"
+    description: ClassVar[str] = (
+        "Present the result of the task, once every earlier tool call is known to have succeeded. "
+        "The person accepts it, or says what is missing."
+    )
+
+    result: Annotated[
+        str, Meta(min_length=1, description="The result, final: it does not end in a question or an offer.")
+    ]
+
+    @classmethod
+    def tidy(cls, arguments: dict[str, object]) -> dict[str, object]:
+        """Without the command that older models may add: nothing is run here."""
+        return {key: value for key, value in arguments.items() if key != "command"}
+
+    async def prepare(self, bench: Bench) -> Ready:
+        async def act(_: Go) -> Done:
+            reply = await bench.talk.complete(self.result)
+            return Done(content=(Text(""),) if reply is None else _answered(reply))
+
+        return Ready(title="Presenting the result", done="Presented the result", act=act)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SwitchMode(Tool):
+    name: ClassVar[str] = "switch_mode"
+    group: ClassVar[Group] = "modes"
+    description: ClassVar[str] = "Go on in another mode, when the task needs tools or a way of working of that mode."
+    spellings: ClassVar[Mapping[str, str]] = {"mode": "mode_slug"}
+
+    mode_slug: Annotated[str, Meta(min_length=1, description="The mode, by its slug: code, ask, architect …")]
+    reason: Annotated[str, Meta(description="Why.")] = ""
+
+    async def prepare(self, bench: Bench) -> Ready:
+        async def act(_: Go) -> Done:
+            return Done.text(await bench.talk.switch_mode(self.mode_slug, self.reason))
+
+        return Ready(title=f"Switching to {self.mode_slug} mode", done=f"Switched to {self.mode_slug} mode", act=act)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateTodoList(Tool):
+    name: ClassVar[str] = "update_todo_list"
+    group: ClassVar[Group] = "always"
+    description: ClassVar[str] = (
+        "Replace the todo list, which the person sees. Use it for tasks of several steps: one item is being done "
+        "at a time, and each is marked when it is finished. Always send the whole list."
+    )
+
+    todos: Annotated[
+        str, Meta(description="A checklist, one item a line: `[ ] open`, `[-] being done`, `[x] finished`.")
+    ]
+
+    @classmethod
+    def tidy(cls, arguments: dict[str, object]) -> dict[str, object]:
+        """A list of lines, or of items with a status, as a checklist."""
+        todos = arguments.get("todos")
+        if not isinstance(todos, list):
+            return arguments
+        marks = {"completed": "x", "done": "x", "in_progress": "-", "doing": "-"}
+        lines = [
+            f"[{marks.get(str(each.get('status', '')), ' ')}] {each.get('content', each.get('text', ''))}"
+            if isinstance(each, dict)
+            else str(each)
+            for each in todos
+        ]
+        return {**arguments, "todos": "\n".join(lines)}
+
+    async def prepare(self, bench: Bench) -> Ready:
+        todos = parse_checklist(self.todos)
+
+        async def act(_: Go) -> Done:
+            await bench.talk.set_todos(todos)
+            return Done.text("Todo list updated successfully.")
+
+        return Ready(title="Updating the todo list", done="Updated the todo list", act=act)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSlashCommand(Tool):
+    name: ClassVar[str] = "run_slash_command"
+    group: ClassVar[Group] = "always"
+    description: ClassVar[str] = "Get the instructions behind one of the project's slash commands, to follow them."
+
+    command: Annotated[str, Meta(min_length=1, description="The command's name, without the slash.")]
+    args: Annotated[str, Meta(description="What the command is given, if anything.")] = ""
+
+    async def prepare(self, bench: Bench) -> Ready:
+        name = self.command.strip().removeprefix("/")
+        text = bench.talk.slash_command(name)
+        if text is None:
+            known = ", ".join(sorted(bench.talk.slash_commands())) or "there are none"
+            raise ToolFailed(f"There is no slash command '{name}'. Available: {known}.")
+
+        async def act(_: Go) -> Done:
+            given = f"\n\nProvided arguments: {self.args}" if self.args else ""
+            return Done.text(f"Command: /{name}{given}\n\n--- Command Content ---\n\n{text}")
+
+        return Ready(title=f"Loading /{name}", done=f"Loaded /{name}", act=act)
+
+
+def parse_checklist(text: str) -> tuple[TodoItem, ...]:
+    """The items of a Markdown checklist; BadArguments for a line that is none."""
+    items: list[TodoItem] = []
+    for line in text.splitlines():
+        if not line.strip():
+            continue
+        found = _ITEM.fullmatch(line)
+        if found is None:
+            raise BadArguments(f"update_todo_list: '{line.strip()[:80]}' is no item: write `[ ] text`, `[-]` or `[x]`.")
+        items.append(TodoItem(text=found[2], status=_STATUS[found[1].lower()]))
+    return tuple(items)
+
+
+def _answered(reply: Reply) -> tuple[Part, ...]:
+    text = Text(f"<user_message>\n{reply.text}\n</user_message>")
+    return (text, *(Image(each) for each in reply.images))

@@ -1,0 +1,78 @@
+"""All tools, by name; what a model is told of them, and its calls read back.
+
+box = toolbox()
+box.schemas(["read_file", "execute_command"])
+box.decode("read_file", '{"path": "a.py"}')
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from types import MappingProxyType
+
+from tarmac.models.provider import ToolSchema
+from tarmac.tools import decoding
+from tarmac.tools.schema import parameters
+from tarmac.tools.talk import AskFollowupQuestion, AttemptCompletion, RunSlashCommand, SwitchMode, UpdateTodoList
+from tarmac.tools.tool import Group, Tool
+
+TOOLS: tuple[type[Tool], ...] = (
+    AskFollowupQuestion,
+    AttemptCompletion,
+    SwitchMode,
+    UpdateTodoList,
+    RunSlashCommand,
+)
+ALIASES: dict[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Toolbox:
+    """Tools by their names. Immutable: `with_tools` makes another one."""
+
+    tools: MappingProxyType[str, type[Tool]]  # by name, without aliases, in the order they are described
+    aliases: MappingProxyType[str, str]  # other names models know, and what they mean
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.tools)
+
+    def __contains__(self, name: str) -> bool:
+        return self.canonical(name) in self.tools
+
+    def __iter__(self) -> Iterator[type[Tool]]:
+        return iter(self.tools.values())
+
+    def canonical(self, name: str) -> str:
+        """What a name means: `run_command` is `execute_command`."""
+        return self.aliases.get(name, name)
+
+    def group(self, name: str) -> Group | None:
+        """The group of a tool; None for one that does not exist."""
+        tool = self.tools.get(self.canonical(name))
+        return tool.group if tool else None
+
+    def schemas(self, names: Iterable[str] | None = None) -> tuple[ToolSchema, ...]:
+        """What a model is told of these tools, under the names given; of all, without one."""
+        return tuple(
+            _schema(self.tools[self.canonical(name)], name) for name in (self.names if names is None else names)
+        )
+
+    def decode(self, name: str, arguments: str) -> Tool:
+        """The call a model made, from the JSON it sent; BadArguments, with words for it, when that can't be read."""
+        return decoding.decode(self.tools, self.canonical(name), arguments)
+
+    def with_tools(self, *more: type[Tool]) -> "Toolbox":
+        """The same with others beside them, or in their place."""
+        return replace(self, tools=MappingProxyType({**self.tools, **{each.name: each for each in more}}))
+
+
+@cache
+def toolbox() -> Toolbox:
+    """Every tool there is."""
+    return Toolbox(MappingProxyType({each.name: each for each in TOOLS}), MappingProxyType(ALIASES))
+
+
+@cache
+def _schema(tool: type[Tool], name: str) -> ToolSchema:
+    return ToolSchema(name=name, description=tool.description, parameters=parameters(tool))
