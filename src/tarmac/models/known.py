@@ -7,6 +7,7 @@ import importlib
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from tarmac.errors import BadRequest
@@ -84,7 +85,12 @@ def split(spec: str) -> tuple[Provider, str]:
 
 def opened(spec: str, settings: ModelSettings) -> Model:
     """See `provider.open_model`."""
-    provider, _ = split(spec)
+    provider, name = split(spec)
+    if provider.dialect == "scripted":
+        from tarmac.models.script import read_script
+        from tarmac.models.scripted import Scripted
+
+        return Scripted(read_script(Path(name).expanduser()))
     raise ModelError(f"{provider.name} can't be asked yet", kind="not_found")
 
 
