@@ -301,7 +301,7 @@ async def test_a_plan_of_git_does_what_bash_would_in_a_repository_with_changes(r
     env = environment(dict(os.environ), workspace=repository)
     bash = in_bash(line, repository, env)
     assert verdict.plan is not None
-    assert carry_out(verdict.plan, env) == (bash.stdout + bash.stderr, bash.returncode)
+    assert await carry_out(verdict.plan, env) == (bash.stdout + bash.stderr, bash.returncode)
 
 
 @pytest.mark.shell
@@ -311,7 +311,7 @@ async def test_a_plan_shows_what_is_set_and_not_what_it_sets_itself(repository: 
     git(repository, f"config {key} {shown.strip()}")
     verdict = await Policy().judge(Execute(f"git config {key}", cwd=repository), workspace=repository)
     assert verdict.plan is not None
-    assert carry_out(verdict.plan, environment(dict(os.environ), workspace=repository)) == (shown, 0)
+    assert await carry_out(verdict.plan, environment(dict(os.environ), workspace=repository)) == (shown, 0)
 
 
 @pytest.mark.shell
@@ -319,5 +319,5 @@ async def test_a_shortlog_without_a_terminal_still_counts(repository: Path) -> N
     """P2 (B2): in a pipe git would wait for a log on its input."""
     verdict = await Policy().judge(Execute("git shortlog -sn", cwd=repository), workspace=repository)
     assert verdict.plan is not None
-    output, _ = carry_out(verdict.plan, environment(dict(os.environ), workspace=repository))
+    output, _ = await carry_out(verdict.plan, environment(dict(os.environ), workspace=repository))
     assert output.split() == ["2", "x"]

@@ -8,34 +8,13 @@ import pytest
 
 from tarmac.policy import Execute, Plan, Policy, Stage, Step
 from tarmac.policy.plan import GIT_SWITCHES, environment, search_path
+from tarmac.terminals import run_plan
 
 
-def carry_out(plan: Plan, env: dict[str, str]) -> tuple[str, int]:
-    """A plan, run as its words say: the reference for whoever runs plans."""
-    output, status = b"", 0
-    for step in plan.steps:
-        if step.when == ("failure" if status == 0 else "success"):
-            continue
-        printed, status = run_step(step, env)
-        output += printed
-        status = int(status == 0) if step.negated else status
-    return output.decode(), status
-
-
-def run_step(step: Step, env: dict[str, str]) -> tuple[bytes, int]:
-    data, status, errors = b"", 0, b""
-    for number, stage in enumerate(step.stages):
-        stdin = (step.cwd / stage.stdin).read_bytes() if stage.stdin is not None else data
-        ends = {"out": subprocess.PIPE, "err": subprocess.PIPE, "null": subprocess.DEVNULL}
-        done = subprocess.run(
-            stage.words, cwd=step.cwd, env=env, input=stdin, stdout=ends[stage.stdout],
-            stderr=subprocess.STDOUT if stage.stderr == "out" else ends[stage.stderr], timeout=10, check=False,
-        )  # fmt: skip
-        data, status = done.stdout or b"", done.returncode
-        errors += done.stderr or b""
-        if number == len(step.stages) - 1:
-            data += errors
-    return data, status
+async def carry_out(plan: Plan, env: dict[str, str]) -> tuple[str, int | None]:
+    """A plan, run by the runner of plans: its output and its exit code."""
+    result = await run_plan(plan, command="a line", environment=env)
+    return result.output, result.exit_code
 
 
 @pytest.fixture
@@ -73,19 +52,9 @@ async def test_a_plan_does_what_bash_would(project: Path, line: str) -> None:
     assert verdict.plan is not None
     env = environment(dict(os.environ), workspace=project)
     bash = subprocess.run(
-        [
-            "bash",
-            "-c",
-            line,
-        ],
-        cwd=project,
-        env=env,
-        capture_output=True,
-        timeout=10,
-        check=False,
-        text=True,
+        ["bash", "-c", line], cwd=project, env=env, capture_output=True, timeout=10, check=False, text=True
     )
-    output, status = carry_out(verdict.plan, env)
+    output, status = await carry_out(verdict.plan, env)
     assert status == bash.returncode
     assert sorted(output.split("\n")) == sorted((bash.stdout + bash.stderr).replace("bash: line 1: ", "").split("\n"))
 
@@ -159,7 +128,7 @@ async def test_a_repositorys_hooks_and_monitors_do_not_run(project: Path) -> Non
     subprocess.run(["git", "config", "core.pager", str(script)], cwd=project, check=True)
     verdict = await Policy().judge(Execute("git status && git log", cwd=project), workspace=project)
     if verdict.plan is not None:
-        carry_out(verdict.plan, environment(dict(os.environ), workspace=project))
+        await carry_out(verdict.plan, environment(dict(os.environ), workspace=project))
     assert not mark.exists()
 
 

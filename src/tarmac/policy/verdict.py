@@ -21,9 +21,10 @@ class Stage:
 
     words: tuple[str, ...]
     _: KW_ONLY
-    stdin: str | None = None  # the file it reads (`< file`); None: the stage before, or nothing
-    stdout: Literal["out", "null", "err"] = "out"
-    stderr: Literal["err", "out", "null"] = "err"  # "out": wherever stdout leads
+    stdin: str | None = None  # the file it reads (`< file`); None: `text`, the stage before, or nothing
+    text: str | None = None  # what it reads (`<<< word`, a here-document)
+    stdout: Literal["out", "null", "err"] = "out"  # "out": the next stage, or the output
+    stderr: Literal["err", "out", "null"] = "err"  # "err": the output, whatever stage it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,7 @@ class Step:
     cwd: Path
     when: When = "always"  # by the end of the step before: `;`, `&&`, `||`
     negated: bool = False  # `! …`
+    skips: tuple[int, int] = (0, 0)  # steps after it that are left out if the status is then success, or failure: `if`
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tarmac.terminals.execution import Execution, Gap
     from tarmac.terminals.null import NoTerminals, Terminals
     from tarmac.terminals.opening import open_terminal, run_batch, run_once
+    from tarmac.terminals.plans import run_plan, start_plan
     from tarmac.terminals.registry import TerminalRegistry
     from tarmac.terminals.result import Result
     from tarmac.terminals.settings import PathContribution, Settings
@@ -34,6 +35,8 @@ __all__ = [
     "open_terminal",
     "run_batch",
     "run_once",
+    "run_plan",
+    "start_plan",
 ]
 _HOMES = {
     "Answer": "answering",
@@ -50,6 +53,8 @@ _HOMES = {
     "open_terminal": "opening",
     "run_batch": "opening",
     "run_once": "opening",
+    "run_plan": "plans",
+    "start_plan": "plans",
 }
 
 
