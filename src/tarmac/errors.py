@@ -2,6 +2,7 @@
 
 TarmacError
 ├── BadRequest (ValueError)            the call itself makes no sense: an empty command, a NUL, a timeout of 0
+├── ConfigError (ValueError)           something in the configuration makes no sense; it says in which file and line
 ├── DirectoryUnavailable (OSError)     a working directory is gone, forbidden, or is a file
 ├── StateUnavailable (OSError)         Tarmac's own files can't be read or written
 ├── FileUnavailable (OSError)          a file can't be read or written; it is as it was
@@ -44,6 +45,10 @@ class TarmacError(Exception):
 
 class BadRequest(TarmacError, ValueError):
     """The call itself makes no sense."""
+
+
+class ConfigError(TarmacError, ValueError):
+    """Something in the configuration makes no sense."""
 
 
 class DirectoryUnavailable(TarmacError, OSError):
