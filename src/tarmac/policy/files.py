@@ -144,6 +144,7 @@ class Files:
             part=str(action.path),
             explanation=f"{verb} the file {seen.path}{place}",
             rule=rule,
+            personal=reason if decision == "ask" and rule in ("file.protected", "file.credential") else "",
         )
 
 

@@ -138,4 +138,5 @@ def _verdict(action: SendInput, decision: Decision, risk: Risk, reason: str, rul
         part="" if action.awaiting == "secret" else action.text,
         explanation=f"types {what} for {action.foreground or 'nobody knows whom'}",
         rule=rule,
+        personal=reason if rule == "input.secret" else "",
     )

@@ -27,9 +27,11 @@ from tarmac.policy.wrappers import peel
 ASK_ALWAYS = frozenset(
     """
     effect.secret effect.own effect.ignored effect.environment effect.socket effect.remote effect.disguised
-    effect.leak ask.hidden ask.wrappers ask.tarmac ask.unreadable
+    effect.leak effect.protected ask.hidden ask.wrappers ask.tarmac ask.unreadable
 """.split()
 )
+# What no auto-approval covers, whatever its level (P7).
+PERSONAL = ASK_ALWAYS - {"effect.environment"}
 _NO_WORDS = ("/dev/null", "{", "}")  # where streams end, and braces around a group
 _NAME = re.compile(r"[A-Za-z_:.][\w:.]*$")
 

@@ -201,6 +201,7 @@ class Policy:
             part=action.command[:200],
             explanation="nobody can say what it would do",
             rule=rule,
+            personal=reason,
         )
 
     # terminals and input

@@ -132,7 +132,8 @@ def write_file(found: Assessment, text: str, at: At, *, verb: str) -> None:
         risk = "medium"  # a file of the workspace that will hold secrets
     if place.kind == "home" or _STAYS.search(text):
         risk = worst(risk, "high")
-    found.add(risk, "effect.write", f"{verb} {shown([place.shown])}{f'; {why}' if why else where(place)}")
+    rule = "effect.protected" if why else "effect.write"
+    found.add(risk, rule, f"{verb} {shown([place.shown])}{f'; {why}' if why else where(place)}")
 
 
 def where(place: Place) -> str:

@@ -89,3 +89,4 @@ class Verdict:
     suggested_grants: tuple[SuggestedGrant, ...] = ()
     plan: Plan | None = None
     parts: tuple[Part, ...] = ()
+    personal: str = ""  # why no setting may say yes in a person's place: critical, credentials, protected, unreadable

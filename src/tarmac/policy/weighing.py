@@ -14,7 +14,7 @@ from tarmac.policy.actions import Execute
 from tarmac.policy.command import Simple
 from tarmac.policy.effects import Effect
 from tarmac.policy.explain import explain_line, explain_part, reason_of
-from tarmac.policy.judgement import ASK_ALWAYS, Judged, Judgement
+from tarmac.policy.judgement import ASK_ALWAYS, PERSONAL, Judged, Judgement
 from tarmac.policy.settings import PolicySettings, PrefixRules
 from tarmac.policy.verdict import RISKS, Decision, Part, Risk, Verdict, worst
 
@@ -101,6 +101,7 @@ class Scales:
             plan=top.plan if decision == "allow" and planned and rule.startswith("read.") else None,
             parts=tuple(decided),
             suggested_grants=launchers.suggest(action.command, decided, risk=risk) if decision == "ask" else (),
+            personal=(trouble or _personal(whole)) if decision == "ask" else "",
         )
 
     def _part(self, judged: Judged, workspace: Path, task: TaskId | None) -> Part:
@@ -183,12 +184,19 @@ class Scales:
         ):
             return None
         if any(
-            effect.rule in ASK_ALWAYS - {"effect.secret", "effect.environment", "effect.ignored"}
+            effect.rule in ASK_ALWAYS - {"effect.secret", "effect.environment", "effect.ignored", "effect.protected"}
             for judged in whole.parts
             for effect in judged.effects
         ):
             return None
         return self.grants.covers_line(action.command, cwd=action.cwd, workspace=workspace, task=task)
+
+
+def _personal(whole: Whole) -> str:
+    """Why only a person may allow it; empty when a setting may."""
+    effects = [effect for judged in whole.parts if not judged.proof for effect in judged.effects]
+    found = [each for each in (*effects, *whole.extra) if each.risk == "critical" or each.rule in PERSONAL]
+    return reason_of(found[0]) if found else ""
 
 
 def _why_not(top: Judgement, settings: PolicySettings) -> str:

@@ -1,0 +1,59 @@
+"""PURE: a model that goes in circles: the same call, with the same result, again and again (S12).
+
+The key is the call *and* what came of it: to look at a thing that changes is no circle, however often it is done.
+"""
+
+import json
+from collections.abc import Iterable
+from hashlib import sha256
+from typing import Final
+
+from tarmac.models.messages import Image, Part, Text
+
+MOST: Final = 3  # the third is not run but asked about; 0: never
+
+
+class Repetition:
+    """Watches the calls of one task, in their order."""
+
+    def __init__(self, most: int = MOST) -> None:
+        self._most = most
+        self._call = ""
+        self._result = ""
+        self._times = 0  # how often in a row this call had this result
+
+    def stuck(self, name: str, arguments: str) -> bool:
+        """Whether this call would be one too many."""
+        return self._most > 0 and self._times >= self._most - 1 and _call(name, arguments) == self._call
+
+    def finished(self, name: str, arguments: str, result: str) -> None:
+        """A call came back; `result` is what `fingerprint` makes of its content."""
+        call = _call(name, arguments)
+        same = (call, result) == (self._call, self._result)
+        self._call, self._result = call, result
+        self._times = self._times + 1 if same else 1
+
+    def forget(self) -> None:
+        """A person said that it is right so."""
+        self._call, self._times = "", 0
+
+
+def fingerprint(content: Iterable[Part], *, exit_code: int | None = None, outcome: str = "done") -> str:
+    """What came of a call, in a few bytes."""
+    sums = sha256(f"{outcome}:{exit_code}".encode())
+    for part in content:
+        match part:
+            case Text(text=text):
+                sums.update(f"\0text:{text}".encode("utf-8", "surrogatepass"))
+            case Image(blob=blob):
+                sums.update(f"\0image:{blob.sha256}".encode())
+    return sums.hexdigest()
+
+
+def _call(name: str, arguments: str) -> str:
+    """The call as a value: spaces and the order of keys do not count."""
+    try:
+        arguments = json.dumps(json.loads(arguments or "{}"), sort_keys=True)
+    except (ValueError, RecursionError):
+        pass  # broken: as it is
+    return f"{name}\0{arguments}"
