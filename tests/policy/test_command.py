@@ -140,6 +140,7 @@ def test_what_nobody_could_see_or_follow_is_refused_unread(line: str) -> None:
         ("git show HEAD@{1} stash@{0} a^", ["git", "show", "HEAD@{1}", "stash@{0}", "a^"]),
         ("grep 'a$(b)`c`' x", ["grep", "a$(b)`c`", "x"]),
         ("grep 'x$' y; echo \"5$\"", ["grep", "x$", "y", "echo", "5$"]),
+        ("a \\\nb \\\n  c", ["a", "b", "c"]),
     ],
 )
 def test_the_second_reader_splits_plain_lines(line: str, words: list[str]) -> None:
@@ -150,8 +151,8 @@ def test_the_second_reader_splits_plain_lines(line: str, words: list[str]) -> No
     "line",
     [
         "a `b`", "a $(b)", 'a "$(b)"', 'a "`b`"', "a ${b}", "a $b", 'a "$b"', "a <(b)", "a >(b)", "a & b", "a <<X",
-        "a $'b'", "a ((b))", "a # b", "a \\\nb", "a !!", 'a "!x"', "a 'b", 'a "b', "a >| b", "a <> b", "a $[1]",
-        'a $"b"', "a &> b",
+        "a $'b'", "a ((b))", "a # b", "a\\\nb", "a b\\\n", "a;\\\nb", "a !!", 'a "!x"', "a 'b", 'a "b', "a >| b",
+        "a <> b", "a $[1]", 'a $"b"', "a &> b",
     ],
 )  # fmt: skip
 def test_the_second_reader_gives_up_on_all_else(line: str) -> None:

@@ -53,14 +53,16 @@ MUTATIONS: dict[str, Callable[[str], str]] = {
     "homoglyph": lambda line: line.replace("a", "а", 1).replace("e", "е", 1).replace("o", "о", 1),
     "$IFS": lambda line: line.replace(" ", "$IFS", 1) if " " in line else f"{line}$IFS",
     "${IFS}": lambda line: line.replace(" ", "${IFS}", 1) if " " in line else f"{line}${{IFS}}",
-    "brace": lambda line: "{" + line.replace(" ", ",", 1) + "}" if " " in line else f"{line} {{a,b}}",
-    "brace word": lambda line: f"{line} {{a,b}}",
+    "brace": lambda line: "{" + line.replace(" ", ",", 1) + "}" if " " in line else f"{line} {{a,`b`}}",
+    "brace word": lambda line: f"{line} {{a,$(frobnicate)}}",
+    "brace sequence": lambda line: f"{line} {{1..3}}",
     "escape": lambda line: f"{line} \x1b[2K",
     "bidi": lambda line: f"{line} \u202e",
     "zero width": lambda line: f"{line[0]}\u200b{line[1:]}",
     "no-break space": lambda line: line.replace(" ", "\u00a0", 1) if " " in line else f"{line}\u00a0",
-    "continued": lambda line: f"{line} \\\n--frobnicate",
-    "comment": lambda line: f"{line} # frobnicate",
+    "continued": lambda line: f"{line} \\\n; frobnicate",
+    "comment": lambda line: f"{line} # x\nfrobnicate",
+    "comment that seems to go on": lambda line: f"{line} # x \\\nfrobnicate",
     "history": lambda line: f"{line} !!",
     "here-document": lambda line: f"{line} <<END\n$(frobnicate)\nEND",
     "unclosed": lambda line: f"{line} '",
@@ -115,6 +117,19 @@ async def test_other_quoting_changes_nothing(workspace: Path) -> None:
         assert (after.decision, after.plan) == (before.decision, before.plan), quoted
         hidden = await judge(policy, shlex.join(["x"]).replace("x", f"'{command}'") + line[len(command) :], workspace)
         assert hidden.decision == "ask"
+
+
+async def test_comments_continued_lines_and_braces_change_nothing(workspace: Path) -> None:
+    """P2: written otherwise, the same words get the same verdict and the same plan."""
+    policy = Policy()
+    for line in (await allowed_lines(policy, workspace))[::6]:
+        before = await judge(policy, line, workspace)
+        for same in (f"{line} # rm -rf x", f"# first\n{line}", f"{line} \\\n"):
+            after = await judge(policy, same, workspace)
+            assert (after.decision, after.plan) == (before.decision, before.plan), same
+        for words, spelled in ((f"{line} q w", f"{line} {{q,w}}"), (f"{line} -q -w", f"{line} \\\n  -q \\\n -w")):
+            one, other = await judge(policy, words, workspace), await judge(policy, spelled, workspace)
+            assert (one.decision, one.plan) == (other.decision, other.plan), spelled
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,8 @@ LINES = [
     "ls nothing |& wc -l", "git ls-files -z | xargs -0 wc -l | tail -1", "echo hi >/dev/null",
     "ls nothing > /dev/null 2>&1", "seq 3 | tac", "expr 2 + 3", "{ echo a; echo b; }", "cd src; cd ..; ls -1",
     "command -v cat", "timeout 5 echo x", "echo *.nothing", "echo ?.txt [ab].txt",
+    "LC_ALL=C sort a.txt", "TZ=UTC date -d @0", "ls {a,b}.txt", "wc -l {a,nothing}.{txt,md}", "echo src/{c,d}.py x{,y}",
+    "/bin/cat a.txt # all", "# first\ncat a.txt \\\n  b.txt", "/usr/bin/wc -l *.{txt,py}",
 ]  # fmt: skip
 
 

@@ -252,8 +252,9 @@ class _Reader:
         value = node.get("Value")
         if node.get("Array") is not None or node.get("Index") is not None or node.get("Append"):
             return str(name.get("Value", "")), None
-        word = read_word(value, self.source(value)) if isinstance(value, dict) else None
-        return str(name.get("Value", "")), word
+        if not isinstance(value, dict):  # `X=` is empty, the X of `export X` is not known
+            return str(name.get("Value", "")), None if node.get("Naked") else word_of("")
+        return str(name.get("Value", "")), read_word(value, self.source(value))
 
     def _redirect(self, node: Node) -> Redirect:
         number = cast(Node, node.get("N") or {})

@@ -73,14 +73,20 @@ class Court:
     files: Files
     extra: Callable[[str], Program | None]
 
-    def judge_line(self, line: Line, ground: Ground, *, may_prove: bool, zsh: bool = False) -> Judgement:
+    def judge_line(self, line: Line, ground: Ground, *, may_prove: bool, dialect: str = "bash") -> Judgement:
         """Every command of `line`, in order; `cd` moves the ones after it."""
         result = Judgement(obstacles=list(line.obstacles))
-        if zsh:
+        if dialect == "zsh":
             result.obstacles += _zsh_obstacles(line)
+        if dialect == "posix" and any(word.brace for simple in line.simples for word in simple.words):
+            result.obstacles.append("not every shell expands its braces")
         if not may_prove:
             result.obstacles.append("it is too long, part of another command, or in another shell's language")
-        proofs = self._proofs(line, ground) if line.steps and not result.obstacles else _NoProofs("")
+        proofs = (
+            self._proofs(line, ground, comments=dialect != "zsh")
+            if line.steps and not result.obstacles
+            else _NoProofs("")
+        )
         if proofs.trouble:
             result.obstacles.append(proofs.trouble)
         here: Ground = ground
@@ -104,12 +110,12 @@ class Court:
         _whole(result, line)
         return result
 
-    def _proofs(self, line: Line, ground: Ground) -> "_Proofs":
-        """Prove each stage in order, and make the plan."""
+    def _proofs(self, line: Line, ground: Ground, *, comments: bool) -> "_Proofs":
+        """Prove each stage in order, and make the plan. At zsh's prompt a `#` begins no comment."""
         found = _Proofs()
         try:
             expected = _expected_words(line.steps or ())
-            if [w for w in veto.split(line.text) if w not in _NO_WORDS] != expected:
+            if [w for w in veto.split(line.text, comments=comments) if w not in _NO_WORDS] != expected:
                 found.trouble = "two ways to read it do not agree"
         except veto.Vetoed as error:
             found.trouble = f"it holds more than plain words: {error}"
@@ -180,7 +186,8 @@ def _expected_words(steps: tuple[Pipeline, ...]) -> list[str]:
         if pipeline.negated:
             words.append("!")
         for stage in pipeline.stages:
-            found = [word.text or word.shape for word in stage.words]
+            found = [f"{name}={value.text if value else ''}" for name, value in stage.assigns]
+            found += [word.text or word.shape for word in stage.words]
             for redirect in stage.redirects:
                 if "<<" in redirect.op or redirect.target is None:
                     raise veto.Vetoed("a here-document")

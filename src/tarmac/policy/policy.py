@@ -127,7 +127,7 @@ class Policy:
             line = await self._read(action.command, dialect)
             provable = True
         provable = provable and len(action.command) <= self.settings.longest_allowed
-        top = await self._judged(line, ground, may_prove=provable, zsh=dialect == "zsh")
+        top = await self._judged(line, ground, may_prove=provable, dialect=dialect or "bash")
         whole.top, whole.parts, whole.extra = top, list(top.parts), list(top.line_effects)
         whole.plain = line.steps is not None and not top.obstacles
         waiting = [(script, here, 1) for script, _, here in top.scripts]
@@ -151,14 +151,14 @@ class Policy:
             waiting += [(each, ground, depth + 1) for each, _, ground in judged.scripts]
         return whole
 
-    async def _judged(self, line: Line, ground: Ground, *, may_prove: bool, zsh: bool = False) -> Judgement:
+    async def _judged(self, line: Line, ground: Ground, *, may_prove: bool, dialect: str = "bash") -> Judgement:
         """Judge a line that was read; a long one, or one with patterns to look up, beside the event loop."""
 
         def judge() -> Judgement:
             with budget.working():
-                return self._court.judge_line(line, ground, may_prove=may_prove, zsh=zsh)
+                return self._court.judge_line(line, ground, may_prove=may_prove, dialect=dialect)
 
-        patterns = any(word.glob for simple in line.simples for word in simple.words)
+        patterns = any(word.glob or word.brace for simple in line.simples for word in simple.words)
         return await asyncio.to_thread(judge) if patterns or len(line.text) > QUICK else judge()
 
     async def _read(self, text: str, dialect: str) -> Line:

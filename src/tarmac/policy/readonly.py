@@ -23,6 +23,7 @@ from tarmac.policy.handed import FILTERS, METADATA, READERS, check_found, check_
 from tarmac.policy.patterns import expand
 from tarmac.policy.places import Ground, is_secret, listable
 from tarmac.policy.repository import check_repository
+from tarmac.policy.spelling import program_name, variables, written_out
 from tarmac.policy.verdict import Stage
 from tarmac.policy.witness import note
 from tarmac.policy.words import Word
@@ -60,8 +61,6 @@ class Prover:
 
     def prove(self, simple: Simple) -> Proof:
         """The proof; Unproven when there is none."""
-        if simple.assigns:
-            raise Unproven("it sets a variable for the command")
         if not simple.words:
             raise Unproven("it holds no command")
         if not self.ground.inside:
@@ -69,6 +68,7 @@ class Prover:
         first = simple.words[0]
         if not (first.plain and first.literal):
             raise Unproven("its command is not written plainly")
+        front = variables(simple.assigns)
         words = self._expand(simple.words)
         if any(looks_alike(word) for word in words):
             raise Unproven("it holds letters that only look like others")
@@ -76,10 +76,19 @@ class Prover:
         if streams.stdin is not None:
             self._check_path(streams.stdin, content=True)
             self._check_end(streams.stdin)
-        if simple.upstream and simple.upstream[0].name in ("env", "printenv") and _asks_for_secret(words):
+        came_from = (
+            program_name(simple.upstream[0].name or "", workspace=self.ground.workspace) if simple.upstream else ""
+        )
+        if came_from in ("env", "printenv") and _asks_for_secret(words):
             raise Unproven("it looks for secrets in the environment")
-        proof = self._prove_words(words, upstream=simple.upstream)
-        stage = Stage(proof.stage.words, stdin=streams.stdin, stdout=streams.stdout, stderr=streams.stderr)
+        name = program_name(words[0], workspace=self.ground.workspace)
+        proof = self._prove_words((name, *words[1:]), upstream=simple.upstream)
+        own = proof.stage.words
+        if name != words[0]:
+            if own[0] != name:
+                raise Unproven(f"the plan has another program in place of `{words[0]}`")
+            own = (words[0], *own[1:])
+        stage = Stage((*front, *own), stdin=streams.stdin, stdout=streams.stdout, stderr=streams.stderr)
         return Proof(stage, proof.rule, proof.why)
 
     def _expand(self, words: Sequence[Word]) -> tuple[str, ...]:
@@ -91,24 +100,24 @@ class Prover:
                 raise Unproven(f"`{word.source}` is not known before it runs")
             if word.home:
                 raise Unproven("~ leads out of the workspace")
-            if word.brace:
-                raise Unproven("it holds a brace expansion")
-            if not word.glob:
-                found.append(word.text)
-                continue
-            if not word.plain or re.search(r"\[[\^:]|\[\[|\\", word.text):
-                raise Unproven(f"the pattern `{word.source}` is not read here")
-            if not listable(self.ground.locate(re.split(r"[*?\[]", word.text)[0].rpartition("/")[0] or ".")):
-                raise Unproven(f"`{word.source}` gives names from outside of the workspace")
-            names = sorted(_matching(word.text, self.ground.cwd)) if exists else []
-            if len(names) > MOST_NAMES:
-                raise Unproven(f"`{word.source}` matches more than {MOST_NAMES} names")
-            if not exists and word.text[0] in "*?[" and not _any_option_reads(words[0].text):
-                raise Unproven(f"a name that matches `{word.source}` could be an option")
-            if not names and _may_be_secret(word.text):
-                raise Unproven(f"`{word.source}` may be a file of secrets")
-            found += names or [word.text]
+            for text, pattern in written_out(word):
+                found += self._names(word, text, words[0].text, exists=exists) if pattern else [text]
         return tuple(found)
+
+    def _names(self, word: Word, pattern: str, command: str | None, *, exists: bool) -> list[str]:
+        """What a pattern becomes here and now; itself when nothing matches."""
+        if not word.plain or re.search(r"\[[\^:]|\[\[|\\", pattern):
+            raise Unproven(f"the pattern `{word.source}` is not read here")
+        if not listable(self.ground.locate(re.split(r"[*?\[]", pattern)[0].rpartition("/")[0] or ".")):
+            raise Unproven(f"`{word.source}` gives names from outside of the workspace")
+        names = sorted(_matching(pattern, self.ground.cwd)) if exists else []
+        if len(names) > MOST_NAMES:
+            raise Unproven(f"`{word.source}` matches more than {MOST_NAMES} names")
+        if not exists and pattern[0] in "*?[" and not _any_option_reads(command):
+            raise Unproven(f"a name that matches `{word.source}` could be an option")
+        if not names and _may_be_secret(pattern):
+            raise Unproven(f"`{word.source}` may be a file of secrets")
+        return names or [pattern]
 
     def _prove_words(self, words: tuple[str, ...], *, upstream: tuple[Simple, ...] = ()) -> Proof:
         name = words[0]

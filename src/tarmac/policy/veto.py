@@ -20,8 +20,8 @@ class Vetoed(Exception):
     """The line holds something this reader doesn't know."""
 
 
-def split(line: str) -> list[str]:
-    """The words of `line` with quotes taken away, operators left out; Vetoed when it is more than that."""
+def split(line: str, *, comments: bool = False) -> list[str]:
+    """The words of `line` with quotes and comments taken away, operators left out; Vetoed when it is more than that."""
     words: list[str] = []
     word: list[str] | None = None
     at = 0
@@ -44,7 +44,16 @@ def split(line: str) -> list[str]:
             continue
         if word is None:
             if character == "#":
-                raise Vetoed("a comment")
+                if not comments:
+                    raise Vetoed("a comment")
+                end = line.find("\n", at)
+                at = len(line) if end < 0 else end
+                if line[at - 1] == "\\":
+                    raise Vetoed("a comment that seems to go on")
+                continue
+            if character == "\\" and line[at + 1 : at + 2] == "\n" and line[at - 1 : at] in (" ", "\t"):
+                at += 2  # the line goes on: between words it is no more than a blank
+                continue
             word = []
         at = _take(line, at, word)
     _end(word, words)
