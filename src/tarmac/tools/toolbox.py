@@ -12,18 +12,32 @@ from types import MappingProxyType
 
 from tarmac.models.provider import ToolSchema
 from tarmac.tools import decoding
+from tarmac.tools.editing import ApplyDiff, InsertContent, SearchAndReplace
+from tarmac.tools.files import ReadFile
+from tarmac.tools.looking import ListCodeDefinitionNames, ListFiles, SearchFiles
+from tarmac.tools.patches import ApplyPatch
 from tarmac.tools.schema import parameters
 from tarmac.tools.talk import AskFollowupQuestion, AttemptCompletion, RunSlashCommand, SwitchMode, UpdateTodoList
 from tarmac.tools.tool import Group, Tool
+from tarmac.tools.writing import WriteToFile
 
 TOOLS: tuple[type[Tool], ...] = (
+    ReadFile,
+    ListFiles,
+    SearchFiles,
+    ListCodeDefinitionNames,
+    WriteToFile,
+    ApplyDiff,
+    InsertContent,
+    SearchAndReplace,
+    ApplyPatch,
     AskFollowupQuestion,
     AttemptCompletion,
     SwitchMode,
     UpdateTodoList,
     RunSlashCommand,
 )
-ALIASES: dict[str, str] = {}
+ALIASES = {"write_file": "write_to_file"}
 
 
 @dataclass(frozen=True, slots=True)

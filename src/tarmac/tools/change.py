@@ -1,0 +1,204 @@
+"""Changes to files, however they were made: shown as a diff, written all or not at all, told to the model.
+
+Change(place, before, after) → ready(): a want and an intent for each file → act: written over what was there, or undone
+"""
+
+import asyncio
+import json
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tarmac.errors import TarmacError, ToolFailed
+from tarmac.models.messages import Text
+from tarmac.policy import WriteFile
+from tarmac.tools import places
+from tarmac.tools.edit import decode, read_bytes, remove_file, save_file, unified
+from tarmac.tools.places import Place, digest
+from tarmac.tools.tool import Bench, Done, Go, Intent, Ready, Seen, Want
+
+MOST_DIFF = 2000  # lines a door is given
+MOST_TOLD = 60  # lines of it the model is given, where its edit did not fit exactly
+KNOWN = "You need not read the file again: it is now as you wrote it."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A file as it is and as it shall be; None: no file."""
+
+    place: Place
+    before: bytes | None
+    after: bytes | None
+    like: Path | None = None  # a file that it takes the place of, and the mode from
+
+    @property
+    def operation(self) -> str:
+        return "created" if self.before is None else "deleted" if self.after is None else "modified"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Original:
+    """A file to be edited: where it is, what is in it, and whether an error may quote it."""
+
+    place: Place
+    data: bytes | None
+    may_quote: bool
+
+
+async def open_original(bench: Bench, said: str, *, must_exist: bool = True) -> Original:
+    """The file an edit is about. ToolFailed when it may not be written, is not there, or changed since it was seen."""
+    place = places.find(bench, said)
+    if why := places.refusal(bench, place, writing=True):
+        raise ToolFailed(f"'{place.name}' may not be written: {why}")
+    try:
+        data = await asyncio.to_thread(read_bytes, place.path)
+    except TarmacError as error:
+        raise ToolFailed(error.what, hint=error.hint) from None
+    if data is None and must_exist:
+        raise ToolFailed(
+            f"File does not exist at path: {place.name}. Check the path, or make the file with write_to_file."
+        )
+    check_seen(bench, place, data)
+    # What a person would be asked about before it is read must not leak through the text of a failed edit.
+    return Original(place=place, data=data, may_quote=place.path in bench.seen or not place.look.unread)
+
+
+def check_seen(bench: Bench, place: Place, data: bytes | None) -> None:
+    """A file that somebody else changed since the task last saw it must be read again first (S21)."""
+    if place.path not in bench.seen or bench.seen[place.path] == digest(data):
+        return
+    was = "made" if bench.seen[place.path] is None else "removed" if data is None else "changed"
+    raise ToolFailed(
+        f"'{place.name}' was {was} by somebody else since you last saw it, so nothing was written. "
+        "Read it again with read_file, then make the edit anew."
+    )
+
+
+def ready(
+    bench: Bench,
+    changes: Sequence[Change],
+    *,
+    title: str,
+    done: str,
+    notes: Sequence[str] = (),
+    show_diff: bool = False,
+    partly: bool = False,
+) -> Ready:
+    """The edit, ready to be judged. `show_diff`: it did not fit exactly, so the model sees what became of it."""
+    diffs = [_diff(each) for each in changes]
+
+    async def act(_: Go) -> Done:
+        for each in changes:
+            places.unmoved(bench, each.place)
+        extra = await asyncio.to_thread(_write, changes)
+        told = [_told(each, [*notes, *extra.get(each.place.path, ())], partly=partly) for each in changes]
+        if show_diff:
+            told += [f"The changes as they were made:\n{_bounded(each['diff'])}" for each in diffs]
+        return Done(
+            content=(Text("\n".join(told)),),
+            details=json.dumps({"files": diffs}, ensure_ascii=False),
+            seen=tuple(Seen(path=each.place.path, digest=digest(each.after), how="edited") for each in changes),
+        )
+
+    return Ready(
+        title=title,
+        done=done,
+        wants=tuple(
+            Want(
+                action=WriteFile(each.place.full, new=each.before is None),
+                before=each.before,
+                content=each.after if each.after is not None else b"",
+                outside=not each.place.look.inside,
+                protected=each.place.look.protected,
+            )
+            for each in changes
+        ),
+        intents=tuple(
+            Intent(path=each.place.path, before=digest(each.before), after=digest(each.after)) for each in changes
+        ),
+        act=act,
+    )
+
+
+def unchanged(place: Place) -> Ready:
+    """There is nothing to do."""
+
+    async def act(_: Go) -> Done:
+        return Done.text(f"No changes needed for '{place.name}': it already is like this.")
+
+    return Ready(title=f"Checking {place.name}", done=f"Checked {place.name}", act=act)
+
+
+def _write(changes: Sequence[Change]) -> dict[Path, list[str]]:
+    """All of them, or none: what was written before a failure is put back."""
+    made: list[Change] = []
+    notes: dict[Path, list[str]] = {}
+    modes = {each.like: each.like.stat().st_mode for each in changes if each.like is not None and each.like.exists()}
+    try:
+        for each in changes:
+            if each.after is None:
+                remove_file(each.place.path, expected=each.before)
+            else:
+                saved = save_file(each.place.path, each.after, expected=each.before, new=each.before is None)
+                if saved.other_names:
+                    notes[each.place.path] = [f"{saved.other_names} other names (hard links) keep the old content."]
+                if each.like in modes:
+                    saved.path.chmod(stat.S_IMODE(modes[each.like]))
+            made.append(each)
+    except TarmacError as error:
+        left = [each.place.name for each in reversed(made) if not _undo(each)]
+        also = f" These could not be put back: {', '.join(left)}." if left else " Nothing was changed."
+        raise ToolFailed(f"{error.what}.{also}", hint=error.hint) from None
+    return notes
+
+
+def _undo(change: Change) -> bool:
+    try:
+        if change.before is None:
+            remove_file(change.place.path, expected=change.after)
+        else:
+            save_file(change.place.path, change.before, expected=change.after, new=change.after is None)
+    except TarmacError:
+        return False
+    return True
+
+
+def _told(change: Change, notes: Sequence[str], *, partly: bool) -> str:
+    """What the model is told of one file, in the shape Roo-Code gives it."""
+    rows = [
+        "<file_write_result>",
+        f"<path>{change.place.name}</path>",
+        f"<operation>{change.operation}</operation>",
+        *(f"<notice>{note}</notice>" for note in (notes if partly or change.after is None else (*notes, KNOWN))),
+        "</file_write_result>",
+    ]
+    return "\n".join(rows)
+
+
+def _diff(change: Change) -> dict[str, str | int]:
+    texts = [_text(change.before), _text(change.after)]
+    diff = unified(texts[0], texts[1], change.place.name, most_lines=MOST_DIFF)
+    return {
+        "path": str(change.place.path),
+        "name": change.place.name,
+        "operation": change.operation,
+        "diff": diff.text.encode("utf-8", "surrogateescape").decode("utf-8", "replace"),
+        "added": diff.added,
+        "removed": diff.removed,
+    }
+
+
+def _text(data: bytes | None) -> str | None:
+    if data is None:
+        return None
+    try:
+        return decode(data).text
+    except TarmacError:
+        return "(binary)\n"
+
+
+def _bounded(diff: str | int) -> str:
+    lines = str(diff).splitlines()
+    more = [f"({len(lines) - MOST_TOLD} more lines)"] if len(lines) > MOST_TOLD else []
+    return "\n".join(lines[:MOST_TOLD] + more)

@@ -1,0 +1,82 @@
+"""apply_patch as a tool: several files in one call, in the format Codex models know; all of it or nothing."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from msgspec import Meta
+
+from tarmac.errors import TarmacError, ToolFailed
+from tarmac.tools import change, places
+from tarmac.tools.change import Change
+from tarmac.tools.edit import FileChange, TextFile, decode, plan_patch, read_bytes
+from tarmac.tools.places import Place
+from tarmac.tools.tool import Bench, Group, Ready, Tool
+
+MOST_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplyPatch(Tool):
+    name: ClassVar[str] = "apply_patch"
+    group: ClassVar[Group] = "edit"
+    description: ClassVar[str] = (
+        "Change, add, delete and rename files with one patch, which is applied as a whole or not at all:\n"
+        "*** Begin Patch\n*** Update File: src/app.py\n@@ def main():\n context line\n-old line\n+new line\n"
+        "*** Add File: new.txt\n+its lines\n*** Delete File: old.txt\n*** End Patch\n"
+        "Lines begin with a space (context), - or +. After @@ goes a line above the change, to say which place is "
+        "meant. `*** Move to: path` after an Update line renames."
+    )
+    spellings: ClassVar[Mapping[str, str]] = {"input": "patch", "diff": "patch"}
+
+    patch: Annotated[str, Meta(min_length=1, description="The patch, from `*** Begin Patch` to `*** End Patch`.")]
+
+    async def prepare(self, bench: Bench) -> Ready:
+        sources = _Sources(bench)
+        try:
+            planned = await asyncio.to_thread(
+                plan_patch, self.patch, sources.read, threshold=bench.settings.fuzzy_threshold
+            )
+            changes = [sources.change(each) for each in planned]
+        except ToolFailed:
+            raise
+        except TarmacError as error:
+            if sources.unquotable:
+                names = ", ".join(sources.unquotable)
+                raise ToolFailed(f"The patch was not applied. Lines of {names} are not shown: read it first.") from None
+            raise ToolFailed(error.what, hint=error.hint) from None
+        if not changes:
+            raise ToolFailed("The patch changes nothing: the files are like this already.")
+        names = ", ".join(each.place.name for each in changes[:MOST_NAMED])
+        names += f" and {len(changes) - MOST_NAMED} more" if len(changes) > MOST_NAMED else ""
+        return change.ready(bench, changes, title=f"Patching {names}", done=f"Patched {names}")
+
+
+@dataclass(slots=True)
+class _Sources:
+    """The files a patch names, read once each."""
+
+    bench: Bench
+    found: dict[str, tuple[Place, bytes | None, TextFile]] = field(default_factory=dict)
+    unquotable: list[str] = field(default_factory=list)
+
+    def read(self, path: str) -> str | None:
+        place = places.find(self.bench, path)
+        if why := places.refusal(self.bench, place, writing=True):
+            raise ToolFailed(f"'{place.name}' may not be written: {why}. No file was changed.")
+        data = read_bytes(place.path)
+        change.check_seen(self.bench, place, data)
+        if data is not None and place.look.unread and place.path not in self.bench.seen:
+            self.unquotable.append(place.name)
+        file = TextFile("") if data is None else decode(data)
+        self.found[path] = (place, data, file)
+        return None if data is None else file.text
+
+    def change(self, planned: FileChange) -> Change:
+        place, before, file = self.found[planned.path]
+        origin: Place | None = None
+        if planned.moved_from:  # with the line endings and the mode it had under its old name
+            origin, _, file = self.found[planned.moved_from]
+        after = None if planned.after is None else file.with_text(planned.after).encode()
+        return Change(place=place, before=before, after=after, like=origin.path if origin else None)

@@ -1,0 +1,90 @@
+"""Which file a model means by a name, and whether it may be touched at all.
+
+A name is meant from the bench's directory. What the policy would deny whoever asks (hidden by an ignore file, Tarmac's
+own, a device, a loop of links) fails here, before anything of its content is looked at.
+"""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tarmac.errors import ToolFailed
+from tarmac.policy import PolicySettings, ReadFile, WriteFile
+from tarmac.policy.files import Look
+from tarmac.tools.tool import Bench, Want
+
+_SETTINGS = PolicySettings()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A file or folder: as the model said it, as it is written in full, and what it leads to."""
+
+    said: str
+    full: Path
+    look: Look
+
+    @property
+    def path(self) -> Path:
+        """What is read or written: behind every link."""
+        return self.look.path
+
+    @property
+    def name(self) -> str:
+        """What it is called in results: always one line."""
+        return self.said if self.said.isprintable() else ascii(self.said)[1:-1]
+
+
+def find(bench: Bench, said: str) -> Place:
+    """What `said` means now. Nothing is refused yet."""
+    text = said.strip() or "."
+    if "\0" in text:
+        raise ToolFailed(f"{text!r} can't be the name of a file")
+    path = Path(text)
+    try:
+        path = path.expanduser()
+    except RuntimeError:  # ~nobody
+        pass
+    full = bench.cwd / path
+    return Place(said=text, full=full, look=bench.files.look(full, cwd=bench.cwd, workspace=bench.workspace))
+
+
+def refusal(bench: Bench, place: Place, *, writing: bool = False) -> str:
+    """Why it may not be read (or written), whatever a person says; empty when it may, or may be asked about."""
+    action = WriteFile(place.full) if writing else ReadFile(place.full)
+    verdict = bench.files.judge(action, workspace=bench.workspace, settings=_SETTINGS)
+    return verdict.reason if verdict.decision == "deny" else ""
+
+
+def to_read(bench: Bench, said: str) -> tuple[Place, Want]:
+    """A place that may be read once the want is granted."""
+    place = find(bench, said)
+    if why := refusal(bench, place):
+        raise ToolFailed(f"'{place.name}' may not be read: {why}")
+    return place, Want(action=ReadFile(place.full), outside=not place.look.inside)
+
+
+def unmoved(bench: Bench, place: Place) -> Place:
+    """The same place, looked at again just before it is used: a link may lead elsewhere by now."""
+    now = find(bench, place.said)
+    if now.path != place.path:
+        raise ToolFailed(f"'{place.name}' leads to another file than when this was prepared. Nothing was done.")
+    return now
+
+
+def hides(bench: Bench, *, contents: bool) -> Callable[[Path], bool]:
+    """What a listing leaves out; with `contents` also what may not be shown without asking: credentials, links."""
+
+    def hidden(path: Path) -> bool:
+        look = bench.files.look(path, cwd=bench.cwd, workspace=bench.workspace)
+        if look.trouble or look.own or look.ignored:
+            return True
+        return contents and bool(look.credential or look.linked or look.special)
+
+    return hidden
+
+
+def digest(data: bytes | None) -> str | None:
+    """The SHA-256 of a content; None for no file."""
+    return None if data is None else hashlib.sha256(data).hexdigest()

@@ -1,0 +1,64 @@
+"""write_to_file as a tool: a whole file, new or in place of the old one."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from msgspec import Meta
+
+from tarmac.errors import TarmacError, ToolFailed
+from tarmac.tools import change
+from tarmac.tools.change import Change
+from tarmac.tools.edit import TextFile, clean_content, decode, find_omissions, is_cut_short
+from tarmac.tools.tool import Bench, Group, Ready, Tool
+
+MOST_OMISSIONS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteToFile(Tool):
+    name: ClassVar[str] = "write_to_file"
+    group: ClassVar[Group] = "edit"
+    description: ClassVar[str] = (
+        "Write a whole file: make a new one, or replace all of an old one; folders on the way are made. The content "
+        "must be complete, without placeholders such as `// rest of the code`. Change parts of a file with apply_diff."
+    )
+    spellings: ClassVar[Mapping[str, str]] = {"file_path": "path", "text": "content"}
+
+    path: Annotated[str, Meta(min_length=1, description="The file, relative to the workspace.")]
+    content: Annotated[str, Meta(description="All of its content, as it shall be.")]
+    line_count: Annotated[
+        int | None, Meta(description="How many lines the content has; content with clearly fewer was cut off.")
+    ] = None
+
+    async def prepare(self, bench: Bench) -> Ready:
+        original = await change.open_original(bench, self.path, must_exist=False)
+        place, before = original.place, original.data
+        content = clean_content(self.content, place.said)
+        try:
+            file = TextFile("") if before is None else decode(before)
+            self._check_whole(content, file.text if before is not None else None)
+            after = file.with_text(content).encode()
+        except TarmacError as error:
+            raise ToolFailed(f"'{place.name}' was not written: {error.what}", hint=error.hint) from None
+        if after == before:
+            return change.unchanged(place)
+        made = Change(place=place, before=before, after=after)
+        verbs = ("Creating", "Created") if before is None else ("Writing", "Wrote")
+        return change.ready(bench, [made], title=f"{verbs[0]} {place.name}", done=f"{verbs[1]} {place.name}")
+
+    def _check_whole(self, content: str, before: str | None) -> None:
+        """A file with a part left out would lose that part."""
+        if self.line_count is not None and is_cut_short(content, self.line_count):
+            lines = content.count("\n") + 1
+            raise ToolFailed(
+                f"the content has {lines} lines where line_count says {self.line_count}: it appears to be truncated. "
+                "Write all of it, or use apply_diff"
+            )
+        if before is None:
+            return
+        if omissions := find_omissions(content, before):
+            listed = "; ".join(f"line {each.line}: {each.text}" for each in omissions[:MOST_OMISSIONS])
+            raise ToolFailed(
+                f"the content appears to be truncated ({listed}). Write all of it, or change parts with apply_diff"
+            )
