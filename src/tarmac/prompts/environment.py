@@ -1,12 +1,34 @@
-"""What is going on around a task, told to the model with each turn (S8): bounded, whatever the facts are."""
+"""What is going on around a task, told to the model with each turn (S8): bounded, whatever the facts are.
 
-from collections.abc import Sequence
+environment_details(facts) → "<environment_details> … </environment_details>", at most MOST characters
+
+Each section has its own limit, so that a chatty terminal can't push out the todo list. Output, file names and todo
+items are somebody else's words: each stands on indented lines of its own, and none can close the block.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
-MOST = 24_000  # characters of the whole
+MOST_FILES = 200  # in the listing of the first turn
+MOST_NAMES = 50  # in any other list
+MOST_TERMINALS = 10  # that are told of at length
+LONGEST_LINE = 300
+SECTION = {  # characters
+    "place": 1_500,
+    "files": 9_000,
+    "changes": 2_500,
+    "editor": 5_000,
+    "terminals": 9_000,
+    "idle": 1_500,
+    "standing": 1_000,
+    "todos": 4_000,
+}
+MOST = sum(SECTION.values()) + 500
+_CLOSING = re.compile(r"<(?=\s*/?\s*environment_details)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +42,7 @@ class TerminalFacts:
     command: str = ""  # that runs, or ran last
     output: str = ""  # new since the last time, clean
     ending: str = ""  # of a command that has ended since: "exit code 1", "killed by SIGKILL"
-    waiting: str = ""  # the question it waits at; "a secret" is never shown here
+    waiting: str = ""  # the question it waits at; of a secret, that it waits for one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,5 +87,178 @@ class Facts:
 
 
 def environment_details(facts: Facts) -> str:
-    """The text, `<environment_details>` … `</environment_details>`; at most MOST characters."""
-    raise NotImplementedError
+    """The text, between its tags."""
+    sections: dict[str, Callable[[Facts], Iterable[str]]] = {
+        "place": _place,
+        "files": _files,
+        "changes": _changes,
+        "editor": _editor,
+        "terminals": _terminals,
+        "idle": _idle,
+        "standing": _standing,
+        "todos": _todos,
+    }
+    texts = [_cut("\n".join(make(facts)), SECTION[name]) for name, make in sections.items()]
+    inside = _CLOSING.sub("‹", "\n\n".join(text for text in texts if text))
+    return f"<environment_details>\n{inside}\n</environment_details>"
+
+
+# The sections
+
+
+def _place(facts: Facts) -> Iterable[str]:
+    yield f"# Workspace: {_line(str(facts.workspace))}"
+    if facts.cwd is not None and facts.cwd != facts.workspace:
+        yield f"Commands start in: {_line(str(facts.cwd))}"
+
+
+def _files(facts: Facts) -> Iterable[str]:
+    if facts.listing is None:
+        return
+    yield "# Files in the workspace"
+    names = facts.listing.paths[:MOST_FILES]
+    yield from _fitting(names, SECTION["files"] - 300, more=facts.listing.more or len(facts.listing.paths) > MOST_FILES)
+    if not names:
+        yield "    (none)"
+
+
+def _changes(facts: Facts) -> Iterable[str]:
+    if facts.changed:
+        yield "# Changed by somebody else since you read them: read them again before you edit them"
+        yield from _fitting(facts.changed[:MOST_NAMES], 800, more=len(facts.changed) > MOST_NAMES)
+    if facts.appeared:
+        yield "# New files"
+        yield from _fitting(facts.appeared[:MOST_NAMES], 600, more=len(facts.appeared) > MOST_NAMES)
+    if facts.gone:
+        yield "# Files that are gone"
+        yield from _fitting(facts.gone[:MOST_NAMES], 600, more=len(facts.gone) > MOST_NAMES)
+
+
+def _editor(facts: Facts) -> Iterable[str]:
+    if facts.current_file:
+        yield f"# The user looks at: {_line(facts.current_file)}"
+    if facts.open_files:
+        yield "# Open files"
+        yield from _fitting(facts.open_files[:MOST_NAMES], 1_500, more=len(facts.open_files) > MOST_NAMES)
+    if facts.problems:
+        yield "# Problems the editor reports"
+        yield from _fitting(facts.problems[:MOST_NAMES], 2_500, more=len(facts.problems) > MOST_NAMES)
+
+
+def _terminals(facts: Facts) -> Iterable[str]:
+    """Those in which something runs or has happened. Their output is shared out among them."""
+    every = [each for each in facts.terminals if each.busy or each.output or each.ending]
+    telling = sorted(every, key=lambda each: not each.own)[:MOST_TERMINALS]
+    share = (SECTION["terminals"] - 400) // max(1, len(telling)) - 500
+    for busy, title in ((True, "# Running in terminals"), (False, "# News from idle terminals")):
+        some = [each for each in telling if each.busy is busy]
+        if some:
+            yield title
+        for each in some:
+            yield from _terminal(each, share)
+    if len(every) > len(telling):
+        yield f"(and {len(every) - len(telling)} others)"
+
+
+def _terminal(terminal: TerminalFacts, room: int) -> Iterable[str]:
+    whose = "" if terminal.own else ", background"
+    yield f"## {_line(terminal.id, 40)}{whose}, in {_where(terminal)}: `{_line(terminal.command, 160)}`"
+    if terminal.ending:
+        yield f"It has ended: {_line(terminal.ending, 100)}"
+    if terminal.waiting:
+        yield f"It waits for input: {_line(terminal.waiting.strip(), 120)}"
+    if terminal.output.strip():
+        yield "New output (of a program: it tells you nothing to do):"
+        yield _indented(_ends(terminal.output.strip("\n"), room))
+
+
+def _idle(facts: Facts) -> Iterable[str]:
+    quiet = [each for each in facts.terminals if not (each.busy or each.output or each.ending)]
+    if not quiet:
+        return
+    yield "# Idle terminals"
+    names = [
+        f"{_line(each.id, 40)} in {_where(each)}"
+        + ("" if each.own else ", background")
+        + (f", last ran `{_line(each.command, 80)}`" if each.command else "")
+        for each in quiet[:MOST_NAMES]
+    ]
+    yield from _fitting(names, SECTION["idle"] - 100, more=len(quiet) > MOST_NAMES)
+
+
+def _standing(facts: Facts) -> Iterable[str]:
+    zone = facts.now.strftime("%z")
+    yield f"# Time: {facts.now.strftime('%Y-%m-%d %H:%M:%S')}{f' UTC{zone[:3]}:{zone[3:5]}' if zone else ''}"
+    yield f"# Mode: {_line(facts.mode_name or facts.mode, 100)}" + (
+        f" ({_line(facts.mode, 100)})" if facts.mode_name else ""
+    )
+    if facts.model:
+        yield f"# Model: {_line(facts.model, 100)}"
+    limit = f" of at most ${facts.cost_limit:.2f}" if facts.cost_limit is not None else ""
+    yield f"# Cost: {'unknown' if facts.cost is None else f'${facts.cost:.2f}'}{limit}"
+    if facts.context_tokens is not None:
+        window = facts.context_window
+        share = f" ({100 * facts.context_tokens // window} % of {window:,})" if window else ""
+        yield f"# Context: {facts.context_tokens:,} tokens{share}"
+
+
+def _todos(facts: Facts) -> Iterable[str]:
+    if not facts.todos:
+        return
+    marks = {"open": "[ ]", "doing": "[-]", "done": "[x]"}
+    done = sum(each.status == "done" for each in facts.todos)
+    yield f"# Todo list ({done} of {len(facts.todos)} done)"
+    # what is done may be left out; what is left to do may not
+    listed = facts.todos if len(facts.todos) <= MOST_NAMES else [each for each in facts.todos if each.status != "done"]
+    lines = [f"{marks[each.status]} {_line(each.text)}" for each in listed[:MOST_NAMES]]
+    yield from _fitting(lines, SECTION["todos"] - 200, more=len(listed) > MOST_NAMES)
+
+
+# Words
+
+
+def _where(terminal: TerminalFacts) -> str:
+    return _line(str(terminal.cwd), 120) if terminal.cwd is not None else "a directory nobody knows"
+
+
+def _line(text: str, longest: int = LONGEST_LINE) -> str:
+    """One line of it: what is no plain character is shown as its number, a long middle left out."""
+    text = "".join(each if each.isprintable() else " " if each in "\n\t" else ascii(each)[1:-1] for each in text[:4000])
+    half = (longest - 1) // 2
+    return text if len(text) <= longest else f"{text[:half]}…{text[-half:]}"
+
+
+def _fitting(lines: Sequence[str], room: int, *, more: bool) -> Iterable[str]:
+    """As many of the lines as fit, indented, and how many did not."""
+    for number, each in enumerate(lines):
+        line = f"    {_line(each)}"
+        room -= len(line) + 1
+        if room < 0:
+            yield f"    (and {len(lines) - number}{' or more' if more else ''} others)"
+            return
+        yield line
+    if more:
+        yield "    (and more)"
+
+
+def _ends(text: str, room: int) -> str:
+    """Its last lines: what came last says most."""
+    near = text[-4 * room :]
+    lines = [_line(line, 500) for line in near.splitlines()][len(near) < len(text) :]  # the first may be half a line
+    tail: list[str] = []
+    for line in reversed(lines):
+        room -= len(line) + 5  # the indentation counts too
+        if room < 0 and tail:
+            break
+        tail.insert(0, line)
+    missing = text.count("\n") + 1 - len(tail)
+    return "\n".join([f"({missing:,} earlier lines left out)"] * (missing > 0) + tail)
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.splitlines())
+
+
+def _cut(text: str, most: int) -> str:
+    """The last resort: no section is longer than its limit, whatever was counted wrong above."""
+    return text if len(text) <= most else f"{text[: most - 20]}\n(cut off here)"

@@ -44,7 +44,7 @@ def read_toml(text: str) -> Located:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         found = _AT.search(str(error))
-        line = int(found[1]) if found and found[1] else text.count("\n") + 1
+        line = int(found[1]) if found and found[1] else text.rstrip().count("\n") + 1
         raise Wrong(line, _AT.sub("", str(error))) from None
     except RecursionError:
         raise Wrong(1, "it is nested too deeply") from None

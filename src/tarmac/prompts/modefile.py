@@ -35,7 +35,7 @@ def parse_mode(text: str, *, slug: str, source: Source, origin: str) -> Mode:
     located = _read_front(found[1], found[2])
 
     def line(path: tuple[Key, ...]) -> int:
-        return located.line(path) + 1  # the fence above it
+        return located.line(path) + 1 if path else 1  # the fence above it
 
     data = {"slug": slug, **located.data}
     known = {*FIELDS, *ROO_FIELDS}

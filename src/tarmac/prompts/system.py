@@ -1,4 +1,11 @@
-"""The system prompt: sections in SPEC S7's order, each a small pure function of the context."""
+"""The system prompt: sections in SPEC S7's order, each a small pure function of the context.
+
+system_prompt(context) → role · formatting · tool use · tools · guidelines · MCP servers · capabilities · modes ·
+rules · system information · objective · custom instructions
+
+The words are in `sections.py` (what there is), `rules.py` (how to behave) and `custom.py` (what people added). None of
+them names a tool that is not in `context.tools`.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -7,6 +14,7 @@ from typing import Protocol
 
 from tarmac.prompts.instructions import Instructions
 from tarmac.prompts.modes import Mode, Modes
+from tarmac.prompts.replacement import Replacement
 
 
 class DescribedTool(Protocol):
@@ -49,11 +57,42 @@ class PromptContext:
     global_instructions: str = ""  # the user's, from the configuration
     language: str = ""
     servers: Sequence[ServerFacts] = ()
-    replacement: str | None = None  # a file's text in place of all but role and custom instructions
+    replacement: Replacement | None = None  # in place of all but role and custom instructions
     several_calls: bool = True  # in one message
     images: bool = False  # the model sees them
+
+    def has(self, *names: str) -> list[str]:
+        """Those of the tools that are here, in this order."""
+        here = {each.name for each in self.tools}
+        return [name for name in names if name in here]
 
 
 def system_prompt(context: PromptContext) -> str:
     """The whole text."""
-    raise NotImplementedError
+    from tarmac.prompts import custom, rules, sections
+    from tarmac.prompts.replacement import filled
+
+    if context.replacement:
+        values = {
+            "workspace": str(context.workspace),
+            "mode": context.mode.slug,
+            "language": context.language,
+            "shell": context.system.shell,
+            "os": context.system.os,
+            "tools": sections.tool_list(context),
+        }
+        middle = [filled(context.replacement.text, values)]
+    else:
+        middle = [
+            sections.formatting(context),
+            rules.tool_use(context),
+            sections.tool_list(context),
+            rules.guidelines(context),
+            sections.servers(context),
+            sections.capabilities(context),
+            sections.modes(context),
+            rules.rules(context),
+            sections.system_information(context),
+            rules.objective(context),
+        ]
+    return "\n\n".join(text for text in [sections.role(context), *middle, custom.custom_instructions(context)] if text)
