@@ -175,3 +175,11 @@ def test_its_page_tells_the_exit_status() -> None:
     outcome = tarmac("check", "--help")
     assert "0 allowed, 3 a person would be asked, 4 denied" in outcome.out
     assert os.linesep in outcome.out
+
+
+@pytest.mark.parametrize("rule", ["bash", "npm run", "git", "sudo", "find"])
+def test_a_rule_that_is_not_taken_is_told(rule: str) -> None:
+    """P4 (F5): a launcher by its first word alone, and why not."""
+    outcome = tarmac("check", "--allow", rule, "--", f"{rule} -frobnicate x")
+    assert outcome.code == 3
+    assert outcome.err.startswith(f"tarmac: the rule `{rule}` is not taken: `{rule.split()[0]}")

@@ -22,6 +22,7 @@ from tarmac.errors import BadRequest
 from tarmac.paths import config_dir
 from tarmac.policy import Execute, Policy, PrefixRules, SuggestedGrant, Verdict
 from tarmac.policy.grants import GrantFile
+from tarmac.policy.launchers import refusal
 from tarmac.policy.parser import DIALECTS
 from tarmac.policy.userrules import load_rules, prefixes
 from tarmac.policy.visible import visible
@@ -55,6 +56,9 @@ def main(arguments: list[str]) -> int:
 
         return show(["check"])
     policy = Policy(rules=request.rules, grants=GrantFile(grants_path()))
+    for rule in request.rules.allow:
+        if why := refusal(rule):
+            print(f"tarmac: the rule `{visible(' '.join(rule))}` is not taken: {why}", file=sys.stderr)
     if request.jsonl:
         return run(lambda stop: serve(policy, request))
     return run(lambda stop: check_one(policy, request))

@@ -25,11 +25,13 @@ from tarmac.policy.touching import NAMES_ONLY, At, look_at_argument, read_file, 
 from tarmac.policy.verdict import Risk
 from tarmac.policy.words import UNKNOWN, Word
 from tarmac.policy.wrappers import Peeled, peel, program_name
+from tarmac.policy.writing import look_for_protected
 
 MOST_WORDS = 300  # of one command that are looked at one by one
 DEEPEST = 8  # wrappers in wrappers
 MOST_READ = 2_000  # words of a command that are read at all: the first and the last
 _SYSTEM_PROGRAM = re.compile(r"^/(usr/(local/)?)?s?bin/[^/]+$|^/opt/homebrew/bin/[^/]+$|^[^/]+$")
+STREAM = re.compile(r"/dev/(null|stdout|stderr|tty|fd/[0-9]+)")  # to write there is to print
 _QUIET = frozenset(
     """
     echo printf test [ true false : pwd expr seq tr cut basename dirname
@@ -81,7 +83,7 @@ def _redirections(found: Assessment, simple: Simple, at: At) -> None:
             read_file(found, target, at)
         elif each.op == ">&" and re.fullmatch(r"[0-9]+-?|-", target):
             pass  # between streams
-        elif each.op.startswith((">", "&>", "<>")) and target not in ("/dev/null", "/dev/stdout", "/dev/stderr"):
+        elif each.op.startswith((">", "&>", "<>")) and not STREAM.fullmatch(target):
             write_file(found, target, at, verb="appends to" if ">>" in each.op else "overwrites")
 
 
@@ -113,6 +115,8 @@ def _words(found: Assessment, simple: Simple, words: tuple[Word, ...], at: At, *
     if special is not None:
         special(found, args, at, words, simple)
     known = from_tables(found, args)
+    if peeled is None and len(words) <= MOST_WORDS:
+        look_for_protected(found, args, words, at)
     place = at.ground.locate(first.text) if "/" in first.text else None
     if place is not None and (place.path in at.fetched or not _SYSTEM_PROGRAM.match(first.text)):
         _own_program(found, first.text, place.path in at.fetched, inside=place.inside)

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tarmac.policy import veto
+from tarmac.policy.budget import Spent
 from tarmac.policy.command import Line, Pipeline, Simple
-from tarmac.policy.deeds import assess
+from tarmac.policy.deeds import MOST_WORDS, assess
 from tarmac.policy.effects import Assessment, Effect
 from tarmac.policy.files import Files
 from tarmac.policy.grammar import Program, Unproven
@@ -45,6 +46,7 @@ class Judged:
     unproven: str  # why it isn't proven
     effects: tuple[Effect, ...]
     reaches: tuple[tuple[str, ...], ...]  # its words, and those inside of its wrappers, as far as they are literal
+    away: bool = False  # it names something outside of the workspace; for what runs code, temporary files too
 
     @property
     def worst(self) -> Effect:
@@ -102,7 +104,8 @@ class Court:
                 if proof
                 else proofs.why.get(number) or (result.obstacles[0] if result.obstacles else "it is not known")
             )
-            result.parts.append(Judged(simple, proof, why, tuple(assessment.effects), _reaches(simple)))
+            away = not proof and _away(simple, at, assessment)
+            result.parts.append(Judged(simple, proof, why, tuple(assessment.effects), _reaches(simple), away))
             result.scripts += [(script, simple, here) for script in assessment.scripts]
             fetched |= fetched_files(simple, at)
             here = _after(simple, here)
@@ -251,6 +254,19 @@ def _reaches(simple: Simple) -> tuple[tuple[str, ...], ...]:
             break
         words = peeled.words
     return tuple(found)
+
+
+def _away(simple: Simple, at: At, assessment: Assessment) -> bool:
+    """Whether a word, or the value of an option, leads out of the workspace."""
+    runs = any(effect.does.startswith("runs ") for effect in assessment.effects)
+    try:
+        for word in simple.words[1:MOST_WORDS]:
+            text = word.shape.partition("=")[2] if word.shape.startswith("-") else word.shape
+            if at.outside(text) and (runs or at.ground.locate(text).kind != "temporary"):
+                return True
+    except Spent:
+        return True
+    return False
 
 
 def _zsh_obstacles(line: Line) -> list[str]:

@@ -2,7 +2,7 @@
 
 refusal(words)          → why this prefix can't be granted, or ""
 line_refusal(line)      → the same of a whole line
-fits(prefix, words)     → whether words begin with it, and nothing after it turns it into another thing
+fits(prefix, words)     → whether words begin with it, and no option after it makes another thing of it
 suggest(line, parts, …) → what the person could be offered: the exact line, and a prefix for each part
 
 The lists are in rules/launchers.toml.
@@ -29,7 +29,14 @@ _PLAIN_WORD = re.compile(r"[A-Za-z][\w:.-]*", re.ASCII)
 @cache
 def _lists() -> dict[str, frozenset[str]]:
     listed = tomllib.loads(RULES.read_text("utf-8"))
-    return {name: frozenset(words) for name, words in listed.items()}
+    return {name: frozenset(words) for name, words in listed.items() if name != "turning"}
+
+
+@cache
+def _turning() -> dict[str, tuple[str, ...]]:
+    """By name: the options that make another thing of a program."""
+    listed = tomllib.loads(RULES.read_text("utf-8"))["turning"]
+    return {name: tuple(options.split()) for names, options in listed.items() for name in names.split()}
 
 
 def refusal(words: Sequence[str]) -> str:
@@ -78,7 +85,25 @@ def fits(prefix: Sequence[str], words: Sequence[str]) -> bool:
         return False
     if prefix[0].rpartition("/")[2] in _MAKE:  # `make test -f /tmp/other`, `make test SHELL=…`
         return all(_MAKE_WORD.fullmatch(word) for word in words[len(prefix) :])
-    return True
+    turning = [option for word in prefix for option in _turning().get(_name(word), ())]  # also of `uv run pytest`
+    return not any(_is_option(word, option) for word in words[len(prefix) :] for option in turning)
+
+
+def _name(word: str) -> str:
+    name = word.rpartition("/")[2]
+    return _VERSION.sub("", name) or name
+
+
+def _is_option(word: str, option: str) -> bool:
+    """`option` itself, with a value, attached or bundled, shortened, or with one dash more."""
+    given = word.partition("=")[0]
+    if option == "@":
+        return word.startswith("@")
+    if len(option) == 2:
+        return word.startswith(option) or (re.fullmatch(r"-[A-Za-z]+", given) is not None and option[1] in given)
+    if given in (option, f"-{option}"):
+        return True
+    return option.startswith("--") and len(given) > 3 and option.startswith(given)
 
 
 def _script(name: str, words: Sequence[str]) -> str:
@@ -92,11 +117,11 @@ def _script(name: str, words: Sequence[str]) -> str:
     return ""
 
 
-def suggest(line: str, parts: Sequence[Part], *, risk: Risk) -> tuple[SuggestedGrant, ...]:
+def suggest(line: str, parts: Sequence[Part], *, risk: Risk, by_prefix: bool = True) -> tuple[SuggestedGrant, ...]:
     """What "always allow" could store, the narrowest first.
 
     Nothing for a critical line, for one with characters that can't be seen, or for one whose words are known only when
-    it runs. A prefix is offered for parts up to medium risk that are not allowed anyway.
+    it runs. A prefix is offered for parts up to medium risk that are not allowed anyway, if one would cover them.
     """
     if risk == "critical" or not parts or line_refusal(line):
         return ()
@@ -104,10 +129,11 @@ def suggest(line: str, parts: Sequence[Part], *, risk: Risk) -> tuple[SuggestedG
         return ()
     offered = [SuggestedGrant("line", line)]
     asked = [part for part in parts if part.decision == "ask"]
-    if len(asked) == 1 and asked[0].risk in ("low", "medium") and asked[0].words:
+    if by_prefix and len(asked) == 1 and asked[0].risk in ("low", "medium") and asked[0].words:
         prefix = _prefix(asked[0].words)
         # What a prefix would not cover is not offered: a file written, a variable in front.
-        if prefix and asked[0].text.startswith(prefix[0]) and not set("<>") & set(asked[0].text):
+        covers = bool(prefix) and fits(prefix, asked[0].words)
+        if covers and asked[0].text.startswith(prefix[0]) and not set("<>") & set(asked[0].text):
             offered.append(SuggestedGrant("prefix", " ".join(prefix), prefix))
     return tuple(offered)
 
@@ -118,10 +144,15 @@ def _prefix(words: tuple[str, ...]) -> tuple[str, ...]:
     name = words[0].rpartition("/")[2]
     if name in lists["no_prefix_suggested"] or " ".join((name, *words[1:2])) in lists["no_prefix_suggested"]:
         return ()
-    for length in range(1, min(len(words), 4) + 1):
+    if " ".join((name, *words[1:2])) in lists["then_a_program"]:  # uv run
+        inner = _prefix(words[2:]) if len(words) > 2 else ()
+        return (*words[:2], *inner) if inner else ()
+    alone = "/" in words[0] or _name(name) in lists["by_name"]
+    for length in range(1 if alone else 2, min(len(words), 4) + 1):
         prefix = words[:length]
         if any(not word or set(word) & set(" \t'\"\\$`*?[]{}~;&|<>()!#") for word in prefix):
             return ()  # it would have to be quoted to be read
         if not refusal(prefix):
-            return prefix
+            said = alone or _name(name) in lists["interpreters"] or _PLAIN_WORD.fullmatch(prefix[1])
+            return prefix if said else ()
     return ()

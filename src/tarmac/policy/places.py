@@ -39,7 +39,7 @@ _SECRET_PATH = re.compile(
 )
 _HARMLESS = re.compile(
     r"""^/(
-      dev/(null|stdin|stdout|stderr|fd/[012])
+      dev/(null|stdin|stdout|stderr|tty|fd/[0-9]+)
     | etc/([\w-]*release|[\w-]*version|hostname|hosts|timezone|issue|shells|localtime)
     | proc/(cpuinfo|meminfo|version|loadavg|uptime|filesystems|mounts|stat|partitions|swaps)
     | proc/sys/(kernel|fs)/[\w/-]+
@@ -56,6 +56,7 @@ _DISK = re.compile(
     r"^/dev/((sd|hd|vd|xvd)[a-z]+[0-9]*|nvme[0-9]+(n[0-9]+(p[0-9]+)?)?|mmcblk[0-9]+(p[0-9]+)?|r?disk[0-9]+(s[0-9]+)?|"
     r"md[0-9/]+|dm-[0-9]+|loop[0-9]+|mapper/.+|disk/.+|sr[0-9]+|(sd|hd|vd|nvme)[\w*?\[\]\0-]*)$"
 )
+_STREAM = re.compile(r"^/+(dev/(stdin|stdout|stderr|tty|fd/[0-9]+)|proc/(self|thread-self)(/.*)?)$")
 _TEMPORARY = re.compile(r"^/(var/)?tmp(/|$)|^/dev/shm(/|$)")
 _OWN = re.compile(r"(^|/)(\.config/tarmac|\.local/state/tarmac|\.local/share/tarmac|\.tarmac)(/|$)")
 
@@ -71,6 +72,11 @@ class Place:
     @property
     def inside(self) -> bool:
         return self.kind == "workspace"
+
+    @property
+    def changed(self) -> Kind:
+        """Its kind for whoever would change it: what is harmless to read belongs to the system, but for streams."""
+        return "system" if self.kind == "harmless" and not self.path.startswith("/dev/") else self.kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +176,8 @@ def _strip_pattern(path: str) -> str:
 
 def _real(path: str) -> str:
     spend()
-    if len(path) > LONGEST_PATH:  # the kernel follows none of these
+    # The kernel follows no path that long, and for each process the streams lead elsewhere: ours say nothing.
+    if len(path) > LONGEST_PATH or _STREAM.match(os.path.normpath(path)):
         return os.path.normpath(path).replace("//", "/", 1)
     note(path)
     try:

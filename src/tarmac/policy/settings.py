@@ -14,7 +14,7 @@ class PolicySettings:
     auto_approve_read: bool = False  # files in the workspace, by tools; never hidden ones or credentials (P7, P8)
     auto_approve_write: bool = False  # in the workspace; never protected files
     auto_approve_write_outside: bool = False
-    ask_medium: bool = True  # False: a known command of medium risk runs without asking, in its terminal
+    ask_medium: bool = True  # False: a known command of low or medium risk runs without asking, in its terminal
     longest_command: int = 32_768  # characters; what is longer is asked about unread
     longest_allowed: int = 4_096  # characters of a line that is allowed by itself: a person could still read it
     most_parts: int = 50  # simple commands in one line

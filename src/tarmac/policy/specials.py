@@ -9,20 +9,18 @@ from itertools import pairwise
 
 from tarmac.policy.command import Simple
 from tarmac.policy.effects import Arguments, Assessment, arguments, shown
-from tarmac.policy.touching import At, where, write_file
+from tarmac.policy.touching import At, protect, where, write_file
 from tarmac.policy.verdict import Risk
 from tarmac.policy.words import UNKNOWN, Word, word_of
 from tarmac.policy.wrappers import program_name
+from tarmac.policy.writing import ALL_WRITTEN, COPIES, Special, copy_bytes, mirror, unpack, write_operands
 
-Special = Callable[[Assessment, Arguments, At, Sequence[Word], Simple], None]
 _FAR = ("system", "home", "secret", "root", "own")
 MOST_ALTERNATIVES = 64  # of a brace expansion
 LONGEST_SCRIPT = 4_096  # characters of a program in an argument: nobody reads a longer one
-_FIND_TESTS = frozenset(
-    """
-    -name -iname -path -ipath -regex -type -mtime -mmin -size -empty -newer -user -perm -atime -ctime -wholename
-    -maxdepth
-""".split()
+_BY_NAME = frozenset("-name -iname -path -ipath -wholename -iwholename -regex -iregex".split())
+_BY_KIND = frozenset(
+    "-mtime -mmin -size -empty -newer -user -group -perm -atime -amin -ctime -cmin -maxdepth -uid".split()
 )
 
 
@@ -38,16 +36,23 @@ def remove(found: Assessment, args: Arguments, at: At, words: Sequence[Word], si
     one = len(places) == 1
     names = shown([place.shown for place in places])
     lies = where(places[0]) if places else ""
-    far = any(place.kind in _FAR for place in places)
+    far = any(place.changed in _FAR for place in places)
     if recursive:
         does = f"deletes the folder{'' if one else 's'} {names} and all below {'it' if one else 'them'}{lies}"
         found.add("critical" if forced or far else "high", "effect.remove", does)
     elif not targets and simple.upstream:
         found.add("high", "effect.remove", "deletes files whose names come from elsewhere")
     else:
-        risky = far or any(at.protected(word.shape) for word in targets if word.literal)
+        risky = (
+            far
+            or any(place.kind == "outside" for place in places)
+            or any(at.protected(word.shape) for word in targets if word.literal)
+        )
         risky |= any((word.glob and word.shape.strip("./") in ("*", ".*")) or word.shape == UNKNOWN for word in targets)
         found.add("high" if risky else "medium", "effect.remove", f"deletes the file{'' if one else 's'} {names}{lies}")
+    for word in targets:
+        if not word.glob:
+            protect(found, word.shape, at)
 
 
 def is_root(word: Word, at: At) -> bool:
@@ -60,21 +65,6 @@ def is_root(word: Word, at: At) -> bool:
         shortest = sorted(set(found), key=len)[:MOST_ALTERNATIVES]  # what leads to the root is short
         alternatives += [each.join(re.split(r"\{[^{}]*\}", word.shape)) for each in shortest]
     return any(at.ground.locate(each).kind == "root" for each in alternatives if not each.startswith("~"))
-
-
-def copy_bytes(found: Assessment, args: Arguments, at: At, words: Sequence[Word], simple: Simple) -> None:
-    """dd."""
-    outputs = [each[3:] for each in args.operands if each.startswith("of=")]
-    for each in outputs:
-        if each.startswith(UNKNOWN):
-            found.add("critical", "effect.disk", "overwrites a file or disk that is known only when it runs")
-        else:
-            write_file(found, each, at, verb="overwrites")
-    for each in args.operands:
-        if each.startswith("if=") and at.ground.locate(each[3:]).kind == "disk":
-            found.add("high", "effect.disk", f"reads the raw disk {shown([each[3:]])}")
-    if not outputs:
-        found.add("medium", "effect.dd", "copies bytes")
 
 
 def make_file_system(found: Assessment, args: Arguments, at: At, words: Sequence[Word], simple: Simple) -> None:
@@ -92,13 +82,15 @@ def search(enter: Callable[[Assessment, Simple, tuple[Word, ...], At], None]) ->
     def find(found: Assessment, args: Arguments, at: At, words: Sequence[Word], simple: Simple) -> None:
         shapes = [word.shape for word in words[1:]]
         starts = _starts(shapes)
-        tested = not _FIND_TESTS.isdisjoint(shapes)
+        named = any(test in _BY_NAME and value.strip("*/.") for test, value in pairwise(shapes))
         kinds = {at.ground.locate(start).kind for start in starts}
+        tested = named or not _BY_KIND.isdisjoint(shapes)  # `-type f` leaves nothing out that anybody would miss
+        risk: Risk
         if "-delete" in shapes:
             if "root" in kinds and not tested:
                 found.add("critical", "floor.root", "removes the root of the machine and all below it", deny=True)
             else:
-                risk: Risk = "critical" if kinds & {"system", "home", "root"} and not tested else "high"
+                risk = "critical" if kinds & {"system", "home", "root"} and not named else "high"
                 found.add(risk, "effect.remove", f"deletes all it finds below {shown(starts)}")
         for index, shape in enumerate(shapes):
             if shape in ("-fprint", "-fprint0", "-fls", "-fprintf") and index + 1 < len(shapes):
@@ -106,12 +98,14 @@ def search(enter: Callable[[Assessment, Simple, tuple[Word, ...], At], None]) ->
             if shape in ("-exec", "-execdir", "-ok", "-okdir"):
                 rest = list(words[index + 2 :])
                 end = next((i for i, word in enumerate(rest) if word.shape in (";", "+", "\\;")), len(rest))
-                each = f"{starts[0].rstrip('/')}/{UNKNOWN}" if tested else starts[0]
+                some = tested or ("-type" in shapes and "root" not in kinds)
+                each = f"{starts[0].rstrip('/')}/{UNKNOWN}" if some else starts[0]
                 inner = tuple(word_of(each) if w.shape == "{}" else w for w in rest[:end])
                 if inner:
                     enter(found, simple, inner, at)
                     if program_name(inner[0]) == "rm":
-                        found.add("high", "effect.remove", f"deletes what it finds below {shown(starts)}")
+                        risk = "critical" if "root" in kinds and not named else "high"
+                        found.add(risk, "effect.remove", f"deletes what it finds below {shown(starts)}")
         if all(effect.risk == "low" for effect in found.effects) and any(at.outside(start) for start in starts):
             found.add("medium", "effect.read", f"looks for files in {shown(starts)}, outside of the workspace")
 
@@ -128,34 +122,9 @@ def _starts(shapes: Sequence[str]) -> list[str]:
     return starts or ["."]
 
 
-_ALL_WRITTEN = frozenset(["tee", "touch", "mkdir", "truncate", "rmdir", "unlink", "sponge", "mkfifo", "shred", "mknod"])
-_VERBS = {"mkdir": "makes the folder", "touch": "makes or dates", "rmdir": "deletes the folder", "unlink": "deletes"}
-
-
-def write_operands(found: Assessment, args: Arguments, at: At, words: Sequence[Word], simple: Simple) -> None:
-    """cp, mv, ln, install, tee, touch, mkdir, truncate …: the last operand is written, or all of them."""
-    targets = [
-        each
-        for each in args.operands
-        if each != "--" and not (args.name == "truncate" and re.fullmatch(r"[+-]?\d+\w?", each))
-    ]
-    if args.name in ("mv", "shred"):
-        far = [each for each in targets if at.ground.locate(each).kind in ("system", "home", "root", "secret")]
-        if far:
-            found.add("high", "effect.move", f"moves {shown(far)} away")
-        if targets[-1:] == ["/dev/null"]:
-            found.add("high", "effect.remove", f"throws {shown(targets[:-1])} away")
-    into = [word.partition("=")[2] for word in args.options if word.startswith("--target-directory=")]
-    for target in into or (targets if args.name in _ALL_WRITTEN else targets[-1:]):
-        if target not in ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"):
-            write_file(found, target, at, verb=_VERBS.get(args.name, "writes"))
-    if args.name == "ln" and targets:
-        found.add("medium", "effect.link", f"makes a link to {shown(targets[:1])}")
-
-
 def change_rights(found: Assessment, args: Arguments, at: At, words: Sequence[Word], simple: Simple) -> None:
     """chmod, chown, chgrp."""
-    kinds = [(each, at.ground.locate(each).kind) for each in args.operands[1:] if each != "--"]
+    kinds = [(each, at.ground.locate(each).changed) for each in args.operands[1:] if each != "--"]
     far = [each for each, kind in kinds if kind in ("system", "root", "disk")]
     home = [each for each, kind in kinds if kind in ("home", "secret", "own")]
     if far and args.has("-R", "--recursive"):
@@ -251,7 +220,9 @@ SPECIALS: dict[str, Special] = {
     **dict.fromkeys(("rm", "grm"), remove),
     **dict.fromkeys(("dd", "gdd"), copy_bytes),
     "mkfs": make_file_system,
-    **dict.fromkeys((*_ALL_WRITTEN, "cp", "mv", "ln", "install"), write_operands),
+    **dict.fromkeys((*ALL_WRITTEN, *COPIES), write_operands),
+    **dict.fromkeys(("tar", "bsdtar", "unzip"), unpack),
+    "rsync": mirror,
     **dict.fromkeys(("chmod", "chown", "chgrp", "setfacl"), change_rights),
     "kill": end_processes,
     **dict.fromkeys(("curl", "wget"), transfer),
@@ -266,7 +237,7 @@ SPECIALS: dict[str, Special] = {
 PARTIAL = frozenset(
     """
     kill sed awk gawk mawk nawk uniq trap alias test [ printf read unset declare typeset export local let curl
-    wget
+    wget tar bsdtar unzip rsync
 """.split()
 )
 

@@ -12,7 +12,7 @@ from tarmac.policy.verdict import Risk, worst
 from tarmac.policy.witness import note
 from tarmac.policy.words import UNKNOWN, Word
 
-_WRITE_RISK: dict[str, Risk] = {"workspace": "medium", "temporary": "medium", "outside": "medium"}
+_WRITE_RISK: dict[str, Risk] = {"workspace": "medium", "temporary": "medium", "harmless": "low"}
 _STAYS = re.compile(r"\.ssh/|cron|sudoers|/etc/(passwd|shadow|profile|ld\.so)|autostart|systemd|LaunchAgents")
 # They show or change no more of a file than its name, dates and rights.
 NAMES_ONLY = frozenset(
@@ -122,7 +122,10 @@ def write_file(found: Assessment, text: str, at: At, *, verb: str) -> None:
     if place.kind == "disk":
         found.add("critical", "floor.disk", f"{verb} the disk {shown([text])}", deny=True)
         return
-    risk: Risk = _WRITE_RISK.get(place.kind, "high")
+    if re.match(rf"/dev/[^/]*{UNKNOWN}", text):
+        found.add("critical", "effect.disk", f"{verb} {shown([text])}, which may be a disk")
+        return
+    risk: Risk = _WRITE_RISK.get(place.changed, "high")
     why = at.protected(text)
     if why and place.kind != "workspace":
         risk = "high"
@@ -136,9 +139,17 @@ def write_file(found: Assessment, text: str, at: At, *, verb: str) -> None:
     found.add(risk, rule, f"{verb} {shown([place.shown])}{f'; {why}' if why else where(place)}")
 
 
+def protect(found: Assessment, text: str, at: At) -> None:
+    """A file may be changed: that is asked about, whatever was allowed, when it is a protected one (P8)."""
+    if why := at.protected(text):
+        found.add("medium", "effect.protected", f"may change {shown([text])}; {why}")
+
+
 def where(place: Place) -> str:
     """Where a file is, for a person: ", in the workspace"."""
-    match place.kind:
+    if UNKNOWN in place.shown:
+        return ", in a place known only when it runs"
+    match place.changed:
         case "workspace":
             return ", in the workspace"
         case "system":

@@ -16,7 +16,7 @@ from tarmac.policy.effects import Effect
 from tarmac.policy.explain import explain_line, explain_part, reason_of
 from tarmac.policy.judgement import ASK_ALWAYS, PERSONAL, Judged, Judgement
 from tarmac.policy.settings import PolicySettings, PrefixRules
-from tarmac.policy.verdict import RISKS, Decision, Part, Risk, Verdict, worst
+from tarmac.policy.verdict import RISKS, Decision, Part, Risk, SuggestedGrant, Verdict, worst
 
 
 class Grants(Protocol):
@@ -100,7 +100,7 @@ class Scales:
             rule=rule,
             plan=top.plan if decision == "allow" and planned and rule.startswith("read.") else None,
             parts=tuple(decided),
-            suggested_grants=launchers.suggest(action.command, decided, risk=risk) if decision == "ask" else (),
+            suggested_grants=_offers(action, whole, decided, risk) if decision == "ask" else (),
             personal=(trouble or _personal(whole)) if decision == "ask" else "",
         )
 
@@ -142,22 +142,18 @@ class Scales:
         if effect.deny:
             return "deny", effect.rule, f"never allowed: it {effect.does}"
         deny = self._denied(judged)
-        always = effect.risk == "critical" or any(each.rule in ASK_ALWAYS for each in judged.effects)
-        allow = None if always else self._allowed(judged, words)
-        if deny and (allow is None or len(deny) >= len(allow)):
+        always = _always_asked(judged)
+        allow = () if always else self._allowed(judged, words)
+        if deny and len(deny) >= len(allow):
             return "deny", "user.deny", f"`{' '.join(deny)}` is in the denied commands list"
         if allow:
             return "allow", "user.allow", f"you allowed `{' '.join(allow)}`"
-        if not always and words and self.grants and not _more_than_words(judged.simple):
+        if not always and words and self.grants and _covered_by_prefix(judged):
             grant = self.grants.covers_words(words, workspace=workspace, task=task)
             if grant is not None:
                 return "allow", f"grant.{grant}", "you allowed this before"
-        if (
-            effect.risk == "medium"
-            and not self.settings.ask_medium
-            and all(e.known for e in judged.effects)
-            and not always
-        ):
+        quiet = not self.settings.ask_medium and effect.risk in ("low", "medium")
+        if quiet and not always and all(e.known for e in judged.effects):
             return "allow", "settings.ask_medium", "medium risk is not asked about"
         if effect.does.startswith("may ") or (effect.rule == "effect.read" and effect.risk == "low"):
             return "ask", "ask.unproven", judged.unproven or reason_of(effect)
@@ -171,6 +167,10 @@ class Scales:
     def _allowed(self, judged: Judged, words: tuple[str, ...] | None) -> tuple[str, ...]:
         """The longest allow rule for exactly these words: no variables, no files written, nothing in front."""
         if words is None or _more_than_words(judged.simple):
+            return ()
+        if words in self.rules.allow and not launchers.refusal(words):
+            return words  # every word of it: as good as the exact line
+        if not _covered_by_prefix(judged):
             return ()
         found = [rule for rule in self.rules.allow if not launchers.refusal(rule) and launchers.fits(rule, words)]
         return max(found, key=len, default=())
@@ -203,6 +203,21 @@ def _why_not(top: Judgement, settings: PolicySettings) -> str:
     if not settings.auto_approve_safe_commands:
         return "you want to be asked about every command"
     return top.obstacles[0] if top.obstacles else "it can't be run without a shell"
+
+
+def _always_asked(judged: Judged) -> bool:
+    return judged.risk == "critical" or any(each.rule in ASK_ALWAYS for each in judged.effects)
+
+
+def _offers(action: Execute, whole: Whole, decided: Sequence[Part], risk: Risk) -> tuple[SuggestedGrant, ...]:
+    asked = [judged for judged, part in zip(whole.parts, decided, strict=True) if part.decision == "ask"]
+    by_prefix = all(_covered_by_prefix(each) and not _always_asked(each) for each in asked)
+    return launchers.suggest(action.command, decided, risk=risk, by_prefix=by_prefix)
+
+
+def _covered_by_prefix(judged: Judged) -> bool:
+    """Whether a prefix may cover it: up to medium, plain words, nothing that leads out of the workspace."""
+    return judged.risk in ("low", "medium") and not judged.away and not _more_than_words(judged.simple)
 
 
 def _more_than_words(simple: Simple) -> bool:
