@@ -1,5 +1,6 @@
 """A bench as a task makes one: real files, a real registry, a person who answers as the test wants."""
 
+import asyncio
 import hashlib
 import json
 from collections.abc import Mapping
@@ -62,6 +63,7 @@ class Workshop:
         self.seen: dict[Path, str | None] = {}
         self.blobs: dict[str, bytes] = {}
         self.live: list[Live] = []
+        self._news = asyncio.Event()
         self.spools: list[tuple[TerminalId, Path]] = []
         self.bench = Bench(
             workspace=folder,
@@ -72,7 +74,7 @@ class Workshop:
             talk=self.person,
             store=self._store,
             seen=self.seen,
-            show=self.live.append,
+            show=self._show,
             started=lambda terminal, spool: self.spools.append((terminal, spool)),
         )
 
@@ -83,6 +85,17 @@ class Workshop:
     @property
     def printed(self) -> bytes:
         return b"".join(each.data for each in self.live if isinstance(each, Output))
+
+    def _show(self, live: Live) -> None:
+        self.live.append(live)
+        self._news.set()
+
+    async def until_printed(self, text: bytes) -> None:
+        """Wait until a command has printed it, live."""
+        async with asyncio.timeout(20):
+            while text not in self.printed:
+                self._news.clear()
+                await self._news.wait()
 
     def _store(self, data: bytes, media_type: str) -> Blob:
         name = hashlib.sha256(data).hexdigest()

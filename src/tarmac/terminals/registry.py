@@ -241,7 +241,7 @@ class TerminalRegistry:
 
     async def read(self, id: str) -> list[Result]:
         """Results nobody has read yet, oldest first, and last what the running command printed so far."""
-        terminal = self._readable(id)
+        terminal = self.readable(id)
         results = [await each.result() for each in terminal.unread]
         if terminal.current is not None:
             results.append(await terminal.current.so_far())
@@ -249,12 +249,17 @@ class TerminalRegistry:
 
     async def unread_output(self, id: str) -> str:
         """What was printed there that nobody has read yet, as text; of a running command whole lines only (T10)."""
-        return await unread_output(self._readable(id))
+        return await unread_output(self.readable(id))
 
-    def _readable(self, id: str) -> Terminal:
+    def readable(self, id: str) -> Terminal:
         """Also one that is closed, while there is something in it that nobody has read (T9)."""
         gone = self._lending.upkeep.gone.get(id)
         return gone if gone is not None and (gone.unread or gone.current) else self.get(id)
+
+    @property
+    def gone(self) -> list[Terminal]:
+        """Closed ones with something left that nobody has read, oldest first (T9)."""
+        return [each for each in self._lending.upkeep.gone.values() if each.unread]
 
     def is_hot(self, id: str) -> bool:
         """Whether its command has just printed something, or seems to be compiling (T10)."""

@@ -400,8 +400,8 @@ def _matches(regex: re.Pattern[bytes], window: bytes, *, begins: bool, ends: boo
 
 
 def _compiled(pattern: str | re.Pattern[bytes]) -> re.Pattern[bytes]:
-    if isinstance(pattern, re.Pattern):
-        return pattern
+    if not isinstance(pattern, str):
+        return pattern  # or what searches like one
     try:
         return re.compile(pattern.encode("utf-8", "surrogateescape"))
     except (re.error, ValueError, OverflowError, RecursionError) as error:

@@ -154,6 +154,11 @@ class Terminal(ABC):
         """Finished executions whose result nobody has had yet, oldest first."""
         return [each for each in self._finished if not each.read]
 
+    @property
+    def executions(self) -> list[Execution]:
+        """The last commands, oldest first, and the one that runs: what they printed can be read again."""
+        return [*self._finished, *([self.current] if self.current is not None else ())]
+
     def written_since_last_command(self) -> bytes:
         """What the last writes were, from the last command on: its output, and what came after it."""
         echo = echo_of(self.last_command or "")

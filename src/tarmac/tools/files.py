@@ -123,7 +123,7 @@ def _pictured(bench: Bench, file: FileText, kind: str, images: list[Part], room:
     return replace(file, notice=f"{size}, shown as picture {len(images)} of this result"), room - len(data)
 
 
-def parse_ranges(ranges: tuple[str, ...]) -> tuple[tuple[int, int], ...]:
+def parse_ranges(ranges: tuple[str, ...], *, tool: str = "read_file") -> tuple[tuple[int, int], ...]:
     """`("1-20", "40-")` as numbers; BadArguments for what is no range."""
     found: list[tuple[int, int]] = []
     for text in ranges:
@@ -132,9 +132,7 @@ def parse_ranges(ranges: tuple[str, ...]) -> tuple[tuple[int, int], ...]:
         elif text.strip().isdigit():
             found.append((int(text), int(text)))
         else:
-            raise BadArguments(
-                f"read_file: '{text[:40]}' is no range of lines: write it as `first-last`, such as 10-40."
-            )
+            raise BadArguments(f"{tool}: '{text[:40]}' is no range of lines: write it as `first-last`, such as 10-40.")
     return tuple(found)
 
 

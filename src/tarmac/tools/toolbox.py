@@ -12,12 +12,17 @@ from types import MappingProxyType
 
 from tarmac.models.provider import ToolSchema
 from tarmac.tools import decoding
+from tarmac.tools.command import ExecuteCommand
 from tarmac.tools.editing import ApplyDiff, InsertContent, SearchAndReplace
 from tarmac.tools.files import ReadFile
 from tarmac.tools.looking import ListCodeDefinitionNames, ListFiles, SearchFiles
 from tarmac.tools.patches import ApplyPatch
+from tarmac.tools.persistent import KillPersistentTerminal, OpenPersistentTerminal, RunPersistentCommand
 from tarmac.tools.schema import parameters
 from tarmac.tools.talk import AskFollowupQuestion, AttemptCompletion, RunSlashCommand, SwitchMode, UpdateTodoList
+from tarmac.tools.terminal_input import SendToTerminal
+from tarmac.tools.terminal_reading import ReadTerminal
+from tarmac.tools.terminal_waiting import WaitForTerminal
 from tarmac.tools.tool import Group, Tool
 from tarmac.tools.writing import WriteToFile
 
@@ -31,13 +36,20 @@ TOOLS: tuple[type[Tool], ...] = (
     InsertContent,
     SearchAndReplace,
     ApplyPatch,
+    ExecuteCommand,
+    OpenPersistentTerminal,
+    RunPersistentCommand,
+    ReadTerminal,
+    SendToTerminal,
+    WaitForTerminal,
+    KillPersistentTerminal,
     AskFollowupQuestion,
     AttemptCompletion,
     SwitchMode,
     UpdateTodoList,
     RunSlashCommand,
 )
-ALIASES = {"write_file": "write_to_file"}
+ALIASES = {"run_command": "execute_command", "write_file": "write_to_file"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,135 @@
+"""execute_command as a tool, which Void calls run_command.
+
+allowed by itself → its plan, without a shell (start_plan)      approved → a terminal lent to the task, and left to it
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+from msgspec import Meta
+
+from tarmac.errors import TarmacError, ToolFailed
+from tarmac.models.messages import Text
+from tarmac.policy import Execute, Plan
+from tarmac.policy.plan import environment
+from tarmac.policy.visible import shortened, visible
+from tarmac.terminals.execution import check_command
+from tarmac.terminals.plans import start_plan
+from tarmac.terminals.shells import find_shell
+from tarmac.terminals.terminal import Terminal
+from tarmac.tools import following, places
+from tarmac.tools.report import Report
+from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool, Want
+
+Seconds = Annotated[float, Meta(gt=0)]
+LONGEST_TITLE = 80
+TIMEOUT = (
+    "Seconds to wait for its end; a command that takes longer is left running, and can be looked at with read_terminal."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecuteCommand(Tool):
+    name: ClassVar[str] = "execute_command"
+    group: ClassVar[Group] = "command"
+    description: ClassVar[str] = (
+        "Run a command in a real terminal (bash) of this task. Its variables, functions and directory stay for later "
+        "calls in the same terminal; each call starts in `cwd`. The result has its exit code and output. A command "
+        "that asks something is reported with its prompt; one that takes long goes on in the background. Start servers "
+        "and watchers this way, too, with a short timeout."
+    )
+
+    command: Annotated[str, Meta(min_length=1, description="The command line, of one or more lines.")]
+    cwd: Annotated[str, Meta(description="The directory to run it in. Default: the workspace.")] = ""
+    timeout: Annotated[Seconds | None, Meta(description=TIMEOUT)] = None
+
+    async def prepare(self, bench: Bench) -> Ready:
+        cwd = directory(bench, self.cwd)
+        check(self.command)
+        shell = find_shell(None)
+
+        async def act(go: Go) -> Done:
+            command = go.command if go.command is not None else self.command
+            plan = allowed_plan(go)
+            if plan is not None:
+                return done(await run_planned(bench, plan, command, cwd, timeout=time_limit(bench, self.timeout)))
+            try:
+                async with bench.registry.lease(cwd=cwd, task=bench.task) as terminal:
+                    limit = time_limit(bench, self.timeout)
+                    return done(await run_in(bench, terminal, command, cwd, timeout=limit, approved=go.approved))
+            except TarmacError as error:
+                raise ToolFailed(error.what, hint=error.hint) from None
+
+        return Ready(
+            title=f"Running `{short(self.command)}`",
+            done=f"Ran `{short(self.command)}`",
+            wants=(Want(action=Execute(self.command, cwd=cwd, shell=shell.name)),),
+            command=self.command,
+            cwd=cwd,
+            act=act,
+        )
+
+
+def check(command: str) -> None:
+    """ToolFailed for what no shell can read."""
+    try:
+        check_command(command)
+    except TarmacError as error:
+        raise ToolFailed(error.what, hint=error.hint) from None
+
+
+def directory(bench: Bench, said: str) -> Path:
+    """Where a command shall run. That it is outside of the workspace is for the policy to say."""
+    place = places.find(bench, said)
+    if not place.path.is_dir():
+        raise ToolFailed(f"Working directory '{place.name}' does not exist.")
+    return place.path
+
+
+def time_limit(bench: Bench, wanted: float | None) -> float:
+    """How long a call may wait."""
+    limit = bench.settings.command_timeout if wanted is None else wanted
+    return min(limit, bench.settings.longest_timeout)
+
+
+def allowed_plan(go: Go) -> Plan | None:
+    """The plan of a command that nobody was asked about: it never enters a shell, whose words may have changed."""
+    return go.verdicts[0].plan if go.verdicts and not go.approved else None
+
+
+async def run_planned(bench: Bench, plan: Plan, command: str, cwd: Path, *, timeout: float) -> Report:
+    """Run what only reads, to its end: it has none of its own, or a terminal to be left in."""
+    env = environment(os.environ, workspace=bench.workspace)
+    try:
+        async with start_plan(plan, command=command, environment=env, settings=bench.registry.settings) as execution:
+            result = await following.outcome(bench, execution, terminal=None, timeout=timeout)
+            if execution.running:
+                result = await execution.result(0.001, on_timeout="kill")
+    except TarmacError as error:
+        raise ToolFailed(error.what, hint=error.hint) from None
+    return Report(result=result, cwd=cwd)
+
+
+async def run_in(
+    bench: Bench, terminal: Terminal, command: str, cwd: Path, *, timeout: float, approved: bool
+) -> Report:
+    """Run a command in this terminal; after `timeout` it is left there."""
+    execution = await terminal.start(command)
+    execution.approved = approved
+    if terminal.provider == "exec":
+        execution.close_input()  # nobody sees what waits on a pipe: it gets its end of file, as without a terminal
+    result = await following.outcome(bench, execution, terminal=terminal.id, timeout=timeout)
+    return Report(result=result, cwd=cwd, terminal=terminal.id, number=execution.number)
+
+
+def done(report: Report) -> Done:
+    """A command's result. Any exit code is one."""
+    return Done(content=(Text(str(report)),), exit_code=report.result.exit_code, details=report.details)
+
+
+def short(command: str) -> str:
+    """A command as a title shows it."""
+    line = " ⏎ ".join(each.strip() for each in command.strip().splitlines())
+    return visible(line) if len(line) <= LONGEST_TITLE else shortened(visible(line), LONGEST_TITLE).replace("\n", " ")

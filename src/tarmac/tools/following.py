@@ -1,0 +1,81 @@
+"""A running command, followed until it ends, asks for something, or its time is over; its output is shown meanwhile."""
+
+import asyncio
+import time
+
+from tarmac.errors import TerminalClosed
+from tarmac.events import TerminalId
+from tarmac.policy.input import RELAYS
+from tarmac.terminals.execution import Execution, Gap
+from tarmac.terminals.result import Result
+from tarmac.terminals.waiting import Waiting
+from tarmac.tools.tool import Bench, Output
+
+# How long a question must stand before it is taken for one: at once where the cursor stands behind a prompt, later
+# where it may be no question at all, and last behind a relay, which reads the keyboard all the time.
+AT_PROMPT, NO_PROMPT, RELAYED = 0.4, 2.0, 5.0
+GENTLE = 0.6  # seconds for a cancelled command to heed Ctrl-C; then it is killed
+
+
+async def outcome(bench: Bench, execution: Execution, *, terminal: TerminalId | None, timeout: float) -> Result:
+    """Its result; while it runs on after `timeout`, or waits for input, what is known so far."""
+    follower = asyncio.create_task(_show(bench, execution, terminal))
+    try:
+        await _settled(execution, timeout)
+        if not execution.running:
+            await follower
+        return await execution.so_far()
+    except asyncio.CancelledError:
+        await asyncio.shield(_ended(execution))
+        raise
+    finally:
+        follower.cancel()
+        await asyncio.gather(follower, return_exceptions=True)
+
+
+async def _show(bench: Bench, execution: Execution, terminal: TerminalId | None) -> None:
+    end = 0
+    async for piece in execution.follow():
+        if isinstance(piece, Gap):
+            end += piece.bytes
+            continue
+        if not end and terminal is not None:
+            bench.started(terminal, execution.spool.path)
+        end += len(piece)
+        bench.show(Output(terminal=terminal, data=piece, end=end))
+
+
+async def _settled(execution: Execution, timeout: float) -> None:
+    end = time.monotonic() + timeout
+    while execution.running and (left := end - time.monotonic()) > 0:
+        try:
+            happened = await execution.waiting_for(input=True, timeout=left)
+        except TerminalClosed:
+            await execution.ended(left)
+            return
+        if happened.waiting is None or await _stands(execution, happened.waiting, end):
+            return
+
+
+async def _stands(execution: Execution, seen: Waiting, end: float) -> bool:
+    """Whether the question is still there after a moment, unanswered: a person may type, a program may go on."""
+    before = (execution.inputs, execution.output_bytes, seen)
+    patience = RELAYED if seen.name in RELAYS else AT_PROMPT if _at_prompt(execution, seen) else NO_PROMPT
+    await execution.ended(max(min(patience, end - time.monotonic()), 0.001))
+    return before == (execution.inputs, execution.output_bytes, execution.waiting)
+
+
+def _at_prompt(execution: Execution, seen: Waiting) -> bool:
+    if not seen.prompt.strip() or not execution.output_bytes:
+        return False
+    _, last = execution.spool.read(execution.output_bytes - 1, 1)
+    return last not in (b"\n", b"\r")
+
+
+async def _ended(execution: Execution) -> None:
+    """End it, as a person would: Ctrl-C first, and no more patience than that."""
+    try:
+        await asyncio.wait_for(execution.interrupt(), GENTLE)
+    except TimeoutError:
+        pass
+    await execution.kill()

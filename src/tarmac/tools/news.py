@@ -1,0 +1,57 @@
+"""What happened in terminals since the model was last told: for the environment details of the next turn (S8, T24).
+
+news(registry, task) → TerminalFacts for each of the task's terminals and each background one, new output and endings
+"""
+
+from tarmac.events import TaskId
+from tarmac.prompts.environment import TerminalFacts
+from tarmac.terminals.registry import TerminalRegistry
+from tarmac.terminals.terminal import Terminal
+from tarmac.terminals.waiting import Wants
+from tarmac.tools import standing
+from tarmac.tools.command import short
+
+MOST_TERMINALS = 20
+MOST_CHARACTERS = 8_000
+LEAST_EACH = 500
+
+
+async def news(
+    registry: TerminalRegistry, task: TaskId, *, edited: bool = False, most: int = MOST_CHARACTERS
+) -> tuple[TerminalFacts, ...]:
+    """What to tell of terminals now; from now on it is told. Waits first until none is hot, 5 s at most.
+
+    `edited`: a file was changed since the last turn, so what watches files may just have woken up.
+    """
+    await registry.cool(task, edited=edited)
+    found = [each for each in registry.listing() if each.origin != "person" and each.task in (task, None)]
+    found += [each for each in registry.gone if each.origin != "person" and each.task in (task, None)]
+    # Those with something to tell come first; whoever else there is, is only listed.
+    found.sort(key=lambda each: (not (each.unread or each.busy), each.task is None))
+    told: list[TerminalFacts] = []
+    for number, terminal in enumerate(found[:MOST_TERMINALS]):
+        share = max(most // max(1, min(len(found), MOST_TERMINALS) - number), min(LEAST_EACH, most))
+        facts = await _facts(terminal, task, share)
+        most = max(0, most - len(facts.output))
+        told.append(facts)
+    return tuple(told)
+
+
+async def _facts(terminal: Terminal, task: TaskId, most: int) -> TerminalFacts:
+    endings = [standing.ended(each) for each in terminal.unread]
+    current = terminal.current
+    seen = current.waiting if current is not None else None
+    output = await standing.new_output(terminal, most=most) if most else ""
+    waiting = ""
+    if seen is not None:
+        waiting = "a secret, which only the person types" if seen.wants is Wants.SECRET else seen.prompt.strip() or "?"
+    return TerminalFacts(
+        id=terminal.id,
+        cwd=None if terminal.closed else terminal.cwd,
+        busy=terminal.busy,
+        own=terminal.task == task,
+        command=short(terminal.last_command or ""),
+        output=output,
+        ending="; ".join(endings),
+        waiting=waiting,
+    )

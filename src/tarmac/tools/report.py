@@ -1,0 +1,141 @@
+"""What a model is told of a command: how it ended or where it stands, and its output behind a boundary."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from tarmac.events import TerminalId
+from tarmac.paths import shown
+from tarmac.terminals.result import Result, show_path
+from tarmac.tools.boundary import fenced, labelled
+
+_WANTS = {
+    "line": "a line of input",
+    "secret": "a secret, such as a password",
+    "keys": "keys (it is an editor, a pager, a prompt of its own, or passes them on)",
+    "unknown": "input of some kind",
+}
+_ENDED = {
+    "interrupted": "It was interrupted.",
+    "killed": "It was killed.",
+    "timeout": "It was ended: it took too long.",
+    "stopped": "It was stopped (as by Ctrl-Z) and is not running on.",
+    "terminal closed": "It ended because its terminal was closed.",
+    "not run": "It was not run.",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """A command's result, and where it ran."""
+
+    result: Result
+    cwd: Path  # where it was started
+    terminal: TerminalId | None = None  # None: without a shell, by its plan
+    number: int = 0  # of the command in its terminal
+    stays: bool = False  # the next command starts where this one ended
+
+    def __str__(self) -> str:
+        rows = [self._head(), *self._asks(), *self._notes()]
+        output = self.result.for_model()
+        rows.append(labelled(output, what="Output so far" if self.result.running else "Output"))
+        if self.result.truncated and self.terminal is not None:
+            rows.append(
+                f"That is not all of it ({self.result.output_bytes:,} bytes): read_terminal with id '{self.terminal}', "
+                f"command {self.number}, and lines or search shows the rest."
+            )
+        elif self.result.truncated:
+            rows.append("That is not all of it: narrow the command down (head, tail, grep) to see the rest.")
+        return "\n".join(rows)
+
+    def _head(self) -> str:
+        result, where = self.result, self._where()
+        took = duration(result.duration)
+        if result.awaiting is not None and result.running:
+            return f"Command is waiting for input in {where}, after {took}."
+        if result.running:
+            return (
+                f"Command is still running in {where}, after {took}. It goes on; you will be told of new output and "
+                "of its end. Meanwhile there are read_terminal, wait_for_terminal, send_to_terminal and "
+                f"kill_persistent_terminal, with id '{self.terminal}'."
+            )
+        code = "unknown" if result.exit_code is None else str(result.exit_code)
+        head = f"Command executed in {where}. Exit code: {code}. Duration: {took}."
+        if result.exit_code:
+            head += "\nCommand execution was not successful, inspect the cause and adjust as needed."
+        if result.signal:
+            head += f"\nProcess terminated by signal {result.signal}."
+        if ended := _ENDED.get(result.reason):
+            head += f"\n{ended}"
+        if result.cwd != self.cwd:
+            head += f"\nThe working directory is now {shown(result.cwd)}."
+            head += "" if self.stays else " The next call starts in its own `cwd`: give it to work there."
+        return head
+
+    def _where(self) -> str:
+        if self.terminal is None:
+            return f"working directory {shown(self.cwd)}, without a shell as it only reads"
+        return f"terminal '{self.terminal}' within working directory {shown(self.cwd)}"
+
+    def _asks(self) -> list[str]:
+        result = self.result
+        if result.awaiting is None or not result.running:
+            return []
+        rows = [f"It wants {_WANTS.get(result.awaiting, 'input')}."]
+        if result.prompt.strip():
+            rows[0] += " Its prompt (untrusted, as its output is):"
+            rows.append(fenced(result.prompt.strip(), "prompt"))
+        if result.awaiting == "secret":
+            rows.append(
+                "Only the person can answer this, in the terminal itself: you can't, and must not ask them to tell it "
+                f"to you. Wait with wait_for_terminal, id '{self.terminal}'."
+            )
+        else:
+            rows.append(
+                f"Answer with send_to_terminal, id '{self.terminal}' (text, or keys such as C-c, C-d or q); end it "
+                "with kill_persistent_terminal; or wait with wait_for_terminal, if it may go on by itself."
+            )
+        return rows
+
+    def _notes(self) -> list[str]:
+        notes = [f"Note: {each}." for each in self.result.notes]
+        if self.result.fresh_shell:
+            notes.append("Note: the shell before had ended; this ran in a fresh one.")
+        return notes
+
+    @property
+    def details(self) -> str:
+        """The same for a door, as JSON."""
+        result = self.result
+        return json.dumps(
+            {
+                "command": {
+                    "line": result.command,
+                    "cwd": show_path(self.cwd),
+                    "cwd_after": show_path(result.cwd),
+                    "terminal": self.terminal,
+                    "number": self.number,
+                    "exit_code": result.exit_code,
+                    "signal": result.signal,
+                    "reason": result.reason,
+                    "running": result.running,
+                    "duration": round(result.duration, 3),
+                    "awaiting": result.awaiting,
+                    "prompt": result.prompt,
+                    "truncated": result.truncated,
+                    "output_bytes": result.output_bytes,
+                    "output_path": show_path(result.output_path) if result.output_path else None,
+                    "notes": list(result.notes),
+                }
+            },
+            ensure_ascii=False,
+        )
+
+
+def duration(seconds: float) -> str:
+    """A time as people say it."""
+    if seconds < 10:
+        return f"{seconds:.2f} s"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min"

@@ -1,0 +1,119 @@
+"""send_to_terminal: text or keys for what runs in a terminal; never a secret, which is for the person alone."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+from msgspec import Meta
+
+from tarmac.errors import BadArguments, TarmacError, ToolFailed
+from tarmac.policy import SendInput
+from tarmac.policy.visible import shortened, visible
+from tarmac.terminals.execution import Execution
+from tarmac.terminals.terminal import Terminal
+from tarmac.terminals.waiting import Waiting, Wants
+from tarmac.tools import standing, terminals
+from tarmac.tools.persistent import ID, SPELLINGS
+from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool, Want
+from tarmac.vt.keys import keys
+
+QUIET, LONGEST = 1.0, 10.0  # after sending: until nothing more comes for so long, or for so long in all
+SECRET = (
+    "It asks for a secret (a password or the like), which only the person may type, in the terminal itself. Nothing "
+    "was sent. Wait for it with wait_for_terminal."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendToTerminal(Tool):
+    name: ClassVar[str] = "send_to_terminal"
+    group: ClassVar[Group] = "command"
+    description: ClassVar[str] = (
+        "Type into the command that runs in a terminal: text, as an answer to its prompt (Enter is added), or keys by "
+        "name: `C-c`, `C-d`, `Up`, `Enter`, `Escape`, `q`. The result has what it printed then. Passwords and other "
+        "secrets are typed by the person alone."
+    )
+    spellings: ClassVar[Mapping[str, str]] = {**SPELLINGS, "input": "text"}
+
+    id: Annotated[str, Meta(min_length=1, description=ID)]
+    text: Annotated[str | None, Meta(description="What to type.")] = None
+    keys: Annotated[str | None, Meta(description="Names of keys, with spaces between, instead of text.")] = None
+    enter: Annotated[bool, Meta(description="Whether to press Enter after the text.")] = True
+
+    async def prepare(self, bench: Bench) -> Ready:
+        terminal = terminals.own(bench, self.id)
+        execution = terminal.current
+        if execution is None:
+            raise ToolFailed(f"Nothing is running in terminal {terminal.id}: use run_persistent_command.")
+        if execution.by_person or terminal.held:
+            raise ToolFailed(f"The person is typing in terminal {terminal.id}: it is theirs until the next prompt.")
+        seen = execution.waiting
+        if seen is not None and seen.wants is Wants.SECRET:
+            raise ToolFailed(SECRET)
+        data = self._data(seen)
+
+        async def act(_: Go) -> Done:
+            now = _same(terminal, execution, seen)
+            printed = execution.output_bytes
+            try:
+                await execution.send(data)
+                if now is not None or execution.output_bytes == printed:
+                    await execution.waiting_for(input=True, quiet=QUIET, timeout=LONGEST)
+            except TarmacError as error:
+                raise ToolFailed(error.what, hint=error.hint) from None
+            return Done.text(await standing.told(terminal))
+
+        shown = self.keys if self.keys is not None else shortened(visible(self.text or ""), 60)
+        action = SendInput(
+            data.decode("utf-8", "surrogateescape"),
+            foreground=seen.name if seen is not None else None,
+            cwd=_stands_in(seen, terminal),
+            awaiting=None if seen is None else seen.wants.value,
+            prompt="" if seen is None else seen.prompt,
+            approved=execution.approved,
+        )
+        return Ready(
+            title=f"Sending `{shown}` to {terminal.id}",
+            done=f"Sent `{shown}` to {terminal.id}",
+            wants=(Want(action=action),),
+            terminal=terminal.id,
+            act=act,
+        )
+
+    def _data(self, seen: Waiting | None) -> bytes:
+        if (self.text is None) == (self.keys is None):
+            raise BadArguments("send_to_terminal: give text or keys, one of them.")
+        if self.keys is not None:
+            try:
+                return keys(self.keys)
+            except TarmacError as error:
+                raise BadArguments(f"send_to_terminal: {error.what}; {error.hint}.") from None
+        text = (self.text or "").encode("utf-8", "surrogateescape")
+        if not self.enter or text.endswith((b"\n", b"\r")):
+            return text
+        # Who reads keys knows Enter as a carriage return; the line discipline takes either.
+        return text + (b"\r" if seen is not None and seen.wants is Wants.KEYS else b"\n")
+
+
+def _same(terminal: Terminal, execution: Execution, before: Waiting | None) -> Waiting | None:
+    """What waits there now; ToolFailed when it is no longer what the text was meant for."""
+    if terminal.current is not execution:
+        raise ToolFailed("The command has ended meanwhile. Nothing was sent.")
+    now = execution.waiting
+    if now is not None and now.wants is Wants.SECRET:
+        raise ToolFailed(SECRET)
+    if before is not None and (now is None or (now.wants, now.process) != (before.wants, before.process)):
+        raise ToolFailed("What waited there goes on, or something else waits by now. Nothing was sent: look again.")
+    if terminal.held:
+        raise ToolFailed(f"The person is typing in terminal {terminal.id}. Nothing was sent.")
+    return now
+
+
+def _stands_in(seen: Waiting | None, terminal: Terminal) -> Path:
+    """The directory of the program that would read it."""
+    try:
+        return Path(os.readlink(f"/proc/{seen.process.pid}/cwd")) if seen is not None else terminal.cwd
+    except OSError:
+        return terminal.cwd

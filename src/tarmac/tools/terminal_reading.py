@@ -1,0 +1,104 @@
+"""read_terminal: what is new in a terminal; or lines of all that a command printed, or a search through it."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from msgspec import Meta
+
+from tarmac.errors import BadArguments, TarmacError, ToolFailed
+from tarmac.terminals.execution import Execution
+from tarmac.terminals.terminal import Terminal
+from tarmac.tools import standing, terminals
+from tarmac.tools.boundary import labelled
+from tarmac.tools.files import parse_ranges
+from tarmac.tools.patterns import byte_pattern
+from tarmac.tools.persistent import ID, SPELLINGS
+from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool
+from tarmac.vt.fold import show_invisibles
+from tarmac.vt.text import clean
+
+MOST_BYTES = 50_000
+MOST_FOUND = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadTerminal(Tool):
+    name: ClassVar[str] = "read_terminal"
+    group: ClassVar[Group] = "command"
+    description: ClassVar[str] = (
+        "Look at a terminal: what it is doing, and what was printed there since you last looked. With lines or search: "
+        "at any part of all that its last command printed, also what was left out of a result."
+    )
+    spellings: ClassVar[Mapping[str, str]] = {**SPELLINGS, "line_range": "lines", "pattern": "search"}
+
+    id: Annotated[str, Meta(min_length=1, description=ID)]
+    lines: Annotated[str, Meta(description="A range `first-last` of the command's output; `-20` is its last 20.")] = ""
+    search: Annotated[str, Meta(description="A regular expression: lines of the output that match.")] = ""
+    command: Annotated[int | None, Meta(description="Which command, by its number. Default: the last one.")] = None
+
+    async def prepare(self, bench: Bench) -> Ready:
+        terminal = terminals.readable(bench, self.id)
+        if self.lines and self.search:
+            raise BadArguments("read_terminal: give lines or search, not both.")
+        pattern = byte_pattern(self.search) if self.search else None
+        span = _span(self.lines)
+
+        async def act(_: Go) -> Done:
+            if pattern is None and not self.lines:
+                return Done.text(await standing.told(terminal))
+            execution = _command(terminal, self.command)
+            head = f"{standing.standing(terminal)}\nCommand {execution.number}, `{execution.command[:200]}`: "
+            try:
+                if pattern is None:
+                    return Done.text(head + await _lines(execution, *span))
+                found = await asyncio.to_thread(execution.spool.search, pattern, limit=MOST_FOUND, context=1)
+            except ToolFailed:
+                raise
+            except TarmacError as error:
+                raise ToolFailed(error.what, hint=error.hint) from None
+            rows: dict[int, str] = {}
+            for each in found:
+                first = each.line_number - len(each.before)
+                for number, line in enumerate((*each.before, each.line, *each.after), first):
+                    rows.setdefault(number, f" {number} | {_text(line)}")
+                rows[each.line_number] = f">{each.line_number} | {_text(each.line)}"
+            more = f", the first {MOST_FOUND}" if len(found) >= MOST_FOUND else ""
+            what = f"{len(found)} lines match{more}. Lines"
+            return Done.text(head + labelled("\n".join(rows[each] for each in sorted(rows)), what=what))
+
+        return Ready(title=f"Reading terminal {self.id}", done=f"Read terminal {self.id}", act=act)
+
+
+def _span(lines: str) -> tuple[int, int]:
+    text = lines.strip()
+    if text.startswith("-") and text[1:].isdigit() and int(text):
+        return int(text), -1
+    ranges = parse_ranges((text,), tool="read_terminal") if text else ((1, -1),)
+    first, last = ranges[0]
+    return max(first, 1), max(last, -1) or -1
+
+
+def _command(terminal: Terminal, number: int | None) -> Execution:
+    found = [each for each in terminal.executions if number in (None, each.number)]
+    if not found:
+        numbers = ", ".join(str(each.number) for each in terminal.executions) or "none"
+        raise ToolFailed(f"Terminal {terminal.id} has no command {number or ''} to read. There are: {numbers}.")
+    return found[-1]
+
+
+async def _lines(execution: Execution, first: int, last: int) -> str:
+    if not execution.output_bytes:
+        return "it has printed nothing."
+    found = await asyncio.to_thread(execution.spool.lines, first, last, most=MOST_BYTES)
+    end = found.first + len(found.lines) - 1
+    if not found.lines:
+        return f"there are no such lines; it has printed {found.total}."
+    rows = [f"{number} | {_text(line)}" for number, line in enumerate(found.lines, found.first)]
+    cut = f"; read on from {end}" if found.cut else ""
+    return labelled("\n".join(rows), what=f"lines {found.first}-{end} of {found.total}{cut}. Output")
+
+
+def _text(line: bytes) -> str:
+    return show_invisibles(clean(line))

@@ -1,0 +1,100 @@
+"""wait_for_terminal: until a command ends, prints something, listens on a port, wants input, or is quiet."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from msgspec import Meta
+
+from tarmac.errors import BadArguments, TarmacError, ToolFailed
+from tarmac.tools import standing, terminals
+from tarmac.tools.boundary import fenced
+from tarmac.tools.command import Seconds
+from tarmac.tools.patterns import text_pattern
+from tarmac.tools.persistent import SPELLINGS
+from tarmac.tools.report import duration
+from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool
+
+if TYPE_CHECKING:
+    from tarmac.terminals.watching import Conditions, Happened
+
+Port = Annotated[int, Meta(ge=1, le=65535)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitForTerminal(Tool):
+    name: ClassVar[str] = "wait_for_terminal"
+    group: ClassVar[Group] = "command"
+    description: ClassVar[str] = (
+        "Wait until something happens in a terminal: its command ends, and whichever of the other conditions you give "
+        "comes first. The result says what came, and has the new output. Better than sleeping or looking again and "
+        "again."
+    )
+    spellings: ClassVar[Mapping[str, str]] = SPELLINGS
+
+    id: Annotated[str, Meta(description="The terminal's id. Default: all of this task that are busy.")] = ""
+    pattern: Annotated[str, Meta(description="It has printed something that matches this regular expression.")] = ""
+    port: Annotated[Port | None, Meta(description="It listens on this TCP port.")] = None
+    any_port: Annotated[bool, Meta(description="It listens on some TCP port.")] = False
+    input: Annotated[bool, Meta(description="It wants somebody to type.")] = True
+    quiet: Annotated[Seconds | None, Meta(description="It has printed nothing for so many seconds.")] = None
+    timeout: Annotated[Seconds | None, Meta(description="Seconds to wait at most. Default: 30.")] = None
+
+    async def prepare(self, bench: Bench) -> Ready:
+        if self.id.strip():
+            ids = [terminals.own(bench, self.id).id]
+        else:
+            ids = [each.id for each in terminals.visible_to(bench) if each.busy and each.task == bench.task]
+            if not ids:
+                raise ToolFailed(f"Nothing runs in a terminal of this task. {terminals.known(bench)}")
+        conditions = self._conditions(bench)
+
+        async def act(_: Go) -> Done:
+            try:
+                happened = await bench.registry.waiting_for(*ids, **conditions)
+            except (ToolFailed, BadArguments):
+                raise
+            except TarmacError as error:
+                raise ToolFailed(error.what, hint=error.hint) from None
+            terminal = terminals.readable(bench, happened.terminal)
+            return Done.text(f"{_told(happened)}\n{await standing.told(terminal)}")
+
+        names = ", ".join(ids)
+        return Ready(title=f"Waiting for {names}", done=f"Waited for {names}", act=act)
+
+    def _conditions(self, bench: Bench) -> "Conditions":
+        limit = bench.settings.wait_timeout if self.timeout is None else self.timeout
+        made: Conditions = {"timeout": min(limit, bench.settings.longest_timeout), "input": self.input}
+        if self.pattern:
+            made["pattern"] = text_pattern(self.pattern)
+        if self.port is not None:
+            made["port"] = self.port
+        elif self.any_port:
+            made["port"] = True
+        if self.quiet is not None:
+            made["quiet"] = self.quiet
+        return made
+
+
+def _told(happened: "Happened") -> str:
+    after = f"after {duration(happened.after)}"
+    where = f"Terminal '{happened.terminal}'"
+    match happened.what:
+        case "ended":
+            code = "unknown" if happened.exit_code is None else str(happened.exit_code)
+            return f"{where}: its command ended {after}. Exit code: {code}."
+        case "pattern":
+            return (
+                f"{where}: it printed a match {after} (untrusted, as its output is):\n{fenced(happened.text, 'match')}"
+            )
+        case "input":
+            prompt = f" (untrusted, as its output is):\n{fenced(happened.text, 'prompt')}" if happened.text else "."
+            return f"{where}: it wants somebody to type, {after}{prompt}"
+        case "quiet":
+            return f"{where}: it is quiet, {after}."
+        case "port":
+            return f"{where}: it listens on port {happened.port} (process {happened.pid}), {after}."
+        case "closed":
+            return f"{where} was closed {after}."
+        case _:
+            return f"{where}: nothing of this happened; waited {duration(happened.after)}."

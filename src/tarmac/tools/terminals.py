@@ -1,0 +1,46 @@
+"""Which terminals a task may use by id: its own, and those nobody has. Never a person's, never another task's."""
+
+from tarmac.errors import TarmacError, ToolFailed
+from tarmac.terminals.terminal import Terminal
+from tarmac.tools.tool import Bench
+
+
+def own(bench: Bench, id: str) -> Terminal:
+    """The open terminal of that id; ToolFailed when the task has none such."""
+    try:
+        terminal = bench.registry.get(id.strip())
+    except TarmacError:
+        raise ToolFailed(f"Terminal {id} not found. {known(bench)}") from None
+    return _checked(bench, terminal)
+
+
+def readable(bench: Bench, id: str) -> Terminal:
+    """The same, or a closed one with something left to read."""
+    try:
+        terminal = bench.registry.readable(id.strip())
+    except TarmacError:
+        raise ToolFailed(f"Terminal {id} not found. {known(bench)}") from None
+    return _checked(bench, terminal)
+
+
+def visible_to(bench: Bench) -> list[Terminal]:
+    """All that the task may use."""
+    return [each for each in bench.registry.listing() if not _foreign(bench, each)]
+
+
+def known(bench: Bench) -> str:
+    """The ids there are, in a sentence."""
+    ids = [f"'{each.id}'" for each in visible_to(bench)]
+    return f"Open terminals: {', '.join(ids)}." if ids else "No terminal is open."
+
+
+def _checked(bench: Bench, terminal: Terminal) -> Terminal:
+    if why := _foreign(bench, terminal):
+        raise ToolFailed(f"Terminal {terminal.id} {why}. {known(bench)}")
+    return terminal
+
+
+def _foreign(bench: Bench, terminal: Terminal) -> str:
+    if terminal.origin == "person":
+        return "is the person's own"
+    return "" if terminal.task in (bench.task, None) else "belongs to another task"
