@@ -1,6 +1,6 @@
 """PURE: what runs without asking a person, by the level they chose (P7).
 
-none  only what the policy proves to be harmless
+ask   only what the policy proves to be harmless
 read  also files of the workspace, read by tools
 edit  also files of the workspace, changed by tools
 safe  also commands that are known and of medium risk, and switching modes
@@ -15,8 +15,8 @@ from typing import Final, Literal
 
 from tarmac.policy import PolicySettings, Verdict
 
-Auto = Literal["none", "read", "edit", "safe", "all"]
-LEVELS: Final[tuple[Auto, ...]] = ("none", "read", "edit", "safe", "all")
+Auto = Literal["ask", "read", "edit", "safe", "all"]
+LEVELS: Final[tuple[Auto, ...]] = ("ask", "read", "edit", "safe", "all")
 
 
 def reaches(auto: Auto, level: Auto) -> bool:

@@ -90,6 +90,18 @@ class ModelHistory:
             _extend(found, self._turns[-1])
         return found
 
+    @property
+    def open_calls(self) -> list[tuple[ToolUse, bool]]:
+        """The calls of the last answer that have no result, and whether each was started."""
+        turn = self._turns[-1] if self._turns else _Turn(0)
+        return [(call, call.id in turn.started) for call in turn.calls() if call.id not in turn.results]
+
+    @property
+    def owed(self) -> bool:
+        """Whether it is the model's turn to say something."""
+        turn = self._turns[-1] if self._turns else _Turn(0)
+        return bool(turn.replies())
+
     def add(self, event: TaskEvent) -> None:
         """The next fact of the log."""
         self.seq += 1

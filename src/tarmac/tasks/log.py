@@ -60,6 +60,7 @@ class TaskLog:
         self._fd = fd
         self._pending: list[_Batch] = []
         self._group: asyncio.Task[None] | None = None
+        self._writing = 0  # how many facts the group has
         self._timer: asyncio.TimerHandle | None = None
         self._listeners: list[Listener] = []
         self._failure: StateUnavailable | None = None  # of the last group
@@ -90,6 +91,11 @@ class TaskLog:
             await asyncio.shield(self._group)
             if self._failure and not self._group:
                 raise self._failure
+
+    @property
+    def pending(self) -> int:
+        """How many facts have been given to it that listeners have not heard of yet."""
+        return self._writing + sum(len(each.events) for each in self._pending)
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call `listener(seq, event)` for each fact once it is durable, in order. What it returns takes it off."""
@@ -142,6 +148,7 @@ class TaskLog:
     async def _commit(self) -> None:
         """Make a group of all that is pending now."""
         group, self._pending = self._pending, []
+        self._writing = sum(len(each.events) for each in group)
         try:
             bodies = (body for each in group for body in each.bodies)
             data = b"".join(frame(seq, body) for seq, body in enumerate(bodies, self.seq + 1))
@@ -158,7 +165,7 @@ class TaskLog:
             for each in group:
                 self._recorded(each)
         finally:
-            self._group = None
+            self._group, self._writing = None, 0
             self._schedule()
 
     def _write(self, data: bytes, blobs: dict[str, bytes]) -> None:
@@ -176,6 +183,7 @@ class TaskLog:
     def _recorded(self, batch: _Batch) -> None:
         for event in batch.events:
             self.seq += 1
+            self._writing -= 1
             for listener in self._listeners[:]:
                 try:
                     listener(self.seq, event)
@@ -186,7 +194,7 @@ class TaskLog:
             batch.done.set_result(self.seq)
 
     def _fail(self, group: list[_Batch], failure: StateUnavailable, *, broken: bool) -> None:
-        self._failure = failure
+        self._failure, self._writing = failure, 0
         self._broken = broken  # after a failed sync nobody knows what the disk has: only opening it again tells
         self._pending = [each for each in group if each.done is None] + self._pending
         for each in group:

@@ -3,17 +3,16 @@
 from typing import Final
 
 FIRST: Final = 1.0  # seconds
-MOST: Final = 3  # times without asking a person
 JITTER: Final = 0.25  # of the delay: many tasks that were refused together do not come back together
 LONGEST: Final = 600.0  # a provider that wants more than this is not waited for
 
 
-def delay(failures: int, *, wanted: float | None, chance: float) -> float | None:
-    """Seconds to wait after so many failures in a row; None: ask a person, or give up.
+def delay(failures: int, *, most: int = 3, wanted: float | None = None, chance: float = 0.0) -> float | None:
+    """Seconds to wait after so many failures in a row; None, after more than `most`: ask a person, or give up.
 
     `wanted` is the provider's Retry-After, which counts when it is more. `chance` is from 0 to 1.
     """
-    if failures > MOST or (wanted is not None and wanted > LONGEST):
+    if failures > most or (wanted is not None and wanted > LONGEST):
         return None
     own = FIRST * 2.0 ** (failures - 1)
     return max(own, wanted or 0.0) + own * JITTER * chance

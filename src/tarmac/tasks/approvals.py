@@ -1,0 +1,274 @@
+"""May this call be made? The policy's word, the person's level of trust, or the person themselves (S13, P6, P7).
+
+wants ─judge→ verdicts ─deny→ told ─allow→ Leave(go)
+                       └ask→ covered by the level? → nobody there? → a question, bound to the bytes → Leave(go)
+
+Every verdict is in the log, with whose word it was: that is the audit log. A yes is spent just before the call acts,
+and on nothing but what was shown.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from tarmac.errors import BadRequest, TarmacError
+from tarmac.models.messages import Image, Part, Text, ToolUse
+from tarmac.policy import Execute, ReadFile, Verdict, WriteFile
+from tarmac.policy.request import Answer, Approval, GrantScope, Outcome, Pending, Request, denied_text, make_request
+from tarmac.policy.verdict import SuggestedGrant
+from tarmac.tasks.auto import covers
+from tarmac.tasks.desk import Desk, now
+from tarmac.tasks.events import CallId, CallJudged, Noted, QuestionAnswered
+from tarmac.tasks.questions import Questions
+from tarmac.tools.tool import Go, Ready, Want
+
+NOBODY: Final = "Nobody is here to approve this, so it was not done: {reason}. Find another way, or go on without it."
+MOST_EDITS: Final = 10  # of one command by one person: each is judged, and asked about, anew
+
+
+@dataclass(frozen=True, slots=True)
+class Spend:
+    """A yes, and what it is for."""
+
+    approval: Approval
+    want: Want
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leave:
+    """What follows: the call may act (`go`), or why not (`told`)."""
+
+    go: Go | None = None
+    told: str = ""
+    outcome: Literal["denied", "skipped"] = "denied"
+    remarks: tuple[Part, ...] = ()  # what the person said with their yes, or their no
+    spends: tuple[Spend, ...] = ()
+    stops: bool = False  # the other calls of the message are not made either (S13)
+
+
+class Approvals:
+    """Judges the calls of one task."""
+
+    def __init__(self, desk: Desk, questions: Questions) -> None:
+        self._desk = desk
+        self._questions = questions
+
+    async def permit(self, use: ToolUse, ready: Ready) -> Leave:
+        """Judge all that the call wants, and ask where somebody must be asked."""
+        wants, edited = ready.wants, None
+        for _ in range(MOST_EDITS):
+            verdicts = [await self._judge(want) for want in wants]
+            by_level = [covers(self._desk.settings.auto, each) for each in verdicts]
+            self._record(use, verdicts, by_level)
+            denied = [n for n, each in enumerate(verdicts) if each.decision == "deny"]
+            asked = [n for n, each in enumerate(verdicts) if each.decision == "ask" and not by_level[n]]
+            batch = len(wants) > 1 and all(isinstance(each.action, ReadFile | WriteFile) for each in wants)
+            if denied and not (batch and len(denied) < len(wants)):
+                told = "\n".join(denied_text(wants[n].action, verdicts[n]) for n in denied)
+                return Leave(told=told, stops=True)
+            go = Go(verdicts=tuple(verdicts), approved=any(by_level), command=edited, refused=frozenset(denied))
+            if not asked:
+                return Leave(go=go)
+            if not self._desk.attended:
+                return self._nobody(use, [verdicts[n] for n in asked])
+            answer = await self._ask(use, ready, wants, verdicts, asked, edited=edited)
+            if answer.anew is None:
+                return self._leave(go, answer)
+            edited = answer.anew.command
+            wants = tuple(replace(each, action=answer.anew) if n in asked else each for n, each in enumerate(wants))
+        return Leave(told="The command was changed too many times, and was not run.", stops=True)
+
+    def spend(self, leave: Leave, ready: Ready) -> str:
+        """Use up what allowed the call, just before it acts; why it may not, or ""."""
+        desk = self._desk
+        for each in leave.spends:
+            why = each.approval.use(
+                each.want.action,
+                task=desk.task,
+                terminal=ready.terminal,
+                content=each.want.content,
+                now=time.monotonic(),
+            )
+            if why:
+                return f"{why[0].upper()}{why[1:]}, and it was not done."
+        if desk.grants and leave.go:
+            for verdict in leave.go.verdicts:
+                if verdict.rule.startswith("grant."):
+                    desk.grants.use(verdict.rule.removeprefix("grant."))
+        return ""
+
+    # Judging
+
+    async def _judge(self, want: Want) -> Verdict:
+        return await self._desk.policy.judge(want.action, workspace=self._desk.workspace, task=self._desk.task)
+
+    def _record(self, use: ToolUse, verdicts: Sequence[Verdict], by_level: Sequence[bool]) -> None:
+        for verdict, covered in zip(verdicts, by_level, strict=True):
+            by = "auto-approval" if covered else _whose(verdict.rule)
+            decision = "allow" if covered else verdict.decision
+            self._judged(use, verdict, decision=decision, by=by)
+
+    def _judged(self, use: ToolUse, verdict: Verdict, *, decision: Literal["allow", "ask", "deny"], by: str) -> None:
+        self._desk.add(
+            CallJudged(
+                at=now(),
+                call=CallId(use.id),
+                decision=decision,
+                risk=verdict.risk,
+                reason=verdict.reason,
+                part=verdict.part,
+                by=by,
+            )
+        )
+
+    def _nobody(self, use: ToolUse, verdicts: Sequence[Verdict]) -> Leave:
+        for verdict in verdicts:
+            self._judged(use, verdict, decision="deny", by="nobody to ask")
+        return Leave(told=NOBODY.format(reason="; ".join(dict.fromkeys(each.reason for each in verdicts))), stops=True)
+
+    # Asking
+
+    async def _ask(
+        self,
+        use: ToolUse,
+        ready: Ready,
+        wants: Sequence[Want],
+        verdicts: Sequence[Verdict],
+        asked: Sequence[int],
+        *,
+        edited: str | None,
+    ) -> "_Answered":
+        timeout = self._desk.settings.approval_timeout
+        requests = [self._request(wants[n], verdicts[n], ready, timeout) for n in asked]
+        title = ready.title if edited is None else f"Running `{edited}`"
+        found = _Answered()
+
+        def check(answered: QuestionAnswered) -> None:
+            outcomes = [
+                Pending(request, wants[n].action).answer(_answer(answered, request, wants[n]), now=time.monotonic())
+                for n, request in zip(asked, requests, strict=True)
+            ]
+            found.take(outcomes, [(n, wants[n]) for n in asked])
+
+        commands = any(not isinstance(wants[n].action, ReadFile | WriteFile) for n in asked)
+        answered = await self._questions.ask(
+            "command" if commands else "tool",
+            title,
+            call=CallId(use.id),
+            details=json.dumps({"title": title, "requests": [each.as_data() for each in requests]}),
+            timeout=timeout,
+            check=check,
+        )
+        if answered.answer == "skip":  # nobody answered: `check` was not asked
+            check(answered)
+        found.remarks = _remarks(answered)
+        await self._grant(found, verdicts[asked[0]], answered)
+        return found
+
+    def _request(self, want: Want, verdict: Verdict, ready: Ready, timeout: float | None) -> Request:
+        return make_request(
+            want.action,
+            verdict,
+            task=self._desk.task,
+            terminal=ready.terminal,
+            before=want.before,
+            content=want.content,
+            outside=want.outside,
+            protected=want.protected,
+            now=time.monotonic(),
+            timeout=timeout,
+        )
+
+    async def _grant(self, found: "_Answered", verdict: Verdict, answered: QuestionAnswered) -> None:
+        """Remember an "always"; that it can't be remembered does not take the yes back."""
+        desk = self._desk
+        if found.grant is None or desk.grants is None:
+            return
+        try:
+            await asyncio.to_thread(
+                desk.grants.add,
+                found.grant,
+                scope=found.scope,
+                risk=verdict.risk,
+                workspace=desk.workspace,
+                task=desk.task,
+                origin=answered.by,
+            )
+        except TarmacError as error:
+            desk.add(Noted(at=now(), what="error", text=f"this could not be allowed for good: {error.what}"))
+
+    def _leave(self, go: Go, answer: "_Answered") -> Leave:
+        if not answer.spends:
+            return Leave(told=answer.told, outcome=answer.outcome, remarks=answer.images, stops=True)
+        refused = go.refused | answer.refused
+        return Leave(
+            go=replace(go, approved=True, refused=refused), remarks=answer.remarks, spends=tuple(answer.spends)
+        )
+
+
+class _Answered:
+    """What a person's answer to one question means for each thing that it was about."""
+
+    def __init__(self) -> None:
+        self.told = ""
+        self.outcome: Literal["denied", "skipped"] = "denied"
+        self.anew: Execute | None = None
+        self.grant: SuggestedGrant | None = None
+        self.scope: GrantScope = "task"
+        self.spends: list[Spend] = []
+        self.refused: frozenset[int] = frozenset()
+        self.remarks: tuple[Part, ...] = ()
+
+    @property
+    def images(self) -> tuple[Part, ...]:
+        return tuple(each for each in self.remarks if isinstance(each, Image))
+
+    def take(self, outcomes: Sequence[Outcome], wants: Sequence[tuple[int, Want]]) -> None:
+        self.told = outcomes[0].told
+        self.anew = outcomes[0].anew
+        self.grant, self.scope = outcomes[0].grant, outcomes[0].scope
+        self.outcome = "skipped" if "Nobody answered" in self.told else "denied"
+        pairs = list(zip(outcomes, wants, strict=True))
+        self.spends = [Spend(outcome.approval, want) for outcome, (_, want) in pairs if outcome.approval]
+        self.refused = frozenset(n for outcome, (n, _) in pairs if outcome.approval is None)
+
+
+def _answer(answered: QuestionAnswered, request: Request, want: Want) -> Answer:
+    """One thing's answer, in the policy's words."""
+    feedback = answered.text
+    match answered.answer:
+        case "skip":
+            return Answer(kind="skip")
+        case _ if answered.edited is not None:
+            return Answer(kind="edit", command=answered.edited, feedback=feedback)
+        case "yes" if answered.always:
+            scope, _, number = answered.always.partition(":")
+            if scope not in ("task", "workspace", "everywhere") or not (number or "0").isdigit():
+                raise BadRequest(f"`{answered.always}` is no scope", hint="task, workspace or everywhere")
+            if int(number or 0) >= len(request.always):
+                raise BadRequest("this can't be allowed for good", hint="allow it once")
+            return Answer(kind="always", feedback=feedback, grant=request.always[int(number or 0)], scope=scope)  # type: ignore[arg-type]
+        case "yes":
+            return Answer(kind="allow", feedback=feedback)
+        case "no":
+            return Answer(kind="deny", feedback=feedback)
+        case "object":
+            path = want.action.path if isinstance(want.action, ReadFile | WriteFile) else None
+            yes = any(each.path == path and each.answer == "yes" for each in answered.choices)
+            return Answer(kind="allow" if yes else "deny", feedback=feedback)
+        case _:
+            return Answer(kind="message", feedback=feedback or "(a picture)")
+
+
+def _remarks(answered: QuestionAnswered) -> tuple[Part, ...]:
+    """What a person added to a yes, for the model."""
+    words = (Text(f"The person approved this and says: {answered.text}"),) if answered.text else ()
+    return (*words, *(Image(each) for each in answered.images))
+
+
+def _whose(rule: str) -> str:
+    kind = rule.partition(".")[0]
+    return {"grant": "grant", "user": "rules"}.get(kind, "policy")

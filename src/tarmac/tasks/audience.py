@@ -1,0 +1,69 @@
+"""Who looks on while a task works: events once they are durable, signals between them, in the order they happened.
+
+log ─event, durable→ Audience → listener(seq, event)
+loop ─signal→        Audience → listener(None, signal)
+
+A signal that comes while facts are on their way to the disk waits for these: nobody sees a call's output before the
+call. When the disk is full it does not wait for ever.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from tarmac.tasks.events import TaskEvent
+from tarmac.tasks.log import TaskLog
+from tarmac.tasks.signals import Signal
+
+MOST_HELD: Final = 2000
+
+Listener = Callable[[int | None, TaskEvent | Signal], None]
+
+
+class Audience:
+    """The listeners of one task."""
+
+    def __init__(self, log: TaskLog) -> None:
+        self._log = log
+        self._listeners: list[Listener] = []
+        self._held: deque[tuple[int, Signal]] = deque()  # each with the fact after which it is shown
+        log.subscribe(self._heard)
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Call `listener` with all that happens from now on; what it returns takes it off."""
+        self._listeners.append(listener)
+
+        def leave() -> None:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return leave
+
+    def show(self, signal: Signal) -> None:
+        """Show it now, or after the facts that came before it."""
+        if not self._listeners:
+            return
+        pending = self._log.pending
+        if pending and len(self._held) < MOST_HELD:
+            self._held.append((self._log.seq + pending, signal))
+            return
+        self._release()
+        self._tell(None, signal)
+
+    def _heard(self, seq: int, event: TaskEvent) -> None:
+        self._tell(seq, event)
+        while self._held and self._held[0][0] <= seq:
+            self._tell(None, self._held.popleft()[1])
+
+    def _release(self) -> None:
+        while self._held:
+            self._tell(None, self._held.popleft()[1])
+
+    def _tell(self, seq: int | None, thing: TaskEvent | Signal) -> None:
+        for listener in self._listeners[:]:
+            try:
+                listener(seq, thing)
+            except Exception as error:  # a door's trouble is not the task's
+                context = {"message": "a listener of a task failed", "exception": error}
+                asyncio.get_running_loop().call_exception_handler(context)

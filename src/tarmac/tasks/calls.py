@@ -1,0 +1,267 @@
+"""The calls of one answer: each is read, judged, approved, recorded, made, and recorded again.
+
+ToolUse ─decode→ Tool ─mode? circle?→ prepare → Ready ─permit→ Leave ─ToolStarted, durable→ act → ToolFinished
+
+Calls that only read run beside each other, all others alone and in order. Whatever happens to one (wrong arguments, a
+denial, a failure), it gets a result, and those before it keep theirs; after a denial those behind it are not made.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from tarmac.errors import BadArguments, StateUnavailable, TarmacError, ToolFailed
+from tarmac.models.messages import Part, Text, ToolUse
+from tarmac.policy import ReadFile, WriteFile
+from tarmac.tasks.approvals import Approvals
+from tarmac.tasks.desk import Desk, now
+from tarmac.tasks.events import CallId, CallJudged, FileIntent, FileSeen, Outcome, ToolFinished, ToolStarted
+from tarmac.tasks.live import Live
+from tarmac.tasks.questions import Questions
+from tarmac.tasks.queue import Queue
+from tarmac.tasks.recovery import Unfinished
+from tarmac.tasks.repetition import Repetition, fingerprint
+from tarmac.tasks.talking import Talking
+from tarmac.tools.tool import Bench, Done, Go, Ready, Tool
+
+FINISHING: Final = 0.7  # seconds that a file being written has to come to its end when the task is stopped
+CUT: Final = (
+    "This call was not run: your answer reached its limit of length before the call was whole. "
+    "Make it in smaller steps: write a long file in several parts."
+)
+REPEATED: Final = (
+    "This call was not run: it is the same as the last ones, whose result did not change. "
+    "Look at that result, and try another way."
+)
+
+
+@dataclass(slots=True)
+class Tally:
+    """How the calls of one answer went."""
+
+    worked: int = 0
+    mistakes: list[str] = field(default_factory=list)
+    stopped: str = ""  # why the calls behind are not made
+
+
+class Calls:
+    """Makes the calls of one task."""
+
+    def __init__(self, desk: Desk, questions: Questions, queue: Queue) -> None:
+        self._desk = desk
+        self._questions = questions
+        self._queue = queue
+        self._approvals = Approvals(desk, questions)
+        self._repetition = Repetition(desk.settings.limits.max_repetitions)
+
+    async def run(self, uses: Sequence[ToolUse], *, cut: bool = False) -> Tally:
+        """All of them. `cut`: the answer was broken off, so the last one may not be whole."""
+        tally = Tally()
+        for group in self._groups(uses):
+            if len(group) == 1:
+                await self._one(group[0], tally, cut=cut and group[0] is uses[-1])
+                continue
+            try:
+                async with asyncio.TaskGroup() as together:
+                    for use in group:
+                        together.create_task(self._one(use, tally, cut=cut and use is uses[-1]))
+            except BaseExceptionGroup as several:
+                raise several.exceptions[0] from None
+        return tally
+
+    def _groups(self, uses: Sequence[ToolUse]) -> Iterator[list[ToolUse]]:
+        """Neighbours that only read together, all others by themselves."""
+        together: list[ToolUse] = []
+        for use in uses:
+            tool = self._desk.toolbox.tools.get(self._desk.toolbox.canonical(use.name))
+            if tool is not None and tool.parallel:
+                together.append(use)
+                continue
+            if together:
+                yield together
+                together = []
+            yield [use]
+        if together:
+            yield together
+
+    async def _one(self, use: ToolUse, tally: Tally, *, cut: bool) -> None:
+        """One call, to its result."""
+        if tally.stopped:
+            self._finish(use, (Text(f"[not run: {tally.stopped}]"),), outcome="skipped")
+            return
+        began = time.monotonic()
+        try:
+            await self._attempt(use, tally, cut=cut, began=began)
+        except (BadArguments, ToolFailed) as error:
+            tally.mistakes.append(error.what)
+            self._fail(use, error.what, began)
+        except StateUnavailable:  # the log itself: nothing more can be recorded
+            raise
+        except TarmacError as error:
+            self._fail(use, str(error), began)
+        except Exception as error:  # a tool's fault must not take the task with it; it is told, with what it was
+            self._fail(use, f"The tool failed: {type(error).__name__}: {error}", began)
+
+    async def _attempt(self, use: ToolUse, tally: Tally, *, cut: bool, began: float) -> None:
+        desk = self._desk
+        try:
+            tool = desk.toolbox.decode(use.name, use.arguments)
+        except BadArguments:
+            if cut:
+                raise ToolFailed(CUT) from None
+            raise
+        if why := desk.mode.allows(use.name, tool.group):
+            raise self._refused(use, why)
+        if self._repetition.stuck(use.name, use.arguments) and not await self._go_round(use, tally, began):
+            return
+        ready = await tool.prepare(self._bench(use))
+        for name in _names(desk, ready):
+            if tool.group in ("read", "edit") and (why := desk.mode.allows(use.name, tool.group, name)):
+                raise self._refused(use, why)
+        leave = await self._approvals.permit(use, ready)
+        if tally.stopped:  # by one beside it, while it waited
+            self._finish(use, (Text(f"[not run: {tally.stopped}]"),), outcome="skipped", began=began)
+        elif leave.go is None:
+            tally.stopped = "an earlier call of this message was denied" if leave.stops else ""
+            self._finish(use, (Text(leave.told), *leave.remarks), outcome=leave.outcome, began=began)
+        else:
+            await self._record_start(use, tool, ready, leave.go)
+            if why := self._approvals.spend(leave, ready):
+                self._finish(use, (Text(why),), outcome="denied", began=began)
+                return
+            done = await self._act(use, ready, leave.go, began)
+            self._done(use, ready, done, leave.remarks, began)
+            tally.worked += done.outcome == "done"
+
+    # What it may not do
+
+    def _refused(self, use: ToolUse, why: str) -> ToolFailed:
+        judged = CallJudged(
+            at=now(), call=CallId(use.id), decision="deny", risk="low", reason=why, part=use.name, by="mode"
+        )
+        self._desk.add(judged)
+        return ToolFailed(why)
+
+    async def _go_round(self, use: ToolUse, tally: Tally, began: float) -> bool:
+        """The same call once more: a person decides whether that makes sense (S12)."""
+        told = REPEATED
+        if self._desk.attended:
+            answered = await self._questions.ask(
+                "mistake_limit_reached",
+                f"The model repeats itself: {use.name} with the same arguments and the same result. Run it once more?",
+                call=CallId(use.id),
+                timeout=self._desk.settings.approval_timeout,
+            )
+            if answered.answer == "yes":
+                self._repetition.forget()
+                return True
+            if answered.text:
+                told = f"{REPEATED} The person says: {answered.text}"
+        tally.mistakes.append(REPEATED)
+        self._finish(use, (Text(told),), outcome="skipped", began=began)
+        return False
+
+    # Acting
+
+    async def _record_start(self, use: ToolUse, tool: Tool, ready: Ready, go: Go) -> None:
+        """Durable before it acts, unless it changes nothing."""
+        command = go.command or ready.command
+        started = ToolStarted(
+            at=now(),
+            call=CallId(use.id),
+            name=use.name,
+            title=ready.title if go.command is None else f"Running `{go.command}`",
+            intents=tuple(FileIntent(path=each.path, before=each.before, after=each.after) for each in ready.intents),
+            command=command,
+            cwd=ready.cwd,
+            terminal=ready.terminal,
+        )
+        self._desk.under_way[started.call] = Unfinished(seq=0, started=started, output=None)
+        if tool.parallel or tool.group == "always":
+            self._desk.add(started)
+        else:
+            await self._desk.log.append(started)
+
+    async def _act(self, use: ToolUse, ready: Ready, go: Go, began: float) -> Done:
+        """Let it act. When the task is stopped, files are written to their end: that takes a moment, and is known."""
+        acting = asyncio.ensure_future(ready.act(go))
+        try:
+            return await asyncio.shield(acting)
+        except asyncio.CancelledError:
+            if ready.intents:
+                await asyncio.wait([acting], timeout=FINISHING)
+            if acting.done() and not acting.cancelled() and acting.exception() is None:
+                self._done(use, ready, acting.result(), (), began)
+            else:
+                acting.cancel()
+                await asyncio.wait([acting], timeout=FINISHING)
+            raise
+
+    def _bench(self, use: ToolUse) -> Bench:
+        desk = self._desk
+        live = Live(desk, CallId(use.id))
+        return Bench(
+            workspace=desk.workspace,
+            cwd=desk.workspace,
+            task=desk.task,
+            files=desk.files,
+            registry=desk.registry,
+            talk=Talking(desk, self._questions, self._queue, CallId(use.id)),
+            store=desk.log.blobs.keep,
+            seen=desk.seen,
+            show=live.show,
+            started=live.started,
+            settings=desk.settings.tools,
+        )
+
+    # Results
+
+    def _done(self, use: ToolUse, ready: Ready, done: Done, remarks: tuple[Part, ...], began: float) -> None:
+        for seen in done.seen:
+            self._desk.seen[seen.path] = seen.digest
+            self._desk.edited |= seen.how == "edited"
+            self._desk.add(FileSeen(at=now(), path=seen.path, digest=seen.digest, how=seen.how))
+        key = fingerprint(done.content, exit_code=done.exit_code, outcome=done.outcome)
+        self._repetition.finished(use.name, use.arguments, key)
+        title = ready.done if done.outcome == "done" else ready.title
+        result = ToolFinished(
+            at=now(),
+            call=CallId(use.id),
+            name=use.name,
+            outcome=done.outcome,
+            content=(*done.content, *remarks),
+            title=title,
+            exit_code=done.exit_code,
+            details=done.details,
+        )
+        self._record_end(use, result, began)
+
+    def _fail(self, use: ToolUse, text: str, began: float) -> None:
+        content = (Text(text),)
+        self._repetition.finished(use.name, use.arguments, fingerprint(content, outcome="failed"))
+        self._finish(use, content, outcome="failed", began=began)
+
+    def _finish(self, use: ToolUse, content: tuple[Part, ...], *, outcome: Outcome, began: float | None = None) -> None:
+        titles = {"denied": f"Was not allowed: {use.name}", "skipped": f"Did not run {use.name}"}
+        title = titles.get(outcome, f"Failed: {use.name}")
+        result = ToolFinished(
+            at=now(), call=CallId(use.id), name=use.name, outcome=outcome, content=content, title=title
+        )
+        self._record_end(use, result, began)
+
+    def _record_end(self, use: ToolUse, result: ToolFinished, began: float | None) -> None:
+        self._desk.under_way.pop(CallId(use.id), None)
+        self._desk.add(replace(result, seconds=round(time.monotonic() - began, 4) if began else 0.0))
+
+
+def _names(desk: Desk, ready: Ready) -> Iterator[str]:
+    """Each file the call is about, as it was said and as it leads, seen from the workspace."""
+    for want in ready.wants:
+        if not isinstance(want.action, ReadFile | WriteFile):
+            continue
+        led = desk.files.look(want.action.path, cwd=desk.workspace, workspace=desk.workspace).path
+        for path in dict.fromkeys((want.action.path, led)):
+            inside = path.is_absolute() and path.is_relative_to(desk.workspace)
+            yield (path.relative_to(desk.workspace) if inside else path).as_posix()

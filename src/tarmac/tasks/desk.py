@@ -1,0 +1,107 @@
+"""What a task works with, and what it knows of itself: shared by the loop, the calls and the verbs of a person.
+
+The views (history, metadata) know what is durable. What the next call in the same message must know already (the files
+that were just written, the mode, what a run has used) is kept here beside them.
+"""
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from tarmac.errors import BadRequest
+from tarmac.events import TaskId
+from tarmac.models.provider import Model
+from tarmac.policy import Policy
+from tarmac.policy.files import Files
+from tarmac.policy.grants import GrantFile
+from tarmac.prompts.modes import Mode, Modes
+from tarmac.prompts.system import SystemFacts
+from tarmac.tasks.audience import Audience
+from tarmac.tasks.auto import Auto
+from tarmac.tasks.events import CallId, TaskEvent
+from tarmac.tasks.history import ModelHistory
+from tarmac.tasks.limits import Limits, Used
+from tarmac.tasks.log import TaskLog
+from tarmac.tasks.metadata import Metadata
+from tarmac.tasks.recovery import Unfinished
+from tarmac.terminals.registry import TerminalRegistry
+from tarmac.tools.tool import ToolSettings
+from tarmac.tools.toolbox import Toolbox
+
+Why = Literal["completed", "idle", "interrupted", "paused", "limit", "failed", "refused", "aborted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """Why a run came to its end; `text` is for a person."""
+
+    why: Why
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskSettings:
+    """What can be set about a task."""
+
+    auto: Auto = "ask"
+    limits: Limits = field(default_factory=Limits)
+    approval_timeout: float | None = None  # seconds; then a question counts as skipped
+    tools: ToolSettings = field(default_factory=ToolSettings)
+    user_folder: Path = Path("/nonexistent")  # the user's modes, rules and commands
+    instructions: str = ""  # the user's, for every mode
+    language: str = ""
+    system: SystemFacts = field(default_factory=lambda: SystemFacts(os="", shell="bash"))
+
+
+@dataclass(slots=True, kw_only=True)
+class Desk:
+    """One open task."""
+
+    task: TaskId
+    workspace: Path
+    log: TaskLog
+    audience: Audience
+    history: ModelHistory
+    metadata: Metadata
+    registry: TerminalRegistry
+    policy: Policy
+    files: Files
+    grants: GrantFile | None
+    toolbox: Toolbox
+    modes: Modes
+    mode: Mode
+    model: Model
+    settings: TaskSettings
+    attended: bool  # a person can be asked
+    seen: dict[Path, str | None] = field(default_factory=dict)  # the version of each file that the task knows (S21)
+    under_way: dict[CallId, Unfinished] = field(default_factory=dict)  # calls that were started and have no result
+    edited: bool = False  # a file was changed since the environment was last looked at
+    used: Used = field(default_factory=Used)
+    began: float = field(default_factory=time.monotonic)  # this run
+    completed: str | None = None  # the result, once it is accepted
+
+    def add(self, event: TaskEvent) -> None:
+        """A fact that nothing waits for."""
+        self.log.add(event)
+
+    def out_of(self) -> str:
+        """The limit that is reached, if one is."""
+        self.used.seconds = time.monotonic() - self.began
+        return self.settings.limits.reached(self.used)
+
+    def mode_of(self, slug: str) -> Mode:
+        """The mode of that name; BadRequest names one that looks like it."""
+        found = self.modes.get(slug)
+        if found is None:
+            near = self.modes.nearest(slug)
+            known = ", ".join(each.slug for each in self.modes.all)
+            raise BadRequest(
+                f"there is no mode `{slug}`", hint=f"did you mean `{near}`?" if near else f"modes: {known}"
+            )
+        return found
+
+
+def now() -> float:
+    """The time of a fact."""
+    return time.time()

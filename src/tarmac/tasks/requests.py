@@ -1,0 +1,192 @@
+"""Ask the model, and ask again when it did not answer: visibly, and only where that can help (S6).
+
+RequestStarted ─stream→ signals … → ModelSaid
+               └ModelError→ RequestFailed ─countdown→ again, at most [3] times → a person is asked, or it is given up
+
+What had come when a person stopped it is kept, as an answer that was cut; its cost is unknown.
+"""
+
+import asyncio
+import math
+import random
+import secrets
+import time
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Final
+
+from tarmac.models.messages import NO_USAGE, Blob, Part, Text, ToolUse, Usage
+from tarmac.models.provider import Answer, CallDelta, ModelError, Prompt, ReasoningDelta, TextDelta, ToolSchema, price
+from tarmac.tasks.desk import Desk, Ended, now
+from tarmac.tasks.events import CallId, ModelSaid, RequestFailed, RequestId, RequestStarted, TaskEvent, UserSaid
+from tarmac.tasks.questions import Questions
+from tarmac.tasks.retrying import delay
+from tarmac.tasks.signals import CallStreamed, ReasoningStreamed, RetryCounted, TextStreamed
+
+TICK: Final = 1.0  # seconds between two numbers of a countdown
+
+
+class Requests:
+    """Those of one task."""
+
+    def __init__(self, desk: Desk, questions: Questions) -> None:
+        self._desk = desk
+        self._questions = questions
+        self._taken: set[str] = set()  # ids of calls: some servers count from 0 in each answer
+        self._kept: tuple[str, tuple[ToolSchema, ...], Blob] | None = None  # what the log's blobs have already
+        self._priced = ""  # the model whose price was asked for once: from then on it is quick
+
+    def know(self, call: str) -> None:
+        """An id that is in the log."""
+        self._taken.add(call)
+
+    async def ask(self, prompt: Prompt, first: tuple[TaskEvent, ...]) -> ModelSaid | Ended:
+        """The model's next answer, recorded; or why there is none. `first` is recorded before it is asked."""
+        failures = 0
+        desk = self._desk
+        while True:
+            if why := desk.out_of():
+                return Ended("limit", why)
+            started = await self._start(prompt, first, attempt=failures + 1)
+            first = ()
+            try:
+                return await self._answer(started, replace(prompt, messages=tuple(desk.history.messages)))
+            except ModelError as error:
+                failures += 1
+                failure = error
+            if ended := await self._failed(started.request, failure, failures):
+                return ended
+            if not failure.retryable or failures > desk.settings.limits.max_retries:
+                failures = 0  # a person said: go on
+
+    async def _start(self, prompt: Prompt, first: tuple[TaskEvent, ...], *, attempt: int) -> RequestStarted:
+        info = self._desk.model.info
+        started = RequestStarted(
+            at=now(),
+            request=RequestId(f"r{secrets.token_hex(4)}"),
+            model=info.id,
+            attempt=attempt,
+            prompt=await self._keep(prompt),
+            context_window=info.context_window,
+        )
+        self._desk.used.requests += 1
+        await self._desk.log.append(*first, started)
+        return started
+
+    async def _keep(self, prompt: Prompt) -> Blob:
+        """What does not change from turn to turn is kept once."""
+        if self._kept is None or self._kept[0] is not prompt.system or self._kept[1] is not prompt.tools:
+            text = "\n\n".join([prompt.system, *(f"{each.name}: {each.parameters}" for each in prompt.tools)])
+            data = text.encode("utf-8", "surrogatepass")
+            blob = await asyncio.to_thread(self._desk.log.blobs.keep, data, "text/plain")
+            self._kept = (prompt.system, prompt.tools, blob)
+        return self._kept[2]
+
+    # One answer
+
+    async def _answer(self, started: RequestStarted, prompt: Prompt) -> ModelSaid:
+        """Stream it, show it, record it."""
+        request, began = started.request, time.monotonic()
+        said: list[str] = []
+        try:
+            answer = await self._stream(request, prompt, said)
+        except asyncio.CancelledError:
+            self._stopped(request, "".join(said), began)
+            raise
+        cost = await self._price(answer.usage)
+        self._desk.used.turns += 1
+        self._desk.used.cost += cost or 0.0
+        event = ModelSaid(
+            at=now(),
+            request=request,
+            parts=self._unique(answer.parts),
+            stop=answer.stop,
+            usage=answer.usage,
+            cost=cost,
+            seconds=round(time.monotonic() - began, 3),
+        )
+        self._desk.add(event)  # on the disk before anything acts on it: with the first call's start, or soon
+        return event
+
+    async def _stream(self, request: RequestId, prompt: Prompt, said: list[str]) -> Answer:
+        show = self._desk.audience.show
+        async with aclosing(self._desk.model.stream(prompt, load=self._load)) as chunks:
+            async for chunk in chunks:
+                match chunk:
+                    case TextDelta(text=text):
+                        said.append(text)
+                        show(TextStreamed(request=request, text=text))
+                    case ReasoningDelta(text=text):
+                        show(ReasoningStreamed(request=request, text=text))
+                    case CallDelta(id=call, name=name, arguments=arguments):
+                        show(CallStreamed(request=request, call=CallId(call), name=name, arguments=arguments))
+                    case Answer():
+                        return chunk
+        raise ModelError("the answer ended without its end", kind="cut")
+
+    def _load(self, blob: Blob) -> bytes:
+        data = self._desk.log.blobs.read(blob.sha256)
+        if data is None:
+            raise ModelError(f"the picture {blob.sha256[:12]} is lost: its file is gone or damaged", kind="bad_request")
+        return data
+
+    def _stopped(self, request: RequestId, text: str, began: float) -> None:
+        """It was cut off from our side: what had come stays."""
+        if text.strip():
+            seconds = round(time.monotonic() - began, 3)
+            parts = (Text(text),)
+            self._desk.add(
+                ModelSaid(
+                    at=now(), request=request, parts=parts, stop="cut", usage=NO_USAGE, cost=None, seconds=seconds
+                )
+            )
+        else:
+            self._desk.add(RequestFailed(at=now(), request=request, what="it was stopped"))
+
+    def _unique(self, parts: tuple[Part, ...]) -> tuple[Part, ...]:
+        """Calls by ids that no other call of the task has."""
+        found: list[Part] = []
+        for part in parts:
+            if isinstance(part, ToolUse):
+                if not part.id or part.id in self._taken:
+                    part = replace(part, id=f"call_{secrets.token_hex(8)}")
+                self._taken.add(part.id)
+            found.append(part)
+        return tuple(found)
+
+    async def _price(self, usage: Usage) -> float | None:
+        info = self._desk.model.info
+        if info.id == self._priced:
+            return price(info, usage)
+        cost = await asyncio.to_thread(price, info, usage)
+        self._priced = info.id
+        return cost
+
+    # No answer
+
+    async def _failed(self, request: RequestId, error: ModelError, failures: int) -> Ended | None:
+        """Record it, and wait for the right moment to try again; or the end of it."""
+        desk = self._desk
+        most = desk.settings.limits.max_retries
+        wait = delay(failures, most=most, wanted=error.retry_after, chance=random.random()) if error.retryable else None
+        failed = RequestFailed(at=now(), request=request, what=str(error), status=error.status, retry_in=wait)
+        await desk.log.append(failed)
+        if wait is not None:
+            await self._count_down(request, wait)
+            return None
+        if not desk.attended:
+            return Ended("failed", str(error))
+        answered = await self._questions.ask(
+            "api_req_failed", f"{error}\nAsk again?", timeout=desk.settings.approval_timeout
+        )
+        if answered.answer == "message" and answered.text:
+            await desk.log.append(UserSaid(at=now(), text=answered.text, images=answered.images))
+            return None
+        return None if answered.answer == "yes" else Ended("failed", str(error))
+
+    async def _count_down(self, request: RequestId, seconds: float) -> None:
+        """Visible, and cut short by whoever stops the task."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            self._desk.audience.show(RetryCounted(request=request, seconds=float(math.ceil(left))))
+            await asyncio.sleep(min(TICK, left))

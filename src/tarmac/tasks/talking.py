@@ -1,0 +1,123 @@
+"""What tools may say to the person, and change in the task itself: the `Talk` of a bench."""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from tarmac.errors import BadRequest, ToolFailed
+from tarmac.tasks.auto import reaches
+from tarmac.tasks.desk import Desk, now
+from tarmac.tasks.events import CallId, ModeSwitched, Todo, TodosUpdated
+from tarmac.tasks.questions import Questions
+from tarmac.tasks.queue import Queue
+from tarmac.tools.tool import Reply, Suggestion, TodoItem
+
+NOBODY: Final = (
+    "Nobody is here to answer. Decide by what is most likely meant, say in your result what you assumed, and go on."
+)
+FOLDERS: Final = (".tarmac/commands", ".roo/commands", ".claude/commands")
+LONGEST: Final = 100_000  # characters of a slash command
+_NAME: Final = re.compile(r"[\w-]{1,64}")
+
+
+class Talking:
+    """One call's way to the person and the task."""
+
+    def __init__(self, desk: Desk, questions: Questions, queue: Queue, call: CallId) -> None:
+        self._desk = desk
+        self._questions = questions
+        self._queue = queue
+        self._call = call
+
+    async def ask(self, question: str, suggestions: tuple[Suggestion, ...]) -> Reply:
+        """Wait for a person's answer; one of the suggestions may switch the mode."""
+        if not self._desk.attended:
+            raise ToolFailed(NOBODY)
+        shown = [{"text": each.text, "mode": each.mode} for each in suggestions]
+        answered = await self._questions.ask(
+            "followup",
+            question,
+            call=self._call,
+            choices=tuple(each.text for each in suggestions),
+            details=json.dumps({"suggestions": shown}),
+            timeout=self._desk.settings.approval_timeout,
+        )
+        if answered.answer in ("skip", "no") and not answered.text:
+            raise ToolFailed("The person did not answer this question. Go on without it, or ask another one.")
+        chosen = next((each for each in suggestions if each.text == answered.text and each.mode), None)
+        if chosen:
+            self._switch(chosen.mode, why="chosen with an answer")
+        return Reply(text=answered.text, images=answered.images)
+
+    async def complete(self, result: str) -> Reply | None:
+        """Accepted, unless the person has said something meanwhile: then that is the answer."""
+        if self._queue:
+            return Reply(text="(They have said something meanwhile, before they saw this result. It follows.)")
+        self._desk.completed = result
+        return None
+
+    async def switch_mode(self, mode: str, why: str) -> str:
+        """Go on in another mode, if the person agrees."""
+        try:
+            wanted = self._desk.mode_of(mode)
+        except BadRequest as error:
+            raise ToolFailed(f"Invalid mode: {mode}. {error.hint}") from None
+        if wanted.slug == self._desk.mode.slug:
+            return f"Already in {wanted.name} mode."
+        if not reaches(self._desk.settings.auto, "safe"):
+            if not self._desk.attended:
+                raise ToolFailed(f"Nobody is here to approve a switch to {wanted.name} mode. Go on in this one.")
+            text = f"Switch to {wanted.name} mode{f': {why}' if why else ''}"
+            answered = await self._questions.ask(
+                "tool", text, call=self._call, timeout=self._desk.settings.approval_timeout
+            )
+            if answered.answer != "yes":
+                said = f" They say: {answered.text}" if answered.text else ""
+                raise ToolFailed(f"The person did not approve the switch to {wanted.name} mode.{said}")
+        self._switch(wanted.slug, why=why)
+        return f"Successfully switched to {wanted.name} mode{f' because: {why}' if why else ''}."
+
+    def _switch(self, mode: str, *, why: str) -> None:
+        found = self._desk.modes.get(mode)
+        if found is not None and found.slug != self._desk.mode.slug:
+            self._desk.mode = found
+            self._desk.add(ModeSwitched(at=now(), mode=found.slug, why=why))
+
+    async def set_todos(self, todos: tuple[TodoItem, ...]) -> None:
+        """The whole list, from now on."""
+        self._desk.add(TodosUpdated(at=now(), todos=tuple(Todo(text=each.text, status=each.status) for each in todos)))
+
+    def slash_command(self, name: str) -> str | None:
+        """The text behind a command of that name, if there is one."""
+        path = commands(self._desk.workspace, self._desk.settings.user_folder).get(name)
+        try:
+            return path.read_text("utf-8", "replace")[:LONGEST] if path else None
+        except OSError:
+            return None
+
+    def slash_commands(self) -> Mapping[str, str]:
+        """All of them, with what they are for: the first line of each."""
+        found = commands(self._desk.workspace, self._desk.settings.user_folder)
+        return {name: _first_line(path) for name, path in found.items()}
+
+
+def commands(workspace: Path, user_folder: Path) -> dict[str, Path]:
+    """The slash commands by name; of one name the workspace's counts."""
+    found: dict[str, Path] = {}
+    for folder in (user_folder / "commands", *(workspace / each for each in reversed(FOLDERS))):
+        try:
+            files = sorted(each for each in folder.iterdir() if each.suffix == ".md" and each.is_file())
+        except OSError:
+            continue
+        found |= {each.stem: each for each in files if _NAME.fullmatch(each.stem)}
+    return found
+
+
+def _first_line(path: Path) -> str:
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return next((line.strip("# \n") for line in file if line.strip("#- \n")), "")[:200]
+    except OSError:
+        return ""
