@@ -22,6 +22,7 @@ TarmacError
 ├── ExecutionEnded (RuntimeError)      input for a command that has ended
 ├── InputClosed (RuntimeError)         this command was started without input
 ├── SecretNotAsked (RuntimeError)      a secret was to be typed where the terminal would have shown it
+├── ImportFailed (ValueError)          another program's files are damaged, or of no shape we know
 ├── TaskNotFound (KeyError)            no task has that id
 ├── TaskInUse (RuntimeError)           another process is working on that task
 ├── ScriptWrong (ValueError)           a script for a scripted model can't be played, with file and line
@@ -125,6 +126,10 @@ class InputClosed(TarmacError, RuntimeError):
 
 class SecretNotAsked(TarmacError, RuntimeError):
     """A secret was to be typed where nobody asked for one: the terminal would have shown it."""
+
+
+class ImportFailed(TarmacError, ValueError):
+    """Another program's files can't be understood; nothing was taken in, and they are as they were."""
 
 
 class TaskNotFound(TarmacError, KeyError):

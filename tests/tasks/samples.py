@@ -176,6 +176,9 @@ def one_of_each() -> list[e.TaskEvent]:
         e.TaskAborted(at=28.0, why="by hand"),
         e.TaskCompleted(at=29.0, result="all green", usage=usage, cost=None),
         e.TaskSaved(at=30.0),
+        e.TaskImported(
+            at=31.0, source="roo", name="0193", last=9, files=(e.KeptFile(name="ui_messages.json", blob=blob),)
+        ),
     ]
 
 

@@ -11,6 +11,8 @@ VERBS = {
     "check": "Judge a command, or many as JSON lines, without running it.",
     "exec": "Run one command in a fresh terminal, or many as JSON lines.",
     "doctor": "Look whether all of it works on this machine, and what to do.",
+    "tasks": "List tasks, show, search, export and delete them.",
+    "import": "Take in the tasks of Roo-Code.",
     "grants": "List what was always allowed, and take it back.",
     "tour": "Watch a real terminal at work: a dozen short commands.",
     "help": "Show this page, or that of a command: tarmac help exec.",
@@ -77,6 +79,14 @@ def _run(verb: str, rest: list[str]) -> int:
             from tarmac.cli.grants import main as grants_main
 
             return grants_main(rest)
+        if verb == "tasks":
+            from tarmac.cli.tasks import main as tasks_main
+
+            return tasks_main(rest)
+        if verb == "import":
+            from tarmac.cli.importing import main as import_main
+
+            return import_main(rest)
         from tarmac.cli.tour import main as tour_main
 
         return tour_main(rest)

@@ -2,7 +2,7 @@
 
 checks → examine() → findings → a page for people, or one JSON object → exit status
 
-The checks of terminals are in tarmac.terminals.checkup; those of other parts are added here.
+The checks of terminals are in tarmac.terminals.checkup, those of tasks in tarmac.tasks.checkup; others are added here.
 """
 
 import dataclasses
@@ -21,11 +21,12 @@ import tarmac
 from tarmac.cli.help import suggest
 from tarmac.cli.stopping import run
 from tarmac.errors import BadRequest, TarmacError
+from tarmac.tasks.checkup import checks as tasks_checks
 from tarmac.terminals.checkup import CHECKS, Case, Check, Finding, Findings, Level, aside, examine
 from tarmac.terminals.settings import Settings
 from tarmac.terminals.shells import KNOWN
 
-OPTIONS = ["json", "shell=", "timeout=", "help"]
+OPTIONS = ["json", "shell=", "timeout=", "repair", "help"]
 COLOURS: dict[Level, str] = {"ok": "32", "note": "2", "warning": "33", "problem": "1;31"}
 NAMES = 19  # columns
 WIDEST = 110
@@ -51,7 +52,7 @@ def main(arguments: list[str]) -> int:
         if name == "--timeout":
             settings = dataclasses.replace(settings, shell_integration_timeout=_seconds(value))
     case = Case(environ=os.environ, settings=settings, shells=wanted or KNOWN, wanted=wanted)
-    checks = (*CHECKS, *PROGRAMS)
+    checks = (*CHECKS, *tasks_checks(repair="repair" in given), *PROGRAMS)
     return run(lambda stop: consult(checks, case, json_wanted="json" in given))
 
 

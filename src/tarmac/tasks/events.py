@@ -55,6 +55,24 @@ class TaskCreated(TaskEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KeptFile:
+    """A file of another program, byte for byte."""
+
+    name: str
+    blob: Blob
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskImported(TaskEvent):
+    """It was another program's: the facts up to the number `last` were made of these files."""
+
+    source: str  # "roo"
+    name: str  # what it is called there
+    last: int
+    files: tuple[KeptFile, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TaskStarted(TaskEvent):
     """A process runs it, from the beginning or again."""
 

@@ -66,14 +66,27 @@ class TaskStore:
 
     @asynccontextmanager
     async def create(
-        self, *, workspace: Path, mode: str = "code", root: TaskId | None = None, parent: TaskId | None = None
+        self,
+        *,
+        workspace: Path,
+        mode: str = "code",
+        root: TaskId | None = None,
+        parent: TaskId | None = None,
+        task: TaskId | None = None,
+        at: float | None = None,
     ) -> AsyncIterator[TaskLog]:
-        """A new task, open for writing, with its first fact."""
-        task = TaskId(secrets.token_hex(5))
+        """A new task, open for writing, with its first fact. One from elsewhere brings its id and its time."""
+        task = task or TaskId(secrets.token_hex(5))
         number = await asyncio.to_thread(self._number)
         async with create_log(self.folder / task, task) as log:
             created = TaskCreated(
-                at=time.time(), task=task, number=number, workspace=workspace, mode=mode, root=root, parent=parent
+                at=time.time() if at is None else at,
+                task=task,
+                number=number,
+                workspace=workspace,
+                mode=mode,
+                root=root,
+                parent=parent,
             )
             await log.append(created)
             await self.refresh(task)
@@ -103,7 +116,7 @@ class TaskStore:
             raise BadRequest(f"{task!r} is no id of a task")
         if (self.folder / task / LOG).exists():
             return self.folder / task
-        fit = [each for each in self._tasks() if each.startswith(task)]
+        fit = [each for each in self.tasks() if each.startswith(task)]
         if len(fit) == 1:
             return self.folder / fit[0]
         hint = f"these begin so: {', '.join(sorted(fit)[:5])}" if fit else "list them to see which there are"
@@ -164,7 +177,8 @@ class TaskStore:
             self._refresh_all()
         return self.index.next_number()
 
-    def _tasks(self) -> list[TaskId]:
+    def tasks(self) -> list[TaskId]:
+        """The ids of all there are, by their folders."""
         try:
             folders = [each for each in self.folder.iterdir() if not each.name.startswith(".")]
             return [TaskId(each.name) for each in folders if (each / LOG).exists()]
@@ -181,7 +195,7 @@ class TaskStore:
         nothing = Row(Metadata(), 0, 0)
         found = [
             Listed(task, row.metadata, row.size, trouble.get(task, ""))
-            for task in self._tasks()
+            for task in self.tasks()
             for row in (rows.get(task, nothing),)
             if workspace is None or row.metadata.workspace == workspace
         ]
@@ -190,7 +204,7 @@ class TaskStore:
     def _refresh_all(self) -> dict[TaskId, str]:
         """Read what is new in all logs; why some could not be read."""
         trouble: dict[TaskId, str] = {}
-        tasks = self._tasks()
+        tasks = self.tasks()
         places = self.index.places()
         for task in tasks:
             try:

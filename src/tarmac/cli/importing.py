@@ -1,0 +1,102 @@
+"""`tarmac import roo DIR`: the tasks of Roo-Code become tasks here. Its files are only read."""
+
+import asyncio
+import json
+import re
+import sys
+import time
+from pathlib import Path
+
+from tarmac.cli import complain
+from tarmac.cli.options import HelpShown, parse
+from tarmac.cli.stopping import run
+from tarmac.cli.tasks import open_store
+from tarmac.errors import BadRequest, ImportFailed
+from tarmac.events import TaskId
+from tarmac.show.columns import cut
+from tarmac.show.harmless import one_line
+from tarmac.tasks.events import KeptFile, TaskImported
+from tarmac.tasks.metadata import metadata
+from tarmac.tasks.roo.files import RooTask, find_tasks, read_task
+from tarmac.tasks.roo.taking import began, facts_of, workspace_of
+from tarmac.tasks.store import TaskStore
+
+OPTIONS = ["salvage", "workspace=", "json"]
+
+
+def main(arguments: list[str]) -> int:
+    """Take in what is there; 1 when some of it could not be."""
+    try:
+        given, words = parse("import", arguments, OPTIONS)
+    except HelpShown:
+        return 0
+    if words[:1] != ["roo"]:
+        what = f"tasks of `{words[0]}` can't be taken in" if words else "from which program, and from where?"
+        raise BadRequest(what, hint="tarmac import roo DIR")
+    if len(words) != 2:
+        raise BadRequest("`import roo` takes one folder", hint="`tarmac help import` says where Roo-Code has it")
+    workspace = Path(given["workspace"][-1]).absolute() if "workspace" in given else Path.cwd()
+    folders = find_tasks(Path(words[1]))
+    return run(lambda stop: _all(folders, workspace, salvage="salvage" in given, as_json="json" in given))
+
+
+async def _all(folders: list[Path], workspace: Path, *, salvage: bool, as_json: bool) -> int:
+    store = open_store()
+    failed = taken = 0
+    for folder in folders:
+        try:
+            if (store.folder / folder.resolve().name / "log.jsonl").exists():
+                _say(folder.name, "was here already", as_json=as_json, taken=False)
+                continue
+            roo = await asyncio.to_thread(read_task, folder, salvage=salvage)
+            title = await take(store, roo, workspace)
+        except ImportFailed as error:
+            failed += 1
+            if as_json:
+                print(json.dumps({"id": folder.name, "error": error.what, "hint": error.hint}))
+            else:
+                complain(error.what, hint=error.hint)
+            continue
+        taken += 1
+        _say(roo.id, title, as_json=as_json, taken=True, trouble=roo.trouble)
+    if not as_json and len(folders) > 1:
+        print(f"{taken} taken in, {len(folders) - taken - failed} here already, {failed} failed")
+    sys.stdout.flush()
+    return 1 if failed else 0
+
+
+async def take(store: TaskStore, roo: RooTask, workspace: Path) -> str:
+    """Make a task of it; its title. All of it is on the disk on return, or nothing is there."""
+    item = roo.item
+    mode = item.get("mode")
+    where = workspace_of(roo) or workspace
+    at = began(roo) or time.time()
+    root, parent = (
+        TaskId(each) if isinstance(each, str) else None for each in (item.get("rootTaskId"), item.get("parentTaskId"))
+    )
+    task = TaskId(roo.id)
+    try:
+        async with store.create(
+            workspace=where, mode=mode if isinstance(mode, str) else "code", root=root, parent=parent, task=task, at=at
+        ) as log:
+            facts = await asyncio.to_thread(facts_of, roo, log.blobs.keep, first=3)
+            kept = [
+                KeptFile(name=name, blob=await asyncio.to_thread(log.blobs.keep, data, "application/json"))
+                for name, data in roo.raw.items()
+            ]
+            origin = TaskImported(at=at, source="roo", name=roo.id, last=2 + len(facts), files=tuple(kept))
+            await log.append(origin, *facts)
+    except BaseException:
+        if (store.folder / task).exists():
+            await store.delete(task)
+        raise
+    return metadata(facts).title or "a task without words"
+
+
+def _say(name: str, text: str, *, as_json: bool, taken: bool, trouble: list[str] | None = None) -> None:
+    if as_json:
+        print(json.dumps({"id": name, "taken": taken, "title": text, "trouble": trouble or []}))
+        return
+    print(f"{'+' if taken else '='} {one_line(name)}  {cut(one_line(text), 70)}")
+    for each in trouble or ():
+        print(f"    {re.sub(r';', ':', one_line(each), count=1)}")

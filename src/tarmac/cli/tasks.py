@@ -1,0 +1,213 @@
+"""`tarmac tasks`: which tasks there are, what was said in them, taken out and thrown away.
+
+Every list looks at the logs themselves: what exists is shown, and what can't be read is shown with the reason.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Final, get_args
+
+from tarmac.cli import complain
+from tarmac.cli.help import suggest
+from tarmac.cli.options import HelpShown, number, parse
+from tarmac.cli.stopping import run
+from tarmac.errors import BadRequest, TaskInUse, TaskNotFound
+from tarmac.events import TaskId
+from tarmac.paths import state_dir
+from tarmac.show.columns import cut, padded
+from tarmac.show.harmless import one_line
+from tarmac.show.look import Look, look_of
+from tarmac.show.summary import money, size, when
+from tarmac.tasks.store import Listed, Sort, TaskStore
+
+OPTIONS: Final = ["json", "workspace=", "sort=", "limit=", "format=", "to=", "yes", "force", "all"]
+TAKES: Final = {
+    "list": {"json", "workspace", "sort", "limit", "all"},
+    "show": {"json"},
+    "search": {"json", "limit"},
+    "export": {"format", "to", "force"},
+    "delete": {"yes", "json"},
+}
+SHOWN: Final = 20  # of a list, unless told otherwise
+COLOURS: Final = {"completed": "32", "running": "36", "waiting": "33", "aborted": "31", "paused": "33"}
+Given = dict[str, list[str]]
+
+
+def main(arguments: list[str]) -> int:
+    """Do one of them; the exit code."""
+    try:
+        given, words = parse("tasks", arguments, OPTIONS)
+    except HelpShown:
+        return 0
+    action, rest = (words[0], words[1:]) if words else ("list", [])
+    if action not in TAKES:
+        hint = suggest(action, list(TAKES)) or f"one of {', '.join(TAKES)}; `tarmac tasks show {action}` shows a task"
+        raise BadRequest(f"`{action}` is nothing to do with tasks", hint=hint)
+    for name in given.keys() - TAKES[action]:
+        raise BadRequest(f"`tasks {action}` takes no --{name}", hint="`tarmac tasks --help`")
+    if action == "list" and rest:
+        raise BadRequest(f"`tasks list` takes no `{rest[0]}`", hint=f"tarmac tasks show {rest[0]}")
+    if action == "search" and not rest:
+        raise BadRequest("what shall be searched for?", hint="tarmac tasks search 'two words'")
+    if action in ("show", "export", "delete") and (len(rest) != 1 if action != "delete" else not rest):
+        raise BadRequest(f"`tasks {action}` takes the id of a task", hint="`tarmac tasks` lists them")
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="replace")
+    store = open_store()
+    do: Callable[[], Awaitable[int]] = {
+        "list": lambda: _list(store, given),
+        "show": lambda: _show(store, rest[0], given),
+        "search": lambda: _search(store, " ".join(rest), given),
+        "export": lambda: _export(store, rest[0], given),
+        "delete": lambda: _delete(store, rest, given),
+    }[action]
+    try:
+        return run(lambda stop: do())
+    except (TaskNotFound, TaskInUse) as error:
+        return complain(error.what, hint=error.hint.replace("list them", "`tarmac tasks` lists them"), code=1)
+
+
+def open_store() -> TaskStore:
+    """Where this user's tasks are."""
+    return TaskStore(state_dir(os.environ) / "tasks")
+
+
+# List
+
+
+async def _list(store: TaskStore, given: Given) -> int:
+    sort = given.get("sort", ["newest"])[-1]
+    if sort not in get_args(Sort):
+        raise BadRequest(f"tasks can't be sorted by `{sort}`", hint=", ".join(get_args(Sort)))
+    workspace = Path(given["workspace"][-1]).absolute() if "workspace" in given else None
+    found = await store.listing(sort=sort, workspace=workspace)  # type: ignore[arg-type]
+    limit = None if "all" in given else number(given, "limit", None if "json" in given else SHOWN)
+    if "json" in given:
+        for each in found[:limit]:
+            print(json.dumps(as_data(each)))
+        return 0
+    if not found:
+        print(f"no tasks{f' in {one_line(str(workspace))}' if workspace else ' yet'}")
+        print('  hint: tarmac run "make the tests pass" starts one; tarmac demo shows how that looks')
+        return 0
+    look = look_of(sys.stdout, os.environ)
+    print(look.paint("2", cut(f"{'ID':<12}{'WHEN':<12}{'STATUS':<13}{'COST':>9}  TASK", look.columns - 1)))
+    for each in found[:limit]:
+        print(_line(each, look))
+    if limit is not None and len(found) > limit:
+        print(look.paint("2", f"{len(found) - limit} more; --all shows them, `tarmac tasks search` finds them"))
+    return 0
+
+
+def _line(listed: Listed, look: Look) -> str:
+    meta = listed.metadata
+    status = "unreadable" if listed.trouble else (meta.outcome or meta.status)
+    start = f"{padded(one_line(listed.task), 11)} {when(meta.at):<12}"
+    middle = look.paint("31" if listed.trouble else COLOURS.get(status, "2"), f"{status:<13}")
+    cost = f"{'-' if not meta.requests else money(meta.total_cost):>9}  "
+    room = look.columns - 1 - 24 - 13 - 11
+    return f"{start}{middle}{cost}{cut(one_line(listed.trouble or meta.name), max(room, 8))}"
+
+
+def as_data(listed: Listed) -> dict[str, object]:
+    """A task as a JSON object."""
+    meta = listed.metadata
+    return {
+        "id": listed.task,
+        "number": meta.number,
+        "status": meta.status,
+        "outcome": meta.outcome,
+        "title": meta.name,
+        "workspace": None if meta.workspace is None else str(meta.workspace),
+        "mode": meta.mode,
+        "model": meta.model,
+        "created": meta.created,
+        "at": meta.at,
+        "requests": meta.requests,
+        "usage": {
+            "input": meta.usage.input,
+            "output": meta.usage.output,
+            "cache_reads": meta.usage.cache_reads,
+            "cache_writes": meta.usage.cache_writes,
+        },
+        "cost": meta.total_cost,
+        "root": meta.root,
+        "parent": meta.parent,
+        "size": listed.size,
+        "lost_records": meta.lost,
+        "trouble": listed.trouble,
+    }
+
+
+# One of them
+
+
+async def _show(store: TaskStore, task: str, given: Given) -> int:
+    folder = store.path(task)
+    reading = await store.read(TaskId(folder.name))
+    if "json" in given:
+        from tarmac.show.records import record
+
+        for seq, event in enumerate(reading.events, 1):
+            print(json.dumps(record(seq, event)))
+        return 0
+    from tarmac.show.story import story
+
+    look = look_of(sys.stdout, os.environ)
+    for piece in story(folder.name, reading, look):
+        sys.stdout.write(piece)
+    return 0
+
+
+async def _search(store: TaskStore, text: str, given: Given) -> int:
+    found = await store.search(text, limit=number(given, "limit", SHOWN) or SHOWN)
+    if "json" in given:
+        for hit in found:
+            print(json.dumps({"task": hit.task, "seq": hit.seq, "who": hit.who, "excerpt": hit.excerpt}))
+        return 0 if found else 1
+    if not found:
+        print(f"`{one_line(text)}` was said in no task")
+        return 1
+    look = look_of(sys.stdout, os.environ)
+    names = {each.task: each.metadata.name for each in await store.listing()}
+    shown = ""
+    for hit in sorted(found, key=lambda hit: [each.task for each in found].index(hit.task)):  # a task's hits together
+        if hit.task != shown:
+            title = cut(one_line(names.get(hit.task, "")), look.columns - 14)
+            print(f"{look.paint('1', one_line(hit.task))}  {title}")
+            shown = hit.task
+        print(f"  {look.paint('2', f'{hit.who}:'):<6} {cut(one_line(hit.excerpt), look.columns - 12)}")
+    return 0
+
+
+async def _delete(store: TaskStore, tasks: list[str], given: Given) -> int:
+    folders = {store.path(each).name: None for each in tasks}  # all are known before the first is gone
+    names = {each.task: each for each in await store.listing()}
+    for task in folders:
+        listed = names.get(TaskId(task))
+        what = f"{task} ({cut(one_line(listed.metadata.name), 60)}, {size(listed.size)})" if listed else task
+        if "yes" not in given and not _sure(what):
+            print(f"kept: {task}")
+            continue
+        await store.delete(TaskId(task))
+        print(json.dumps({"deleted": task}) if "json" in given else f"deleted: {what}")
+    return 0
+
+
+def _sure(what: str) -> bool:
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise BadRequest("deleting a task is for good, and nobody is here to ask", hint="add --yes")
+    sys.stderr.write(f"Delete {what} for good? [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+async def _export(store: TaskStore, task: str, given: Given) -> int:
+    from tarmac.cli.exporting import export
+
+    folder = store.path(task)
+    to = Path(given["to"][-1]) if "to" in given else None
+    return await export(store, TaskId(folder.name), given.get("format", ["markdown"])[-1], to, force="force" in given)

@@ -1,0 +1,44 @@
+"""PURE: what facts carry for doors as JSON (`details`), read with care: a log may be of another version, or damaged."""
+
+import json
+from collections.abc import Mapping
+
+
+def read(details: str) -> Mapping[str, object]:
+    """The object in it; an empty one when there is none."""
+    try:
+        found = json.loads(details) if details else {}
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def objects(value: object) -> list[Mapping[str, object]]:
+    """Those of a list that are objects; of an object, itself."""
+    if isinstance(value, dict):
+        return [value]
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def text(found: Mapping[str, object], name: str) -> str:
+    """A text in it, or nothing."""
+    value = found.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def texts(value: object) -> list[str]:
+    """The texts of a list."""
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+
+
+def requests(details: str) -> list[Mapping[str, object]]:
+    """The requests for approval behind a question."""
+    found = read(details)
+    return objects(found.get("requests")) or ([found] if "shown" in found else [])
+
+
+def diffs(details: str) -> list[tuple[str, str, bool]]:
+    """Path, diff (or content), and whether it is new, of each file that a tool changed."""
+    found = read(details)
+    files = objects(found.get("files")) or [found]
+    return [(text(each, "path"), text(each, "diff"), each.get("new") is True) for each in files if text(each, "diff")]

@@ -1,0 +1,71 @@
+"""The output of one running command, as it comes: its first lines at once, and at the end the last ones.
+
+bytes → LiveText (what a reader would have seen) → lines → shown | counted
+
+However much a command prints, a screen of it is shown; all of it is in the spool.
+"""
+
+from collections import deque
+
+from tarmac.show.columns import cut, width
+from tarmac.show.harmless import harmless
+from tarmac.show.look import Look
+from tarmac.vt.live import LiveText
+
+HEAD = 12
+TAIL = 6
+MOST_AT_ONCE = 4000  # characters of a line that are looked at
+
+
+class Flow:
+    """What is shown of one command."""
+
+    def __init__(self, look: Look) -> None:
+        self._look = look
+        self._text = LiveText()
+        self._partial = ""
+        self._shown = 0
+        self._kept: deque[str] = deque(maxlen=TAIL)
+        self._passed = 0  # lines after the first ones
+
+    def feed(self, data: bytes) -> str:
+        """The next bytes; what to print now, whole lines only."""
+        return self._take(self._text.feed(data))
+
+    def finish(self) -> str:
+        """It has ended: the last lines, and how many were left out."""
+        printed = self._take(self._text.finish())
+        if self._partial:
+            printed += self._line(self._partial)
+            self._partial = ""
+        if missing := self._passed - len(self._kept):
+            printed += self._gutter(self._look.paint("2", f"… {missing:,} line{'s' * (missing > 1)} not shown …"))
+        return printed + "".join(self._gutter(line) for line in self._kept)
+
+    @property
+    def status(self) -> str:
+        """What is growing, or how much was passed over: for a line that is drawn again."""
+        if self._passed:
+            return f"… {self._passed:,} lines more"
+        return self._cut(harmless(self._partial[-MOST_AT_ONCE:]))
+
+    def _take(self, text: str) -> str:
+        *lines, self._partial = (self._partial + text).split("\n")
+        self._partial = self._partial[-MOST_AT_ONCE * 4 :]
+        return "".join(self._line(line) for line in lines)
+
+    def _line(self, line: str) -> str:
+        line = self._cut(harmless(line[:MOST_AT_ONCE]))
+        if self._shown < HEAD:
+            self._shown += 1
+            return self._gutter(line)
+        self._passed += 1
+        self._kept.append(line)
+        return ""
+
+    def _cut(self, line: str) -> str:
+        room = self._look.columns - 5
+        return cut(line, room) if self._look.live and width(line) > room else line
+
+    def _gutter(self, line: str) -> str:
+        return f"  {self._look.paint('2', '│')} {line}\n"

@@ -1,0 +1,102 @@
+"""PURE: a question to a person, as text: all that must be seen before one says yes (P6)."""
+
+from collections.abc import Iterator, Mapping
+
+from tarmac.show import details
+from tarmac.show.columns import wrapped
+from tarmac.show.diffs import content_lines, diff_lines
+from tarmac.show.harmless import harmless, one_line
+from tarmac.show.look import Look
+from tarmac.tasks.events import QuestionAsked
+
+RISKS = {"low": "32", "medium": "33", "high": "31", "critical": "1;31"}
+MOST = 120  # lines of a file or command; more is shown when asked for
+_HEADS = {
+    "Execute": "Run this command?",
+    "SendInput": "Type this into the terminal {terminal}?",
+    "OpenTerminal": "Open a terminal with this shell?",
+    "KillTerminal": "Close this terminal?",
+    "ReadFile": "Read this file?",
+    "WriteFile": "Write this file?",
+}
+_PLAIN = {
+    "completion_result": "The task is done, says the model. Is it?",
+    "api_req_failed": "The model can't be reached. Try again?",
+    "resume_task": "Go on with this task?",
+    "resume_completed_task": "This task was completed. Go on with it?",
+    "mistake_limit_reached": "The model makes one mistake after another. Go on?",
+    "auto_approval_limit": "The limit of what runs without asking is reached. Go on?",
+}
+
+
+def question_lines(asked: QuestionAsked, look: Look, *, whole: bool = False) -> Iterator[str]:
+    """The question and what it is about. `whole`: however long that is."""
+    found = details.requests(asked.details)
+    if not found:
+        yield from _plain(asked, look)
+    for request in found:
+        yield from _request(request, look, most=10**9 if whole else MOST)
+
+
+def is_cut(asked: QuestionAsked) -> bool:
+    """Whether something was too long to be shown."""
+    return any(_lines(request) > MOST for request in details.requests(asked.details))
+
+
+def _lines(request: Mapping[str, object]) -> int:
+    file = request.get("file")
+    diff = details.text(file, "diff") if isinstance(file, dict) else ""
+    return max(details.text(request, "shown").count("\n"), diff.count("\n")) + 1
+
+
+def _plain(asked: QuestionAsked, look: Look) -> Iterator[str]:
+    head = _PLAIN.get(asked.ask, "")
+    yield look.paint("1;33", f"? {head}" if head else "? The model asks:")
+    if asked.text.strip():
+        yield from (f"  {line}" for line in wrapped(harmless(asked.text.strip()), look.columns - 3))
+    for number, choice in enumerate(asked.choices, 1):
+        first, *rest = wrapped(harmless(choice), look.columns - 7)
+        yield f"  {look.paint('1', str(number))}  {first}"
+        yield from (f"     {line}" for line in rest)
+
+
+def _request(request: Mapping[str, object], look: Look, *, most: int) -> Iterator[str]:
+    kind = details.text(request, "kind")
+    risk = details.text(request, "risk")
+    head = _HEADS.get(kind, f"Allow this ({one_line(kind)})?").format(
+        terminal=one_line(details.text(request, "terminal"))
+    )
+    yield look.paint("1;33", f"? {head}")
+    lines = harmless(details.text(request, "shown")).split("\n")
+    if len(lines) > most:
+        lines = [*lines[: most - 20], f"… {len(lines) - most:,} lines more: `v` shows them …", *lines[-20:]]
+    yield from (f"    {look.paint('1', line)}" for line in lines)
+    yield from _file(request.get("file"), look, most)
+    room = look.columns - 5
+    for text in details.texts(request.get("warnings")):
+        yield from (look.paint("1;31", f"  ! {line}") for line in wrapped(harmless(text), room))
+    if directory := details.text(request, "directory"):
+        yield f"  in {one_line(directory)}"
+    if explanation := details.text(request, "explanation"):
+        yield from (f"  {line}" for line in wrapped(one_line(explanation), room))
+    if risk:
+        reason = one_line(details.text(request, "reason"))
+        said = wrapped(f"{one_line(risk)} risk{f': {reason}' if reason else ''}", room)
+        yield from (f"  {look.paint(RISKS.get(risk, '33'), line)}" for line in said)
+
+
+def _file(file: object, look: Look, most: int) -> Iterator[str]:
+    if not isinstance(file, dict):
+        return
+    if file.get("outside") is True:
+        yield look.paint("33", "  It is outside of the workspace.")
+    if why := details.text(file, "protected"):
+        yield from (
+            look.paint("33", f"  {line}") for line in wrapped(f"It is protected: {one_line(why)}", look.columns - 3)
+        )
+    if diff := details.text(file, "diff"):
+        if file.get("new") is True:
+            yield "  It is new:"
+            yield from content_lines(diff, look, most=most)
+        else:
+            yield from diff_lines(diff, look, most=most)

@@ -1,0 +1,47 @@
+"""A task that is over, or elsewhere, told from its log: `tarmac tasks show`."""
+
+from collections.abc import Iterator
+
+from tarmac.show.columns import wrapped
+from tarmac.show.harmless import one_line
+from tarmac.show.look import Look
+from tarmac.show.summary import size, spent, when
+from tarmac.show.teller import Teller
+from tarmac.tasks.metadata import metadata
+from tarmac.tasks.reading import Reading
+
+
+def story(task: str, reading: Reading, look: Look) -> Iterator[str]:
+    """What it is, what is wrong with its log, and all that happened, piece by piece."""
+    meta = metadata(reading.events)
+    yield look.paint("1", f"Task {one_line(task)}") + (f" (#{meta.number})\n" if meta.number else "\n")
+    facts = [
+        meta.outcome or meta.status,
+        f"mode {meta.mode}",
+        meta.model,
+        f"last at {when(meta.at)}",
+        f"log {size(reading.size)}",
+    ]
+    yield from (
+        f"  {line}\n" for line in wrapped(one_line(" · ".join(each for each in facts if each)), look.columns - 3)
+    )
+    if meta.workspace:
+        yield f"  {one_line(str(meta.workspace))}\n"
+    if meta.requests:
+        yield f"  {spent(meta)}\n"
+    for damage in reading.damage:
+        lost = (
+            f"{damage.lost} records from {damage.first} on are"
+            if damage.lost
+            else f"junk before record {damage.first} is"
+        )
+        yield look.paint("31", f"  ! {lost} damaged: {one_line(damage.why)}") + "\n"
+    if reading.torn:
+        yield look.paint("33", "  ! its last write was cut off; `tarmac doctor --repair` cleans up") + "\n"
+    yield "\n"
+    teller = Teller(look, past=True)
+    for event in reading.events:
+        if told := teller.event(event):
+            yield told
+    if meta.questions:
+        yield look.paint("33", "\nIt waits for an answer") + f": tarmac resume {one_line(task)}\n"

@@ -1,0 +1,194 @@
+"""`tarmac tasks`, as a process of its own, on logs written by the real store."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import on_a_screen, tarmac
+from tests.cli.recorded import a_run, keep
+
+from tarmac.tasks.log import open_log
+from tarmac.tasks.store import TaskStore
+
+
+@pytest.fixture
+def store(own_state: Path) -> TaskStore:
+    return TaskStore(Path(os.environ["TARMAC_STATE_DIR"]) / "tasks")
+
+
+async def test_a_list_has_id_status_cost_and_first_words(store: TaskStore) -> None:
+    """A5: the newest first; in a pipe without colours."""
+    old = await keep(store, a_run(1_700_000_000.0, text="an old\nthing", completed=False))
+    new = await keep(store, a_run(1_763_200_000.0))
+    lines = tarmac("tasks").out.splitlines()
+    assert [line.split()[0] for line in lines] == ["ID", new, old]
+    assert all(word in lines[1] for word in ("completed", "$0.030", "make the tests pass"))
+    assert all(word in lines[2] for word in ("2023-11-1", "running", "an old thing"))
+    assert tarmac("tasks", "list", "--limit", "1").out.splitlines()[2].startswith("1 more")
+
+
+async def test_lists_as_json_are_whole_and_a_line_each(store: TaskStore) -> None:
+    """A5."""
+    task = await keep(store, a_run(), workspace=Path("/here"))
+    (line,) = tarmac("tasks", "list", "--json", "--workspace", "/here").out.splitlines()
+    data = json.loads(line)
+    assert (data["id"], data["outcome"], data["cost"], data["requests"]) == (task, "completed", 0.03, 2)
+    assert tarmac("tasks", "list", "--json", "--workspace", "/there").out == ""
+
+
+def test_no_tasks_is_said_with_what_to_do() -> None:
+    outcome = tarmac("tasks")
+    assert (outcome.code, outcome.out.startswith("no tasks yet\n"), "tarmac run" in outcome.out) == (0, True, True)
+    assert tarmac("tasks", "--json").out == ""
+    assert tarmac("tasks", "search", "x").code == 1
+
+
+async def test_a_task_is_shown_as_it_happened(store: TaskStore) -> None:
+    """A7: in the past tense, with exit code, diff, todos, questions and their answers, cost."""
+    task = await keep(store, a_run())
+    outcome = tarmac("tasks", "show", task[:6])
+    expected = [
+        f"Task {task} (#1)",
+        "❯ make the tests pass",
+        "I will run the tests.",
+        "✗ Ran `make test` · exit code 2, 1.2 s",
+        "  │ AssertionError: add(2, 2) is 0",
+        "  ☑ find it",
+        "  ▸ fix it",
+        "There is a minus.",
+        "  → allowed: go on",
+        "✓ Edited calc.py · +1 −1",
+        "  -    return a - b",
+        "  +    return a + b",
+        "✓ Done",
+    ]
+    assert outcome.code == 0
+    lines = outcome.out.splitlines()
+    assert [line for line in lines if line in expected] == expected, outcome.out
+    assert "$0.030" in lines[-1] and "18% of the context" not in lines[-1]
+
+
+async def test_its_facts_as_json_are_those_of_the_log(store: TaskStore) -> None:
+    """A5, S3."""
+    task = await keep(store, a_run())
+    found = [json.loads(line) for line in tarmac("tasks", "show", task, "--json").out.splitlines()]
+    assert [each["seq"] for each in found] == list(range(1, len(a_run()) + 2))
+    assert (found[0]["kind"], found[2]) == (
+        "task_created",
+        {"seq": 3, "kind": "user_said", "at": 1763200001.0, "text": "make the tests pass", "images": []},
+    )
+
+
+async def test_a_search_shows_where_and_in_which_task(store: TaskStore) -> None:
+    task = await keep(store, a_run())
+    await keep(store, a_run(text="something else", completed=False))
+    outcome = tarmac("tasks", "search", "make the tests")
+    assert outcome.out.splitlines() == [f"{task}  make the tests pass", "  user:  make the tests pass"]
+    assert json.loads(tarmac("tasks", "search", "--json", '"make the tests"').out)["task"] == task
+
+
+async def test_deleting_asks_or_is_told_not_to(store: TaskStore) -> None:
+    task = await keep(store, a_run())
+    nobody = tarmac("tasks", "delete", task)
+    assert (nobody.code, "--yes" in nobody.err) == (2, True)
+    with on_a_screen("tasks", "delete", task) as screen:
+        screen.until(b"[y/N] ")
+        screen.type(b"\r")
+        assert b"kept" in screen.rest()
+    with on_a_screen("tasks", "delete", task[:5]) as screen:
+        assert b"make the tests pass" in screen.until(b"[y/N] ")
+        screen.type(b"y\r")
+        assert b"deleted" in screen.rest()
+    assert not (store.folder / task).exists()
+    gone = tarmac("tasks", "delete", "--yes", task)
+    assert (gone.code, gone.err) == (
+        1,
+        f"tarmac: there is no task `{task}`\n  hint: `tarmac tasks` lists them to see which there are\n",
+    )
+
+
+async def test_a_task_that_is_worked_on_is_not_deleted(store: TaskStore) -> None:
+    """S3: one writer."""
+    task = await keep(store, a_run())
+    async with open_log(store.folder / task):
+        outcome = tarmac("tasks", "delete", "--yes", task)
+    assert (outcome.code, f"process {os.getpid()}" in outcome.err) == (1, True)
+    assert (store.folder / task).exists()
+
+
+async def test_an_id_that_fits_many_names_them(store: TaskStore) -> None:
+    ids = {await keep(store, a_run()) for _ in range(17)}  # more than there are first letters
+    first = next(letter for letter in "0123456789abcdef" if sum(each.startswith(letter) for each in ids) > 1)
+    outcome = tarmac("tasks", "show", first)
+    assert (outcome.code, sum(each in outcome.err for each in ids) > 1) == (1, True)
+
+
+async def test_a_damaged_log_is_listed_and_shown_with_its_damage(store: TaskStore) -> None:
+    """S3: no list hides what exists."""
+    task = await keep(store, a_run())
+    log = store.folder / task / "log.jsonl"
+    log.write_bytes(log.read_bytes().replace(b"I will run", b"I wont run"))
+    shown = tarmac("tasks", "show", task)
+    assert "records from 5 on are damaged" in shown.out and "✓ Done" in shown.out
+    log.chmod(0)
+    if os.geteuid():
+        assert "unreadable" in tarmac("tasks").out
+
+
+async def test_an_export_as_markdown_is_a_page_nothing_can_break_out_of(store: TaskStore) -> None:
+    facts = a_run(text="what does ```` mean?\x1b[31m")
+    task = await keep(store, facts)
+    page = tarmac("tasks", "export", task).out
+    assert page.startswith("# what does ```` mean?⟨U+001B⟩[31m\n")
+    for part in ("## You", "## Model", "### Ran `make test`", "- command: `make test`", "AssertionError", "## Done"):
+        assert part in page
+    assert "\x1b" not in page
+
+
+async def test_an_export_goes_to_a_file_and_over_no_other(store: TaskStore, tmp_path: Path) -> None:
+    task = await keep(store, a_run())
+    file = tmp_path / "task.json"
+    assert tarmac("tasks", "export", task, "--format", "json", "--to", str(file)).code == 0
+    data = json.loads(file.read_text())
+    assert (data["format"], data["metadata"]["task"], len(data["events"])) == ("tarmac task", task, len(a_run()) + 1)
+    again = tarmac("tasks", "export", task, "--format", "json", "--to", str(file))
+    assert (again.code, "--force" in again.err) == (2, True)
+    assert tarmac("tasks", "export", task, "--to", str(file), "--force").code == 0
+    assert file.read_text().startswith("# make the tests pass")
+    nowhere = tarmac("tasks", "export", task, "--to", str(tmp_path / "no" / "x"))
+    assert (nowhere.code, "can't be written" in nowhere.err) == (125, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["lst"], "list"),
+        (["show"], "tarmac tasks"),
+        (["list", "abc"], "tarmac tasks show abc"),
+        (["list", "--yes"], "--help"),
+        (["--jsno"], "--json"),
+        (["search"], "search"),
+        (["list", "--sort", "size2"], "newest"),
+        (["list", "--limit", "0"], "above 0"),
+        (["show", "../x"], "no id"),
+    ],
+)
+def test_what_makes_no_sense_is_told_with_a_hint(words: list[str], hint: str) -> None:
+    outcome = tarmac("tasks", *words)
+    assert (outcome.code, hint in outcome.err) == (2, True), outcome.err
+
+
+async def test_an_unknown_format_names_those_there_are(store: TaskStore) -> None:
+    task = await keep(store, a_run())
+    outcome = tarmac("tasks", "export", task, "--format", "markdwn")
+    assert (outcome.code, "markdown" in outcome.err) == (2, True)
+
+
+async def test_on_a_screen_a_list_fits_it(store: TaskStore) -> None:
+    """Wide characters and escapes in a title don't break its columns."""
+    await keep(store, a_run(text="直して" * 40 + "\x1b]0;evil\x07"))
+    with on_a_screen("tasks", columns=60) as screen:
+        shown = screen.rest().decode()
+    assert "\x1b]0;" not in shown and "\x07" not in shown
+    assert shown.splitlines()[1].endswith("…")
