@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from tarmac.errors import BadRequest
+from tarmac.models.catalog import described
 from tarmac.models.provider import Model, ModelError, ModelSettings
 
 
@@ -91,7 +92,21 @@ def opened(spec: str, settings: ModelSettings) -> Model:
         from tarmac.models.scripted import Scripted
 
         return Scripted(read_script(Path(name).expanduser()))
-    raise ModelError(f"{provider.name} can't be asked yet", kind="not_found")
+    base_url = settings.base_urls.get(provider.name) or provider.base_url
+    key = settings.keys.get(provider.name, "")
+    if not base_url:
+        raise ModelError(
+            f"nobody said where {spec} is", kind="not_found", hint=f"give a base URL, or set {provider.url}"
+        )
+    if not key and provider.needs_key and provider.name not in settings.base_urls:
+        raise ModelError(f"there is no key for {provider.name}", kind="auth", hint=f"set {provider.key}")
+    if provider.dialect == "anthropic":
+        from tarmac.models.anthropic import Anthropic
+
+        return Anthropic(described(spec, settings, caching=True), base_url=base_url, key=key, settings=settings)
+    from tarmac.models.openai import OpenAI
+
+    return OpenAI(described(spec, settings), base_url=base_url, key=key, settings=settings)
 
 
 def warmed(spec: str) -> None:

@@ -170,7 +170,7 @@ class ModelSettings:
     """How models are reached. Keys are handed in (`keys_from(environ)`): nothing here reads the environment."""
 
     keys: Mapping[str, str] = field(default_factory=dict, repr=False)  # by provider
-    base_urls: Mapping[str, str] = field(default_factory=dict)  # by provider
+    base_urls: Mapping[str, str] = field(default_factory=dict, repr=False)  # by provider; may hold a password
     context_window: int | None = None  # in place of what is known of the model; same with the next five
     max_output: int | None = None
     images: bool | None = None

@@ -1,0 +1,136 @@
+"""OpenAI's models, and every server that speaks its Chat Completions: Ollama, vLLM, llama.cpp, LM Studio, OpenRouter …
+
+Servers differ where the language was never written down; what was met is handled here and said where. Thoughts have
+several names: they go back under the one they came by (`openai_chunks.py` reads, this file writes).
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from tarmac.models.conversation import clean, plain_id, short_id, tidy
+from tarmac.models.draft import Draft
+from tarmac.models.messages import Image, Message, Part, Reasoning, Text, ToolResult, ToolUse
+from tarmac.models.openai_chunks import Reading
+from tarmac.models.provider import Chunk, ModelInfo, ModelSettings, Prompt
+from tarmac.models.remote import Pictures, Remote, Streaming
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+    from openai.types.chat import ChatCompletionChunk
+
+Block = dict[str, object]
+
+NO_KEY = "none"  # the SDK wants one; a server on one's own machine reads none
+
+
+class OpenAI(Remote["AsyncOpenAI", "ChatCompletionChunk"]):
+    """A model of OpenAI's, or of a server that speaks its language."""
+
+    def _open(self) -> "AsyncOpenAI":
+        from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Timeout
+
+        limits = Timeout(self._settings.read_timeout, connect=self._settings.connect_timeout)
+        return AsyncOpenAI(
+            api_key=self._key or NO_KEY,
+            base_url=self._base_url,
+            max_retries=0,
+            timeout=limits,
+            # a redirect would take the key along
+            http_client=DefaultAsyncHttpxClient(follow_redirects=False, timeout=limits),
+        )
+
+    async def _ask(self, client: "AsyncOpenAI", prompt: Prompt, pictures: Pictures) -> "Streaming[ChatCompletionChunk]":
+        create: Any = client.chat.completions.create  # our words are data, checked by the provider
+        events: Streaming[ChatCompletionChunk] = await create(**request(self._info, self._settings, prompt, pictures))
+        return events
+
+    def _reader(self, draft: Draft) -> "Callable[[ChatCompletionChunk], Iterator[Chunk]]":
+        return Reading(draft, self._info.id).read
+
+
+def request(info: ModelInfo, settings: ModelSettings, prompt: Prompt, pictures: Pictures) -> dict[str, object]:
+    """A prompt in OpenAI's words."""
+    messages: list[Block] = [{"role": "system", "content": clean(prompt.system)}] if prompt.system.strip() else []
+    fit = short_id if info.provider == "mistral" else plain_id
+    for message in tidy(prompt.messages, fit):
+        messages += _asked(message, pictures) if message.role == "user" else [_said(message, info.id)]
+    body: dict[str, object] = {"model": info.name, "messages": messages, "stream": True}
+    if info.provider != "mistral":  # which counts without being asked, and refuses to be
+        body["stream_options"] = {"include_usage": True}
+    if prompt.tools:
+        body["tools"] = [
+            {
+                "type": "function",
+                "function": {
+                    "name": tool.name,
+                    "description": clean(tool.description),
+                    "parameters": tool.parameters,
+                },
+            }
+            for tool in prompt.tools
+        ]
+    if most := prompt.max_tokens or settings.max_output:
+        body["max_completion_tokens" if info.provider == "openai" else "max_tokens"] = most
+    if settings.reasoning is not None:
+        body["reasoning_effort"] = "none" if settings.reasoning == "off" else settings.reasoning
+    return body
+
+
+def _said(message: Message, model: str) -> Block:
+    block: Block = {"role": "assistant", "content": clean(message.text) or None}
+    if calls := [part for part in message.parts if isinstance(part, ToolUse)]:
+        block["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": clean(call.arguments)}}
+            for call in calls
+        ]
+    for part in message.parts:
+        if isinstance(part, Reasoning):
+            block.update(_thoughts(part, model))
+    return block
+
+
+def _thoughts(part: Reasoning, model: str) -> Block:
+    """What the same model thought, in the field it came in; another model's is not sent."""
+    try:
+        ours = json.loads(part.opaque)[model]
+    except (ValueError, KeyError, TypeError):
+        return {}
+    if details := ours.get("details"):
+        return {"reasoning_details": details}
+    return {ours["field"]: clean(part.text)}
+
+
+def _asked(message: Message, pictures: Pictures) -> list[Block]:
+    """Results as messages of their own, texts only; their pictures follow with what the person says."""
+    results: list[Block] = []
+    content: list[Block] = []
+    for part in message.parts:
+        if not isinstance(part, ToolResult):
+            content += _content(part, pictures)
+            continue
+        texts = [inner.text for inner in part.content if isinstance(inner, Text)]
+        images = [inner for inner in part.content if isinstance(inner, Image)]
+        if images:
+            texts.append("[pictures: see below]")
+            content.append({"type": "text", "text": f"[pictures of the result of {part.call}]"})
+            content += [block for image in images for block in _content(image, pictures)]
+        words = clean("\n\n".join(texts))
+        failed = "[failed] " if part.failed and not words.strip() else ""
+        results.append({"role": "tool", "tool_call_id": part.call, "content": failed + words})
+    if not content:
+        return results
+    if all(block["type"] == "text" for block in content):  # as some servers take nothing else
+        return [*results, {"role": "user", "content": "\n\n".join(str(block["text"]) for block in content)}]
+    return [*results, {"role": "user", "content": content}]
+
+
+def _content(part: Part, pictures: Pictures) -> Iterator[Block]:
+    match part:
+        case Text(text=text):
+            yield {"type": "text", "text": clean(text)}
+        case Image(blob=blob) if blob.sha256 in pictures.shown:
+            url = f"data:{blob.media_type};base64,{pictures.shown[blob.sha256]}"
+            yield {"type": "image_url", "image_url": {"url": url}}
+        case Image(blob=blob):
+            yield {"type": "text", "text": pictures.note(blob)}

@@ -1,0 +1,137 @@
+"""The chunks of a Chat Completions stream → deltas, as OpenAI sends them and as others do.
+
+Met in the wild: calls without ids, or all with index 0, or with arguments as an object; "stop" after calls; thoughts in
+"reasoning_content" (DeepSeek, vLLM, llama.cpp), "reasoning" (Ollama, OpenRouter) and "reasoning_details" (OpenRouter).
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from tarmac.models.draft import Draft
+from tarmac.models.messages import StopReason, Usage
+from tarmac.models.provider import Chunk
+
+if TYPE_CHECKING:
+    from openai.types.chat import ChatCompletionChunk
+    from openai.types.chat.chat_completion_chunk import ChoiceDelta, ChoiceDeltaToolCall
+
+STOPS: dict[str, StopReason] = {
+    "stop": "end",
+    "tool_calls": "tool_use",
+    "function_call": "tool_use",
+    "length": "max_tokens",
+    "content_filter": "refusal",
+}
+THOUGHTS = ("reasoning_content", "reasoning")
+GROWING = ("text", "summary", "data")  # in a detail: comes in pieces
+
+
+class Reading:
+    """One answer, chunk by chunk."""
+
+    def __init__(self, draft: Draft, model: str) -> None:
+        self._draft = draft
+        self._model = model
+        self._refused = False
+        self._details: dict[object, dict[str, object]] = {}
+        self._calls: dict[object, _Open] = {}  # by index: the last call with it
+
+    def read(self, chunk: "ChatCompletionChunk") -> Iterator[Chunk]:
+        """What it adds to the answer."""
+        if chunk.usage is not None:
+            self._draft.usage = _usage(chunk.usage)
+        for choice in chunk.choices or ():
+            if choice.delta is not None:
+                yield from self._delta(choice.delta)
+            if choice.finish_reason:
+                self._draft.stop = self._stop(choice.finish_reason)
+
+    def _delta(self, delta: "ChoiceDelta") -> Iterator[Chunk]:
+        yield from self._thoughts(delta.model_extra or {})
+        if delta.content:
+            yield self._draft.text(delta.content)
+        if delta.refusal:
+            self._refused = True
+            yield self._draft.text(delta.refusal)
+        for piece in delta.tool_calls or ():
+            yield from self._call(piece)
+
+    def _stop(self, reason: str) -> StopReason:
+        stop = STOPS.get(reason, "other")
+        if stop == "end" and self._draft.has_calls:
+            return "tool_use"
+        return "refusal" if stop == "end" and self._refused else stop
+
+    def _thoughts(self, extra: Mapping[str, object]) -> Iterator[Chunk]:
+        for name in THOUGHTS:
+            text = extra.get(name)
+            if isinstance(text, str) and text:
+                yield self._draft.reasoning(text, self._opaque({"field": name}))
+                break
+        details = extra.get("reasoning_details")
+        if isinstance(details, list) and details:
+            for piece in details:
+                self._detail(piece)
+            self._draft.reasoning("", self._opaque({"field": "reasoning_details"}))
+
+    def _opaque(self, how: dict[str, object]) -> str:
+        """What the model wants back: with details they alone count."""
+        if self._details:
+            how = {"details": list(self._details.values())}
+        return json.dumps({self._model: how})
+
+    def _detail(self, piece: object) -> None:
+        """Pieces of the same detail (by index) are put together."""
+        if not isinstance(piece, dict):
+            return
+        whole = self._details.setdefault((piece.get("index"), piece.get("type")), {})
+        for name, value in piece.items():
+            before = whole.get(name)
+            if name in GROWING and isinstance(value, str) and isinstance(before, str):
+                whole[name] = before + value
+            elif value is not None or before is None:
+                whole[name] = value
+
+    def _call(self, piece: "ChoiceDeltaToolCall") -> Iterator[Chunk]:
+        name = (piece.function.name if piece.function else None) or ""
+        arguments: object = piece.function.arguments if piece.function else None
+        open_ = self._calls.get(piece.index)
+        if name and (open_ is None or open_.ended_by(piece.id)):
+            open_ = self._calls[piece.index] = _Open(piece.id or "")
+            yield self._draft.begin(open_, piece.id, name)
+        if open_ is not None and arguments not in (None, "", {}):
+            delta = self._draft.arguments(open_, arguments)
+            open_.arguments += delta.arguments
+            yield delta
+
+
+class _Open:
+    """A call that may still get more."""
+
+    def __init__(self, id_: str) -> None:
+        self.id = id_
+        self.arguments = ""
+
+    def ended_by(self, id_: str | None) -> bool:
+        """Is a piece with a name and this id the first of another call?"""
+        if id_:
+            return id_ != self.id
+        try:
+            return isinstance(json.loads(self.arguments), dict)
+        except (ValueError, RecursionError):
+            return False
+
+
+def _usage(told: object) -> Usage:
+    """Its counts have the cached ones within."""
+    details = getattr(told, "prompt_tokens_details", None)
+    reads = _count(details, "cached_tokens") or _count(told, "prompt_cache_hit_tokens")  # the second is DeepSeek's
+    writes = _count(details, "cache_write_tokens")
+    plain = _count(told, "prompt_tokens") - reads - writes
+    return Usage(input=max(0, plain), output=_count(told, "completion_tokens"), cache_reads=reads, cache_writes=writes)
+
+
+def _count(told: object, name: str) -> int:
+    found = getattr(told, name, None)
+    return found if isinstance(found, int) else 0
