@@ -108,7 +108,7 @@ class Workshop:
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         return path
 
-    async def prepare(self, name: str, **arguments: object) -> Ready:
+    async def prepare(self, name: str, /, **arguments: object) -> Ready:
         return await toolbox().decode(name, json.dumps(arguments)).prepare(self.bench)
 
     async def judged(self, ready: Ready) -> tuple[Verdict, ...]:
@@ -122,14 +122,14 @@ class Workshop:
             self.seen[each.path] = each.digest
         return done
 
-    async def call(self, name: str, **arguments: object) -> Done:
+    async def call(self, name: str, /, **arguments: object) -> Done:
         """Prepared, judged, approved, made."""
         return await self.act(await self.prepare(name, **arguments))
 
-    async def text(self, name: str, **arguments: object) -> str:
+    async def text(self, name: str, /, **arguments: object) -> str:
         return text_of(await self.call(name, **arguments))
 
-    async def failure(self, name: str, **arguments: object) -> str:
+    async def failure(self, name: str, /, **arguments: object) -> str:
         """What the model is told of a call that can't be made."""
         with pytest.raises(ToolFailed) as error:
             await self.call(name, **arguments)

@@ -24,6 +24,13 @@ async def news(
     `edited`: a file was changed since the last turn, so what watches files may just have woken up.
     """
     await registry.cool(task, edited=edited)
+    return await facts_of(registry, task, most=most)
+
+
+async def facts_of(
+    registry: TerminalRegistry, task: TaskId, *, most: int = MOST_CHARACTERS
+) -> tuple[TerminalFacts, ...]:
+    """The same, without waiting for a good moment."""
     found = [each for each in registry.listing() if each.origin != "person" and each.task in (task, None)]
     found += [each for each in registry.gone if each.origin != "person" and each.task in (task, None)]
     # Those with something to tell come first; whoever else there is, is only listed.

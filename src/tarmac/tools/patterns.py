@@ -5,15 +5,17 @@ from typing import Generic, TypeVar, cast
 
 from tarmac.errors import BadArguments, ToolFailed
 
-PATIENCE = 0.5  # of processor time, for one search
+IN_THE_LOOP, IN_A_THREAD = 0.05, 0.5  # seconds of processor time, for one search
 _Text = TypeVar("_Text", str, bytes)
 
 
 class Impatient(Generic[_Text]):
     """Searches like a compiled pattern; ToolFailed when that takes too long."""
 
-    def __init__(self, pattern: _Text) -> None:
+    def __init__(self, pattern: _Text, patience: float) -> None:
         import regex
+
+        self._patience = patience
 
         try:
             self._compiled: regex.Pattern[_Text] = regex.compile(pattern, regex.MULTILINE)
@@ -22,16 +24,16 @@ class Impatient(Generic[_Text]):
 
     def search(self, text: _Text, start: int = 0) -> object:
         try:
-            return self._compiled.search(text, start, timeout=PATIENCE, concurrent=True)
+            return self._compiled.search(text, start, timeout=self._patience, concurrent=True)
         except TimeoutError:
             raise ToolFailed("The pattern takes too long to search for: make it simpler.") from None
 
 
 def text_pattern(pattern: str) -> re.Pattern[str]:
-    """For text; it has of a pattern what a search needs."""
-    return cast("re.Pattern[str]", Impatient(pattern))
+    """For text, looked at while others wait; it has of a pattern what a search needs."""
+    return cast("re.Pattern[str]", Impatient(pattern, IN_THE_LOOP))
 
 
 def byte_pattern(pattern: str) -> re.Pattern[bytes]:
-    """For bytes."""
-    return cast("re.Pattern[bytes]", Impatient(pattern.encode("utf-8", "surrogateescape")))
+    """For bytes, in a thread."""
+    return cast("re.Pattern[bytes]", Impatient(pattern.encode("utf-8", "surrogateescape"), IN_A_THREAD))
