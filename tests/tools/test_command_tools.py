@@ -109,6 +109,18 @@ async def test_output_can_not_forge_the_end_of_its_boundary(shop: Workshop) -> N
     assert len(set(tags)) == 2
 
 
+async def test_the_same_result_twice_has_the_same_essence(shop: Workshop) -> None:
+    """S12: tags and durations differ each time; what came of it does not."""
+    first, second = [await shop.call("execute_command", command="echo same") for _ in range(2)]
+    other = await shop.call("execute_command", command="echo other")
+    assert first.content != second.content
+    assert first.essence == second.essence != other.essence
+    (terminal,) = shop.registry.listing()
+    looks = [await shop.call("read_terminal", id=terminal.id, lines="1-2") for _ in range(2)]
+    assert looks[0].content != looks[1].content
+    assert looks[0].essence == looks[1].essence
+
+
 async def test_a_command_that_outlives_its_time_is_left_running(shop: Workshop) -> None:
     """S10, T18: and the model is told how to look at it."""
     done = await shop.call("execute_command", command="echo begun; sleep 30", timeout=0.3)

@@ -95,8 +95,8 @@ class Calls:
         try:
             await self._attempt(use, tally, cut=cut, began=began)
         except (BadArguments, ToolFailed) as error:
-            tally.mistakes.append(error.what)
-            self._fail(use, error.what, began)
+            tally.mistakes.append(str(error))
+            self._fail(use, str(error), began)
         except StateUnavailable:  # the log itself: nothing more can be recorded
             raise
         except TarmacError as error:
@@ -223,7 +223,8 @@ class Calls:
             self._desk.seen[seen.path] = seen.digest
             self._desk.edited |= seen.how == "edited"
             self._desk.add(FileSeen(at=now(), path=seen.path, digest=seen.digest, how=seen.how))
-        key = fingerprint(done.content, exit_code=done.exit_code, outcome=done.outcome)
+        essence = (Text(done.essence),) if done.essence else done.content  # tags and durations are never the same
+        key = fingerprint(essence, exit_code=done.exit_code, outcome=done.outcome)
         self._repetition.finished(use.name, use.arguments, key)
         title = ready.done if done.outcome == "done" else ready.title
         result = ToolFinished(

@@ -126,7 +126,12 @@ async def run_in(
 
 def done(report: Report) -> Done:
     """A command's result. Any exit code is one."""
-    return Done(content=(Text(str(report)),), exit_code=report.result.exit_code, details=report.details)
+    return Done(
+        content=(Text(str(report)),),
+        exit_code=report.result.exit_code,
+        details=report.details,
+        essence=report.essence,
+    )
 
 
 def short(command: str) -> str:

@@ -131,8 +131,7 @@ def _wanted(schema: Schema | None) -> str:
     if schema is None:
         return "see its schema"
     values = schema.get("enum")
-    kinds = [each.get("type") for each in schema.get("anyOf", [schema])]
-    kind = " or ".join(_KINDS.get(str(each), str(each)) for each in kinds)
+    kind = _KINDS.get(str(schema.get("type")), "a value")
     if values:
         kind = "one of " + ", ".join(repr(each) for each in values)
     about = str(schema.get("description", ""))

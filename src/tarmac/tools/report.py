@@ -104,6 +104,12 @@ class Report:
         return notes
 
     @property
+    def essence(self) -> str:
+        """What makes it the same result as another time's."""
+        result = self.result
+        return json.dumps([result.output, result.exit_code, result.reason, result.awaiting, str(result.cwd)])
+
+    @property
     def details(self) -> str:
         """The same for a door, as JSON."""
         result = self.result

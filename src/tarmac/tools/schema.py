@@ -1,6 +1,7 @@
 """The JSON schema of a tool's arguments, from its type, in the plain subset that every provider takes.
 
-No `$ref`, no `title`, no `null`: an argument that may be left out is left out. Nothing besides what is listed.
+No `$ref`, no `null` (an argument that may be left out is left out), no bounds, which some providers refuse: those are
+checked when a call is read. Nothing besides what is listed.
 """
 
 from functools import cache
@@ -11,6 +12,7 @@ import msgspec
 from tarmac.tools.tool import Tool
 
 Schema = dict[str, Any]
+_KEPT = ("type", "description", "enum")
 
 
 @cache
@@ -26,20 +28,17 @@ def _flat(schema: Schema, shared: dict[str, Schema]) -> Schema:
     if "$ref" in schema:
         rest = {key: value for key, value in schema.items() if key not in ("$ref", "$defs")}
         return {**_flat(shared[schema["$ref"].rpartition("/")[2]], shared), **rest}
-    if "anyOf" in schema:
-        kinds = [each for each in schema["anyOf"] if each != {"type": "null"}]
-        rest = {key: value for key, value in schema.items() if key not in ("anyOf", "default")}
-        if len(kinds) == 1:
-            return {**_flat(kinds[0], shared), **rest}
-        return {"anyOf": [_flat(each, shared) for each in kinds], **rest}
-    made = {key: value for key, value in schema.items() if key not in ("title", "default", "properties", "items")}
+    if "anyOf" in schema:  # this or null
+        (kind,) = [each for each in schema["anyOf"] if each != {"type": "null"}]
+        return {**_flat(kind, shared), **{key: schema[key] for key in _KEPT if key in schema}}
+    made = {key: schema[key] for key in _KEPT if key in schema}
     if "properties" in schema:
+        if schema.get("required"):
+            made["required"] = schema["required"]
         made["properties"] = {key: _flat(each, shared) for key, each in schema["properties"].items()}
         made["additionalProperties"] = False
     if "items" in schema:
         made["items"] = _flat(schema["items"], shared)
-    if schema.get("default") not in (None, "", [], ()):
-        made["default"] = schema["default"]
     return made
 
 

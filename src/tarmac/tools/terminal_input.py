@@ -15,6 +15,7 @@ from tarmac.terminals.execution import Execution
 from tarmac.terminals.terminal import Terminal
 from tarmac.terminals.waiting import Waiting, Wants
 from tarmac.tools import standing, terminals
+from tarmac.tools.boundary import untagged
 from tarmac.tools.persistent import ID, SPELLINGS
 from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool, Want
 from tarmac.vt.keys import keys
@@ -63,7 +64,8 @@ class SendToTerminal(Tool):
                     await execution.waiting_for(input=True, quiet=QUIET, timeout=LONGEST)
             except TarmacError as error:
                 raise ToolFailed(error.what, hint=error.hint) from None
-            return Done.text(await standing.told(terminal))
+            text = await standing.told(terminal)
+            return Done.text(text, essence=untagged(text))
 
         shown = self.keys if self.keys is not None else shortened(visible(self.text or ""), 60)
         action = SendInput(

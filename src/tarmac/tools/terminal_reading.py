@@ -11,7 +11,7 @@ from tarmac.errors import BadArguments, TarmacError, ToolFailed
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.terminal import Terminal
 from tarmac.tools import standing, terminals
-from tarmac.tools.boundary import labelled
+from tarmac.tools.boundary import labelled, untagged
 from tarmac.tools.files import parse_ranges
 from tarmac.tools.patterns import byte_pattern
 from tarmac.tools.persistent import ID, SPELLINGS
@@ -47,12 +47,12 @@ class ReadTerminal(Tool):
 
         async def act(_: Go) -> Done:
             if pattern is None and not self.lines:
-                return Done.text(await standing.told(terminal))
+                return _done(await standing.told(terminal))
             execution = _command(terminal, self.command)
             head = f"{standing.standing(terminal)}\nCommand {execution.number}, `{execution.command[:200]}`: "
             try:
                 if pattern is None:
-                    return Done.text(head + await _lines(execution, *span))
+                    return _done(head + await _lines(execution, *span))
                 found = await asyncio.to_thread(execution.spool.search, pattern, limit=MOST_FOUND, context=1)
             except ToolFailed:
                 raise
@@ -66,9 +66,13 @@ class ReadTerminal(Tool):
                 rows[each.line_number] = f">{each.line_number} | {_text(each.line)}"
             more = f", the first {MOST_FOUND}" if len(found) >= MOST_FOUND else ""
             what = f"{len(found)} lines match{more}. Lines"
-            return Done.text(head + labelled("\n".join(rows[each] for each in sorted(rows)), what=what))
+            return _done(head + labelled("\n".join(rows[each] for each in sorted(rows)), what=what))
 
         return Ready(title=f"Reading terminal {self.id}", done=f"Read terminal {self.id}", act=act)
+
+
+def _done(text: str) -> Done:
+    return Done.text(text, essence=untagged(text))
 
 
 def _span(lines: str) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from tarmac.errors import BadArguments, TarmacError, ToolFailed
 from tarmac.tools import standing, terminals
-from tarmac.tools.boundary import fenced
+from tarmac.tools.boundary import fenced, untagged
 from tarmac.tools.command import Seconds
 from tarmac.tools.patterns import text_pattern
 from tarmac.tools.persistent import SPELLINGS
@@ -57,7 +57,8 @@ class WaitForTerminal(Tool):
             except TarmacError as error:
                 raise ToolFailed(error.what, hint=error.hint) from None
             terminal = terminals.readable(bench, happened.terminal)
-            return Done.text(f"{_told(happened)}\n{await standing.told(terminal)}")
+            state = await standing.told(terminal)
+            return Done.text(f"{_told(happened)}\n{state}", essence=f"{happened.what} {untagged(state)}")
 
         names = ", ".join(ids)
         return Ready(title=f"Waiting for {names}", done=f"Waited for {names}", act=act)

@@ -73,11 +73,14 @@ class Done:
     exit_code: int | None = None
     details: str = ""  # JSON: {"files": […]}, {"command": …}, {"terminal": …}; docs/tools.md lists them
     seen: tuple[Seen, ...] = ()
+    essence: str = ""  # the content without what differs each time (tags, durations), where that is in it
 
     @classmethod
-    def text(cls, text: str, *, outcome: Literal["done", "failed"] = "done", details: str = "") -> Self:
+    def text(
+        cls, text: str, *, outcome: Literal["done", "failed"] = "done", details: str = "", essence: str = ""
+    ) -> Self:
         """Words alone."""
-        return cls(content=(Text(text),), outcome=outcome, details=details)
+        return cls(content=(Text(text),), outcome=outcome, details=details, essence=essence)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
