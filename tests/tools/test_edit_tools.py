@@ -10,6 +10,7 @@ from tests.tools.workshop import Workshop, text_of
 
 from tarmac.errors import BadArguments, ToolFailed
 from tarmac.policy import WriteFile
+from tarmac.tools.tool import Go
 
 DIFF = "<<<<<<< SEARCH\n{old}\n=======\n{new}\n>>>>>>> REPLACE"
 
@@ -261,6 +262,17 @@ async def test_a_patch_that_can_not_be_written_whole_is_put_back(shop: Workshop)
     assert not (shop.folder / "bin/run").exists()
     assert not (shop.folder / "new.txt").exists()
     assert (shop.folder / "old.txt").read_text() == "changed meanwhile"
+
+
+async def test_a_patch_of_which_a_part_is_refused_changes_nothing(shop: Workshop) -> None:
+    """S13: half a patch is no patch."""
+    shop.file("run.sh", "echo one\n")
+    shop.file("old.txt", "old")
+    ready = await shop.prepare("apply_patch", patch=PATCH)
+    with pytest.raises(ToolFailed, match=r"did not approve the change to run\.sh, so nothing of this was done"):
+        await shop.act(ready, go=Go(approved=True, refused=frozenset([0])))
+    assert (shop.folder / "run.sh").read_text() == "echo one\n"
+    assert not (shop.folder / "new.txt").exists()
 
 
 async def test_a_patch_that_does_not_fit_changes_nothing(shop: Workshop) -> None:

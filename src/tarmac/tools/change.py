@@ -88,7 +88,10 @@ def ready(
     """The edit, ready to be judged. `show_diff`: it did not fit exactly, so the model sees what became of it."""
     diffs = [_diff(each) for each in changes]
 
-    async def act(_: Go) -> Done:
+    async def act(go: Go) -> Done:
+        if go.refused:
+            names = ", ".join(changes[each].place.name for each in sorted(go.refused))
+            raise ToolFailed(f"The person did not approve the change to {names}, so nothing of this was done.")
         for each in changes:
             places.unmoved(bench, each.place)
         extra = await asyncio.to_thread(_write, changes)

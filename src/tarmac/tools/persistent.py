@@ -19,6 +19,7 @@ from tarmac.tools.command import (
     check,
     directory,
     done,
+    is_approved,
     run_in,
     run_planned,
     short,
@@ -85,7 +86,7 @@ class RunPersistentCommand(Tool):
             limit, plan = time_limit(bench, self.timeout), allowed_plan(go)
             try:
                 if plan is None:
-                    report = await run_in(bench, terminal, command, cwd, timeout=limit, approved=go.approved)
+                    report = await run_in(bench, terminal, command, cwd, timeout=limit, approved=is_approved(go))
                 else:
                     report = await run_planned(bench, plan, command, cwd, timeout=limit)
                     if plan.cwd != cwd:  # a `cd` of the line: the terminal goes there without reading it
