@@ -174,7 +174,8 @@ def _peeled(found: Assessment, simple: Simple, words: tuple[Word, ...], peeled: 
     if wrapper.does:
         found.effects[before:] = [replace(e, does=f"{e.does}, {wrapper.does}") for e in found.effects[before:]]
     if wrapper.risk != "low":
-        found.add(wrapper.risk, f"effect.{wrapper.name.replace(' ', '.')}", f"runs a command {wrapper.does}".strip())
+        rule, does = f"effect.{wrapper.name.replace(' ', '.')}", f"runs a command {wrapper.does}".strip()
+        found.add(wrapper.risk, rule, does, vague=len(found.effects) > before)
     if wrapper.project:
         _project(found, words, peeled)
 
@@ -197,7 +198,7 @@ def _project(found: Assessment, words: tuple[Word, ...], peeled: Peeled) -> None
 
 def _as_administrator(found: Assessment, inner: Sequence[Word]) -> None:
     name = program_name(inner[0]) or ""
-    if name in ("chmod", "chown", "chgrp", "rm", "dd") or name.startswith("mkfs"):
+    if name in ("chmod", "chown", "chgrp") or name.startswith("mkfs"):
         found.add("critical", "effect.sudo", f"runs {name} with power over the whole machine")
 
 

@@ -2,11 +2,12 @@
 
 Simple → assess() → Assessment(effects, scripts)
 
-Effects come from the tables in rules/effects.toml, and from what depends on places: removing, writing, reading secrets,
+Effects come from the tables in rules/effects*.toml, and from what depends on places: removing, writing, secrets,
 disks. `scripts` is shell text found inside (bash -c, eval): the caller parses it and judges it as part of the line.
 """
 
 import functools
+import itertools
 import re
 import tomllib
 from collections.abc import Sequence
@@ -16,6 +17,8 @@ from importlib import resources
 from tarmac.policy.verdict import RISKS, Risk
 from tarmac.policy.words import Word
 from tarmac.policy.wrappers import program_name
+
+TABLES = ("effects.toml", "effects-git.toml", "effects-shows.toml")  # a later entry comes after the earlier ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,7 @@ class Effect:
     does: str  # in plain words
     deny: bool = False  # on the floor: refused without asking
     known: bool = True  # False: nobody knows what it does
+    vague: bool = False  # not worth saying where something else is known
 
 
 @dataclass(slots=True)
@@ -36,8 +40,10 @@ class Assessment:
     effects: list[Effect] = field(default_factory=list)
     scripts: list[str] = field(default_factory=list)  # shell text inside
 
-    def add(self, risk: Risk, rule: str, does: str, *, deny: bool = False, known: bool = True) -> None:
-        self.effects.append(Effect(risk, rule, does, deny, known))
+    def add(
+        self, risk: Risk, rule: str, does: str, *, deny: bool = False, known: bool = True, vague: bool = False
+    ) -> None:
+        self.effects.append(Effect(risk, rule, does, deny, known, vague))
 
     @property
     def worst(self) -> Effect | None:
@@ -56,19 +62,32 @@ class Rule:
     risk: Risk
     does: str
     instead: bool
+    skip: int
+    vague: bool
 
 
 @functools.cache
 def rules() -> dict[str, tuple[Rule, ...]]:
     """The tables, by first word."""
-    data = tomllib.loads(resources.files("tarmac.policy.rules").joinpath("effects.toml").read_text("utf-8"))
+    folder = resources.files("tarmac.policy.rules")
+    tables = [tomllib.loads(folder.joinpath(name).read_text("utf-8"))["effect"] for name in TABLES]
     found: dict[str, list[Rule]] = {}
-    for number, entry in enumerate(data["effect"]):
+    for number, entry in enumerate(itertools.chain(*tables)):
         options = tuple(frozenset(group.split()) for group in entry.get("with", ()))
         operand = re.compile(entry["operand"]) if "operand" in entry else None
         for run in str(entry["run"]).split("|"):
             words = tuple(run.split())
-            rule = Rule(number, words, options, operand, entry["risk"], entry["does"], bool(entry.get("instead")))
+            rule = Rule(
+                number,
+                words,
+                options,
+                operand,
+                entry["risk"],
+                entry["does"],
+                instead=bool(entry.get("instead")),
+                skip=int(entry.get("skip", 0)),
+                vague=bool(entry.get("vague")),
+            )
             found.setdefault(words[0], []).append(rule)
     return {name: tuple(sorted(each, key=lambda rule: rule.number)) for name, each in found.items()}
 
@@ -165,9 +184,14 @@ def from_tables(assessment: Assessment, args: Arguments) -> bool:
     if args.name in _TELL_WHEN_ALONE and not args.words:
         assessment.add("low", "effect.read", "shows settings")
         return True
-    what = shown(args.operands[len(best.run) - 1 :] or args.operands)
-    does = best.does.replace("{what}", what).replace("{sub}", args.subcommand[1] if len(args.subcommand) > 1 else "")
-    assessment.add(best.risk, f"effect.{'.'.join(best.run)}", does.rstrip(": "))
+    operands = args.operands[len(best.run) - 1 + best.skip :]
+    does = best.does if operands else re.sub(r": \{\w+\}$", "", best.does)
+    does = (
+        does.replace("{what}", shown(operands))
+        .replace("{words}", shown([" ".join(operands)]))
+        .replace("{sub}", " ".join(args.subcommand[1:2]))
+    )
+    assessment.add(best.risk, f"effect.{'.'.join(best.run)}", does, vague=best.vague)
     return True
 
 

@@ -23,17 +23,28 @@ def explain_part(judged: "Judged") -> str:
         return judged.proof.why
     effects = sorted(judged.effects, key=lambda effect: -RISKS.index(effect.risk))
     heaviest = RISKS.index(effects[0].risk)
-    said = dict.fromkeys(e.does for e in effects if RISKS.index(e.risk) >= max(1, heaviest - 1)) or {
-        effects[0].does: None
-    }
-    return "; ".join(list(said)[:3])
+    heavy = [effect for effect in effects if RISKS.index(effect.risk) >= max(1, heaviest - 1)] or effects[:1]
+    heavy = [effect for effect in heavy if not effect.vague] or heavy[:1]
+    return "; ".join(_once(list(dict.fromkeys(effect.does for effect in heavy))[:3]))
+
+
+def _once(said: list[str]) -> list[str]:
+    """`…, as the administrator; …, as the administrator`: how it is done is said at the end, once."""
+    for number, text in enumerate(said[:-1]):
+        how = text.rpartition(", as ")[2]
+        if how != text and said[-1].endswith(f", as {how}"):
+            said[number] = text.removesuffix(f", as {how}")
+    return said
 
 
 def explain_line(parts: Sequence[Part], extra: Sequence[str]) -> str:
     """What the whole line does."""
-    said = list(dict.fromkeys([*extra, *(part.explanation for part in parts)]))
+    whole = f"{'; '.join(dict.fromkeys(extra))}: " if extra else ""
+    said = list(dict.fromkeys(part.explanation for part in parts))
+    if len(said) > 1:
+        said = [each for each in said if each != "reads"] or said
     if len(said) <= MOST:
-        return ", then ".join(said)
+        return whole + ", then ".join(said)
     heavy = sorted(parts, key=lambda part: -RISKS.index(part.risk))
-    first = list(dict.fromkeys([*extra, *(part.explanation for part in heavy)]))[: MOST - 1]
-    return ", then ".join(first) + f", and {len(said) - len(first)} more things"
+    first = list(dict.fromkeys(part.explanation for part in heavy))[: MOST - 1]
+    return f"{whole}{', then '.join(first)}, and {len(said) - len(first)} more things"

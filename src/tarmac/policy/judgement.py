@@ -273,7 +273,8 @@ def _zsh_obstacles(line: Line) -> list[str]:
     """zsh expands more than bash: `=cmd` is a path, `*(…)` runs code."""
     for simple in line.simples:
         for word in simple.words:
-            if word.source.startswith("=") or (word.glob and ("(" in word.source or "<" in word.source)):
+            own = word.source.startswith(("=", "~[")) or "${(" in word.source
+            if own or (word.glob and ("(" in word.source or "<" in word.source)):
                 return ["zsh gives a meaning of its own to " + word.source]
     return []
 

@@ -32,8 +32,14 @@ def remove(found: Assessment, args: Arguments, at: At, words: Sequence[Word], si
     if recursive and any(is_root(word, at) for word in targets):
         found.add("critical", "floor.root", "removes the root of the machine and all below it", deny=True)
         return
+    if not targets and not simple.upstream:
+        if args.has("--help", "--version"):
+            found.add("low", "effect.help", "prints help")
+        else:
+            found.add("critical" if recursive and forced else "medium", "effect.remove", "deletes what it is given")
+        return
     places = [at.ground.locate(word.shape) for word in targets]
-    one = len(places) == 1
+    one = len(places) == 1 and not targets[0].glob
     names = shown([place.shown for place in places])
     lies = where(places[0]) if places else ""
     far = any(place.changed in _FAR for place in places)
@@ -72,7 +78,7 @@ def make_file_system(found: Assessment, args: Arguments, at: At, words: Sequence
     if args.words and all(each in ("--help", "-V", "--version", "-h") for each in args.words):
         found.add("low", "effect.help", "prints help")
     else:
-        what = shown(args.operands)
+        what = shown(args.operands[-1:])
         found.add("critical", "floor.mkfs", f"makes a new file system on {what}; all on it is lost", deny=True)
 
 

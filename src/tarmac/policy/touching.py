@@ -18,8 +18,16 @@ _STAYS = re.compile(r"\.ssh/|cron|sudoers|/etc/(passwd|shadow|profile|ld\.so)|au
 NAMES_ONLY = frozenset(
     """
     ls stat test [ file du df find tree touch chmod chown mkdir basename dirname realpath readlink
+    lsblk blkid fdisk sfdisk gdisk parted
 """.split()
 )
+# What is said of a file that they are given, where it is not that they read it.
+_DOES = {
+    **dict.fromkeys(("rm", "unlink", "rmdir"), "deletes"),
+    **dict.fromkeys(("mv", "ln"), "moves or links"),
+    **dict.fromkeys(("chmod", "chown", "chgrp", "touch", "truncate", "shred", "tee"), "changes"),
+}
+_CONTENT = frozenset("cat dd head tail strings xxd hexdump od cp less more grep base64 gzip nc tac cmp md5sum".split())
 # Their operands are patterns or texts as often as files.
 _TEXTUAL = frozenset(
     """
@@ -95,18 +103,20 @@ def look_at_argument(found: Assessment, name: str, word: Word, at: At, *, writte
 def look_at_secret(found: Assessment, name: str, text: str, at: At) -> None:
     """Add what reading `text` means when it is named like credentials, hidden, or Tarmac's own."""
     place = at.ground.locate(text)
+    does = _DOES.get(name, "reads")
     if place.kind == "own":
         found.add("high", "effect.own", f"touches {shown([text])}, which belongs to Tarmac")
     elif place.kind == "secret":
         risk: Risk = "medium" if name in NAMES_ONLY else "high"
-        found.add(risk, "effect.secret", f"reads {shown([text])}, which looks like credentials")
+        found.add(risk, "effect.secret", f"{does} {shown([text])}, which looks like credentials")
     elif place.kind == "disk" and name not in NAMES_ONLY:
-        found.add("high", "effect.disk", f"reads the raw disk {shown([text])}")
+        does = "reads the raw disk" if name in _CONTENT else "works on the disk"
+        found.add("high", "effect.disk", f"{does} {shown([text])}", vague=does == "works on the disk")
     elif UNKNOWN not in text and (why := at.credential(text)):
         risk = "medium" if name in NAMES_ONLY else "high"
-        found.add(risk, "effect.secret", f"reads {shown([text])}: {why}")
+        found.add(risk, "effect.secret", f"{does} {shown([text])}: {why}")
     elif UNKNOWN not in text and at.hidden(text):
-        found.add("medium", "effect.ignored", f"reads {shown([text])}, which is hidden from agents")
+        found.add("medium", "effect.ignored", f"{does} {shown([text])}, which is hidden from agents")
 
 
 def read_file(found: Assessment, text: str, at: At) -> None:
@@ -153,7 +163,7 @@ def where(place: Place) -> str:
         case "workspace":
             return ", in the workspace"
         case "system":
-            return ", a file of the system"
+            return ", part of the system"
         case "home":
             return ", in somebody's home"
         case "secret":
@@ -161,7 +171,7 @@ def where(place: Place) -> str:
         case "root":
             return ", the root of the machine"
         case "temporary":
-            return ", a temporary file"
+            return ", in a temporary place"
         case "own":
             return ", which belongs to Tarmac"
         case _:
