@@ -168,6 +168,32 @@ async def test_a_pattern_that_tries_everything_is_stopped(shop: Workshop) -> Non
     assert time.monotonic() - began < 15
 
 
+async def test_the_state_of_a_terminal_can_be_asked_for(shop: Workshop) -> None:
+    """T31: directory, shell, history with exit codes, what changed in the environment with secrets masked."""
+    terminal = await opened(shop)
+    await shop.call("run_persistent_command", id=terminal.id, command="export COLOUR=blue API_TOKEN=hunter2")
+    await shop.call("run_persistent_command", id=terminal.id, command="mkdir sub; cd sub; false")
+    text = await shop.text("read_terminal", id=terminal.id, state="true")
+    assert f"Terminal '{terminal.id}' in `{shop.folder / 'sub'}` is idle" in text
+    assert re.search(r"Shell: bash \d", text)
+    assert re.search(r"Command 2: `mkdir sub; cd sub; false` in `.*project`, exit code 1, \d", text)
+    assert "COLOUR=blue" in fenced(text)
+    assert "hunter2" not in fenced(text)
+    assert "Nothing" not in await shop.text("read_terminal", id=terminal.id)
+
+
+async def test_terminals_are_listed(shop: Workshop) -> None:
+    """T10: without an id, those the task may use."""
+    assert await shop.text("read_terminal") == "No terminal is open."
+    mine = await started(shop, "sleep 60")
+    await shop.registry.open(task="task-2")
+    nobodys = await shop.registry.open()
+    assert (await shop.text("read_terminal")).splitlines() == [
+        f"Terminal '{mine.id}' in `{shop.folder}` is running `sleep 60` (command 1).",
+        f"Terminal '{nobodys.id}' in `{nobodys.cwd}` is idle. It is of no task.",
+    ]
+
+
 async def test_a_closed_terminal_is_readable_while_something_in_it_is_new(shop: Workshop) -> None:
     """T9."""
     terminal = await started(shop, "echo first; read; echo last words")

@@ -1,15 +1,19 @@
 """Where a terminal stands, in words for a model: what runs or ran in it, what it waits for, what is new."""
 
+from tarmac.errors import TarmacError
 from tarmac.paths import shown
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.result import signal_name
-from tarmac.terminals.terminal import Terminal
+from tarmac.terminals.terminal import Past, Terminal
 from tarmac.terminals.unread import unread_output
 from tarmac.tools.boundary import labelled
 from tarmac.tools.command import short
+from tarmac.tools.report import duration
 from tarmac.vt.fold import bound, fold_repeats, show_invisibles
 
 MOST_CHARACTERS = 50_000
+MOST_ENVIRONMENT = 5_000
+MOST_PAST = 10
 
 
 async def told(terminal: Terminal, *, most: int = MOST_CHARACTERS) -> str:
@@ -43,6 +47,29 @@ def standing(terminal: Terminal) -> str:
         f"{where} is running `{short(current.command)}` (command {current.number}), which waits for "
         f"{wants.get(str(seen.wants), 'input')}."
     )
+
+
+async def state(terminal: Terminal) -> str:
+    """All that can be asked of it (T31): shell, directory, commands, and what they changed in the environment."""
+    shell = f"{terminal.shell.name} {terminal.shell_version}".strip()
+    rows = [standing(terminal), f"Shell: {shell}. Opened in {shown(terminal.initial_cwd)}."]
+    past = list(terminal.history)[-MOST_PAST:]
+    rows += [f"Command {each.number}: `{short(each.command)}` in {shown(each.cwd)}, {_past(each)}." for each in past]
+    if terminal.closed or terminal.busy:
+        return "\n".join(rows)
+    try:
+        changed = await terminal.environment()
+    except TarmacError as error:
+        return "\n".join([*rows, f"Environment: not known ({error.what})."])
+    lines = [f"unset {name}" if value is None else f"{name}={value}" for name, value in sorted(changed.items())]
+    text = bound(show_invisibles("\n".join(lines)), characters=MOST_ENVIRONMENT).text
+    return "\n".join([*rows, labelled(text, what="Environment, as far as it was changed")])
+
+
+def _past(past: Past) -> str:
+    code = "unknown" if past.exit_code is None else str(past.exit_code)
+    whose = ", typed by the person" if past.by_person else ""
+    return f"exit code {code}{'' if past.reason == 'done' else f', {past.reason}'}, {duration(past.duration)}{whose}"
 
 
 def ending(execution: Execution) -> str:

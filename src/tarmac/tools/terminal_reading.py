@@ -29,16 +29,20 @@ class ReadTerminal(Tool):
     group: ClassVar[Group] = "command"
     description: ClassVar[str] = (
         "Look at a terminal: what it is doing, and what was printed there since you last looked. With lines or search: "
-        "at any part of all that its last command printed, also what was left out of a result."
+        "at any part of all that its last command printed, also what was left out of a result. With state: its shell, "
+        "its last commands with their exit codes, and the variables they changed. Without an id: which there are."
     )
     spellings: ClassVar[Mapping[str, str]] = {**SPELLINGS, "line_range": "lines", "pattern": "search"}
 
-    id: Annotated[str, Meta(min_length=1, description=ID)]
+    id: Annotated[str, Meta(description=f"{ID} None: list the terminals.")] = ""
     lines: Annotated[str, Meta(description="A range `first-last` of the command's output; `-20` is its last 20.")] = ""
     search: Annotated[str, Meta(description="A regular expression: lines of the output that match.")] = ""
     command: Annotated[int | None, Meta(description="Which command, by its number. Default: the last one.")] = None
+    state: Annotated[bool, Meta(description="Whether to tell of its shell, history and environment instead.")] = False
 
     async def prepare(self, bench: Bench) -> Ready:
+        if not self.id.strip():
+            return _listing(bench)
         terminal = terminals.readable(bench, self.id)
         if self.lines and self.search:
             raise BadArguments("read_terminal: give lines or search, not both.")
@@ -46,6 +50,8 @@ class ReadTerminal(Tool):
         span = _span(self.lines)
 
         async def act(_: Go) -> Done:
+            if self.state:
+                return _done(await standing.state(terminal))
             if pattern is None and not self.lines:
                 return _done(await standing.told(terminal))
             execution = _command(terminal, self.command)
@@ -69,6 +75,15 @@ class ReadTerminal(Tool):
             return _done(head + labelled("\n".join(rows[each] for each in sorted(rows)), what=what))
 
         return Ready(title=f"Reading terminal {self.id}", done=f"Read terminal {self.id}", act=act)
+
+
+def _listing(bench: Bench) -> Ready:
+    async def act(_: Go) -> Done:
+        found = terminals.visible_to(bench)
+        rows = [f"{standing.standing(each)}{'' if each.task else ' It is of no task.'}" for each in found]
+        return Done.text("\n".join(rows) or "No terminal is open.")
+
+    return Ready(title="Listing terminals", done="Listed terminals", act=act)
 
 
 def _done(text: str) -> Done:
