@@ -3,7 +3,7 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tarmac.vt.marks import LONGEST, Mark, MarkParser, Piece, Query, unescape
+from tarmac.vt.marks import LONGEST, SHORT, Mark, MarkParser, Piece, Query, unescape
 from tarmac.vt.replies import answer
 
 NONCE = b"@0123456789abcdef01234567"
@@ -57,6 +57,25 @@ def test_marks_survive_any_chunking(parts: list[bytes], size: int) -> None:
     """T20: a mark cut anywhere by a read is the same mark."""
     stream = b"".join(parts)
     assert parse(stream, size) == parse(stream, max(1, len(stream)))
+
+
+@given(
+    st.lists(
+        st.one_of(
+            ORDINARY,
+            st.tuples(st.sampled_from([b"A", b"S", b"AB", b"", b"a"]), FIELDS).map(lambda m: mark(*m)),
+            st.sampled_from([b"A", b"D"]).map(lambda kind: mark(kind, [b"\\x3b"], nonce=NONCE)),
+            st.tuples(st.just(b"A"), FIELDS).map(lambda m: mark(*m, nonce=NONCE + b"0")),
+            st.sampled_from([b"\x07", b"\x1b", NONCE, NONCE[:5], b"\x1b]633;A;" + NONCE]),
+        ),
+        max_size=8,
+    ),
+)
+def test_a_short_read_is_understood_as_a_long_one(parts: list[bytes]) -> None:
+    """T20: the quick way for short reads gives what the thorough way gives."""
+    stream = b"".join(parts)
+    padding = b"." * (SHORT + 1)
+    assert parse(padding + stream, len(padding + stream)) == joined([padding, *parse(stream, max(1, len(stream)))])
 
 
 @given(st.binary(max_size=300), st.integers(1, 7))

@@ -1,6 +1,7 @@
 """Waiting without polling: whoever waits is woken by a ring or by the clock, and looks for itself what changed."""
 
 import asyncio
+import time
 
 
 class Bell:
@@ -15,17 +16,16 @@ class Bell:
         for waiter in self._waiters:
             _set(waiter)
 
-    async def wait_with(self, alarm: "Alarm", seconds: float | None) -> None:
-        """Return at the next ring, or after `seconds`, or when the alarm goes off for somebody else."""
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    async def wait_with(self, alarm: "Alarm", due: float) -> None:
+        """Return at the next ring, or when it is `due` (time.monotonic()), or when the alarm goes off for another."""
+        loop = asyncio.get_running_loop()
+        waiter: asyncio.Future[None] = loop.create_future()
         self._waiters.append(waiter)
-        if seconds is not None:
-            alarm.set(self, seconds)
+        alarm.set(self, due, loop)
         try:
             await waiter
         finally:
-            if seconds is not None:
-                alarm.forget(self)
+            alarm.forget(self)
             self._waiters.remove(waiter)
 
     async def wait(self, seconds: float | None = None) -> None:
@@ -55,13 +55,11 @@ class Alarm:
         self._due = float("inf")
         self._timer: asyncio.TimerHandle | None = None
 
-    def set(self, bell: Bell, seconds: float) -> None:
+    def set(self, bell: Bell, due: float, loop: asyncio.AbstractEventLoop) -> None:
         self._bells.append(bell)
-        loop = asyncio.get_running_loop()
-        due = loop.time() + seconds
         if due < self._due:
             self.stop()
-            self._due, self._timer = due, loop.call_at(due, self._go_off)
+            self._due, self._timer = due, loop.call_later(due - time.monotonic(), self._go_off)
 
     def forget(self, bell: Bell) -> None:
         self._bells.remove(bell)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from tarmac.terminals.watching import Conditions, Happened, Listener
 
 READ_SIZE = 64 << 10
+FOREVER = float("inf")
 BEGIN_PATIENCE = 2.0
 LONGEST_PROMPT = 4096
 LONGEST_SCREEN = 16384
@@ -72,6 +73,7 @@ class Execution:
 
     inputs = 0  # how often something was typed into it
     last_input = 0.0
+    refused = False  # its shell could not run it where it was to run
     secrets: Secrets | None = None  # those typed into it, to be kept out of its output
     _asks_from = 0  # where in its output the question after the last line typed begins
 
@@ -138,7 +140,7 @@ class Execution:
                 "nothing was sent",
                 hint="start a new command",
             )
-        await self._until_begun()
+        await self.until_begun()
         self._runner.send_input(self, data.encode() if isinstance(data, str) else data)
 
     async def send_secret(
@@ -184,14 +186,14 @@ class Execution:
         """Ctrl-C; then terminate, then kill what does not heed it (T17). Sends nothing after the end."""
         if self.ending is None:
             self.cause = self.cause or "interrupted"
-            await self._until_begun()
+            await self.until_begun()
             await self._runner.interrupt(self)
 
     async def kill(self) -> None:
         """End it and everything it started, at once."""
         if self.ending is None:
             self.cause = self.cause or "killed"
-            await self._until_begun()
+            await self.until_begun()
             await self._runner.kill(self)
 
     def leave(self) -> None:
@@ -199,9 +201,9 @@ class Execution:
         self._left = True
         self._wake()
 
-    async def _until_begun(self) -> None:
+    async def until_begun(self, seconds: float = BEGIN_PATIENCE) -> None:
         """Wait (a moment) until the shell has loaded it: before that a Ctrl-C would hit our loader, not the command."""
-        end = time.monotonic() + BEGIN_PATIENCE
+        end = time.monotonic() + seconds
         while not self.began and self.ending is None and (left := end - time.monotonic()) > 0:
             await self._news.wait(left)
 
@@ -217,24 +219,26 @@ class Execution:
         """Wait for its end; after `timeout` (or `idle_timeout` without output) what is known so far."""
         check_timeout(timeout)
         check_timeout(idle_timeout, "idle_timeout")
-        if on_timeout not in ("leave", "interrupt", "kill"):
-            raise BadRequest(f"on_timeout is 'leave', 'interrupt' or 'kill', not {on_timeout!r}")
-        limit = time.monotonic() + timeout if timeout is not None else None
+        check_on_timeout(on_timeout)
+        return await self.checked_result(timeout, on_timeout, idle_timeout)
+
+    async def checked_result(self, timeout: float | None, on_timeout: OnTimeout, idle_timeout: float | None) -> Result:
+        """`result()`, for who has checked what it says."""
+        limit = time.monotonic() + timeout if timeout is not None else FOREVER
         self._left = False
         while self.ending is None and not self._left:
-            now = time.monotonic()
-            times = [] if limit is None else [limit - now]
+            due = limit
             if idle_timeout is not None:
-                times.append(max(self.last_output, self.started_at) + idle_timeout - now)
-            if times and min(times) <= 0:
+                due = min(due, max(self.last_output, self.started_at) + idle_timeout)
+            if due <= time.monotonic():
                 break
-            await self._ended.wait_with(self._runner.alarm, min(times) if times else None)
+            await self._ended.wait_with(self._runner.alarm, due)
         if self.ending is not None:
             return await self._final()
         if self._left:
             return await self._so_far("left running")
         awaiting = self.waiting
-        if limit is None or time.monotonic() < limit:
+        if time.monotonic() < limit:
             return await self._so_far("awaiting input" if awaiting else "idle", awaiting)
         if on_timeout == "leave":
             return await self._so_far("awaiting input" if awaiting else "left running", awaiting)
@@ -347,7 +351,7 @@ class Execution:
     async def _final(self, awaiting: Waiting | None = None) -> Result:
         assert self.ending is not None
         if self._rendered is None:
-            self._rendered = await self._render()
+            self._rendered = NOTHING if self._kept is None else await self._render()
             self._kept = None  # the text is made: let go of the bytes
         self.read = True
         ended = self.ending
@@ -407,6 +411,11 @@ def check_timeout(timeout: float | None, name: str = "timeout") -> None:
     """Refuse a time that can't be waited for."""
     if timeout is not None and not timeout > 0:
         raise BadRequest(f"{name} must be more than 0 seconds, not {timeout!r}", hint="None waits without a limit")
+
+
+def check_on_timeout(on_timeout: str) -> None:
+    if on_timeout not in ("leave", "interrupt", "kill"):
+        raise BadRequest(f"on_timeout is 'leave', 'interrupt' or 'kill', not {on_timeout!r}")
 
 
 def check_command(command: str) -> bytes:

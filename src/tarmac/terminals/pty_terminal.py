@@ -63,7 +63,6 @@ class PtyTerminal(Terminal):
         self._pending: Pending | None = None  # an end mark that the prompt must confirm
         self._asked = 0  # the number of the command whose status was asked for
         self._asked_at = 0.0
-        self._moving: asyncio.Future[str | None] | None = None
         self.keyboard = Keyboard()
         self._released = Bell()  # a prompt of ours, the end of a command or of the shell
         self._timer: asyncio.TimerHandle | None = None
@@ -128,43 +127,37 @@ class PtyTerminal(Terminal):
         execution.fresh_shell = fresh
         self._load(session, execution, data, move)
         if move:
-            await self._confirm_move(execution, os.fsdecode(move))
+            await self._confirm_move(execution)
         return execution
 
     def _load(self, session: Session, execution: Execution, data: bytes, move: bytes) -> None:
         session.pty.forget_input()
         self._pending = None
         self._data, self._move = data, move
-        if move and self._moving is None:
-            self._moving = asyncio.get_running_loop().create_future()
         self._had_jobs = self._had_jobs or bool(self.baseline)
         try:
             session.load(execution.number, execution.command, data, cwd=move, jobs=self._had_jobs)
         except TarmacError:  # a full disk, say
-            self._moving = None
             self._end(execution, "not run", "unknown", None)
             raise
         if not self._quiet:  # the shell works meanwhile
+            session.fresh = False
             self._wrote(echo_of(execution.command))
         self._probes = 0
         self._asleep = -1
         self._unsure = False
         self._watch(LOAD_PATIENCE)
 
-    async def _confirm_move(self, execution: Execution, target: str) -> None:
+    async def _confirm_move(self, execution: Execution) -> None:
         """Wait until it moved and began, or could not; not for longer than a moment, as a prompt's hook may hang."""
-        assert self._moving is not None
-        moving = self._moving
         try:
-            await asyncio.wait([moving], timeout=MOVE_PATIENCE)
+            await execution.until_begun(MOVE_PATIENCE)
         except asyncio.CancelledError:  # the caller is gone, and nobody else has a handle on it
             await asyncio.shield(execution.kill())
             raise
-        finally:
-            self._moving = None
-        if moving.done() and moving.result() is not None:
+        if execution.refused:
             raise DirectoryUnavailable(
-                f"the terminal could not move to {target}; the command was not run",
+                f"the terminal could not move to {os.fsdecode(self._move)}; the command was not run",
                 hint="does it exist, and may you enter it?",
             )
 
@@ -236,7 +229,6 @@ class PtyTerminal(Terminal):
         execution = self.current
         if execution is not None and execution.number == number:
             execution.begin()
-            self._moved_or_not(None)
 
     def on_not_started(self) -> None:
         if self.current is not None and not self.current.began:
@@ -251,8 +243,8 @@ class PtyTerminal(Terminal):
             self._hopeless(session)
             return
         notes = (f"the terminal could not move to {os.fsdecode(self._move)}",) if self._move else ()
+        execution.refused = True
         self._end(execution, "not run", "mark", None, notes=notes)
-        self._moved_or_not(why)
 
     def on_ended(self, number: int, status: int, pipestatus: tuple[int, ...]) -> None:
         execution, session = self.current, self.session
@@ -347,7 +339,6 @@ class PtyTerminal(Terminal):
         else:
             notes = ("the shell ended before the command was started",)
             self._end(execution, "not run", "waitpid", None, notes=notes)
-        self._moved_or_not(None)  # its result says why: the directory is not to blame
 
     # Ends
 
@@ -391,10 +382,6 @@ class PtyTerminal(Terminal):
         if not quiet:
             self._finished_execution(execution)
         self._released.ring()
-
-    def _moved_or_not(self, why: str | None) -> None:
-        if self._moving is not None and not self._moving.done():
-            self._moving.set_result(why)
 
     # Looking after a running command
 

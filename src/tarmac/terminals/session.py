@@ -11,6 +11,7 @@ import asyncio
 import errno
 import os
 import signal
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,7 @@ Turn = Literal["ours", "theirs", "was theirs"]
 TURNS: dict[bytes, Turn] = {b"0": "ours", b"1": "theirs", b"3": "was theirs"}
 EDITOR_PATIENCE = 0.15  # a line editor listens so soon after its prompt's mark
 LAST_SHOWN = 1000
+JUST_NOW = 0.002  # what the kernel said of the directory so lately is still so, as far as anybody can tell
 ANSWER_PATIENCE = 1.0  # how long a question may wait for its program to listen
 
 
@@ -59,6 +61,7 @@ class Typed:
     line: int  # the shell's own count of lines, when this one runs
     command: str
     data: bytes
+    move: bytes  # where it goes first; then the start mark comes after that
     refused: bool = False  # a prompt came, and it had not run
 
 
@@ -74,6 +77,7 @@ class Session:
         self.pid = -1
         self.prompted = False  # at its prompt, since the last line was typed
         self.prompt_to_come = False  # but only the end mark said so: the prompt's own is on its way
+        self.fresh = True  # it has run no command of anybody's
         self.where: bytes | None = None  # the directory by its own word
         self.shown = b""  # what it showed last before its first prompt
         self.pty = Pty(rows=settings.rows, columns=settings.columns)
@@ -90,6 +94,7 @@ class Session:
         self._typed: Typed | None = None  # the command that was typed as it is, until its end
         self._traced = False  # `set -x` was on when the last command ended
         self._prompt_call = b""
+        self._looked = 0.0  # when the kernel was last asked where the shell is
         self._known: tuple[bytes, bytes | None, Path | None] = (b"", None, None)
         self._parser = MarkParser(self._nonce)
         self._folder: Path | None = None
@@ -173,9 +178,13 @@ class Session:
             raise _no_room(error) from error
 
     def _give(self, number: int, command: str, data: bytes, *, cwd: bytes, jobs: bool) -> None:
-        if self._lines is not None and not cwd and not jobs and self.shell.may_type(command):
-            self._typed = Typed(number, self._lines + 1, command, data)
-            self._type(b" %s\n" % data)
+        line = b""
+        if self._lines is not None and not jobs and self.shell.may_type(command):
+            # A move typed along changes what `$?` and `$_` are: nobody misses those of a shell that has run nothing.
+            line = data if not cwd else self.shell.moving(number, cwd, data) if self.fresh else b""
+        if line and self._lines is not None:
+            self._typed = Typed(number, self._lines + 1, command, data, cwd)
+            self._type(b" %s\n" % line)
         else:
             self._typed = None
             self._load(number, command, data, cwd=cwd, jobs=jobs)
@@ -202,7 +211,7 @@ class Session:
         else:
             self._typed = None
             self.pty.forget_input()
-            self._load(typed.number, typed.command, typed.data, cwd=b"", jobs=False, guard=b"%d\0" % typed.line)
+            self._load(typed.number, typed.command, typed.data, cwd=typed.move, jobs=False, guard=b"%d\0" % typed.line)
 
     def heal(self) -> None:
         """Define our functions again."""
@@ -302,7 +311,7 @@ class Session:
         try:
             match mark.kind, mark.fields:
                 case "S", (line,):
-                    if self._typed is not None and int(line) == self._typed.line:
+                    if self._typed is not None and int(line) == self._typed.line and not self._typed.move:
                         self._owner.on_started(self._typed.number)
                 case "C", (number,):
                     self._owner.on_started(int(number))
@@ -508,6 +517,7 @@ class Session:
             kernel = os.readlink(self._cwd_link)
         except OSError:
             return Path(os.fsdecode(self.where)) if self.where else None
+        self._looked = time.monotonic()
         if (kernel, self.where) != self._known[:2]:
             self._known = (kernel, self.where, self._name_of(kernel))
         return self._known[2]
@@ -522,6 +532,8 @@ class Session:
         return Path(os.fsdecode(self.where if same else kernel))
 
     def directory_is_gone(self) -> bool:
+        if time.monotonic() - self._looked < JUST_NOW and not self._known[0].endswith(b" (deleted)"):
+            return False
         try:
             return os.readlink(self._cwd_link).endswith(b" (deleted)") and os.stat(self._cwd_link).st_nlink == 0
         except OSError:

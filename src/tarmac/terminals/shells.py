@@ -62,6 +62,10 @@ class Shell(ABC):
         """Whether `command` may be typed as it is, when the shell has said that all is calm."""
         return False
 
+    def moving(self, number: int, cwd: bytes, data: bytes) -> bytes:
+        """What to type instead of `data` when it is to run in `cwd`; empty when that must be loaded."""
+        return b""
+
     @abstractmethod
     def heal(self, folder: Path) -> bytes:
         """The line that loads our functions again after a command removed them."""

@@ -18,7 +18,7 @@ from tarmac.events import TaskId, TerminalId
 from tarmac.paths import check_directory, private_dir, remove_scratch, state_dir
 from tarmac.terminals import events
 from tarmac.terminals.bell import Alarm
-from tarmac.terminals.execution import Execution, check_command, check_timeout
+from tarmac.terminals.execution import Execution, check_command, check_on_timeout, check_timeout
 from tarmac.terminals.processes import Process
 from tarmac.terminals.result import Result
 from tarmac.terminals.sandbox import Sandbox
@@ -210,8 +210,7 @@ class Terminal(ABC):
         idle = self.settings.idle_timeout if isinstance(idle_timeout, Default) else idle_timeout
         check_timeout(limit)
         check_timeout(idle, "idle_timeout")
-        if on_timeout not in ("leave", "interrupt", "kill"):
-            raise BadRequest(f"on_timeout is 'leave', 'interrupt' or 'kill', not {on_timeout!r}")
+        check_on_timeout(on_timeout)
         if answers is not None:
             from tarmac.terminals.answering import answers_of, run_answering
 
@@ -223,7 +222,7 @@ class Terminal(ABC):
                     return await run_answering(
                         execution, prepared, timeout=limit, idle_timeout=idle, on_timeout=on_timeout
                     )
-                return await execution.result(limit, on_timeout=on_timeout, idle_timeout=idle)
+                return await execution.checked_result(limit, on_timeout, idle)
             except asyncio.CancelledError:
                 # The caller is gone, and with it the only handle: end what it asked for.
                 if execution.running and self.current is execution:
@@ -410,16 +409,18 @@ class Terminal(ABC):
         now = time.monotonic()
         self.used_at = now
         self._finished.append(execution)
+        duration = now - execution.started_at
+        began = time.time() - duration
         self.history.append(
             Past(
-                number=execution.number,
-                command=execution.command,
-                by_person=execution.by_person,
-                exit_code=ending.exit_code,
-                reason=ending.reason,
-                cwd=execution.cwd_before,
-                began=time.time() - (now - execution.started_at),
-                duration=now - execution.started_at,
+                execution.number,
+                execution.command,
+                execution.by_person,
+                ending.exit_code,
+                ending.reason,
+                execution.cwd_before,
+                began,
+                duration,
             )
         )
         if self._listeners:
@@ -437,10 +438,11 @@ class Terminal(ABC):
             )
 
     def _moved(self, cwd: Path | None) -> None:
-        if cwd is not None and cwd != self.cwd:
-            self.cwd = cwd
-            if self._listeners:
-                self._emit(events.DirectoryChanged(at=time.monotonic(), terminal=self.id, cwd=cwd))
+        if cwd is None or cwd is self.cwd:
+            return
+        before, self.cwd = self.cwd, cwd  # the same object from now on: to compare paths takes longer than to move
+        if cwd != before and self._listeners:
+            self._emit(events.DirectoryChanged(at=time.monotonic(), terminal=self.id, cwd=cwd))
 
     def _check_open(self) -> None:
         if self._closed:

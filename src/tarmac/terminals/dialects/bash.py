@@ -56,6 +56,17 @@ class Bash(Shell):
     def may_type(self, command: str) -> bool:
         return len(command) <= SHORT and is_plain(command) and not _TELLING.search(command)
 
+    def moving(self, number: int, cwd: bytes, data: bytes) -> bytes:
+        """`data` to be typed after a move to `cwd`; nothing when that can't be typed."""
+        if len(cwd) > SHORT or not _PLAIN_PATH.fullmatch(cwd):
+            return b""
+        return b"\\builtin cd -- %s && __tarmac_go %d || __tarmac_stay %d && %s" % (
+            cwd,
+            number,
+            number,
+            data,
+        )
+
     def heal(self, folder: Path) -> bytes:
         return f" \\builtin . {quote(str(folder / 'heal'))}\n".encode()
 
@@ -84,6 +95,7 @@ _ODD = re.compile(r"\bset\b|xtrace|\bshopt\b|\bstty\b|\b(?:for|case|select|funct
 _TRACE = re.compile(r"\bset\b|xtrace|\bshopt\b|\bstty\b|\bsource\b|(?:^|[;&|\s])\.\s")
 _RESERVED = "case|coproc|do|done|elif|else|esac|fi|for|function|if|in|select|then|time|until|while"
 _PLAIN = re.compile(rf"(?!\s*(?:{_RESERVED})\b)[\w./=+:,@%^~ -]+", re.ASCII)
+_PLAIN_PATH = re.compile(rb"/[\w./=+:,@%-]*", re.ASCII)
 # What may change how the prompt tells the end of a command.
 _TELLING = re.compile(
     r"PS\d|PROMPT_COMMAND|tarmac|\b(?:alias|builtin|command|enable|eval|exec|history|readonly|set|shopt|source|stty|trap|unset)\b"

@@ -85,6 +85,13 @@ __tarmac_mark_start() {
   \builtin printf '\e]633;C;%s;%s\a' "$__tarmac_nonce" "$__tarmac_n" >/dev/tty || __tarmac_cmd=
 }
 
+# The start mark of words that were typed after a move, or why they are not run.
+__tarmac_go() { \builtin printf '\e]633;C;%s;%s\a' "$__tarmac_nonce" "$1" >&"$__tarmac_tty"; }
+__tarmac_stay() {
+  \builtin printf '\e]633;X;%s;%s;cd\a' "$__tarmac_nonce" "$1" >&"$__tarmac_tty"
+  \builtin return 1
+}
+
 # Read, refuse, move, keep quiet under set -x and -v, stay out of the history. The file: number, directory ('' to stay),
 # text, last line (a note, "e" and a note for set -e only, or nothing), and perhaps the line count it is meant for (the
 # host had typed these words before, and must not have them run twice); NUL after each.
@@ -151,7 +158,7 @@ __tarmac_hush() {
 __tarmac_restore() { \builtin return "${__tarmac_status%% *}"; }
 
 # All that may come between a command's end and our prompt, or change what that prompt is, in one word.
-__tarmac_state='${SHELLOPTS-}${!-}${PWD-}${PS0-}${PS1-}${PROMPT_COMMAND[*]-}'
+__tarmac_state='${SHELLOPTS-}${!-}${PS0-}${PS1-}${PROMPT_COMMAND[*]-}'
 
 # The status: what the note inside says ("0 1 0" of a pipeline), or $1. The end mark is the prompt's own, which follows
 # at once, unless something is not as it was at the last calm prompt: hooks, bash's words about background jobs. After a
@@ -183,15 +190,22 @@ __tarmac_done_oddly() {
 }
 
 # Keep our hook last in PROMPT_COMMAND, whatever the command did to it.
-__tarmac_pc='__tarmac_now=$? __tarmac_natural=$_ __tarmac_at=$__tarmac_k; [[ '$__tarmac_state' == "$__tarmac_calm" && -t 2 &&
-  $__tarmac_ended == "$__tarmac_n" ]] && ! \builtin read -t 0 || __tarmac_prompt'
+# (Its question is a function: bash reads the text of PROMPT_COMMAND anew each time, which takes as long as the answer.)
+__tarmac_pc='__tarmac_now=$? __tarmac_natural=$_ __tarmac_at=$__tarmac_k;__tarmac_look'
+\builtin eval '__tarmac_look() {
+  if [[ '"$__tarmac_state"' == "$__tarmac_calm" && -t 2 && $__tarmac_ended == "$__tarmac_n" ]] && ! \builtin read -t 0; then
+    if [[ ${PWD-} != "$__tarmac_pwd" ]]; then __tarmac_find; fi
+  else
+    __tarmac_prompt
+  fi
+}'
 __tarmac_hook() {
-  if [[ ! -v PROMPT_COMMAND || ( ${PROMPT_COMMAND[*]-} != *__tarmac_prompt && ${PROMPT_COMMAND@a} != *r* ) ]]; then
+  if [[ ! -v PROMPT_COMMAND || ( ${PROMPT_COMMAND[*]-} != *__tarmac_@(look|prompt) && ${PROMPT_COMMAND@a} != *r* ) ]]; then
     \builtin local -a kept
     \builtin local one
     kept=()
     for one in "${PROMPT_COMMAND[@]-}"; do
-      if [[ $one != *__tarmac_prompt* && -n $one ]]; then kept+=("$one"); fi
+      if [[ $one != *__tarmac_@(look|prompt)* && -n $one ]]; then kept+=("$one"); fi
     done
     # Alone, it only asks whether all is as it was; after the user's own hooks, which may change PS1, it always looks.
     if ((${#kept[@]} == 0)); then
@@ -311,6 +325,7 @@ __tarmac_editor=emacs
 if [[ -o vi ]]; then __tarmac_editor=vi; fi
 if [[ -o vi || -o emacs ]]; then \builtin set +o vi +o emacs; fi # a start-up file turned it on: for a person's lines
 HISTFILE=/dev/null # an agent's lines are none of the user's history
+if [[ $__tarmac_person == 0 ]]; then \builtin set +o history +o histexpand; fi
 { __tarmac_hush; } 2>/dev/null # start-up files may have turned a trace on
 __tarmac_find
 __tarmac_hook
