@@ -27,9 +27,7 @@ class Page:
         self._row = 0  # may lie below the last line; the lines between are made when something is written there
         self._column = END
         self._saved = (0, 0)
-        self._moved = False  # since text was last written over
         self.settled = 0  # how many lines have left the screen
-        self.frames = 0  # how many states of a line were written over or erased
 
     def text(self) -> str:
         self._done = ["".join(self._done)]
@@ -102,12 +100,10 @@ class Page:
         line = as_text(self._screen[-1])
         return line if is_simple(line) else None
 
-    def replace_line(self, line: str, column: int, *, frames: int, moved: bool) -> None:
-        """Put `line` in the place of `current_line()`, which went through `frames` states on the way."""
+    def replace_line(self, line: str, column: int) -> None:
+        """Put `line` in the place of `current_line()`."""
         self._screen[-1] = line
         self._column = END if column == len(line) else column
-        self.frames += frames
-        self._moved = moved
 
     @property
     def at_home(self) -> bool:
@@ -141,7 +137,6 @@ class Page:
             new = to_cells(text)
         end = column + len(new)
         if column < len(cells) and new:
-            self._count_frame()
             part(cells, column)
             part(cells, end)
         cells[column:end] = new
@@ -167,27 +162,19 @@ class Page:
             self._screen.append("")
             self._scroll()
 
-    def _count_frame(self) -> None:
-        if self._moved:
-            self.frames += 1
-            self._moved = False
-
     # ── moving ───────────────────────────────────────────────────────────────────
 
     def _settle_column(self) -> int:
         """Know the column as a number before the cursor leaves the end of the line."""
-        self._moved = True
         if self._column == END:
             self._join_pieces()
             self._column = columns_in(self._screen[-1])
         return self._column
 
     def carriage_return(self, _: int, __: int) -> None:
-        self._moved = True
         self._column = 0
 
     def line_feed(self, _: int, __: int) -> None:
-        self._moved = True
         self._row += 1
         self._column = 0
         self._reach()
@@ -205,7 +192,6 @@ class Page:
         self._column = stop
 
     def up(self, count: int, _: int) -> None:
-        self._moved = True
         if self._column == END:
             self._settle_column()
         self._row = max(0, self._row - (count or 1))
@@ -243,17 +229,13 @@ class Page:
         self._column = 0
 
     def place(self, row: int, column: int) -> None:
-        self._moved = True
         self._row = min((row or 1), self._rows) - 1
         self._column = min((column or 1), self._columns) - 1
 
     def save(self, _: int, __: int) -> None:
-        moved = self._moved
         self._saved = (self._row, self._settle_column())
-        self._moved = moved
 
     def restore(self, _: int, __: int) -> None:
-        self._moved = True
         self._row, self._column = self._saved
 
     # ── erasing ──────────────────────────────────────────────────────────────────
@@ -267,11 +249,9 @@ class Page:
         cells = self._cells()
         column = self._column
         if which == 0 and column < len(cells):
-            self._count_frame()
             part(cells, column)
             del cells[column:]
         elif which == 1 and cells and len(cells) <= LONG:
-            self.frames += 1
             part(cells, column + 1)
             cells[: column + 1] = " " * (column + 1) if column + 1 < len(cells) else ""
 
@@ -280,7 +260,6 @@ class Page:
         if line := self._screen[self._row]:
             if self._column == END:
                 self._column = columns_in(line)
-            self.frames += 1
             self._screen[self._row] = ""
 
     def erase_screen(self, which: int, _: int) -> None:
@@ -290,12 +269,10 @@ class Page:
         self.erase_line(which, 0)
         if which == 0 and self._row < len(self._screen) - 1:
             self._join_pieces()
-            self.frames += sum(map(bool, self._screen[self._row + 1 :]))
             del self._screen[self._row + 1 :]
         elif which == 1:
             self._join_pieces()
             for row in range(min(self._row, len(self._screen))):
-                self.frames += bool(self._screen[row])
                 self._screen[row] = ""
 
     def clear(self, _: int, __: int) -> None:
@@ -315,7 +292,6 @@ class Page:
         if end >= len(cells):
             self.erase_line(0, 0)
             return
-        self._count_frame()
         part(cells, self._column)
         part(cells, end)
         cells[self._column : end] = " " * count
@@ -326,7 +302,6 @@ class Page:
         cells = self._cells()
         end = self._column + (count or 1)
         if self._column < len(cells) <= LONG:
-            self._count_frame()
             part(cells, self._column)
             part(cells, end)
             del cells[self._column : end]
@@ -336,6 +311,5 @@ class Page:
             return
         cells = self._cells()
         if self._column < len(cells) <= LONG:
-            self._count_frame()
             part(cells, self._column)
             cells[self._column : self._column] = " " * min(count or 1, self._columns)

@@ -59,11 +59,6 @@ class Renderer:
         return self.text()
 
     @property
-    def frames(self) -> int:
-        """How many states of a line were written over or erased: the steps of progress bars, mostly."""
-        return self._page.frames
-
-    @property
     def settled(self) -> int:
         """How many leading lines can never change any more."""
         return self._page.settled
@@ -112,9 +107,7 @@ class Renderer:
     def _edit(self, text: str) -> None:
         """Take in one line, or a piece of one, in which the cursor moves."""
         if "\b" in text and ESC not in text:
-            shorter = _STRUCK.sub("", text)
-            self._page.frames += (len(text) - len(shorter)) // 2
-            text = shorter
+            text = _STRUCK.sub("", text)
         if text.find("\r", text.find("\r") + 1) > 0:
             first, states = text.split("\r", 1)
             quick = (ESC not in text and "\b" not in text) or not _NOT_QUICK.search(text, len(first))
@@ -134,8 +127,8 @@ class Renderer:
         if line is None:
             return False
         whole = text.removesuffix("\n")
-        frames, longest = _measure_states(whole, filled=bool(line))
         last = whole[whole.rfind("\r") + 1 :]
+        longest = _longest_state(whole) if ESC not in whole else -1
         top, stop = "", len(whole)
         while stop >= 0 and len(top) != longest:  # at the longest nothing before it can show any more
             start = whole.rfind("\r", 0, stop)
@@ -147,7 +140,7 @@ class Renderer:
                 line = ""
                 break
             stop = start
-        self._page.replace_line(top + line[len(top) :], len(_ERASE.sub("", last)), frames=frames, moved=not last)
+        self._page.replace_line(top + line[len(top) :], len(_ERASE.sub("", last)))
         self._last = "\r"
         if text.endswith("\n"):
             self._page.line_feed(0, 0)
@@ -176,29 +169,22 @@ def _is_dense(text: str) -> bool:
     return text.count(ESC) - text.count("\x1b[K") > lines >= text.count("\r")
 
 
-def _measure_states(text: str, *, filled: bool) -> tuple[int, int]:
-    """How many states wrote over something (`filled`: there was text before the first), and how long the longest is.
+def _longest_state(text: str) -> int:
+    """How long the longest state is: mostly as long as one of the last two, of which a read may have cut the last.
 
-    The second is -1 where a state may erase. In slices: a list of all states of a megabyte costs more than the rest.
+    In slices: a list of all states of a megabyte costs more than the rest.
     """
-    count, longest, start = 0, -1, 0
+    end = text.rfind("\r") + 1
+    most = max(len(text) - end, end - 2 - text.rfind("\r", 0, max(end - 1, 0)))
+    if text.find("\r") <= most and not re.search(f"\r[^\r]{{{most}}}[^\r]", text):
+        return most
+    longest, start = 0, 0
     while start <= len(text):
         stop = text.find("\r", start + SLICE)
         stop = len(text) if stop < 0 else stop
-        states = text[start:stop].split("\r")
+        longest = max(longest, max(map(len, text[start:stop].split("\r"))))
         start = stop + 1
-        if ESC not in text:
-            longest = max(longest, max(map(len, states)))
-        if ESC not in text or not any(map(_ERASED.__contains__, states)):
-            written = len(states) - states.count("")
-            count += written - (written > 0 and not filled)
-            filled = filled or written > 0
-        else:
-            for state in states:
-                if state:
-                    count += filled
-                    filled = state not in _ERASED
-    return count, longest
+    return longest
 
 
 Act = Callable[[Page, int, int], None]
