@@ -8,8 +8,10 @@ found from its text alone. The other functions look at the disk and say in plain
 
 import errno
 import os
+import re
 import stat
 import sys
+import time
 from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
@@ -208,6 +210,56 @@ def scratch_dir(environ: Mapping[str, str]) -> Path:
     raise DirectoryUnavailable(
         f"no temporary folder can be made in {base}: {problem.strerror}", hint="set TMPDIR to a folder you may write in"
     )
+
+
+def sweep_scratch(environ: Mapping[str, str], *, older_than: float) -> None:
+    """Remove scratch folders whose owner was killed: old ones of ours, in which the file `in` is not locked.
+
+    They hold what a shell exported, and so perhaps secrets. Looked for once in that time, whoever asks.
+    """
+    import fcntl
+
+    limit = time.time() - older_than
+    swept = state_dir(environ) / "swept"
+    try:
+        if swept.stat().st_mtime > limit:
+            return
+    except OSError:
+        pass
+    try:
+        private_dir(swept.parent)
+        swept.touch(mode=0o600)
+    except OSError:
+        return  # nobody would know that it was done
+    for place in {environ.get("TMPDIR") or "/tmp", "/tmp"}:
+        try:
+            with os.scandir(place) as entries:
+                found = [each.path for each in entries if _SCRATCH.fullmatch(each.name) and _is_old(each, limit)]
+        except OSError:
+            continue
+        for path in found:
+            try:
+                fd = os.open(f"{path}/in", os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+            except OSError:  # none of a shell's, or already on its way
+                continue
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                remove_scratch(Path(path))
+            except OSError:
+                pass
+            finally:
+                os.close(fd)
+
+
+_SCRATCH = re.compile(r"tarmac-[0-9a-f]{16}")
+
+
+def _is_old(entry: "os.DirEntry[str]", limit: float) -> bool:
+    try:
+        found = entry.stat(follow_symlinks=False)
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and found.st_mtime < limit
 
 
 def remove_scratch(path: Path) -> None:

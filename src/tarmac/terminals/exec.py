@@ -20,6 +20,7 @@ from tarmac.terminals.child import Child, used_up
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.outlet import READ_SIZE, Outlet
 from tarmac.terminals.piped import PipeTerminal, Running
+from tarmac.terminals.pty import check_room
 from tarmac.terminals.sandbox import Wrapped
 from tarmac.terminals.settings import Settings
 from tarmac.terminals.shells import Shell
@@ -157,6 +158,7 @@ class _Process(Running):
     def write(self, data: bytes) -> None:
         if self._in < 0 or self._in_ends:
             raise InputClosed("this command was started without input", hint="use start(), or the pty provider")
+        check_room(len(self._unsent), len(data))
         if not self._unsent:
             try:
                 data = data[os.write(self._in, data) :]

@@ -130,6 +130,7 @@ class Pty:
         """Type `data`; what the kernel does not take now is sent when it does."""
         if self._closed:
             raise InputClosed("this terminal is closed")
+        check_room(len(self._unsent), len(data))
         if not self._unsent:
             try:
                 sent = os.write(self.master, data)
@@ -143,11 +144,6 @@ class Pty:
                 return
             data = data[sent:]
             asyncio.get_running_loop().add_writer(self.master, self._writable)
-        if len(self._unsent) + len(data) > MOST_UNSENT:
-            raise InputClosed(
-                f"the program has not read the last {len(self._unsent):,} bytes sent to it",
-                hint="wait, or interrupt it",
-            )
         self._unsent += data
 
     def _writable(self) -> None:
@@ -254,6 +250,17 @@ class Pty:
             self.child.forget()
         os.close(self.master)
         os.close(self.slave)
+
+
+def check_room(unsent: int, more: int) -> None:
+    """Refuse input, before any of it is sent, that would have to wait for a program which does not read."""
+    if unsent + more > MOST_UNSENT:
+        what = (
+            f"the program has not read the last {unsent:,} bytes sent to it" if unsent else "that is too much at once"
+        )
+        raise InputClosed(
+            f"{what}: {more:,} bytes more were not sent", hint=f"at most {MOST_UNSENT:,} bytes wait; or use a file"
+        )
 
 
 def _waits_in(fd: int) -> bool:

@@ -10,11 +10,12 @@ import asyncio
 import os
 import time
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from tarmac.errors import DirectoryUnavailable, ExecutionEnded, ShellFailed, TarmacError, TerminalClosed, TerminalHeld
 from tarmac.events import TaskId, TerminalId
-from tarmac.paths import nearest_existing
+from tarmac.paths import nearest_existing, sweep_scratch
 from tarmac.terminals import environment, events, ladder, processes
 from tarmac.terminals.attention import Attention
 from tarmac.terminals.bell import Bell
@@ -35,6 +36,7 @@ MOST_HELD = 1 << 20
 SPEECHLESS = 0.5  # a shell that is asked and does not answer in this time never will
 MOVE_PATIENCE = 2.0  # to hear of a move; then the command's result will tell
 INTERRUPTED = 130
+SCRATCH_AGE = 3600.0  # what a killed host left is removed after so long
 STOPS = {147, 148, 149, 150}  # 128 + SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU
 
 
@@ -258,6 +260,7 @@ class PtyTerminal(Terminal):
             self._finish(execution, ending)
         else:  # a hook's program is in front already, or a subshell lies: the prompt will tell
             self._pending = Pending(ending)
+            execution.notes.append(self._pending.note)
 
     def on_prompt(self, number: int, status: int, turn: Turn, pipestatus: tuple[int, ...], *, sure: bool) -> None:
         execution, session = self.current, self.session
@@ -279,6 +282,7 @@ class PtyTerminal(Terminal):
         """That end mark was none: what came after it is output."""
         pending, self._pending = self._pending, None
         if pending is not None:
+            execution.notes.remove(pending.note)
             execution.feed(bytes(pending.held))
 
     def _ended_by_prompt(self, execution: Execution, status: int, pipestatus: tuple[int, ...], *, sure: bool) -> None:
@@ -371,7 +375,9 @@ class PtyTerminal(Terminal):
         self._finish(execution, Ending(reason=reason, evidence=evidence, cwd=self.cwd, exit_code=code, notes=notes))
 
     def _finish(self, execution: Execution, ending: Ending, *, at: float | None = None) -> None:
-        self._pending = None
+        if self._pending is not None:
+            execution.notes.remove(self._pending.note)
+            self._pending = None
         quiet, self._quiet = self._quiet, False
         if quiet:
             self.current = None
@@ -600,6 +606,8 @@ class PtyTerminal(Terminal):
         self.keyboard = Keyboard()
         self._released.ring()
         self._clear_spools()
+        sweep = partial(sweep_scratch, os.environ, older_than=SCRATCH_AGE)
+        await asyncio.get_running_loop().run_in_executor(None, sweep)
         self._emit(events.TerminalClosedEvent(at=time.monotonic(), terminal=self.id, reason="closed"))
 
 
@@ -610,6 +618,9 @@ class Pending:
         self.ending = ending
         self.at = time.monotonic()
         self.held = bytearray()
+        self.note = (
+            f"the shell told its end (exit code {ending.exit_code}) and is not back at its prompt: a prompt hook runs"
+        )
 
     def hold(self, data: bytes) -> bool:
         """Whether `data` is kept back: a prompt hook prints little."""

@@ -9,7 +9,7 @@ Choosing and claiming happen in one step of the event loop; all that takes time 
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -290,9 +290,15 @@ class TerminalRegistry:
     def path_contributions(self) -> tuple[PathContribution, ...]:
         return tuple(self._paths.values())
 
-    def subscribe(self, listener: Listener) -> None:
-        """Call `listener` with every event of every terminal."""
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Call `listener` with every event of every terminal; the returned function ends that."""
         self._listeners.append(listener)
+
+        def unsubscribe() -> None:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return unsubscribe
 
     def _tell(self, event: TerminalEvent) -> None:
         tell(self._listeners[:], event)

@@ -9,6 +9,7 @@ terminal opens another.
 
 import asyncio
 import errno
+import fcntl
 import os
 import signal
 import time
@@ -113,6 +114,7 @@ class Session:
                 folder=self._folder, nonce=self._nonce, start_up_files=start_up_files, env=base
             )
             self._in = os.open(self._folder / "in", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            _lock(self._in)
             if self.shell.pipe:
                 self._open_pipe()
             if self._sandbox is not None:
@@ -602,6 +604,14 @@ def _write_over(fd: int, data: bytes) -> None:
     while done < len(data):  # an almost full disk takes a part: half a command must never run
         done += os.pwrite(fd, data[done:] if done else data, done)
     os.ftruncate(fd, len(data))
+
+
+def _lock(fd: int) -> None:
+    """As long as we live, nobody takes its folder for one that was left behind (paths.sweep_scratch)."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # a disk without locks
+        pass
 
 
 def _no_room(error: OSError) -> StateUnavailable:
