@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tarmac.errors import DirectoryUnavailable
 from tarmac.terminals import Result, open_terminal
 from tarmac.terminals.dialects.bash import Bash
 from tarmac.terminals.pty_terminal import PtyTerminal
@@ -57,7 +58,7 @@ def test_other_words_are_loaded(command: str) -> None:
 
 
 async def test_a_typed_command_has_its_output_and_its_exit_code(terminal: PtyTerminal) -> None:
-    """T14: after the first one, which is loaded, and one after another."""
+    """T14: one after another."""
     assert told(await terminal.run("echo one")) == ("one\n", 0, "done", "mark")
     assert told(await terminal.run("echo two")) == ("two\n", 0, "done", "mark")
     assert told(await terminal.run("false")) == ("", 1, "done", "mark")
@@ -172,3 +173,39 @@ async def test_a_line_editor_that_start_up_files_turn_on_is_for_people(
         its_own = await terminal.run("echo $__tarmac_editor")
     assert loaded == [("1\n", 0, "done", "mark"), ("2", 0, "done", "mark"), ("3\n", 0, "done", "mark")]
     assert (plain, its_own.output) == (("four\n", 0, "done", "mark"), f"{editor}\n")
+
+
+async def test_the_first_command_of_a_shell_is_typed_with_its_move(terminal: PtyTerminal, tmp_path: Path) -> None:
+    """T6: it runs there, nothing of the move is in its output, and the terminal stands there afterwards."""
+    there = tmp_path / "there"
+    there.mkdir()
+    result = await terminal.run("pwd", cwd=there)
+    assert (told(result), result.cwd) == ((f"{there}\n", 0, "done", "mark"), there)
+    assert terminal.session is not None and terminal.session._loaded == 0
+    odd = tmp_path / "a $(x) 'y'"
+    odd.mkdir()
+    assert (await terminal.run("pwd", cwd=odd)).output == f"{odd}\n"
+
+
+@pytest.mark.parametrize("command", ["touch made", "sleep 60"])
+async def test_a_first_command_that_cannot_get_there_is_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """T6: in its directory or not at all."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".bashrc").write_text("enable -n cd\n")
+    there = tmp_path / "there"
+    there.mkdir()
+    async with open_terminal(cwd=tmp_path, shell="bash") as terminal:
+        with pytest.raises(DirectoryUnavailable, match=r"could not move to .*there; the command was not run"):
+            await terminal.run(command, cwd=there)
+        result = await terminal.run("ls")
+        assert told(result) == ("there\n", 0, "done", "mark")
+
+
+async def test_a_shell_is_calm_from_its_first_prompt_on(terminal: PtyTerminal) -> None:
+    """T22: no history of ours begins before the first command."""
+    assert terminal.session is not None
+    assert (await terminal.run("echo one")).output == "one\n"
+    assert terminal.session._loaded == 0
+    assert (await terminal.run("history")).output == ""
