@@ -197,6 +197,24 @@ async def test_a_shell_that_stops_itself_is_continued(tmp_path: Path) -> None:
     assert (again.output.splitlines()[-1], again.exit_code, again.fresh_shell) == ("on", 0, False)
 
 
+async def test_an_end_that_is_yet_to_be_read_is_not_asked_for(tmp_path: Path) -> None:
+    """T15, T16: on a busy machine the kernel knows of the prompt before the host has read the marks; asked then, the
+    shell's answer would take the place of the output."""
+    async with open_terminal(cwd=tmp_path) as terminal:
+        assert isinstance(terminal, PtyTerminal) and terminal.session is not None
+        session = terminal.session
+        execution = await terminal.start("read x; echo after; (exit 3)")
+        await execution.waiting_for(input=True)
+        session.pty.pause()
+        await execution.send("on\n")
+        while not session.at_prompt() or session.pty.has_unread_input():  # noqa: ASYNC110 (nobody tells)
+            await asyncio.sleep(0.005)
+        terminal._look()
+        session.pty.resume()
+        result = await execution.result(5)
+    assert (result.output.splitlines()[-1:], result.exit_code, result.evidence) == (["after"], 3, "mark")
+
+
 async def test_a_shell_stopped_between_commands_is_continued(tmp_path: Path) -> None:
     """D50: stopped by a background job of its own, while nothing runs."""
     async with open_terminal(cwd=tmp_path) as terminal:

@@ -5,13 +5,10 @@ Nothing here trusts what the shell says; the marks it prints are in `session.py`
 
 import asyncio
 import os
-import time
 from pathlib import Path
 
 from tarmac.terminals import processes, waiting
 from tarmac.terminals.pty import Pty
-
-JUST_NOW = 0.002  # what the kernel said of the directory so lately is still so, as far as anybody can tell
 
 
 class ShellProcess:
@@ -29,7 +26,6 @@ class ShellProcess:
         self._cwd_link = b""
         self._children = -1
         self._prompt_call = b""
-        self._looked = 0.0  # when the kernel was last asked where it is
         self._known: tuple[bytes, bytes | None, Path | None] = (b"", None, None)
 
     @property
@@ -142,7 +138,6 @@ class ShellProcess:
             kernel = os.readlink(self._cwd_link)
         except OSError:
             return Path(os.fsdecode(self.where)) if self.where else None
-        self._looked = time.monotonic()
         if (kernel, self.where) != self._known[:2]:
             self._known = (kernel, self.where, self._name_of(kernel))
         return self._known[2]
@@ -158,8 +153,6 @@ class ShellProcess:
 
     def directory_is_gone(self) -> bool:
         """Whether somebody deleted the directory it stands in."""
-        if time.monotonic() - self._looked < JUST_NOW and not self._known[0].endswith(b" (deleted)"):
-            return False
         try:
             return os.readlink(self._cwd_link).endswith(b" (deleted)") and os.stat(self._cwd_link).st_nlink == 0
         except OSError:

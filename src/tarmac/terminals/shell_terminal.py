@@ -30,6 +30,7 @@ from tarmac.terminals.waiting import Waiting, Wants
 from tarmac.vt.marks import Mark
 
 LOAD_PATIENCE = 0.2  # the start mark comes within this, or we look why not
+SOON = 0.02
 PROBE_EVERY = (0.1, 0.2, 0.5, 1.0, 2.0)
 SPEECHLESS = 0.5  # a shell that is asked and does not answer in this time never will
 INTERRUPTED = 130
@@ -329,7 +330,7 @@ class ShellTerminal(Terminal):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        self._watch(0.02)
+        self._watch(SOON)
 
     def _look(self) -> None:
         """The command has run for a while: is it alive and in step? Asked of the kernel, ever more rarely."""
@@ -343,7 +344,10 @@ class ShellTerminal(Terminal):
         processes.continue_if_stopped(session.pid)  # a shell that stopped itself can't be typed at
         pause = PROBE_EVERY[-1]
         if execution.began and session.at_prompt():
-            # It is back, and nobody told: the command took all our hooks away at once.
+            # It is back, and nobody told: the command took all our hooks away at once. Or we have yet to read it.
+            if session.pty.has_unread_output():
+                self._watch(SOON)
+                return
             if self.waiting(execution) is None:
                 self.ask(execution, session)
         elif execution.began:
