@@ -140,7 +140,7 @@ def _commands(block: Block) -> Iterator[tuple[str, str]]:
     """Each command in which tarmac is run, and the output shown under it."""
     for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
         command, _, shown = part.partition("\n")
-        if re.search(r"(^|\| )tarmac\b", command):
+        if re.search(r"(^|\| |[A-Z_]=\S+ )tarmac\b", command):
             yield command, shown
 
 

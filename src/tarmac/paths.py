@@ -189,6 +189,22 @@ def _is_other(path: Path) -> bool:
         return False
 
 
+def read_plain(path: Path, *, most: int, follow: bool = True) -> tuple[bytes, os.stat_result]:
+    """The first `most` bytes of a file, and what it is. OSError, also for whatever is no file: no pipe holds us up."""
+    here = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW))
+    try:
+        found = os.fstat(here)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "it is a folder" if stat.S_ISDIR(found.st_mode) else "it is no file")
+        pieces = []
+        while most > 0 and (piece := os.read(here, min(most, 1 << 20))):
+            pieces.append(piece)
+            most -= len(piece)
+        return b"".join(pieces), found
+    finally:
+        os.close(here)
+
+
 def shown(path: Path) -> str:
     """For a message: newlines and undecodable bytes made visible, so that printing it can neither lie nor fail."""
     text = str(path)

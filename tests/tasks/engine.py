@@ -59,7 +59,7 @@ def _toml(value: object) -> str:
 @asynccontextmanager
 async def an_app(workspace: Path, **config: object) -> AsyncIterator[App]:
     """Tarmac, with its state in the test's own folder."""
-    settings = Config(workspace=workspace, user_folder=workspace.parent / "user", **config)  # type: ignore[arg-type]
+    settings = Config(workspace=workspace, user_folder=workspace.parent / "user", values=config)
     async with open_app(settings) as app:
         yield app
 

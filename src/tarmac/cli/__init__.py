@@ -13,6 +13,7 @@ VERBS = {
     "doctor": "Look whether all of it works on this machine, and what to do.",
     "tasks": "List tasks, show, search, export and delete them.",
     "import": "Take in the tasks of Roo-Code.",
+    "config": "Show what is set, and where each value comes from.",
     "grants": "List what was always allowed, and take it back.",
     "tour": "Watch a real terminal at work: a dozen short commands.",
     "help": "Show this page, or that of a command: tarmac help exec.",
@@ -60,7 +61,7 @@ def _dispatch(words: list[str]) -> int:
 
 
 def _run(verb: str, rest: list[str]) -> int:
-    from tarmac.errors import BadRequest, TarmacError
+    from tarmac.errors import BadRequest, ConfigError, TarmacError
 
     try:
         if verb == "exec":
@@ -79,6 +80,10 @@ def _run(verb: str, rest: list[str]) -> int:
             from tarmac.cli.grants import main as grants_main
 
             return grants_main(rest)
+        if verb == "config":
+            from tarmac.cli.config import main as config_main
+
+            return config_main(rest)
         if verb == "tasks":
             from tarmac.cli.tasks import main as tasks_main
 
@@ -91,7 +96,8 @@ def _run(verb: str, rest: list[str]) -> int:
 
         return tour_main(rest)
     except TarmacError as error:
-        return complain(error.what, hint=error.hint, code=UNUSABLE if isinstance(error, BadRequest) else FAILED)
+        code = UNUSABLE if isinstance(error, BadRequest | ConfigError) else FAILED
+        return complain(error.what, hint=error.hint, code=code)
     except BrokenPipeError:
         raise
     except OSError as error:  # no space, no permission: the machine's trouble, not a bug to trace

@@ -174,6 +174,32 @@ Exit status: 0 when there is neither warning nor problem; 1 when there is;
 Colours are left out in a pipe, and when NO_COLOR is set.
 """
 
+CONFIG = """\
+What is set, and where each value comes from: by default, from config.toml in your own
+folder, a TARMAC_... variable, or .tarmac/config.toml in the workspace, which may
+only tighten. docs/configuration.md lists every setting.
+
+Usage: tarmac config [show [KEY...]] [--changed] [--workspace DIR] [--json]
+       tarmac config check [--workspace DIR] [--json]
+       tarmac config path [--workspace DIR] [--json]
+
+  show     Print all settings, or some: a KEY is a name (limits.max_cost) or the name of
+           a table (limits). Then come notes: what the workspace was refused. Providers'
+           keys are masked.
+  check    Read all that a task here would read (settings, rules, modes, instructions)
+           and say what is wrong with it.
+  path     Print where your own file is, or would be: $EDITOR "$(tarmac config path)"
+
+Options:
+  --changed        Only what is not as by default.
+  --workspace DIR  The folder the agent works in [here].
+  --json           One JSON object. Of `path`, the workspace's files too.
+  -h, --help       Show this page.
+
+Exit status: 0; 1 when `check` found something; 2 when the arguments make no sense, or
+something in a file does not (the message says where, and the nearest right name).
+"""
+
 TASKS = """\
 The tasks that agents worked on here: each is a log that keeps all that was said and done.
 
@@ -239,6 +265,7 @@ PAGES = {
     "import": IMPORT,
     "doctor": DOCTOR,
     "check": CHECK,
+    "config": CONFIG,
     "exec": EXEC,
     "grants": GRANTS,
     "tour": TOUR,

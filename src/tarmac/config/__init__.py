@@ -7,7 +7,6 @@ workspace's `.tarmac/config.toml`, which may only tighten. Whatever is wrong is 
 """
 
 from tarmac.config.config import Auto, Config, Limits, Origin, Secret
+from tarmac.config.loading import load_config
 
 __all__ = ["Auto", "Config", "Limits", "Origin", "Secret", "load_config"]
-
-from tarmac.config.loading import load_config

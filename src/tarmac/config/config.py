@@ -1,13 +1,23 @@
-"""The configuration as the rest of Tarmac is handed it: frozen, composed of each package's own settings."""
+"""The configuration as the rest of Tarmac is handed it: frozen, and composed of each package's own settings.
 
-from collections.abc import Mapping
+A package's settings are made when they are first asked for: to know which model to ask costs no import of the policy.
+"""
+
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, cast
 
-from tarmac.policy.settings import PolicySettings, PrefixRules
-from tarmac.terminals.settings import Settings
-from tarmac.tools.tool import ToolSettings
+from tarmac.config.keys import KEYS, by_name
+from tarmac.errors import ConfigError
+
+if TYPE_CHECKING:
+    from tarmac.models.provider import ModelSettings
+    from tarmac.policy.settings import PolicySettings, PrefixRules
+    from tarmac.terminals.settings import Settings
+    from tarmac.tools.tool import ToolSettings
 
 Auto = Literal["ask", "read", "edit", "safe", "all"]  # each includes those before it; none covers what is critical
 Place = Literal["default", "user", "environment", "command line", "workspace"]
@@ -65,27 +75,130 @@ class Origin:
         return f"{self.place}: {self.where}{at}" if self.where else self.place
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Config:
-    """All that is set. `policy` has what `auto` turns on; `rules` the user's own and what is denied here."""
+    """All that is set. Made by `load_config`, or by hand from the values that are not as by default."""
 
     workspace: Path
     user_folder: Path
-    model: str | None = None  # "anthropic/claude-…"
-    base_url: str | None = None  # of an OpenAI-compatible server
-    keys: Mapping[str, Secret] = field(default_factory=dict)  # by provider: "anthropic", "openai" …
-    mode: str = "code"
-    language: str = ""  # the model answers in it
-    instructions: str = ""  # the user's, for every mode
-    auto: Auto = "ask"
-    approval_timeout: float | None = None  # seconds; then a question counts as skipped. None: it waits
-    limits: Limits = field(default_factory=Limits)
-    policy: PolicySettings = field(default_factory=PolicySettings)
-    rules: PrefixRules = field(default_factory=PrefixRules)
-    terminals: Settings = field(default_factory=Settings)
-    tools: ToolSettings = field(default_factory=ToolSettings)
+    values: Mapping[str, object] = field(default_factory=dict)  # by key, all of them; keys show themselves masked
+    origins: Mapping[str, Callable[[], Origin]] = field(default_factory=dict, repr=False)
     notes: tuple[str, ...] = ()  # what was refused, and what a person should know
+    keys: Mapping[str, Secret] = field(default_factory=dict)  # by provider, from the environment and the user's file
+    base_urls: Mapping[str, str] = field(default_factory=dict)  # the same
+
+    def __post_init__(self) -> None:
+        if unknown := [name for name in self.values if name not in by_name()]:
+            raise ConfigError(f"`{unknown[0]}` is not known", hint="tarmac.config.keys lists them all")
+        whole = {key.name: self.values.get(key.name, key.default) for key in KEYS}
+        object.__setattr__(self, "values", MappingProxyType(whole))
 
     def origin(self, key: str) -> Origin:
         """Where the value of `key` ("limits.max_cost") comes from."""
-        raise NotImplementedError
+        found = self.origins.get(key)
+        return found() if found else Origin(place="default")
+
+    def _section(self, name: str) -> dict[str, Any]:
+        return {key.partition(".")[2]: value for key, value in self.values.items() if key.startswith(f"{name}.")}
+
+    # What is set at the top
+
+    @property
+    def model(self) -> str | None:
+        """ "provider/name"."""
+        return cast(str | None, self.values["model"])
+
+    @property
+    def base_url(self) -> str | None:
+        """Where the server of the model's provider is."""
+        return cast(str | None, self.values["base_url"])
+
+    @property
+    def mode(self) -> str:
+        """The mode a task begins in."""
+        return cast(str, self.values["mode"])
+
+    @property
+    def language(self) -> str:
+        """That the model shall speak; empty: as it likes."""
+        return cast(str, self.values["language"])
+
+    @property
+    def instructions(self) -> str:
+        """The user's, for every mode."""
+        return cast(str, self.values["instructions"])
+
+    @property
+    def auto(self) -> Auto:
+        """What runs without asking."""
+        return cast(Auto, self.values["auto"])
+
+    @property
+    def approval_timeout(self) -> float | None:
+        """Seconds until a question counts as skipped; None: it waits."""
+        return cast(float | None, self.values["approval_timeout"])
+
+    # What each package is handed
+
+    @cached_property
+    def limits(self) -> Limits:
+        """When a task stops by itself."""
+        return Limits(**self._section("limits"))
+
+    @cached_property
+    def policy(self) -> "PolicySettings":
+        """The switches as they are set by name; `auto` adds to them."""
+        from tarmac.policy.settings import PolicySettings
+
+        named = self._section("policy")
+        return PolicySettings(**{name: value for name, value in named.items() if name not in ("allow", "deny")})
+
+    @cached_property
+    def rules(self) -> "PrefixRules":
+        """The user's rules (policy.toml and `policy.allow`), and all that is denied."""
+        from dataclasses import replace
+
+        from tarmac.policy.userrules import load_rules, prefixes
+
+        own = load_rules(self.user_folder / "policy.toml")
+        try:
+            allow, deny = (prefixes(self._section("policy")[name]) for name in ("allow", "deny"))
+        except ValueError as error:
+            raise ConfigError(f"`policy.allow` and `policy.deny` are lists of commands: {error}") from None
+        return replace(own, allow=(*own.allow, *allow), deny=(*own.deny, *deny))
+
+    @cached_property
+    def terminals(self) -> "Settings":
+        """With the sandbox, when there shall be one; no command gets a provider's key."""
+        from tarmac.models.known import KEY_VARIABLES
+        from tarmac.terminals.settings import Settings
+
+        named = self._section("terminals")
+        hidden = dict.fromkeys((*named.pop("secret_variables"), *sorted(KEY_VARIABLES)))
+        return Settings(**named, secret_variables=tuple(hidden), sandbox=self._sandbox())
+
+    def _sandbox(self) -> "Any":
+        named = self._section("sandbox")
+        if not named.pop("enabled"):
+            return None
+        from tarmac.policy.sandbox import Bubblewrap
+
+        return Bubblewrap(workspace=self.workspace, **named)
+
+    @cached_property
+    def tools(self) -> "ToolSettings":
+        """Times and sizes of tools."""
+        from tarmac.tools.tool import ToolSettings
+
+        return ToolSettings(**self._section("tools"))
+
+    @cached_property
+    def models(self) -> "ModelSettings":
+        """How models are reached, with the keys themselves: it prints without them."""
+        from tarmac.models.provider import ModelSettings, Price
+
+        named = self._section("models")
+        prices = {name.removeprefix("price_"): named.pop(name) for name in list(named) if name.startswith("price_")}
+        price = Price(**prices) if prices["input"] is not None and prices["output"] is not None else None
+        named["base_urls"] = dict(self.base_urls)
+        return ModelSettings(**named, price=price, keys={name: key.reveal() for name, key in self.keys.items()})

@@ -1,11 +1,151 @@
-"""From files, environment and command line to a Config."""
+"""From files, environment and command line to a Config.
+
+Each later place counts over the earlier ones; what a workspace says comes last, and can only take away.
+"""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from tarmac.config.config import Config
+from tarmac.config.config import Config, Origin, Secret
+from tarmac.config.keys import KEYS, by_name
+from tarmac.config.kinds import Value, toml
+from tarmac.config.sources import (
+    Said,
+    Source,
+    complaint,
+    open_to_others,
+    options,
+    read_file,
+    user_file,
+    variables,
+    workspace_files,
+)
+from tarmac.config.tightening import Loosens, tightened
+from tarmac.errors import ConfigError
+from tarmac.paths import config_dir, shown
+
+DEFAULT = Source("default", "")
+# A switch that a workspace set by name binds the level that would turn it again: this is the highest that does not.
+CAPS = {"policy.auto_approve_read": "ask", "policy.auto_approve_write": "read", "policy.ask_medium": "edit"}
+
+
+@dataclass(slots=True)
+class _Held:
+    """The value of a key so far, and who said it."""
+
+    value: Value
+    source: Source
+    said_as: str  # the key that was said: a switch may hold down `auto`
+
+    @property
+    def origin(self) -> Origin:
+        return self.source.origin(self.said_as)
 
 
 def load_config(workspace: Path, environ: Mapping[str, str], overrides: Mapping[str, object] | None = None) -> Config:
     """The configuration for `workspace`; `overrides` are the command line's, by key. ConfigError."""
-    raise NotImplementedError
+    folder = config_dir(environ)
+    held = {key.name: _Held(key.default, DEFAULT, key.name) for key in KEYS}
+    own = user_file(folder)
+    for said in (*read_file(own, "user"), *variables(environ), *options(overrides or {})):
+        held[said.key.name] = _Held(said.value, said.source, said.key.name)
+    _check_providers(held)
+    notes: list[str] = []
+    for path in workspace_files(workspace):
+        if path.resolve() == own.resolve():  # a person works in their own folder
+            continue
+        for said in read_file(path, "workspace"):
+            _tighten(held, said, notes)
+    if held["keys"].value and open_to_others(own):
+        notes.append(f"{shown(own)} holds keys, and others may read it: chmod 600 {own}")
+    return _composed(workspace, folder, held, environ, notes)
+
+
+def _tighten(held: dict[str, _Held], said: Said, notes: list[str]) -> None:
+    key, now = said.key, held[said.key.name]
+    where = said.source.origin(key.name)
+    at = f"{where.where}, line {where.line}"
+    if key.secret:
+        notes.append(f"{at}: a workspace can hold no keys; they go into your own file (`tarmac config path`)")
+        return
+    if key.way is None:
+        notes.append(f"{at}: `{key.name}` can't be set by a workspace; it stays {toml(now.value)}")
+        return
+    try:
+        value = tightened(key.way, now.value, said.value)
+    except Loosens:
+        notes.append(
+            f"{at}: {key.name} = {toml(said.value)} would loosen {toml(now.value)} ({now.origin}), which stays; "
+            f"a workspace may only tighten: {key.way.value}"
+        )
+        return
+    if value != now.value:
+        held[key.name] = _Held(value, said.source, key.name)
+    if (cap := CAPS.get(key.name)) and value == by_name()[key.name].default:
+        _cap(held, cap, said)
+
+
+def _cap(held: dict[str, _Held], cap: str, said: Said) -> None:
+    """A workspace that wants to be asked about something is, whatever level `auto` is at."""
+    way = by_name()["auto"].way
+    assert way
+    try:
+        value = tightened(way, held["auto"].value, cap)
+    except Loosens:  # it is lower already
+        return
+    if value != held["auto"].value:
+        held["auto"] = _Held(value, said.source, said.key.name)
+
+
+def _check_providers(held: dict[str, _Held]) -> None:
+    """Tables by provider name providers that exist."""
+    from difflib import get_close_matches
+
+    for name in ("keys", "models.base_urls"):
+        table = held[name].value
+        if not isinstance(table, dict) or not table:
+            continue
+        from tarmac.models.known import PROVIDERS
+
+        for provider in table:
+            if provider not in PROVIDERS:
+                close = get_close_matches(provider, PROVIDERS, n=1)
+                hint = f"did you mean `{close[0]}`?" if close else f"providers: {', '.join(PROVIDERS)}"
+                where = held[name].source.origin(f"{name}.{provider}")
+                raise complaint(where, f"`{name}.{provider}`: no provider has that name", hint=hint)
+    one, other = held["models.price_input"], held["models.price_output"]
+    if (one.value is None) != (other.value is None):
+        source = other.source if one.value is None else one.source
+        raise complaint(source.origin("models.price_input"), "a price has both `price_input` and `price_output`")
+
+
+def _composed(
+    workspace: Path, folder: Path, held: dict[str, _Held], environ: Mapping[str, str], notes: list[str]
+) -> Config:
+    from tarmac.models.known import base_urls_from, keys_from
+
+    own = held["keys"].value
+    keys = {name: Secret(key) for name, key in (keys_from(environ) | (own if isinstance(own, dict) else {})).items()}
+    urls = held["models.base_urls"].value
+    base_urls = base_urls_from(environ) | (urls if isinstance(urls, dict) else {})
+    model, base_url = held["model"].value, held["base_url"].value
+    if isinstance(base_url, str):
+        if not isinstance(model, str):
+            raise ConfigError(
+                f"{held['base_url'].origin}: `base_url` is where the model's provider is, and no model is set",
+                hint="set `model` too, or `[models.base_urls]` for each provider",
+            )
+        base_urls[model.partition("/")[0]] = base_url
+    values: dict[str, object] = {name: each.value for name, each in held.items()}
+    values["keys"] = {name: Secret(key) for name, key in own.items()} if isinstance(own, dict) else {}
+    return Config(
+        workspace=workspace,
+        user_folder=folder,
+        values=values,
+        origins={name: partial(each.source.origin, each.said_as) for name, each in held.items()},
+        notes=tuple(notes),
+        keys=keys,
+        base_urls=base_urls,
+    )

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tarmac.paths import shown
+from tarmac.paths import read_plain, shown
 from tarmac.policy.files import look
 
 DEEPEST = 5
@@ -39,12 +39,7 @@ def read_text(path: Path, *, workspace: Path | None, most: int) -> Text | None:
         there = _allowed(path, workspace) if workspace else path
         if there is None:
             return None
-        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (os.O_NOFOLLOW if workspace else 0)
-        with os.fdopen(os.open(there, flags), "rb") as file:
-            found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode):
-                raise Unread("it is no file")
-            raw = file.read(min(most * 4 + 4, LONGEST))
+        raw, found = read_plain(there, most=min(most * 4 + 4, LONGEST), follow=workspace is None)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:

@@ -1,0 +1,126 @@
+"""`tarmac config`: what is set, by whom, and whether it makes sense."""
+
+import json
+import os
+from getopt import GetoptError, gnu_getopt
+from pathlib import Path
+
+from tarmac.cli.help import suggest
+from tarmac.config import Config, load_config
+from tarmac.config.showing import Row, rows
+from tarmac.config.sources import nearest, user_file, workspace_files
+from tarmac.errors import BadRequest, ConfigError
+from tarmac.paths import check_directory, config_dir
+
+ACTIONS = {"show": "show", "path": "path", "check": "check"}
+OPTIONS = ["workspace=", "changed", "json", "help"]
+WIDEST = 60  # the column of the origins
+
+
+def main(arguments: list[str]) -> int:
+    """Show, path or check; the exit code."""
+    try:
+        pairs, words = gnu_getopt(arguments, "h", OPTIONS)
+    except GetoptError as error:
+        known = [f"--{each.rstrip('=')}" for each in OPTIONS]
+        raise BadRequest(error.msg, hint=suggest(f"--{error.opt}", known) or "`tarmac config --help`") from error
+    given = {name.removeprefix("--"): value for name, value in pairs}
+    if "help" in given or "-h" in given:
+        from tarmac.cli.help import show
+
+        return show(["config"])
+    action, rest = (words[0], words[1:]) if words else ("show", [])
+    if action not in ACTIONS:
+        raise BadRequest(
+            f"`{action}` is nothing to do with the configuration", hint=suggest(action, ACTIONS) or "show, path, check"
+        )
+    if rest and action != "show":
+        raise BadRequest(f"`config {action}` takes no `{rest[0]}`", hint="tarmac config show KEY shows one setting")
+    workspace = check_directory(Path(given.get("workspace", ".")))
+    if action == "path":
+        return _path(workspace, json_wanted="json" in given)
+    if action == "check":
+        return _check(workspace, json_wanted="json" in given)
+    return _show(load_config(workspace, os.environ), rest, changed="changed" in given, json_wanted="json" in given)
+
+
+def _show(config: Config, names: list[str], *, changed: bool, json_wanted: bool) -> int:
+    found = rows(config)
+    if names:
+        found = [row for name in names for row in _named(found, name)]
+    if changed:
+        found = [row for row in found if row.origin.place != "default"]
+    if json_wanted:
+        print(json.dumps({"values": {row.key.name: _record(row) for row in found}, "notes": config.notes}))
+        return 0
+    width = min(WIDEST, max((len(str(row)) for row in found), default=0))
+    for row in found:
+        print(f"{row!s:<{width}}  {row.origin}")
+    for note in config.notes:
+        print(f"note: {note}")
+    return 0
+
+
+def _named(found: list[Row], name: str) -> list[Row]:
+    """The setting of that name, or all of a table."""
+    chosen = [row for row in found if row.key.name == name or row.key.name.startswith(f"{name}.")]
+    if not chosen:
+        close = nearest(name)
+        raise BadRequest(
+            f"there is no setting `{name}`", hint=f"did you mean `{close}`?" if close else "tarmac config show"
+        )
+    return chosen
+
+
+def _record(row: Row) -> dict[str, object]:
+    return {
+        "value": row.value,
+        "default": row.key.default if not isinstance(row.key.default, tuple) else list(row.key.default),
+        "origin": {"place": row.origin.place, "where": row.origin.where, "line": row.origin.line},
+        "about": row.key.about,
+        "workspace": row.key.way.value if row.key.way else None,
+        "variable": row.key.variable or None,
+    }
+
+
+def _path(workspace: Path, *, json_wanted: bool) -> int:
+    """Where it is written; alone on its line, so that `$EDITOR "$(tarmac config path)"` works."""
+    own = user_file(config_dir(os.environ))
+    if json_wanted:
+        listed = [{"path": str(each), "exists": each.exists()} for each in workspace_files(workspace)]
+        print(json.dumps({"user": {"path": str(own), "exists": own.exists()}, "workspace": listed}))
+    else:
+        print(own)
+    return 0
+
+
+def _check(workspace: Path, *, json_wanted: bool) -> int:
+    """Read all that a task in this workspace would read, and say what is wrong with it."""
+    from tarmac.prompts.instructions import read_instructions
+    from tarmac.prompts.modes import load_modes
+    from tarmac.prompts.replacement import read_replacement
+
+    folder = config_dir(os.environ)
+    trouble: list[str] = []
+    try:
+        config = load_config(workspace, os.environ)
+        trouble += config.notes
+        trouble += [config.rules.trouble] if config.rules.trouble else []
+        mode = config.mode
+    except ConfigError as error:
+        trouble.append(f"{error.what}; {error.hint}" if error.hint else error.what)
+        mode = "code"
+    modes = load_modes(workspace, folder)
+    trouble += modes.trouble
+    if modes.get(mode) is None:
+        close = modes.nearest(mode)
+        trouble.append(f"there is no mode `{mode}`" + (f"; did you mean `{close}`?" if close else ""))
+    for one in modes.all:
+        trouble += read_instructions(workspace, folder, one.slug).trouble
+        trouble += read_replacement(workspace, folder, one.slug)[1]
+    trouble = list(dict.fromkeys(trouble))  # what is for every mode was met in each
+    if json_wanted:
+        print(json.dumps({"ok": not trouble, "trouble": trouble}))
+    else:
+        print("\n".join(trouble) if trouble else "all of it makes sense")
+    return 1 if trouble else 0

@@ -1,0 +1,205 @@
+"""What a value may be: how it is checked, and how it is read from a variable or an option, where everything is text.
+
+kind.check(value) → the value      kind.parse(text) → the value      ValueError says what it should be
+"""
+
+import difflib
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+Value = object
+LONGEST = 20_000  # characters of a text
+_TRUE = ("true", "yes", "on", "1")
+_FALSE = ("false", "no", "off", "0")
+NONE = "none"  # TOML has no word for it
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One sort of value, and its name for people."""
+
+    words: str  # "true or false"
+    check: Callable[[Value], Value]
+    parse: Callable[[str], Value]
+    from_text: bool = True  # a variable or an option may say it
+
+
+def _wrong(words: str, value: Value) -> ValueError:
+    shown = toml(value)
+    return ValueError(f"should be {words}, not {shown if len(shown) <= 80 else shown[:79] + '…'}")
+
+
+def boolean() -> Kind:
+    words = "true or false"
+
+    def check(value: Value) -> Value:
+        if not isinstance(value, bool):
+            raise _wrong(words, value)
+        return value
+
+    def parse(text: str) -> Value:
+        if text.lower() in (*_TRUE, *_FALSE):
+            return text.lower() in _TRUE
+        raise _wrong(words, text)
+
+    return Kind(words, check, parse)
+
+
+def integer(least: int = 0, most: int = 1 << 62) -> Kind:
+    words = f"a whole number, at least {least}" if most == 1 << 62 else f"a whole number from {least} to {most}"
+
+    def check(value: Value) -> Value:
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+            raise _wrong(words, value)
+        return value
+
+    def parse(text: str) -> Value:
+        try:
+            return check(int(text))
+        except ValueError:
+            raise _wrong(words, text) from None
+
+    return Kind(words, check, parse)
+
+
+def number(words: str, fits: Callable[[float], bool]) -> Kind:
+    def check(value: Value) -> Value:
+        if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value) or not fits(value):
+            raise _wrong(words, value)
+        return float(value)
+
+    def parse(text: str) -> Value:
+        try:
+            return check(float(text))
+        except ValueError:
+            raise _wrong(words, text) from None
+
+    return Kind(words, check, parse)
+
+
+def seconds(*, zero: bool = False) -> Kind:
+    """A time; `zero`: none at all is one."""
+    words = "a number of seconds" if zero else "a number of seconds, more than 0"
+    return number(words, lambda value: 0 <= value <= 1e9 if zero else 0 < value <= 1e9)
+
+
+def share() -> Kind:
+    return number("a number from 0 to 1", lambda value: 0 <= value <= 1)
+
+
+def dollars() -> Kind:
+    return number("US dollars, a number not below 0", lambda value: value >= 0)
+
+
+def text(words: str = "text", fits: Callable[[str], bool] = lambda _: True) -> Kind:
+    def check(value: Value) -> Value:
+        if not isinstance(value, str) or "\0" in value or len(value) > LONGEST or not fits(value):
+            raise _wrong(words, value)
+        return value
+
+    return Kind(words, check, check)
+
+
+def choice(*names: str) -> Kind:
+    words = f"one of {', '.join(names)}"
+
+    def check(value: Value) -> Value:
+        if value in names:
+            return value
+        close = difflib.get_close_matches(value, names, n=1) if isinstance(value, str) else []
+        raise ValueError(f"{_wrong(words, value)}" + (f"; did you mean {close[0]}?" if close else ""))
+
+    return Kind(words, check, check)
+
+
+def optional(kind: Kind) -> Kind:
+    """That, or nothing, which is written "none"."""
+
+    def check(value: Value) -> Value:
+        return None if value is None or value == NONE else kind.check(value)
+
+    def parse(text: str) -> Value:
+        return None if text == NONE else kind.parse(text)
+
+    return Kind(f"{kind.words}; or none", check, parse)
+
+
+def texts(words: str = "a list of texts", fits: Callable[[str], bool] = lambda each: bool(each.strip())) -> Kind:
+    def check(value: Value) -> Value:
+        given = value if isinstance(value, list | tuple) else None
+        if given is None or not all(isinstance(each, str) and "\0" not in each and fits(each) for each in given):
+            raise _wrong(words, value)
+        return tuple(given)
+
+    return Kind(words, check, lambda text: check([each.strip() for each in text.split(",") if each.strip()]))
+
+
+def path() -> Kind:
+    words = "a path from the root, or from ~"
+
+    def check(value: Value) -> Value:
+        if not isinstance(value, str) or not value.startswith(("/", "~/")) or "\0" in value:
+            raise _wrong(words, value)
+        return _home(value)
+
+    return Kind(words, check, check)
+
+
+def paths() -> Kind:
+    words = "a list of paths from the root, or from ~"
+
+    def check(value: Value) -> Value:
+        given = value if isinstance(value, list | tuple) else None
+        if given is None or not all(isinstance(each, str) and each.startswith(("/", "~/")) for each in given):
+            raise _wrong(words, value)
+        return tuple(_home(each) for each in given)
+
+    return Kind(words, check, lambda text: check([each for each in text.split(":") if each]))
+
+
+def _home(text: str) -> Path:
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:  # nobody knows where home is
+        raise ValueError("begins with ~, and there is no home directory") from None
+
+
+def table(words: str, fits: Callable[[str, str], bool]) -> Kind:
+    """Names and texts. It can be said in a file only."""
+
+    def check(value: Value) -> Value:
+        if not isinstance(value, dict):
+            raise _wrong(words, value)
+        for name, each in value.items():
+            if not isinstance(each, str) or "\0" in each or not fits(name, each):
+                raise ValueError(f"should be {words}: `{name}` is wrong")  # the value may be a secret
+        return dict(value)
+
+    def parse(_: str) -> Value:
+        raise ValueError("can be set in a file only")
+
+    return Kind(words, check, parse, from_text=False)
+
+
+def toml(value: Value) -> str:
+    """The value as a person would write it."""
+    import json
+
+    match value:
+        case None:
+            return NONE
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case float():
+            return f"{value:g}" if value == float(f"{value:g}") else repr(value)
+        case list() | tuple():
+            return f"[{', '.join(toml(each) for each in value)}]"
+        case dict():
+            return "{" + ", ".join(f"{name} = {toml(each)}" for name, each in value.items()) + "}"
+        case str():
+            return json.dumps(value, ensure_ascii=not value.isprintable())
+    return json.dumps(str(value), ensure_ascii=False)

@@ -1,0 +1,271 @@
+"""The configuration: where values come from, who wins, and what is said when something is wrong."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tarmac.config import Config, Limits, Secret, load_config
+from tarmac.errors import ConfigError
+
+
+class Places:
+    """A user's folder and a workspace."""
+
+    def __init__(self, root: Path) -> None:
+        self.user = root / "user"
+        self.workspace = root / "workspace"
+        self.user.mkdir()
+        (self.workspace / ".tarmac").mkdir(parents=True)
+
+    @property
+    def file(self) -> Path:
+        return self.user / "config.toml"
+
+    def says(self, text: str) -> None:
+        self.file.write_text(text)
+        self.file.chmod(0o600)
+
+    def workspace_says(self, text: str) -> None:
+        (self.workspace / ".tarmac/config.toml").write_text(text)
+
+    def load(self, overrides: dict[str, object] | None = None, **environ: str) -> Config:
+        return load_config(self.workspace, {"TARMAC_CONFIG_DIR": str(self.user), **environ}, overrides)
+
+    def fails(self, overrides: dict[str, object] | None = None, **environ: str) -> ConfigError:
+        with pytest.raises(ConfigError) as caught:
+            self.load(overrides, **environ)
+        return caught.value
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Places:
+    return Places(tmp_path)
+
+
+# Where values come from
+
+
+def test_without_any_file_everything_is_as_by_default(places: Places) -> None:
+    """P7: auto-approval is off by default; S16: no limits."""
+    config = places.load()
+    assert (config.model, config.mode, config.auto, config.limits) == (None, "code", "ask", Limits())
+    assert (config.rules.allow, config.rules.deny, config.approval_timeout, config.notes) == ((), (), None, ())
+    assert {str(config.origin(key)) for key in config.values} == {"default"}
+
+
+def test_each_place_counts_over_the_one_before_and_is_told(places: Places) -> None:
+    places.says('auto = "read"\nlanguage = "de"\n\n[limits]\nmax_cost = 1\nmax_turns = 10\n')
+    config = places.load({"limits.max_cost": 3}, TARMAC_LIMITS_MAX_COST="2", TARMAC_LANGUAGE="fr")
+    shown = {key: (config.values[key], str(config.origin(key))) for key in ("auto", "language", "mode")}
+    assert shown == {
+        "auto": ("read", f"user: `{places.file}`, line 1"),
+        "language": ("fr", "environment: TARMAC_LANGUAGE"),
+        "mode": ("code", "default"),
+    }
+    assert config.limits == Limits(max_cost=3.0, max_turns=10)
+    assert str(config.origin("limits.max_cost")) == "command line: --max-cost"
+    assert str(config.origin("limits.max_turns")) == f"user: `{places.file}`, line 6"
+
+
+def test_each_package_is_handed_its_own_settings(places: Places) -> None:
+    places.says(
+        'model = "ollama/qwen"\nbase_url = "http://box:1/v1"\n[policy]\nask_medium = false\nallow = ["npm test"]\n'
+        'deny = ["git push"]\n[terminals]\nrows = 50\nenvironment = {CI = "1"}\nspool_directory = "/var/x"\n'
+        '[tools]\nfiles_per_read = 7\n[models]\nreasoning = "low"\nprice_input = 1\nprice_output = 2\n'
+        "[sandbox]\nenabled = true\nnetwork = true\n"
+    )
+    (places.user / "policy.toml").write_text('allow = ["make lint"]\n')
+    (places.user / "policy.toml").chmod(0o600)
+    config = places.load()
+    assert config.policy.ask_medium is False
+    assert (config.rules.allow, config.rules.deny) == ((("make", "lint"), ("npm", "test")), (("git", "push"),))
+    assert (config.terminals.rows, config.terminals.environment) == (50, {"CI": "1"})
+    assert config.terminals.spool_directory == Path("/var/x")
+    assert config.terminals.sandbox is not None
+    assert config.tools.files_per_read == 7
+    assert config.models.base_urls["ollama"] == "http://box:1/v1"
+    assert config.models.price is not None
+    assert (config.models.reasoning, config.models.price.output) == ("low", 2.0)
+
+
+def test_to_load_it_imports_neither_policy_nor_terminals_nor_sdks(places: Places) -> None:
+    """The first line of `tarmac run` waits for it."""
+    import subprocess
+    import sys
+
+    code = (
+        "import sys; from pathlib import Path; from tarmac.config import load_config;"
+        f"load_config(Path({str(places.workspace)!r}), {{'TARMAC_CONFIG_DIR': {str(places.user)!r}}});"
+        "print([name for name in ('tarmac.policy', 'asyncio', 'yaml', 'anthropic', 'openai') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_none_takes_a_limit_away(places: Places) -> None:
+    places.says("[limits]\nmax_cost = 1\n")
+    assert places.load(TARMAC_LIMITS_MAX_COST="none").limits.max_cost is None
+    places.says('[limits]\nmax_cost = "none"\n')
+    assert places.load().limits.max_cost is None
+
+
+def test_an_option_that_was_not_given_says_nothing(places: Places) -> None:
+    assert places.load({"auto": None, "limits.max_cost": None}).auto == "ask"
+
+
+def test_a_variable_that_is_empty_says_nothing(places: Places) -> None:
+    assert places.load(TARMAC_AUTO=" ").auto == "ask"
+
+
+# What is wrong
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "what", "hint"),
+    [
+        ("atuo = 'read'", 1, "`atuo` is not known", "did you mean `auto`?"),
+        ("[limits]\n\nmax_cots = 1", 3, "`limits.max_cots` is not known", "did you mean `limits.max_cost`?"),
+        ("max_cost = 1", 1, "`max_cost` is not known", "did you mean `limits.max_cost`?"),
+        ("[limts]\nmax_cost = 1", 2, "`limts.max_cost` is not known", "did you mean `limits.max_cost`?"),
+        ("[zebra]", 1, "`zebra` is not known", "`tarmac config show` lists them all"),
+        ("'limits.max_cost' = 1", 1, '`"limits.max_cost"` is not known', "did you mean `limits.max_cost`?"),
+        ("limits = 3", 1, "`limits` is not known", ""),
+        ("auto = 'reed'", 1, '`auto` should be one of ask, read, edit, safe, all, not "reed"; did you mean read?', ""),
+        ("auto = true", 1, "`auto` should be one of ask, read, edit, safe, all, not true", ""),
+        ("\n\n[limits]\n# how much\nmax_cost = 'lots'", 5, "`limits.max_cost` should be US dollars", ""),
+        ("[limits]\nmax_cost = -1", 2, "`limits.max_cost` should be US dollars", ""),
+        ("[limits]\nmax_cost = nan", 2, "`limits.max_cost` should be US dollars", ""),
+        ("[limits]\nmax_turns = 1.5", 2, "`limits.max_turns` should be a whole number, at least 1", ""),
+        ("[limits]\nmax_turns = true", 2, "`limits.max_turns` should be a whole number, at least 1", ""),
+        ("[terminals]\nrows = 0", 2, "`terminals.rows` should be a whole number from 1 to 65535, not 0", ""),
+        ("[policy]\ndeny = [\n  'git push',\n  3]", 2, "`policy.deny` should be a list of commands", ""),
+        ("[policy]\ndeny = 'git push'", 2, "`policy.deny` should be a list of commands", ""),
+        ('[policy]\nallow = ["it\'s"]', 2, "`policy.allow` should be a list of commands", ""),
+        ("model = 'claude'", 1, "`model` should be provider/name", ""),
+        ("base_url = 'ftp://x'\nmodel = 'a/b'", 1, "`base_url` should be an address", ""),
+        ("auto = read", 1, "it is no TOML: ", "strings are in quotes"),
+        ("auto = 'read'\nauto = 'edit'", 2, "it is no TOML: ", ""),
+        ("[limits\n", 1, "it is no TOML: ", ""),
+        ("language = '''\nx", 2, "it is no TOML: ", ""),
+        ("[keys]\nantropic = 'x'", 2, "`keys.antropic`: no provider has that name", "did you mean `anthropic`?"),
+        ("[keys]\nanthropic = 3", 1, "`keys` should be a table of providers and their keys", ""),
+        ("[models]\nprice_input = 3", 2, "a price has both", ""),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_told_with_its_line_and_the_nearest_right_name(
+    places: Places, text: str, line: int, what: str, hint: str
+) -> None:
+    places.says(text)
+    error = places.fails()
+    assert error.what.startswith(f"`{places.file}`, line {line}: {what}")
+    assert hint in error.hint
+
+
+def test_what_is_wrong_in_a_workspaces_file_is_an_error_too(places: Places) -> None:
+    places.workspace_says("[limits]\nmax_cots = 1\n")
+    error = places.fails()
+    assert error.what.endswith("/workspace/.tarmac/config.toml`, line 2: `limits.max_cots` is not known")
+
+
+@pytest.mark.parametrize(
+    ("environ", "what", "hint"),
+    [
+        ({"TARMAC_AUTO": "everything"}, "TARMAC_AUTO: `auto` should be one of", ""),
+        ({"TARMAC_MAX_COST": "1"}, "TARMAC_MAX_COST: there is no such setting", "did you mean TARMAC_LIMITS_MAX_COST?"),
+        ({"TARMAC_LIMITS_MAX_COST": "1 €"}, "TARMAC_LIMITS_MAX_COST: `limits.max_cost` should be US dollars", ""),
+        ({"TARMAC_POLICY_ASK_MEDIUM": "perhaps"}, "TARMAC_POLICY_ASK_MEDIUM: `policy.ask_medium` should be true", ""),
+    ],
+)
+def test_what_is_wrong_in_the_environment_is_told(
+    places: Places, environ: dict[str, str], what: str, hint: str
+) -> None:
+    error = places.fails(None, **environ)
+    assert error.what.startswith(what)
+    assert hint in error.hint
+
+
+def test_variables_that_are_no_settings_are_left_alone(places: Places) -> None:
+    assert (
+        places.load(TARMAC_STATE_DIR="/x", TARMAC_TERMINAL="t1", TARMAC_REQUIRE_ALL="1", TARMAC_THOROUGH="1").notes
+        == ()
+    )
+
+
+def test_what_is_wrong_on_the_command_line_is_told(places: Places) -> None:
+    assert places.fails({"auto": "al"}).what.startswith("--auto: `auto` should be one of")
+    assert places.fails({"limits.max_cots": 1}).hint == "did you mean `limits.max_cost`?"
+    assert "command line" in places.fails({"keys": "x"}).what
+
+
+def test_a_file_that_others_may_write_to_is_not_ones_own(places: Places) -> None:
+    places.says("auto = 'all'")
+    places.file.chmod(0o666)
+    assert places.fails().what == f"`{places.file}`: others may write to it"
+
+
+def test_things_that_are_no_files_are_told_of_and_nothing_hangs(places: Places) -> None:
+    os.mkfifo(places.file)
+    assert places.fails().what == f"`{places.file}`: it can't be read: it is no file"
+    places.file.unlink()
+    places.file.mkdir()
+    assert places.fails().what == f"`{places.file}`: it can't be read: it is a folder"
+    places.file.rmdir()
+    places.file.write_bytes(b"\xff\xfe")
+    places.file.chmod(0o600)
+    assert places.fails().what == f"`{places.file}`: it is not UTF-8"
+    places.file.write_bytes(b"#" * 300_000)
+    assert "longer than" in places.fails().what
+
+
+@given(st.text() | st.text(alphabet=st.sampled_from("autolimsx_c=.[]{}'\"\n #0123,")))
+def test_no_text_makes_it_fail_but_with_a_line(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+    places = Places(tmp_path_factory.mktemp("any"))
+    places.file.write_bytes(text.encode("utf-8", "surrogatepass"))
+    places.file.chmod(0o600)
+    try:
+        places.load()
+    except ConfigError as error:
+        assert str(places.file) in error.what
+
+
+# Secrets
+
+
+def test_keys_come_from_the_users_file_and_the_environment_and_are_never_printed(places: Places) -> None:
+    """Never logged, shown masked."""
+    places.says('[keys]\nanthropic = "sk-ant-0123456789abcdefghij"\nopenai = "short"\n')
+    config = places.load(GROQ_API_KEY="gsk-0123456789abcdefghij", OPENAI_API_KEY="from-the-environment")
+    assert {name: key.reveal() for name, key in config.keys.items()} == config.models.keys
+    assert config.models.keys == {
+        "anthropic": "sk-ant-0123456789abcdefghij",
+        "openai": "short",
+        "groq": "gsk-0123456789abcdefghij",
+    }
+    printed = f"{config!r} {config.values!r} {config.models!r} {config.keys} {config.notes}"
+    assert not any(secret in printed for secret in ("0123456789", "short", "from-the-environment"))
+    assert "…ghij" in printed
+    assert "GROQ_API_KEY" in config.terminals.secret_variables
+
+
+def test_a_file_with_keys_that_others_may_read_is_noted(places: Places) -> None:
+    places.says('[keys]\nopenai = "x"\n')
+    places.file.chmod(0o644)
+    (note,) = places.load().notes
+    assert note.startswith(f"`{places.file}` holds keys, and others may read it")
+
+
+def test_a_wrong_key_is_told_without_its_value(places: Places) -> None:
+    places.says('[keys]\nanthropic = ["hunter2hunter2"]\n')
+    assert "hunter2" not in str(places.fails())
+
+
+@given(st.text(min_size=1))
+def test_a_secret_shows_at_most_its_end(text: str) -> None:
+    secret = Secret(text)
+    assert secret.reveal() == text
+    assert len(str(secret)) <= 5
+    assert json.dumps(str(secret))

@@ -1,0 +1,108 @@
+"""The table of settings agrees with the packages it is for, and with the documentation."""
+
+import dataclasses
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tarmac.config import Limits
+from tarmac.config.keys import KEYS, Key, by_name
+from tarmac.config.kinds import toml
+from tarmac.models.provider import ModelSettings, Price
+from tarmac.policy.sandbox import Bubblewrap
+from tarmac.policy.settings import PolicySettings
+from tarmac.terminals.settings import Settings
+from tarmac.tools.tool import ToolSettings
+
+# Fields that are composed of other keys, or not for a person to set.
+ELSEWHERE = {
+    "terminals": {"sandbox", "path_contributions"},
+    "sandbox": {"workspace", "program"},
+    "models": {"keys", "price"},
+}
+MORE = {
+    "policy": {"allow", "deny"},
+    "sandbox": {"enabled"},
+    "models": {f"price_{each.name}" for each in dataclasses.fields(Price)},
+}
+SECTIONS = {
+    "limits": Limits,
+    "policy": PolicySettings,
+    "terminals": Settings,
+    "tools": ToolSettings,
+    "sandbox": Bubblewrap,
+    "models": ModelSettings,
+}
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_every_field_of_a_packages_settings_can_be_set_and_has_its_default(section: str) -> None:
+    fields = {
+        each.name: each.default_factory() if callable(each.default_factory) else each.default
+        for each in dataclasses.fields(SECTIONS[section])
+        if each.name not in ELSEWHERE.get(section, ())
+    }
+    keys = {
+        key.name.partition(".")[2]: key.default
+        for key in KEYS
+        if key.name.startswith(f"{section}.") and key.name.partition(".")[2] not in MORE.get(section, ())
+    }
+    assert keys == fields
+
+
+def test_every_default_is_a_value_it_may_have() -> None:
+    for key in KEYS:
+        assert key.kind.check(key.default) == key.default, key.name
+
+
+@pytest.mark.parametrize("section", ["limits", "policy", "terminals", "tools"])
+@given(data=st.data())
+def test_whatever_is_accepted_makes_settings(section: str, data: st.DataObject) -> None:
+    """No package finds wrong, too late, what was accepted here."""
+    keys = [
+        key
+        for key in KEYS
+        if key.name.startswith(f"{section}.") and key.name.partition(".")[2] not in MORE.get(section, ())
+    ]
+    key = data.draw(st.sampled_from(keys))
+    value = data.draw(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.text(), max_size=2)
+    )
+    try:
+        accepted = key.kind.check(value)
+    except ValueError as error:
+        assert str(error).startswith(("should be", "begins with"))
+    else:
+        SECTIONS[section](**{key.name.partition(".")[2]: accepted})
+
+
+@pytest.mark.parametrize("key", [key for key in KEYS if key.variable], ids=lambda key: key.name)
+def test_a_default_survives_being_written_as_a_variable(key: Key) -> None:
+    default = key.default
+    text = ",".join(default) if isinstance(default, tuple) else toml(default).strip('"')
+    assert key.kind.parse(text) == default
+
+
+def test_variables_are_named_after_their_keys() -> None:
+    assert by_name()["limits.max_cost"].variable == "TARMAC_LIMITS_MAX_COST"
+    assert by_name()["keys"].variable == by_name()["terminals.environment"].variable == ""
+    variables = [key.variable for key in KEYS if key.variable]
+    assert len(set(variables)) == len(variables)
+
+
+def test_the_guide_lists_every_key_with_its_default_and_who_may_set_it() -> None:
+    """A8: docs/configuration.md is what the code is."""
+    page = (Path(__file__).parent.parent / "docs" / "configuration.md").read_text()
+    rows = re.findall(r"^\| `([a-z0-9_.]+)` \| (.*?) \| (.*?) \| (.*?) \|$", page, re.MULTILINE)
+    assert rows == [
+        (
+            key.name,
+            f"`{toml(key.default)}`" if len(toml(key.default)) < 60 else "see below",
+            key.way.value if key.way else "no",
+            key.about,
+        )
+        for key in KEYS
+    ]
