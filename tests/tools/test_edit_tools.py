@@ -234,6 +234,7 @@ async def test_a_patch_changes_adds_moves_and_deletes(shop: Workshop) -> None:
     shop.file("old.txt", "old")
     ready = await shop.prepare("apply_patch", patch=PATCH)
     assert len(ready.wants) == len(ready.intents) == 4
+    assert ready.title == "Patching run.sh (deleted), bin/run (new), new.txt (new) and 1 more"
     done = await shop.act(ready)
     assert sorted(str(each.relative_to(shop.folder)) for each in shop.folder.rglob("*") if each.is_file()) == [
         "bin/run",

@@ -234,6 +234,9 @@ async def test_waiting_for_a_port_and_for_the_end(shop: Workshop) -> None:
     assert "its command ended" in text
     assert "Exit code: 5." in text
     assert "Nothing runs in a terminal of this task." in await shop.failure("wait_for_terminal")
+    began = time.monotonic()
+    assert "is idle; its last command was" in await shop.text("wait_for_terminal", id=terminal.id, timeout=20)
+    assert time.monotonic() - began < 10  # there is nothing to wait for
 
 
 async def test_input_is_judged_as_what_it_is(shop: Workshop) -> None:

@@ -14,7 +14,7 @@ from tarmac.tools.tool import Bench, Output
 # How long a question must stand before it is taken for one: at once where the cursor stands behind a prompt, later
 # where it may be no question at all, and last behind a relay, which reads the keyboard all the time.
 AT_PROMPT, NO_PROMPT, RELAYED = 0.4, 2.0, 5.0
-GENTLE = 0.6  # seconds for a cancelled command to heed Ctrl-C; then it is killed
+GENTLE = 0.4  # seconds for a cancelled command to heed Ctrl-C; then it is killed
 
 
 async def outcome(bench: Bench, execution: Execution, *, terminal: TerminalId | None, timeout: float) -> Result:

@@ -48,7 +48,8 @@ class ApplyPatch(Tool):
             raise ToolFailed(error.what, hint=error.hint) from None
         if not changes:
             raise ToolFailed("The patch changes nothing: the files are like this already.")
-        names = ", ".join(each.place.name for each in changes[:MOST_NAMED])
+        marks = {"created": " (new)", "deleted": " (deleted)", "modified": ""}
+        names = ", ".join(f"{each.place.name}{marks[each.operation]}" for each in changes[:MOST_NAMED])
         names += f" and {len(changes) - MOST_NAMED} more" if len(changes) > MOST_NAMED else ""
         return change.ready(bench, changes, title=f"Patching {names}", done=f"Patched {names}")
 

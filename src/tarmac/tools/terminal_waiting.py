@@ -50,6 +50,9 @@ class WaitForTerminal(Tool):
         conditions = self._conditions(bench)
 
         async def act(_: Go) -> Done:
+            busy = [each for each in ids if terminals.readable(bench, each).busy]
+            if not busy and not {"pattern", "port", "quiet"} & conditions.keys():
+                return Done.text("\n".join([await standing.told(terminals.readable(bench, each)) for each in ids]))
             try:
                 happened = await bench.registry.waiting_for(*ids, **conditions)
             except (ToolFailed, BadArguments):
