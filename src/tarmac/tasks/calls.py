@@ -26,6 +26,7 @@ from tarmac.tasks.repetition import Repetition, fingerprint
 from tarmac.tasks.talking import Talking
 from tarmac.tools.tool import Bench, Done, Go, Ready, Tool
 
+ENDING: Final = 3.0  # seconds that what is stopped has to end its processes; most take a few hundredths
 FINISHING: Final = 0.7  # seconds that a file being written has to come to its end when the task is stopped
 CUT: Final = (
     "This call was not run: your answer reached its limit of length before the call was whole. "
@@ -196,7 +197,7 @@ class Calls:
                 self._done(use, ready, acting.result(), (), began)
             else:
                 acting.cancel()
-                await asyncio.wait([acting], timeout=FINISHING)
+                await asyncio.wait([acting], timeout=ENDING)
             raise
 
     def _bench(self, use: ToolUse) -> Bench:

@@ -4,12 +4,15 @@ The key is the call *and* what came of it: to look at a thing that changes is no
 """
 
 import json
+import re
 from collections.abc import Iterable
 from hashlib import sha256
 from typing import Final
 
 from tarmac.models.messages import Image, Part, Text
 
+_TIME: Final = re.compile(r"(?<=Duration: )[\d.]+ (?:s|min)|(?<=, after )[\d.]+ (?:s|min)")
+_TAG: Final = re.compile(r"(?<=[</]output-|[</]prompt-)[0-9a-f]{12}(?=>)")
 MOST: Final = 3  # the third is not run but asked about; 0: never
 
 
@@ -44,10 +47,16 @@ def fingerprint(content: Iterable[Part], *, exit_code: int | None = None, outcom
     for part in content:
         match part:
             case Text(text=text):
-                sums.update(f"\0text:{text}".encode("utf-8", "surrogatepass"))
+                sums.update(f"\0text:{_lasting(text)}".encode("utf-8", "surrogatepass"))
             case Image(blob=blob):
                 sums.update(f"\0image:{blob.sha256}".encode())
     return sums.hexdigest()
+
+
+def _lasting(text: str) -> str:
+    """Without what differs each time: how long it took (told in the first line), and the tags around its output."""
+    first, _, rest = text.partition("\n")
+    return f"{_TIME.sub('', first)}\n{_TAG.sub('', rest)}"
 
 
 def _call(name: str, arguments: str) -> str:

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Final
 
 from tarmac.errors import TarmacError
-from tarmac.prompts.environment import Facts, Listing, TerminalFacts, TodoFacts, environment_details
+from tarmac.prompts.environment import Facts, Listing, TodoFacts, environment_details
 from tarmac.tasks.desk import Desk
 from tarmac.tasks.recovery import digest_of
-from tarmac.terminals.terminal import Terminal
 from tarmac.tools.listing import list_files
+from tarmac.tools.news import news
 
 MOST_WATCHED: Final = 200  # files the task saw last that are looked at each turn
 MOST_LISTED: Final = 200
@@ -34,8 +34,8 @@ class Surroundings:
     async def look(self, *, first: bool) -> str:
         """The text for the model. `first`: it knows nothing of the workspace yet."""
         desk = self._desk
-        await desk.registry.cool(desk.task, edited=desk.edited)
-        desk.edited = False
+        edited, desk.edited = desk.edited, False
+        terminals = await news(desk.registry, desk.task, edited=edited, most=desk.settings.tools.news_characters)
         facts = Facts(
             workspace=desk.workspace,
             now=datetime.now().astimezone(),
@@ -47,37 +47,11 @@ class Surroundings:
             context_tokens=desk.metadata.context or None,
             context_window=desk.model.info.context_window,
             todos=[TodoFacts(text=each.text, status=each.status) for each in desk.metadata.todos],
-            terminals=[each for each in [await self._terminal(one) for one in self._terminals()] if each],
+            terminals=terminals,
             changed=await self._changed(),
             listing=await self._listing() if first and not self._listed else None,
         )
         return environment_details(facts)
-
-    def _terminals(self) -> list[Terminal]:
-        registry = self._desk.registry
-        own = registry.listing(task=self._desk.task)
-        return [*own, *(each for each in registry.background() if each not in own)]
-
-    async def _terminal(self, terminal: Terminal) -> TerminalFacts | None:
-        """What is new in one; None: nothing that anybody must know."""
-        ended = terminal.unread
-        running = terminal.current
-        if terminal.task is None and running is None and not ended:
-            return None
-        waiting = running.waiting if running else None
-        output = await self._desk.registry.unread_output(terminal.id) if running or ended else ""
-        last = ended[-1].ending if ended else None
-        ending = "" if last is None else last.reason if last.exit_code is None else f"exit code {last.exit_code}"
-        return TerminalFacts(
-            id=terminal.id,
-            cwd=terminal.cwd,
-            busy=terminal.busy,
-            own=terminal.task == self._desk.task,
-            command=(running or ended[-1]).command if running or ended else terminal.last_command or "",
-            output=output[-self._desk.settings.tools.news_characters :],
-            ending=ending,
-            waiting="" if waiting is None else "a secret" if waiting.wants == "secret" else waiting.prompt or "input",
-        )
 
     async def _changed(self) -> list[str]:
         """Files the task knows that somebody else has changed since."""
