@@ -14,6 +14,7 @@ from tarmac.tasks.auto import Auto
 from tarmac.tasks.events import QuestionAsked, TaskEvent, ToolFinished
 from tarmac.tasks.history import model_messages
 from tarmac.tasks.limits import Limits
+from tarmac.tasks.reading import read_log
 from tarmac.tasks.signals import Signal
 from tarmac.tasks.task import Task
 
@@ -121,15 +122,26 @@ class Seen:
         return found
 
 
-def results(task_or_events: Task | list[TaskEvent], seen: Seen | None = None) -> list[tuple[str, str, str]]:
+def results(seen: Seen) -> list[tuple[str, str, str]]:
     """Each call's name, outcome and text."""
-    events = seen.all if seen is not None else task_or_events
-    assert isinstance(events, list)
     return [
         (each.name, each.outcome, "\n".join(part.text for part in each.content if isinstance(part, Text)))
-        for each in events
+        for each in seen.all
         if isinstance(each, ToolFinished)
     ]
+
+
+async def stored(task: Task) -> list[TaskEvent]:
+    """What is on the disk."""
+    await task.log.commit()
+    return read_log(task.log.folder).events
+
+
+async def messages_of(task: Task) -> list[Message]:
+    """What the model would be sent now, from the disk; as every provider wants it."""
+    messages = model_messages(await stored(task))
+    check_pairs(messages)
+    return messages
 
 
 def check_pairs(messages: list[Message]) -> None:
@@ -144,8 +156,3 @@ def check_pairs(messages: list[Message]) -> None:
         replies = messages[at + 1].parts if at + 1 < len(messages) else ()
         assert [part.call for part in replies if isinstance(part, ToolResult)] == uses
         assert len(set(uses)) == len(uses)
-
-
-async def history_of(app: App, task: Task) -> list[Message]:
-    """What the model would be sent now, from the disk."""
-    return model_messages((await app.store.read(task.id)).events)

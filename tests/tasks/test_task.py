@@ -27,7 +27,7 @@ async def test_a_task_writes_a_file_and_completes(tmp_path: Path) -> None:
         if isinstance(each, TextStreamed | ModelSaid | ToolStarted | FileSeen | TaskCompleted)
     ]
     assert kinds == [TextStreamed, ModelSaid, ToolStarted, FileSeen, ModelSaid, ToolStarted, TaskCompleted]
-    assert [each[:2] for each in results([], seen)] == [("write_to_file", "done"), ("attempt_completion", "done")]
+    assert [each[:2] for each in results(seen)] == [("write_to_file", "done"), ("attempt_completion", "done")]
 
 
 @pytest.mark.shell
@@ -44,7 +44,7 @@ async def test_a_command_that_only_reads_runs_by_its_plan_and_others_in_a_termin
     ) as task:
         seen = Seen(task)
         assert (await task.run_until_idle()).why == "completed"
-    _, plan, shell, _ = results([], seen)
+    _, plan, shell, _ = results(seen)
     assert "without a shell" in plan[2] and "one\n" in plan[2]
     assert "terminal 't" in shell[2] and "two" in shell[2]
     shown = b"".join(each.data for each in seen.all if isinstance(each, OutputStreamed))

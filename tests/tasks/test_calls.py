@@ -1,0 +1,230 @@
+"""The calls of one answer: together or in order, and every one gets exactly one result."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.tasks.engine import Seen, a_task, call, done, messages_of, results, turn
+
+from tarmac.models.messages import ToolUse
+from tarmac.tasks.events import CallJudged, ModelSaid, ModelTold, ToolFinished, ToolStarted
+from tarmac.tasks.limits import Limits
+
+
+async def test_calls_that_read_run_together_and_the_others_in_order(tmp_path: Path) -> None:
+    """S11: several calls in one message."""
+    work = tmp_path / "work"
+    async with a_task(
+        work,
+        turn(
+            call("write_to_file", path="a.txt", content="a\n"),
+            call("read_file", path="a.txt"),
+            call("read_file", path="gone.txt"),
+            call("list_files", path="."),
+            call("write_to_file", path="b.txt", content="b\n"),
+            call("read_file", path="b.txt"),
+        ),
+        done(),
+    ) as task:
+        seen = Seen(task)
+        assert (await task.run_until_idle()).why == "completed"
+        await messages_of(task)
+    found = {(name, outcome) for name, outcome, _ in results(seen)}
+    assert ("write_to_file", "done") in found and ("list_files", "done") in found
+    reads = [text for name, _, text in results(seen) if name == "read_file"]
+    assert any("1 | a" in text for text in reads) and any("1 | b" in text for text in reads)
+    assert any("gone.txt" in text and "1 |" not in text for text in reads)
+    # each write was alone: all that was started before it had its result by then
+    order = [each for each in seen.all if isinstance(each, ToolStarted | ToolFinished)]
+    open_calls: set[str] = set()
+    for each in order:
+        if isinstance(each, ToolStarted):
+            assert not (each.name == "write_to_file" and open_calls)
+            open_calls.add(each.call)
+        else:
+            open_calls.discard(each.call)
+
+
+@pytest.mark.parametrize(
+    ("bad", "says"),
+    [
+        ({"name": "read_file", "arguments": '{"path": "a.txt'}, "JSON"),
+        ({"name": "read_file", "arguments": "{}"}, "missing value"),
+        ({"name": "write_to_file", "arguments": '{"path": 3, "content": "x"}'}, "path"),
+        ({"name": "fly", "arguments": "{}"}, "fly"),
+    ],
+)
+async def test_a_wrong_call_is_told_to_the_model_and_the_task_goes_on(
+    tmp_path: Path, bad: dict[str, object], says: str
+) -> None:
+    """S11: broken JSON, missing and wrong arguments, an unknown tool."""
+    async with a_task(tmp_path / "work", turn(bad, call("list_files", path=".")), done()) as task:
+        seen = Seen(task)
+        assert (await task.run_until_idle()).why == "completed"
+        await messages_of(task)
+    first = results(seen)[0]
+    assert first[1] == "failed" and says in first[2]
+    assert results(seen)[1][:2] == ("list_files", "done")
+
+
+async def test_a_call_that_was_cut_by_the_limit_of_length_is_not_run(tmp_path: Path) -> None:
+    """S11: max_tokens in the middle of a call."""
+    cut = {"name": "write_to_file", "arguments": '{"path": "a.txt", "content": "half of'}
+    async with a_task(tmp_path / "work", turn(call("list_files", path="."), cut, stop="max_tokens"), done()) as task:
+        seen = Seen(task)
+        assert (await task.run_until_idle()).why == "completed"
+    assert [each[1] for each in results(seen)] == ["done", "failed", "done"]
+    assert "limit of length" in results(seen)[1][2]
+    assert not (tmp_path / "work/a.txt").exists()
+
+
+async def test_a_tool_outside_of_the_mode_is_refused_with_the_reason(tmp_path: Path) -> None:
+    """S9: group and file pattern, for each call."""
+    async with a_task(
+        tmp_path / "work",
+        turn(call("execute_command", command="ls"), call("write_to_file", path="a.py", content="x = 1\n")),
+        turn(call("write_to_file", path="a.md", content="# x\n")),
+        done(),
+        mode="architect",
+    ) as task:
+        seen = Seen(task)
+        assert (await task.run_until_idle()).why == "completed"
+    command, python, markdown, _ = results(seen)
+    assert command[1] == "failed" and "not available in" in command[2]
+    assert python[1] == "failed" and "may only edit" in python[2]
+    assert markdown[1] == "done"
+    assert [each.by for each in seen.all if isinstance(each, CallJudged) and each.decision == "deny"] == ["mode"] * 2
+    assert sorted(each.name for each in (tmp_path / "work").iterdir()) == ["a.md"]
+
+
+async def test_a_pattern_of_a_mode_is_not_passed_by_through_a_link(tmp_path: Path) -> None:
+    """S9: each name of a file counts, also the one it leads to."""
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "code.py").write_text("x = 1\n")
+    (work / "notes.md").symlink_to("code.py")
+    async with a_task(
+        work, turn(call("write_to_file", path="notes.md", content="y\n")), done(), mode="architect"
+    ) as task:
+        seen = Seen(task)
+        await task.run_until_idle()
+    assert results(seen)[0][1] == "failed"
+    assert (work / "code.py").read_text() == "x = 1\n"
+
+
+async def test_ids_that_a_server_uses_twice_are_made_unique(tmp_path: Path) -> None:
+    """S11: a server that counts calls from 0 in each answer mixes nothing up."""
+    same = [{**call("list_files", path="."), "id": "call_0"} for _ in range(2)]
+    async with a_task(tmp_path / "work", turn(*same), turn(*same), done()) as task:
+        seen = Seen(task)
+        assert (await task.run_until_idle()).why == "completed"
+        await messages_of(task)
+    ids = [
+        part.id for each in seen.all if isinstance(each, ModelSaid) for part in each.parts if isinstance(part, ToolUse)
+    ]
+    assert len(ids) == len(set(ids)) == 5
+
+
+async def test_the_third_equal_call_with_an_equal_result_is_not_run(tmp_path: Path) -> None:
+    """S12: without a person it is told to the model."""
+    work = tmp_path / "work"
+    same = turn(call("read_file", path="a.txt"))
+    work.mkdir()
+    (work / "a.txt").write_text("a\n")
+    async with a_task(work, same, same, same, done()) as task:
+        seen = Seen(task)
+        assert (await task.run_until_idle()).why == "completed"
+    assert [each[1] for each in results(seen)] == ["done", "done", "skipped", "done"]
+
+
+@pytest.mark.shell
+async def test_a_command_whose_output_changes_may_be_repeated_and_one_whose_does_not_may_not(tmp_path: Path) -> None:
+    """S12: keyed on the call and its result, however long it took."""
+    counts = turn(call("execute_command", command="echo x >> n; wc -l < n"))
+    stays = turn(call("execute_command", command="sleep 0.0$((RANDOM % 9)); echo same"))
+    async with a_task(tmp_path / "work", *[counts] * 4, *[stays] * 3, done(), auto="all") as task:
+        seen = Seen(task)
+        assert (await task.run_until_idle()).why == "completed"
+    assert [each[1] for each in results(seen)] == ["done"] * 6 + ["skipped", "done"]
+
+
+async def test_answers_without_a_tool_are_told_and_counted(tmp_path: Path) -> None:
+    """S11: no tool, an empty answer, a cut one; after three in a row it can't go on alone."""
+    async with a_task(
+        tmp_path / "work",
+        turn(text="I could do something."),
+        turn(),
+        turn(text="So much to say", stop="max_tokens"),
+    ) as task:
+        seen = Seen(task)
+        ended = await task.run_until_idle()
+    told = [each.text for each in seen.all if isinstance(each, ModelTold) and each.about == "mistake"]
+    assert ["did not use a tool" in told[0], "empty" in told[1], "limit of length" in told[2]] == [True] * 3
+    assert ended.why == "failed" and "3 mistakes in a row" in ended.text
+
+
+async def test_a_call_that_works_begins_the_count_of_mistakes_anew(tmp_path: Path) -> None:
+    """S11: three in a row."""
+    wrong, right = turn(text="Hm."), turn(call("list_files", path="."))
+    async with a_task(tmp_path / "work", wrong, wrong, right, wrong, wrong, done()) as task:
+        assert (await task.run_until_idle()).why == "completed"
+
+
+async def test_a_refusal_ends_the_run_and_its_calls_are_not_made(tmp_path: Path) -> None:
+    """S6: every reason to stop is handled."""
+    async with a_task(
+        tmp_path / "work", turn(call("write_to_file", path="a.txt", content="a"), text="No.", stop="refusal")
+    ) as task:
+        ended = await task.run_until_idle()
+        assert (ended.why, ended.text) == ("refused", "No.")
+        await messages_of(task)
+    assert not (tmp_path / "work/a.txt").exists()
+
+
+async def test_an_answer_that_the_provider_broke_off_is_asked_for_again_as_it_is(tmp_path: Path) -> None:
+    """S6: pause."""
+    async with a_task(tmp_path / "work", turn(text="Thinking", stop="pause"), done()) as task:
+        seen = Seen(task)
+        assert (await task.run_until_idle()).why == "completed"
+    assert len([each for each in seen.all if isinstance(each, ModelTold)]) == 1  # the environment, at the first turn
+
+
+async def test_a_model_that_pauses_for_ever_is_stopped(tmp_path: Path) -> None:
+    limits = Limits(max_turns=50)
+    async with a_task(tmp_path / "work", turn(text="Hm", stop="pause", times=200), limits=limits) as task:
+        assert (await task.run_until_idle()).why in ("failed", "limit")
+
+
+async def test_a_task_without_a_person_decides_for_itself(tmp_path: Path) -> None:
+    """S10: a question that nobody can answer is told so."""
+    async with a_task(
+        tmp_path / "work", turn(call("ask_followup_question", question="Which?", follow_up=[])), done()
+    ) as task:
+        seen = Seen(task)
+        assert (await task.run_until_idle()).why == "completed"
+    assert "Nobody is here to answer" in results(seen)[0][2]
+
+
+async def test_todos_and_slash_commands_are_the_tasks_own(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    (work / ".tarmac/commands").mkdir(parents=True)
+    (work / ".tarmac/commands/ship.md").write_text("Run the tests, then tag.\n")
+    async with a_task(
+        work,
+        turn(call("update_todo_list", todos="[x] one\n[ ] two"), call("run_slash_command", command="ship")),
+        done(),
+    ) as task:
+        seen = Seen(task)
+        assert (await task.run_until_idle()).why == "completed"
+        assert [(each.text, each.status) for each in task.metadata.todos] == [("one", "done"), ("two", "open")]
+    assert "Run the tests, then tag." in results(seen)[1][2]
+
+
+async def test_a_result_is_json_safe_whatever_a_file_holds(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "odd.txt").write_bytes(b"a\x00\xff\xed\xa0\x80\n")
+    async with a_task(work, turn(call("read_file", path="odd.txt")), done()) as task:
+        seen = Seen(task)
+        assert (await task.run_until_idle()).why == "completed"
+    json.dumps(results(seen))
