@@ -32,7 +32,7 @@ from tarmac.tasks.history import ModelHistory
 from tarmac.tasks.limits import Limits
 from tarmac.tasks.log import TaskLog
 from tarmac.tasks.metadata import Metadata
-from tarmac.tasks.reading import uncollected
+from tarmac.tasks.reading import read_log, uncollected
 from tarmac.tasks.store import TaskStore
 from tarmac.tasks.task import Picture, Task
 from tarmac.terminals.registry import TerminalRegistry
@@ -162,6 +162,8 @@ class App:
         chosen = modes.get(mode)
         history, metadata = ModelHistory(), Metadata()
         past, log.past = log.past, []
+        if len(past) < log.seq:  # a new one, which has its first fact already
+            past = (await asyncio.to_thread(read_log, log.folder)).events
         with uncollected():
             for event in past:
                 history.add(event)
@@ -188,9 +190,9 @@ class App:
             seen={Path(path): digest for path, digest in metadata.files.items()},
         )
         if chosen is None:
-            desk.mode = desk.mode_of("code") if past else desk.mode_of(mode)
+            desk.mode = desk.mode_of("code") if len(past) > 1 else desk.mode_of(mode)
             log.add(Noted(at=now(), what="notice", text=f"there is no mode `{mode}` here any more: code is used"))
-        for trouble in modes.trouble if not past else ():
+        for trouble in modes.trouble if len(past) == 1 else ():
             log.add(Noted(at=now(), what="notice", text=trouble))
         return Task(desk, past, self.open_model)
 

@@ -69,7 +69,7 @@ async def test_a_wrong_call_is_told_to_the_model_and_the_task_goes_on(
 
 async def test_a_call_that_was_cut_by_the_limit_of_length_is_not_run(tmp_path: Path) -> None:
     """S11: max_tokens in the middle of a call."""
-    cut = {"name": "write_to_file", "arguments": '{"path": "a.txt", "content": "half of'}
+    cut: dict[str, object] = {"name": "write_to_file", "arguments": '{"path": "a.txt", "content": "half of'}
     async with a_task(tmp_path / "work", turn(call("list_files", path="."), cut, stop="max_tokens"), done()) as task:
         seen = Seen(task)
         assert (await task.run_until_idle()).why == "completed"

@@ -10,7 +10,7 @@ and on nothing but what was shown.
 import asyncio
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -56,8 +56,8 @@ class Approvals:
         self._desk = desk
         self._questions = questions
 
-    async def permit(self, use: ToolUse, ready: Ready) -> Leave:
-        """Judge all that the call wants, and ask where somebody must be asked."""
+    async def permit(self, use: ToolUse, ready: Ready, *, void: Callable[[], bool] = bool) -> Leave:
+        """Judge all that the call wants, and ask where somebody must be asked, unless it is `void` by then."""
         wants, edited = ready.wants, None
         for _ in range(MOST_EDITS):
             verdicts = [await self._judge(want) for want in wants]
@@ -74,7 +74,7 @@ class Approvals:
                 return Leave(go=go)
             if not self._desk.attended:
                 return self._nobody(use, [verdicts[n] for n in asked])
-            answer = await self._ask(use, ready, wants, verdicts, asked, edited=edited)
+            answer = await self._ask(use, ready, wants, verdicts, asked, edited=edited, void=void)
             if answer.anew is None:
                 return self._leave(go, answer)
             edited = answer.anew.command
@@ -140,6 +140,7 @@ class Approvals:
         asked: Sequence[int],
         *,
         edited: str | None,
+        void: Callable[[], bool],
     ) -> "_Answered":
         timeout = self._desk.settings.approval_timeout
         requests = [self._request(wants[n], verdicts[n], ready, timeout) for n in asked]
@@ -161,6 +162,7 @@ class Approvals:
             details=json.dumps({"title": title, "requests": [each.as_data() for each in requests]}),
             timeout=timeout,
             check=check,
+            void=void,
         )
         if answered.answer == "skip":  # nobody answered: `check` was not asked
             check(answered)

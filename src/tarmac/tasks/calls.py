@@ -121,7 +121,7 @@ class Calls:
         for name in _names(desk, ready):
             if tool.group in ("read", "edit") and (why := desk.mode.allows(use.name, tool.group, name)):
                 raise self._refused(use, why)
-        leave = await self._approvals.permit(use, ready)
+        leave = await self._approvals.permit(use, ready, void=lambda: bool(tally.stopped))
         if tally.stopped:  # by one beside it, while it waited
             self._finish(use, (Text(f"[not run: {tally.stopped}]"),), outcome="skipped", began=began)
         elif leave.go is None:

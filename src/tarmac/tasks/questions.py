@@ -50,16 +50,20 @@ class Questions:
         details: str = "",
         timeout: float | None = None,
         check: Check | None = None,
+        void: Callable[[], bool] = bool,
     ) -> QuestionAnswered:
         """Wait for a person; after `timeout` seconds the answer is `skip`.
 
-        `check` raises BadRequest for an answer that makes no sense, which leaves the question open.
+        `check` raises BadRequest for an answer that makes no sense, which leaves the question open. `void` says, once
+        it is its turn, that nobody needs an answer any more: then it is not asked.
         """
         question = QuestionId(f"q{secrets.token_hex(4)}")
         asked = QuestionAsked(
             at=now(), question=question, ask=ask, text=text, call=call, choices=choices, details=details
         )
         async with self._turn:
+            if void():
+                return QuestionAnswered(at=now(), question=question, answer="skip")
             waiting = _Open(asked, check, asyncio.get_running_loop().create_future())
             self._open[question] = waiting
             try:
