@@ -58,6 +58,14 @@ async def test_what_is_allowed_by_itself_runs_by_its_plan_without_a_shell(shop: 
     assert json.loads(done.details)["command"]["terminal"] is None
 
 
+async def test_a_lone_cd_tells_where_it_leads_and_runs_nothing(shop: Workshop) -> None:
+    """P1, T7: allowed by itself, it moves nothing that the next call would start in."""
+    (shop.folder / "sub").mkdir()
+    text = text_of(await shop.act(await shop.prepare("execute_command", command="cd sub"), approved=False))
+    assert f"The working directory is now `{shop.folder / 'sub'}`. The next call starts in its own `cwd`" in text
+    assert shop.registry.listing() == []
+
+
 async def test_a_plan_that_takes_too_long_is_ended(shop: Workshop) -> None:
     shop.file("log", "")
     ready = await shop.prepare("execute_command", command="tail -f log", timeout=0.2)

@@ -52,6 +52,7 @@ def test_an_unknown_tool_is_told_with_the_nearest_name() -> None:
         ('{"question": "half a', "are not valid JSON: they end too early"),
         ('{"question" "?"}', "are not valid JSON: Expecting ':' delimiter at character 12"),
         ("[" * 100_000, "nested too deeply"),
+        ('{"question": "\\ud83d"}', "hold half of a surrogate pair"),
     ],
 )
 def test_wrong_arguments_are_told_by_name_with_what_was_expected(arguments: str, expected: str) -> None:
@@ -64,6 +65,17 @@ def test_wrong_arguments_are_told_by_name_with_what_was_expected(arguments: str,
 
 def test_a_call_that_was_encoded_twice_is_read() -> None:
     assert toolbox().decode(QUESTION, json.dumps('{"question": "?"}')) == AskFollowupQuestion(question="?")
+
+
+def test_words_about_the_call_are_passed_over() -> None:
+    """S11: other agents want models to say why with each call."""
+    call = toolbox().decode(QUESTION, '{"question": "?", "explanation": "I must know", "requires_approval": false}')
+    assert call == AskFollowupQuestion(question="?")
+
+
+def test_a_time_in_milliseconds_is_told() -> None:
+    said = refusal("execute_command", '{"command": "ls", "timeout": 120000}')
+    assert "argument 'timeout' must be a number <= 3600.0 (a number: Seconds to wait for its end" in said
 
 
 def test_line_ends_inside_a_string_are_taken_as_they_are() -> None:
@@ -88,17 +100,28 @@ def test_suggestions_are_read_in_every_shape_models_know(given: object) -> None:
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.text(max_size=8)
+            | st.sampled_from(["file", "path", "diff", "content", "suggest", "start", "end", "text"]),
+            inner,
+            max_size=3,
+        )
+    ),
     max_leaves=8,
 )
+
+
+ELSEWHERE = "args file path line_range line_ranges lines offset limit start_line end_line diff content suggest".split()
 
 
 @given(name=st.sampled_from(toolbox().names), value=json_values, as_field=st.booleans(), data=st.data())
 def test_no_arguments_whatever_are_more_than_bad(name: str, value: object, as_field: bool, data: st.DataObject) -> None:
     """S11: a call with broken arguments is told to the model, never a crash."""
     if as_field:
-        fields = list(toolbox().schemas([name])[0].parameters["properties"])  # type: ignore[call-overload]
-        value = {data.draw(st.sampled_from(fields)): value}
+        fields = [*toolbox().schemas([name])[0].parameters["properties"], *toolbox().tools[name].spellings, *ELSEWHERE]  # type: ignore[misc]
+        value = data.draw(st.dictionaries(st.sampled_from(fields), st.just(value) | json_values, max_size=3))
     try:
         toolbox().decode(name, json.dumps(value))
     except BadArguments as error:

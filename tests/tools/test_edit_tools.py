@@ -284,4 +284,5 @@ async def test_a_patch_that_does_not_fit_changes_nothing(shop: Workshop) -> None
 
 
 async def test_content_that_has_no_bytes_is_told(shop: Workshop) -> None:
-    assert "can't be written" in await shop.failure("write_to_file", path="a.txt", content="\ud800")
+    with pytest.raises(BadArguments, match="half of a surrogate pair"):
+        await shop.call("write_to_file", path="a.txt", content="\ud800")

@@ -23,7 +23,7 @@ from tarmac.tools import following, places
 from tarmac.tools.report import Report
 from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool, Want
 
-Seconds = Annotated[float, Meta(gt=0)]
+Seconds = Annotated[float, Meta(gt=0, le=3600)]  # who writes more thinks of milliseconds
 LONGEST_TITLE = 80
 TIMEOUT = (
     "Seconds to wait for its end; a command that takes longer is left running, and can be looked at with read_terminal."

@@ -39,6 +39,13 @@ _MISSING = re.compile(r"Object missing required field `(\w+)`(?: - at `(.+)`)?")
 _WRONG = re.compile(r"Expected `([^`]+)`(?:, got `([^`]+)`|(.*?))(?: - at `(.+)`)?")
 _INVALID = re.compile(r"Invalid enum value (.+?)(?: - at `(.+)`)?")
 _AGAIN = "Send the call again with complete arguments."
+_ABOUT = (
+    "description",
+    "explanation",
+    "requires_approval",
+    "task_progress",
+)  # words that other agents want with a call
+_HALVES = re.compile("[\ud800-\udfff]")
 
 
 def decode(tools: Mapping[str, type[Tool]], name: str, arguments: str) -> Tool:
@@ -54,6 +61,8 @@ def load(name: str, arguments: str) -> dict[str, object]:
     value = _json(name, arguments) if arguments.strip() else {}
     if isinstance(value, str) and value.lstrip().startswith("{"):  # some models encode it twice
         value = _json(name, value)
+    if "\\u" in arguments and _HALVES.search(json.dumps(value, ensure_ascii=False)):
+        raise BadArguments(f"The arguments of {name} hold half of a surrogate pair, which is no character. {_AGAIN}")
     if not isinstance(value, dict):
         raise BadArguments(f"The arguments of {name} must be a JSON object, not {_kind_of(value)}. {_AGAIN}")
     return value
@@ -78,6 +87,7 @@ def read(tool: type[Tool], name: str, arguments: dict[str, object]) -> Tool:
     schema = parameters(tool)
     known: dict[str, Schema] = schema["properties"]
     given = tool.tidy({tool.spellings.get(key, key): value for key, value in arguments.items()})
+    given = {key: value for key, value in given.items() if key in known or key not in _ABOUT}
     for key in given:
         if key not in known:
             listed = ", ".join(known) or "none"

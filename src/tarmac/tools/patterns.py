@@ -36,4 +36,4 @@ def text_pattern(pattern: str) -> re.Pattern[str]:
 
 def byte_pattern(pattern: str) -> re.Pattern[bytes]:
     """For bytes, in a thread."""
-    return cast("re.Pattern[bytes]", Impatient(pattern.encode("utf-8", "surrogateescape"), IN_A_THREAD))
+    return cast("re.Pattern[bytes]", Impatient(pattern.encode("utf-8"), IN_A_THREAD))
