@@ -101,7 +101,7 @@ async def test_an_answer_to_a_question_of_an_approved_command_is_part_of_its_app
         ("y\n", None, "line", "ok? ", True),  # nobody knows who reads
         ("y\nrm -rf x\n", "npm", "line", "ok? ", True),  # more than an answer
         ("\x1b[A\n", "npm", "line", "ok? ", True),
-        ("x" * 1001 + "\n", "npm", "line", "ok? ", True),
+        ("x" * 201 + "\n", "npm", "line", "ok? ", True),
         ("abc\n", "npm", "line", "Enter your API key: ", True),
         ("abc\n", "npm", "line", "passphrase? ", True),
         ("!sh\n", "less", "keys", ":", True),
@@ -121,6 +121,46 @@ async def test_keys_that_choose_move_or_leave_are_answers_too(text: str) -> None
     """P1: of a program that was approved and asks for keys."""
     for who in ("less", "npm"):
         assert (await typed(text, who, "keys", approved=True)).decision == "allow"
+
+
+@pytest.mark.parametrize(
+    ("who", "prompt"),
+    [
+        ("java", "jshell> "), ("java", "scala> "), ("java", "user=> "), ("java", "groovy:000> "),
+        ("beam.smp", "iex(1)> "),
+        ("beam.smp", "1> "), ("ghc", "ghci> "), ("busybox", "~ # "), ("toybox", "$ "), ("duckdb", "D "),
+        ("cqlsh", "cqlsh> "),
+        ("mongo", "> "), ("mysqlsh", "MySQL  JS > "), ("clickhouse", ":) "), ("dotnet", "> "),
+        ("octave-cli", "octave:1> "),
+        ("kotlinc", ">>> "), ("unheard-of", "host% "), ("unheard-of", "db=# "), ("unheard-of", "... "),
+    ],
+)  # fmt: skip
+async def test_a_prompt_is_no_question_whatever_the_process_is_called(who: str, prompt: str) -> None:
+    """P1 (H1): behind it something reads commands or code."""
+    for text in ("y\n", "exit\n", 'Runtime.getRuntime().exec("x")\n', "\r"):
+        for awaiting in ("line", "keys"):
+            if (awaiting, prompt) != ("keys", "... "):
+                verdict = await typed(text, who, awaiting, prompt=prompt, approved=True)
+                assert verdict.decision == "ask", (text, awaiting)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["rm -rf x\n", "a;b\n", "$(id)\n", "`id`\n", "a|b\n", "a & b\n", 'f("x")\n', "!sh\n", "a > b\n", "'x'\n", "*\n"],
+)
+async def test_an_answer_is_one_plain_word_or_a_path(text: str) -> None:
+    """P1 (H1): what could be a command or code is shown to a person, whoever asks."""
+    assert (await typed(text, "java", prompt="name: ", approved=True)).decision == "ask"
+
+
+@pytest.mark.parametrize(("prompt", "text"), [
+    ("Continue? [y/N] ", "y\n"), ("Overwrite? (y/n) ", "n\n"), ("Where: ", "src/main.py\n"),
+    ("version: (1.0.0) ", "\n"),
+    ("? Project name: › ", "my-app\n"), ("Mail? ", "a.b@x.example\n"),
+])  # fmt: skip
+async def test_everyday_answers_are_part_of_the_approval(prompt: str, text: str) -> None:
+    """P6 (H1)."""
+    assert (await typed(text, "node-like", prompt=prompt, approved=True)).rule == "input.answer"
 
 
 async def test_an_interrupt_and_nothing_at_all_are_harmless() -> None:

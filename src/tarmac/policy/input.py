@@ -29,7 +29,9 @@ INTERPRETERS = frozenset(
     ["ipython", "irb", "pry", "deno", "bun", "ghci", "julia", "R", "scala", "jshell", "iex", "erl", "clj",
      "sbcl", "guile", "racket", "ocaml", "utop", "swift", "gdb", "lldb", "pdb", "bc", "dc", "sqlite", "psql",
      "mysql", "mariadb", "mongosh", "redis-cli", "tclsh", "expect", "gnuplot", "octave", "maxima", "ed", "ftp",
-     "sftp", "telnet", "awk"]
+     "sftp", "telnet", "awk", "ghc", "busybox", "toybox", "duckdb", "cqlsh", "mongo", "mysqlsh", "clickhouse",
+     "clickhouse-client", "octave-cli", "kotlinc", "kotlin", "groovysh", "groovy", "clojure", "lein", "elixir",
+     "sqlcmd", "usql", "litecli", "pgcli", "mycli", "bpython", "ptpython", "gforth", "gst", "swipl", "hy", "nim"]
 )  # fmt: skip
 # Behind these is another machine or another terminal: nobody sees who reads.
 RELAYS = frozenset(
@@ -43,12 +45,16 @@ KEYBOARDS = frozenset(
      "most", "man", "mc", "ranger", "nnn", "lf", "htop", "top", "tig", "lazygit", "fzf"]
 )  # fmt: skip
 
-LONGEST_ANSWER = 1000
+LONGEST_ANSWER = 200
 _VERSION = re.compile(r"[\d.]+$")
 _INTERRUPT = "\x03"
 # Keys that choose, move or leave, and in no program we know start another.
 _HARMLESS_KEYS = re.compile(r"(?:[ynYNq \r\n0-9]|\x1b\[[ABCDHF]|\x1b\[[56]~|\x1bO[ABCD])")
-_ANSWER = re.compile(r"[^\x00-\x1f\x7f-\x9f]*[\r\n]?")
+# One word or a path: whoever takes it for a command, or for code, finds nothing in it that runs.
+_ANSWER = re.compile(r"[\w./@:+,=~-]*[\r\n]?")
+_QUESTION = re.compile(r"[?:\])›…]\s*$")
+# jshell runs as `java`, iex as `beam.smp`: what ends like a prompt reads commands, whatever its process is called.
+_PROMPT = re.compile(r"[>$#%»]\s*$")
 _ASKS_FOR_A_SECRET = re.compile(
     r"pass(?:word|phrase|wd|code)|\bpin\b|secret|token|api.?key|one.?time|otp\b|2fa|private key", re.IGNORECASE
 )
@@ -83,9 +89,11 @@ def _answers(action: SendInput, name: str | None) -> bool:
     """Whether it is an answer, and no more, to what somebody is known to wait for."""
     if name is None:
         return False
+    if _PROMPT.search(action.prompt):
+        return False
     if action.awaiting == "keys" or name in KEYBOARDS:
         return action.awaiting in ("keys", "line") and _HARMLESS_KEYS.fullmatch(action.text) is not None
-    asked = action.awaiting == "line" and bool(action.prompt.strip())
+    asked = action.awaiting == "line" and _QUESTION.search(action.prompt) is not None
     return asked and len(action.text) <= LONGEST_ANSWER and _ANSWER.fullmatch(action.text) is not None
 
 
