@@ -153,6 +153,9 @@ def test_a_variable_that_is_empty_says_nothing(places: Places) -> None:
         ("language = '''\nx", 2, "it is no TOML: ", ""),
         ("[keys]\nantropic = 'x'", 2, "`keys.antropic`: no provider has that name", "did you mean `anthropic`?"),
         ("[keys]\nanthropic = 3", 1, "`keys` should be a table of providers and their keys", ""),
+        ('"\\u001b[2J" = 1', 1, "`\\x1b[2J` is not known", ""),
+        ("[limits]\nmax_cost = " + "9" * 5_000, 2, "it is no TOML", ""),
+        ("language = " + "[" * 5_000, 1, "it is no TOML", ""),
         ("[models]\nprice_input = 3", 2, "a price has both", ""),
     ],
 )
@@ -258,8 +261,11 @@ def test_a_file_with_keys_that_others_may_read_is_noted(places: Places) -> None:
     assert note.startswith(f"`{places.file}` holds keys, and others may read it")
 
 
-def test_a_wrong_key_is_told_without_its_value(places: Places) -> None:
-    places.says('[keys]\nanthropic = ["hunter2hunter2"]\n')
+@pytest.mark.parametrize(
+    "text", ['[keys]\nanthropic = ["hunter2"]', 'keys = "hunter2"', '[key]\nanthropic = "hunter2"']
+)
+def test_a_wrong_key_is_told_without_its_value(places: Places, text: str) -> None:
+    places.says(text)
     assert "hunter2" not in str(places.fails())
 
 

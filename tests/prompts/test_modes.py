@@ -228,6 +228,8 @@ def test_a_workspace_that_gives_a_known_mode_more_power_is_told_of(workspace: Pa
         ),
         ("+++\nrole = 'r'\nslug = '../x'\n+++\n", "line 3: `../x` is no slug"),
         ("+++\nrole = 'r'\ninstructions = 'a'\n+++\nb", "line 3: there are instructions in `instructions` and below"),
+        ('+++\nrole = "r"\nname = "a\\u001b[2J"\n+++\n', "line 3: `name` should be one line"),
+        ('+++\n"\\u001b[2J" = 1\n+++\n', "line 2: `\\x1b[2J` is not known"),
         ("---\nrole: r\nrole: s\n---\n", "line 3: `role` is said twice"),
         ("---\nrole: [r\n---\n", "line 3: "),
         ("---\nrole: &a r\nwhen: *a\n---\n", "line 2: references (& and *) are not read"),

@@ -14,6 +14,7 @@ from tarmac.prompts.instructions import Instruction, Instructions
 from tarmac.prompts.modes import Mode, Modes, built_in
 from tarmac.prompts.replacement import Replacement
 from tarmac.prompts.system import PromptContext, ServerFacts, SystemFacts, system_prompt
+from tarmac.tools.toolbox import toolbox
 
 # Every tool that SPEC S10 names, with its group, and Tarmac's own for terminals.
 TOOLS = {
@@ -170,7 +171,8 @@ def test_a_file_replaces_all_but_role_and_custom_instructions_and_has_its_variab
     )
     text = system_prompt(context("ask", replacement=file, tools=tools_of(mode("ask"), {"read_file"})))
     assert text.startswith(
-        f"{mode('ask').role}\n\nIn /src/shop as ask on Linux 6.8 with bash: {{{{nothing}}}}\n"
+        f"{mode('ask').role}\n\n(What follows is from `x` in the workspace.)\n\n"
+        "In /src/shop as ask on Linux 6.8 with bash: {{nothing}}\n"
         "# Tools\n\n- `read_file`: Does its work.\n\n====\n\nCUSTOM INSTRUCTIONS"
     )
     for section in SECTIONS:
@@ -178,7 +180,7 @@ def test_a_file_replaces_all_but_role_and_custom_instructions_and_has_its_variab
 
 
 def test_what_a_variable_stands_for_is_not_filled_in_again() -> None:
-    file = Replacement(text="{{language}}", name="`x`")
+    file = Replacement(text="{{language}}", name="`x`", theirs=True)
     assert "\n\n{{workspace}}\n\n" in system_prompt(context(replacement=file, language="{{workspace}}"))
 
 
@@ -202,3 +204,13 @@ def test_no_tool_is_named_that_is_not_there(slug: str, available: set[str], seve
 def test_any_text_makes_a_prompt(role: str, instructions: str, language: str) -> None:
     given = Mode(slug="x", name="X", role=role, instructions=instructions)
     assert system_prompt(context(mode=given, language=language)).startswith(role)
+
+
+@pytest.mark.parametrize("slug", [each.slug for each in built_in()])
+def test_with_the_real_tools_neither_prompt_nor_schemas_name_one_that_is_not_there(slug: str) -> None:
+    """S7."""
+    box = toolbox()
+    here = [tool.name for tool in box if mode(slug).allows(tool.name, tool.group) is None]
+    schemas = box.schemas(here)
+    text = system_prompt(context(slug, tools=schemas)) + repr(schemas)
+    assert {name for name in {*TOOLS, *box.names} if re.search(rf"\b{name}\b", text)} == set(here)

@@ -81,7 +81,7 @@ class Config:
 
     workspace: Path
     user_folder: Path
-    values: Mapping[str, object] = field(default_factory=dict)  # by key, all of them; keys show themselves masked
+    values: Mapping[str, object] = field(default_factory=dict, repr=False)  # by key, all of them
     origins: Mapping[str, Callable[[], Origin]] = field(default_factory=dict, repr=False)
     notes: tuple[str, ...] = ()  # what was refused, and what a person should know
     keys: Mapping[str, Secret] = field(default_factory=dict)  # by provider, from the environment and the user's file

@@ -171,7 +171,7 @@ def table(words: str, fits: Callable[[str, str], bool]) -> Kind:
 
     def check(value: Value) -> Value:
         if not isinstance(value, dict):
-            raise _wrong(words, value)
+            raise ValueError(f"should be {words}")  # a key that stands where its table should is not shown
         for name, each in value.items():
             if not isinstance(each, str) or "\0" in each or not fits(name, each):
                 raise ValueError(f"should be {words}: `{name}` is wrong")  # the value may be a secret

@@ -65,26 +65,29 @@ def load_config(workspace: Path, environ: Mapping[str, str], overrides: Mapping[
 
 def _tighten(held: dict[str, _Held], said: Said, notes: list[str]) -> None:
     key, now = said.key, held[said.key.name]
-    where = said.source.origin(key.name)
-    at = f"{where.where}, line {where.line}"
     if key.secret:
-        notes.append(f"{at}: a workspace can hold no keys; they go into your own file (`tarmac config path`)")
+        notes.append(f"{_at(said)}: a workspace can hold no keys; they go into your own file (`tarmac config path`)")
         return
     if key.way is None:
-        notes.append(f"{at}: `{key.name}` can't be set by a workspace; it stays {toml(now.value)}")
+        notes.append(f"{_at(said)}: `{key.name}` can't be set by a workspace; it stays {toml(now.value)}")
         return
     try:
         value = tightened(key.way, now.value, said.value)
     except Loosens:
         notes.append(
-            f"{at}: {key.name} = {toml(said.value)} would loosen {toml(now.value)} ({now.origin}), which stays; "
+            f"{_at(said)}: {key.name} = {toml(said.value)} would loosen {toml(now.value)} ({now.origin}), which stays; "
             f"a workspace may only tighten: {key.way.value}"
         )
         return
     if value != now.value:
         held[key.name] = _Held(value, said.source, key.name)
-    if (cap := CAPS.get(key.name)) and value == by_name()[key.name].default:
+    if (cap := CAPS.get(key.name)) and value == key.default:  # by default these ask
         _cap(held, cap, said)
+
+
+def _at(said: Said) -> str:
+    where = said.source.origin(said.key.name)
+    return f"{where.where}, line {where.line}"
 
 
 def _cap(held: dict[str, _Held], cap: str, said: Said) -> None:

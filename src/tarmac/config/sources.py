@@ -15,10 +15,10 @@ from tarmac.config.keys import Key, by_name
 from tarmac.config.kinds import Value
 from tarmac.errors import ConfigError
 from tarmac.paths import read_plain, shown
-from tarmac.prompts.located import Located, Wrong, read_toml
+from tarmac.prompts.located import Located, Wrong, printable, read_toml
 
 NAME = "config.toml"
-LARGEST = 256 << 10
+LARGEST = 64 << 10
 # Variables with our prefix that are no settings.
 OTHERS = frozenset(["TARMAC_CONFIG_DIR", "TARMAC_STATE_DIR", "TARMAC_TERMINAL"])
 LIKELY = 0.8  # how alike a variable must be to a setting's for us to think that it was meant
@@ -52,7 +52,7 @@ class Said:
 def complaint(origin: Origin, what: str, *, hint: str = "") -> ConfigError:
     """The error that points at it."""
     at = f", line {origin.line}" if origin.line else ""
-    return ConfigError(f"{origin.where}{at}: {what}", hint=hint)
+    return ConfigError(f"{origin.where}{at}: {printable(what)}", hint=hint)
 
 
 # Files
@@ -66,7 +66,7 @@ def user_file(folder: Path) -> Path:
 def workspace_files(workspace: Path) -> list[Path]:
     """Those that may tighten, the outermost first: of the workspace, and of the repository it is a part of."""
     above = [workspace, *workspace.parents]
-    top = next((number for number, each in enumerate(above) if (each / ".git").exists()), 0)
+    top = next((number for number, each in enumerate(above) if os.path.lexists(each / ".git")), 0)
     return [each / ".tarmac" / NAME for each in reversed(above[: top + 1])]
 
 

@@ -11,6 +11,7 @@ In this order, so that what comes later is closer to the task:
 Each file counts once, under its first name, and is bounded; so are all together.
 """
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,7 +78,7 @@ def read_instructions(workspace: Path, user_folder: Path, mode: str) -> Instruct
             room -= len(kept)
             left_out = found.left_out + len(text) - len(kept)
             files.append(Instruction(name=name, text=kept, left_out=left_out, theirs=source.workspace is None))
-    hides = (workspace / IGNORE_FILE).exists()
+    hides = os.path.lexists(workspace / IGNORE_FILE)
     return Instructions(files=tuple(files), hides_files=hides, trouble=tuple(trouble))
 
 
@@ -106,11 +107,11 @@ def _sources(workspace: Path, user_folder: Path, mode: str) -> Iterator[_Source]
 def _first(source: _Source, trouble: list[str]) -> list[Path]:
     """The files of the first place that has any."""
     for place in source.places:
-        if place.is_dir():
+        if os.path.isdir(place):  # noqa: PTH112 one that may not be looked into is none, and no error
             found, unread = files_below(place, workspace=source.workspace, suffixes=SUFFIXES)
             trouble += unread
         else:
-            found = [place] if place.exists() or place.is_symlink() else []
+            found = [place] if os.path.lexists(place) else []
         if found:
             return found
     return []

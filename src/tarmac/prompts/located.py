@@ -9,22 +9,28 @@ which can mean gigabytes), no key twice. PyYAML is imported when the first YAML 
 import functools
 import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 DEEPEST = 20
+PATIENCE = 1 << 20  # characters that are parsed to find lines
 Key = str | int
 LineOf = Callable[[tuple[Key, ...]], int]
 _AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)")
 
 
 class Wrong(ValueError):
-    """Something in a text makes no sense; `line` counts from 1."""
+    """Something in a text makes no sense; `line` counts from 1. What it quotes can be printed."""
 
     def __init__(self, line: int, what: str) -> None:
-        super().__init__(what)
         self.line = line
-        self.what = what
+        self.what = printable(what)
+        super().__init__(self.what)
+
+
+def printable(text: str) -> str:
+    """Words from a file, for a terminal: what would move its cursor becomes its number."""
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,46 +48,75 @@ def read_toml(text: str) -> Located:
     """The table in `text`."""
     try:
         data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        found = _AT.search(str(error))
-        line = int(found[1]) if found and found[1] else text.rstrip().count("\n") + 1
-        raise Wrong(line, _AT.sub("", str(error))) from None
     except RecursionError:
         raise Wrong(1, "it is nested too deeply") from None
-    return Located(data, functools.partial(_toml_line, text))
+    except ValueError as error:  # also a number with more digits than Python reads
+        found = _AT.search(str(error))
+        at = int(found[1]) if found and found[1] else text.rstrip().count("\n") + 1
+        raise Wrong(at, _AT.sub("", str(error))) from None
+
+    lines: dict[tuple[Key, ...], int] = {}
+
+    def line(path: tuple[Key, ...]) -> int:
+        if not lines:
+            lines.update(_toml_lines(text))
+        return _closest(lines, path)
+
+    return Located(data, line)
 
 
-def _toml_line(text: str, path: tuple[Key, ...]) -> int:
-    """The line where the value at `path` is said.
-
-    A text cut after any of its lines is TOML too, or ends within a value: the first cut that has the path tells where
-    it ends, and the cut before it where it begins. That is slow, and never wrong; only errors and listings ask.
-    """
-    lines = text.splitlines(keepends=True)
-    while path:
-        begins = 1
-        for number in range(1, len(lines) + 1):
-            try:
-                data = tomllib.loads("".join(lines[:number]))
-            except tomllib.TOMLDecodeError:
-                continue
-            if _has(data, path):
-                return begins
-            begins = number + 1
+def _closest(lines: Mapping[tuple[Key, ...], int], path: tuple[Key, ...]) -> int:
+    while path not in lines:
         path = path[:-1]
-    return 1
+    return lines[path]
 
 
-def _has(data: object, path: tuple[Key, ...]) -> bool:
-    for key in path:
-        match data, key:
-            case dict(), str() if key in data:
-                data = data[key]
-            case list(), int() if key < len(data):
-                data = data[key]
-            case _:
-                return False
-    return True
+def _toml_lines(text: str) -> dict[tuple[Key, ...], int]:
+    """Where each value of a valid text is said: its lines, one by one, until they make a statement of TOML."""
+    lines: dict[tuple[Key, ...], int] = {(): 1}
+    table: tuple[Key, ...] = ()
+    statement, begins, budget = "", 0, PATIENCE
+    for number, line in enumerate(text.split("\n"), 1):
+        if not statement:
+            if not line.strip() or line.lstrip().startswith("#"):
+                continue
+            begins = number
+        statement += f"{line}\n"
+        budget -= len(statement)
+        if budget < 0:  # a list of thousands of lines: what follows is told with the line of what is above it
+            break
+        try:
+            data = tomllib.loads(statement)
+        except ValueError:
+            continue
+        header = statement.lstrip().startswith("[")
+        if header:
+            table = ()
+        deepest = table
+        for path in _paths(data, lines, table):
+            lines.setdefault((*table, *path), begins)
+            deepest = (*table, *path)
+        if header:
+            table = deepest
+        statement = ""
+    return lines
+
+
+def _paths(
+    data: dict[str, object], lines: Mapping[tuple[Key, ...], int], table: tuple[Key, ...]
+) -> Iterator[tuple[Key, ...]]:
+    """The way down to what a statement says, step by step; a `[[table]]` is the next one of its list."""
+    path: tuple[Key, ...] = ()
+    inside: object = data
+    while isinstance(inside, dict) and inside:
+        (name, inside), *_ = inside.items()
+        path = (*path, name)
+        yield path
+        if inside == [{}]:
+            count = 0
+            while (*table, *path, count) in lines:
+                count += 1
+            yield (*path, count)
 
 
 # YAML
@@ -104,12 +139,7 @@ def read_yaml(text: str) -> Located:
     if not isinstance(data, dict):
         raise Wrong(1, "it is no map of keys and values")
 
-    def line(path: tuple[Key, ...]) -> int:
-        while path not in lines:
-            path = path[:-1]
-        return lines[path]
-
-    return Located(data, line)
+    return Located(data, functools.partial(_closest, lines))
 
 
 def _built(events: object, lines: dict[tuple[Key, ...], int]) -> object:

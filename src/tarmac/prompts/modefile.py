@@ -23,6 +23,7 @@ FIELDS = {  # ours → Roo-Code's
 }
 ROO_FIELDS = frozenset(FIELDS.values())
 OPTIONS = ("files", "fileRegex", "description")
+LONGEST_LINE = 200
 SLUG = re.compile(r"[A-Za-z0-9-]{1,64}")
 _FRONT = re.compile(r"(\+\+\+|---)[ \t]*\n(.*?)^\1[ \t]*(?:\n|\Z)(.*)", re.DOTALL | re.MULTILINE)
 
@@ -71,15 +72,21 @@ def make_mode(data: Mapping[str, object], line: LineOf, *, source: Source, origi
             raise Wrong(line((key,)), f"`{key}` should be text")
         return value.strip()
 
+    def line_of(name: str) -> str:
+        value = text(name)
+        if not value.isprintable() or len(value) > LONGEST_LINE:
+            raise Wrong(line((name,)), f"`{name}` should be one line, of at most {LONGEST_LINE} characters")
+        return value
+
     slug = text("slug", needed=True)
     if not SLUG.fullmatch(slug):
         raise Wrong(line(("slug",)), f"`{slug[:80]}` is no slug: letters, digits and `-`, at most 64")
     return Mode(
         slug=slug,
-        name=text("name") or slug.replace("-", " ").capitalize(),
+        name=line_of("name") or slug.replace("-", " ").capitalize(),
         role=text("role", needed=True),
         when=text("when"),
-        description=text("description"),
+        description=line_of("description"),
         groups=_groups(data.get("groups"), line),
         instructions=text("instructions"),
         source=source,

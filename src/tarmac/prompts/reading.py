@@ -117,7 +117,7 @@ def _walk(
         if len(found) > MOST_FILES:
             return
         path = folder / name
-        if path.is_dir():
+        if os.path.isdir(path):  # noqa: PTH112 not Path's: that raises where one may not look
             if len(above) + 1 < DEEPEST:
                 _walk(path, workspace, suffixes, found, trouble, above=(*above, identity))
             else:

@@ -38,6 +38,7 @@ def tool_list(context: "PromptContext") -> str:
 def summary(text: str) -> str:
     """The first sentence."""
     first = re.split(r"(?<=[.!?])\s|\n", text.strip(), maxsplit=1)[0]
+    first = first.rstrip(":")
     return first if len(first) <= LONGEST_SUMMARY else f"{first[: LONGEST_SUMMARY - 1]}…"
 
 
@@ -65,8 +66,8 @@ def capabilities(context: "PromptContext") -> str:
         lines.append(f"- You can change files: {_listed(editing)}.")
     if commands := has(*COMMANDS):
         lines.append(
-            f"- You can run commands on the user's machine with {_listed(commands)}, in real terminals: directory, "
-            "variables and functions last from one command to the next. The exit code you are told is the true one."
+            f"- You can run commands on the user's machine with {_listed(commands)}, in real terminals: variables and "
+            "functions last from one command to the next. The exit code you are told is the true one."
         )
     if terminals := has(*TERMINALS):
         lines.append(
@@ -103,7 +104,9 @@ def modes(context: "PromptContext") -> str:
     lines = []
     for mode in context.modes.all:
         here = " (this is the mode you are in)" if mode.slug == context.mode.slug else ""
-        lines.append(f"- {mode.name}, `{mode.slug}`{here}: {summary(mode.when or mode.description or mode.role)}")
+        whose = f" (from {mode.origin} in the workspace)" if mode.source == "workspace" else ""
+        about = summary(mode.when or mode.description or mode.role)
+        lines.append(f"- {mode.name}, `{mode.slug}`{here}{whose}: {about}")
     how = " Switch with `switch_mode` when another one fits what is to be done." if context.has("switch_mode") else ""
     limits = [f"- {rule.group}: {rule.files}" for rule in context.mode.groups if rule.file_pattern]
     only = "\n\nIn this mode you may only work on files of these kinds:\n" + "\n".join(limits) if limits else ""

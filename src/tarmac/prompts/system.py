@@ -81,7 +81,9 @@ def system_prompt(context: PromptContext) -> str:
             "os": context.system.os,
             "tools": sections.tool_list(context),
         }
-        middle = [filled(context.replacement.text, values)]
+        theirs = context.replacement.theirs
+        label = "" if theirs else f"(What follows is from {context.replacement.name} in the workspace.)\n\n"
+        middle = [label + filled(context.replacement.text, values)]
     else:
         middle = [
             sections.formatting(context),
