@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarmac.config import Config, Limits, Secret, load_config
+from tarmac.config import Config, Secret, load_config
 from tarmac.errors import ConfigError
+from tarmac.tasks.limits import Limits
 
 
 class Places:
@@ -109,8 +110,8 @@ def test_to_load_it_imports_neither_policy_nor_terminals_nor_sdks(places: Places
 def test_none_takes_a_limit_away(places: Places) -> None:
     places.says("[limits]\nmax_cost = 1\n")
     assert places.load(TARMAC_LIMITS_MAX_COST="none").limits.max_cost is None
-    places.says('[limits]\nmax_cost = "none"\n')
-    assert places.load().limits.max_cost is None
+    places.says('[limits]\nmax_cost = "none"\nmax_repetitions = "none"\n')
+    assert (places.load().limits.max_cost, places.load().limits.max_repetitions) == (None, 0)
 
 
 def test_an_option_that_was_not_given_says_nothing(places: Places) -> None:

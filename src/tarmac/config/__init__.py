@@ -6,7 +6,7 @@ defaults < config.toml in the user's folder < TARMAC_… variables < command lin
 workspace's `.tarmac/config.toml`, which may only tighten. Whatever is wrong is a ConfigError with file and line.
 """
 
-from tarmac.config.config import Auto, Config, Limits, Origin, Secret
+from tarmac.config.config import Auto, Config, Origin, Secret
 from tarmac.config.loading import load_config
 
-__all__ = ["Auto", "Config", "Limits", "Origin", "Secret", "load_config"]
+__all__ = ["Auto", "Config", "Origin", "Secret", "load_config"]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from tarmac.config.keys import KEYS, by_name
 from tarmac.errors import ConfigError
+from tarmac.tasks.limits import Limits
 
 if TYPE_CHECKING:
     from tarmac.models.provider import ModelSettings
@@ -47,19 +48,6 @@ class Secret:
 
     def __hash__(self) -> int:
         return hash(self._text)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """When a task stops by itself, in an orderly way and resumable (P7, S6, S11, S12, S16). None: no limit."""
-
-    max_cost: float | None = None  # US dollars
-    max_requests: int | None = None  # to the model
-    max_turns: int | None = None
-    max_seconds: float | None = None
-    max_retries: int = 3  # of a request that failed, without asking
-    max_mistakes: int = 3  # of the model, in a row, before the person is asked
-    max_repetitions: int = 3  # the so-manieth identical call is not run but asked about
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +131,10 @@ class Config:
     @cached_property
     def limits(self) -> Limits:
         """When a task stops by itself."""
-        return Limits(**self._section("limits"))
+        named = self._section("limits")
+        for name in ("max_mistakes", "max_repetitions"):
+            named[name] = named[name] or 0  # its word for never
+        return Limits(**named)
 
     @cached_property
     def policy(self) -> "PolicySettings":

@@ -93,8 +93,8 @@ KEYS = (
     Key("limits.max_turns", optional(integer(1)), None, "answers of the model", Way.LOWER),
     Key("limits.max_seconds", optional(seconds()), None, "by the clock on the wall", Way.LOWER),
     Key("limits.max_retries", integer(0, 100), 3, "of a request that failed, without asking", Way.LOWER),
-    Key("limits.max_mistakes", integer(1), 3, "of the model in a row, before the person is asked", Way.LOWER),
-    Key("limits.max_repetitions", integer(2), 3, "the so-manieth identical call is asked about", Way.LOWER),
+    Key("limits.max_mistakes", optional(integer(1)), 3, "of the model in a row, before the person is asked", Way.LOWER),
+    Key("limits.max_repetitions", optional(integer(2)), 3, "the so-manieth identical call is asked about", Way.LOWER),
     # What may run
     Key(
         "policy.auto_approve_safe_commands", boolean(), True, "what is proven to only read runs without asking", Way.OFF
