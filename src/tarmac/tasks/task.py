@@ -51,6 +51,7 @@ class Task:
         self._unpaused.set()
         self._loop = Loop(desk, self._questions, self._queue, self._unpaused.wait)
         self._work: asyncio.Task[Ended] | None = None
+        self._at_work = False  # the run has made its first step
         self._stop: Ended | None = None  # why it was stopped
         self._begun = False  # in this process
         self._resumes = bool(desk.metadata.requests)
@@ -227,7 +228,7 @@ class Task:
         finally:
             if timer:
                 timer.cancel()
-            self._work = None
+            self._work, self._at_work = None, False
         return work.result()
 
     def _timer(self) -> asyncio.TimerHandle | None:
@@ -241,17 +242,17 @@ class Task:
         """Stop the run, once."""
         if self._work is None:
             return
-        if self._stop is None:
+        if self._stop is None and self._at_work:  # before its first step it need not be: it looks
             self._work.cancel()
         if self._stop is None or ended.why == "aborted":
             self._stop = ended
 
     async def _run(self) -> Ended:
-        desk = self._desk
+        desk, self._at_work = self._desk, True
         desk.used, desk.began = Used(), time.monotonic()
         try:
             try:
-                ended = await self._begin() or await self._loop.run()
+                ended = self._stop or await self._begin() or await self._loop.run()
             except asyncio.CancelledError:
                 self._uncancel()
                 await self._settle()
