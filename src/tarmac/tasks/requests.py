@@ -171,6 +171,8 @@ class Requests:
         wait = delay(failures, most=most, wanted=error.retry_after, chance=random.random()) if error.retryable else None
         failed = RequestFailed(at=now(), request=request, what=str(error), status=error.status, retry_in=wait)
         await desk.log.append(failed)
+        if why := desk.out_of():
+            return Ended("limit", why)
         if wait is not None:
             await self._count_down(request, wait)
             return None
