@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tarmac.policy import Execute, Policy
+from tarmac.policy import Execute, Policy, PrefixRules
 
 NOWHERE = Path("/no/such/place/project")
 
@@ -166,3 +166,135 @@ async def test_a_system_folder_inside_of_the_workspace_is_no_safe_place() -> Non
     """P1: whoever writes the workspace could put a program there."""
     assert await stages("/usr/bin/ls", workspace=Path("/usr")) == "ask"
     assert await stages("ls", workspace=Path("/usr")) == [["ls"]]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "for f in a b; do rm $f; done",
+        "for f in a b; do cat $f > c; done",
+        "for f in ls rm; do $f a; done",
+        "for f in /etc/shadow; do cat $f; done",
+        'for f in .env; do cat "$f"; done',
+        "for f in a; do cat /etc/sha$f; cat .en$f; done; for f in v; do cat .en$f; done",
+        "for f in '-o x'; do sort $f a; done",
+        "for f in -o; do sort $f x a; done",
+        "for f in 'a b'; do ls $f; done",
+        "for f in '*'; do ls $f; done",
+        "for f in $(ls); do cat $f; done",
+        "for f in `ls`; do cat $f; done",
+        'for f in "$@"; do cat $f; done',
+        "for f in $X; do cat $f; done",
+        "for f; do cat $f; done",
+        "for PATH in .; do ls; done",
+        "for IFS in x; do ls; done",
+        "for ((i = 0; i < 3; i++)); do echo $i; done",
+        "select f in a b; do cat $f; done",
+        "for f in a b; do cat $f & done",
+        "for f in a; do cat $f; done > out",
+        "for f in a; do cat $f; done | sh",
+        "for f in a; do cat ${f:-$(id)}; done",
+        "for f in a; do cat ${f//a/.env}; done",
+        "for f in a; do f() { rm x; }; ls; done",
+        "for f in {1..9999}; do ls; done",
+        "for f in " + "a " * 300 + "; do ls; done",
+        "for a in 1 2 3 4 5 6; do for b in 1 2 3 4 5 6; do for c in 1 2 3 4 5 6; do ls; done; done; done",
+        "while true; do ls; done",
+        'while read -r f; do cat "$f"; done < list',
+        "until ls; do ls; done",
+        "if rm a; then ls; fi",
+        "if ls; then rm a; fi",
+        "if ls; then ls; else rm a; fi",
+        "if ls; then ls; elif rm a; then ls; fi",
+        "if ls; then ls; fi > out",
+        "if ls; then cd src; fi; cat x",
+        "if cd src; then ls; fi",
+        "if ls; then ls; fi &",
+        "case a in a) ls ;; esac",
+        "[[ 'a[$(id)]' -eq 1 ]]",
+        "[[ -v a ]]",
+        "[[ $(id) == x ]]",
+        "[[ -f a && -f b ]] > out",
+        "[[ a =~ b ]]",
+        "[[ -f a ]] && rm a",
+        "time rm a",
+        "time -p sh -c ls",
+        "time",
+        "cat <<< $(id)",
+        "cat <<< `id`",
+        "cat <<< $X",
+        "cat <<< ~",
+        "sh <<< 'rm a'",
+        "cat <<END\n$(id)\nEND",
+        "cat <<END\n`id`\nEND",
+        "cat <<END\n$HOME\nEND",
+        "cat <<'END' > a\nx\nEND",
+        "cat <<'END' | sh\nrm a\nEND",
+        "cat <<'END'\nx\nEND\nrm a",
+        "cat <<'END'\nx\n END\nrm a\nEND\nrm b",
+        "bash <<'END'\nls\nEND",
+        "sed -f - a <<< 'w b'",
+        "xargs cat <<< /etc/shadow",
+        "ls; rm $?",
+        "ls; cat $?",
+        "ls; sort -o $? a",
+        "ls; exit $?",
+        "ls; cat <<< $?",
+        "ls; wc < $?",
+        "ls; $?",
+        "echo $?",
+        "ls $HOME",
+        "cat ${PWD}/../x",
+        "cat $PWD/.env",
+        'cat "$PWD"/../../etc/passwd',
+        "ls ${PWD%/*}",
+        "echo ${!PWD}",
+        "echo $SECRET",
+        "$PWD/a.sh",
+        "PWD=/ ls $PWD",
+        "x=a; cat $x",
+        "x=a && ls",
+        "ls && { rm a; }",
+        "ls || (rm a)",
+        "ls && { ls; } > out",
+        "ls && { ls; } &",
+        "(ls; rm a)",
+        "! (rm a)",
+        "! { ls; }",
+        "false || { cd src; }; cat x",
+    ],
+)
+async def test_what_is_no_reading_asks_wherever_it_stands(line: str) -> None:
+    """P2: in loops, conditions, groups, tests and here-documents; behind variables."""
+    assert isinstance(await stages(line), str), line
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('for f in a b; do cat "src/$f.py"; done', [["cat", "src/a.py"], ["cat", "src/b.py"]]),
+        ("for f in {a,b}.py; do wc -l ${f}; done", [["wc", "-l", "a.py"], ["wc", "-l", "b.py"]]),
+        ("time ls -l", [["ls", "-l"]]),
+        ("[[ a != b ]]", [["test", "a", "!=", "b"]]),
+        ("[[ ! -e a ]]", [["test", "!", "-e", "a"]]),
+        ('ls "$PWD"/src', [["ls", f"{NOWHERE}/src"]]),
+        ("cd src && ls $PWD", [["ls", f"{NOWHERE}/src"]]),
+        ('ls; echo "$?"', [["ls"], ["echo", "\0"]]),
+        ("cd src; echo $?", [["echo", "0"]]),
+    ],
+)
+async def test_what_is_known_is_written_out(line: str, words: list[list[str]]) -> None:
+    """P2: the plan has the words that the programs get; the status of the step before is put in by its runner."""
+    assert await stages(line) == words
+
+
+async def test_a_rule_for_words_does_not_reach_into_loops_and_conditions() -> None:
+    """P4: it covers plain lines, as ever."""
+    policy = Policy(rules=PrefixRules(allow=(("npm", "test"),)))
+    for line in (
+        "if ls; then npm test; fi",
+        "for x in a; do npm test; done",
+        "npm test $PWD",
+        "[[ -f a ]] && npm test",
+    ):
+        assert (await policy.judge(Execute(line, cwd=NOWHERE), workspace=NOWHERE)).decision == "ask", line

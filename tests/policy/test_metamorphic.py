@@ -49,7 +49,16 @@ MUTATIONS: dict[str, Callable[[str], str]] = {
     "ssh": lambda line: f"ssh host {line}",
     "function": lambda line: f"ls() {{ frobnicate; }}; {line}",
     "alias": lambda line: f"alias ls=frobnicate; {line}",
-    "loop": lambda line: f"for i in 1; do {line}; done",
+    "loop": lambda line: f"for i in 1; do {line}; frobnicate; done",
+    "loop over output": lambda line: f"for i in $(frobnicate); do {line}; done",
+    "loop variable": lambda line: f"for i in frobnicate; do {line}; $i; done",
+    "endless loop": lambda line: f"while true; do {line}; done",
+    "condition": lambda line: f"if frobnicate; then {line}; fi",
+    "branch": lambda line: f"if true; then {line}; else frobnicate; fi",
+    "test": lambda line: f'[[ -n "$(frobnicate)" ]] && {line}',
+    "block": lambda line: f"true && {{ {line}; frobnicate; }}",
+    "block > f": lambda line: f"for i in 1; do {line}; done > out",
+    "here-string": lambda line: f'{line} <<< "$(frobnicate)"',
     "homoglyph": lambda line: line.replace("a", "а", 1).replace("e", "е", 1).replace("o", "о", 1),
     "$IFS": lambda line: line.replace(" ", "$IFS", 1) if " " in line else f"{line}$IFS",
     "${IFS}": lambda line: line.replace(" ", "${IFS}", 1) if " " in line else f"{line}${{IFS}}",
@@ -130,6 +139,23 @@ async def test_comments_continued_lines_and_braces_change_nothing(workspace: Pat
         for words, spelled in ((f"{line} q w", f"{line} {{q,w}}"), (f"{line} -q -w", f"{line} \\\n  -q \\\n -w")):
             one, other = await judge(policy, words, workspace), await judge(policy, spelled, workspace)
             assert (one.decision, one.plan) == (other.decision, other.plan), spelled
+
+
+async def test_loops_conditions_and_groups_run_the_same_stages(workspace: Path) -> None:
+    """P2: around an allowed line, they add no word to what is run."""
+    policy = Policy()
+
+    def ran(verdict: Verdict) -> list[tuple[str, ...]]:
+        steps = verdict.plan.steps if verdict.plan else ()
+        return [stage.words for step in steps for stage in step.stages if stage.words != ("true",)]
+
+    for line in (await allowed_lines(policy, workspace))[::6]:
+        stages = ran(await judge(policy, line, workspace))
+        around = ("for i in 1; do {}; done", "if true; then {}; fi", "true && {{ {}; }}", "[[ -f a ]]; time {}")
+        for frame in around if not line.startswith("cd ") else ():
+            framed = await judge(policy, frame.format(line), workspace)
+            assert framed.decision == "allow", (framed.reason, frame.format(line))
+            assert [each for each in ran(framed) if each != ("test", "-f", "a")] == stages
 
 
 @pytest.mark.parametrize(

@@ -3,16 +3,17 @@
 tree → read_line() → Line(simples, obstacles, steps)
 
 `simples` are all commands of the line: in pipes, lists, groups, functions, loops, substitutions, here-documents.
-`obstacles` say why the line can't be allowed by itself although each command could. `steps` is the list of pipelines
-when the line is nothing but that. A node this file doesn't know is an obstacle: it asks.
+`obstacles` say why the line can't be allowed by itself although each command could. `steps` is the order they run in
+(course.py) when a plan can have it. A node this file doesn't know is an obstacle: it asks.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
-from tarmac.policy.verdict import When
-from tarmac.policy.words import Node, Word, read_word, word_of
+from tarmac.policy.course import Builder, Course, NotPlain, as_test
+from tarmac.policy.course import nodes as _nodes
+from tarmac.policy.words import Node, Word, plain_variable, read_word, word_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class Redirect:
     target: Word | None
     heredoc: Word | None
     source: str
+    body: str | None = None  # of a here-document in which nothing is expanded
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +50,6 @@ class Simple:
         return tuple(cast(str, w.text) for w in self.words) if all(w.literal for w in self.words) else None
 
 
-@dataclass(frozen=True, slots=True)
-class Pipeline:
-    """Simple commands joined by `|`."""
-
-    when: When
-    stages: tuple[Simple, ...]
-    merged: tuple[bool, ...]  # of each stage: `|&`, its errors go down the pipe too
-    negated: bool = False
-    alone: bool = False  # in a subshell: a `cd` in it moves nobody else
-    first: bool = False  # the first of its subshell
-
-
 @dataclass(slots=True)
 class Line:
     """All that is known of a command line."""
@@ -67,11 +57,8 @@ class Line:
     text: str
     simples: list[Simple] = field(default_factory=list)
     obstacles: list[str] = field(default_factory=list)
-    steps: tuple[Pipeline, ...] | None = None
-
-
-class NotPlain(Exception):
-    """The line is more than a list of pipelines."""
+    hurdles: list[str] = field(default_factory=list)  # obstacles, unless a plan can be made all the same
+    steps: tuple[Course, ...] | None = None
 
 
 # Nodes that hold commands, and what to call where their commands stand.
@@ -117,7 +104,7 @@ def read_line(tree: Mapping[str, object], text: str, *, most: int) -> Line:
         )
         return line
     try:
-        line.steps = tuple(reader.plain_list(_nodes(tree.get("Stmts"))))
+        line.steps = Builder(reader.simple_of, reader.source).list_of(tree.get("Stmts"))
     except NotPlain as error:
         line.obstacles.append(str(error))
     return line
@@ -137,9 +124,10 @@ class _Reader:
             return ""
         return piece.decode("utf-8", "replace")
 
-    def obstacle(self, why: str) -> None:
-        if why not in self.line.obstacles:
-            self.line.obstacles.append(why)
+    def obstacle(self, why: str, *, hurdle: bool = False) -> None:
+        found = self.line.hurdles if hurdle else self.line.obstacles
+        if why not in found:
+            found.append(why)
 
     # finding every command
 
@@ -166,6 +154,9 @@ class _Reader:
             if isinstance(command, dict) and command.get("Type") == "CallExpr":
                 self._read_call(command, node, upstream=upstream, nested=nested)
                 return
+            if isinstance(command, dict) and command.get("Type") == "TestClause" and not node.get("Redirs"):
+                self._read_test(command, node, nested=nested)
+                return
             self.read(command, upstream=upstream, nested=nested)
             self._read_loose_redirects(node, nested=nested)
             self._children(node, skip={"Cmd"}, upstream=(), nested=nested)
@@ -180,7 +171,7 @@ class _Reader:
             self._children(node, skip=set(), upstream=(), nested=SUBSTITUTIONS[kind])
         elif kind in BLOCKS:
             if BLOCKS[kind]:
-                self.obstacle(f"it holds {BLOCKS[kind]}")
+                self.obstacle(f"it holds {BLOCKS[kind]}", hurdle=kind in ("IfClause", "ForClause"))
             self._children(node, skip=set(), upstream=upstream, nested=BLOCKS[kind] or nested)
         elif kind in QUIET:
             self.obstacle(f"it holds {QUIET[kind]}")
@@ -188,7 +179,7 @@ class _Reader:
                 self._read_declaration(node, nested=nested)
             self._children(node, skip=set(), upstream=(), nested=nested)
         elif kind in EXPANSIONS:
-            self.obstacle(f"it holds {EXPANSIONS[kind]}")
+            self.obstacle(f"it holds {EXPANSIONS[kind]}", hurdle=bool(plain_variable(node)))
             self._children(node, skip=set(), upstream=(), nested=nested)
         elif kind in LEAVES:
             self._children(node, skip=set(), upstream=upstream, nested=nested)
@@ -215,6 +206,19 @@ class _Reader:
             holds=tuple(self.line.simples[place:]),
             nested=nested,
         )
+        self.simple_of[id(statement)] = simple
+        self.line.simples.insert(place, simple)
+
+    def _read_test(self, test: Node, statement: Node, *, nested: str) -> None:
+        """`[[ … ]]`: one question about words is the program `test`."""
+        words = as_test(cast(Node, test.get("X") or {}), self.source)
+        if words is None:
+            self._read_typed("TestClause", test, upstream=(), nested=nested)
+            return
+        self.obstacle(f"it holds {QUIET['TestClause']}", hurdle=True)
+        place = len(self.line.simples)
+        self._children(test, skip=set(), upstream=(), nested=nested)
+        simple = Simple(words, (), (), self.source(test), holds=tuple(self.line.simples[place:]), nested=nested)
         self.simple_of[id(statement)] = simple
         self.line.simples.insert(place, simple)
 
@@ -265,65 +269,14 @@ class _Reader:
             target=read_word(word, self.source(word)) if isinstance(word, dict) else None,
             heredoc=read_word(heredoc, self.source(heredoc)) if isinstance(heredoc, dict) else None,
             source=self.source(node),
+            body=_body(word, heredoc) if isinstance(word, dict) and node.get("Op") == "<<" else None,
         )
 
-    # the plain order, for a plan
 
-    def plain_list(self, statements: Sequence[Node], *, alone: bool = False) -> Iterator[Pipeline]:
-        for statement in statements:
-            yield from self._plain(statement, "always", alone=alone)
-
-    def _plain(self, statement: Node, when: When, *, alone: bool) -> Iterator[Pipeline]:
-        if statement.get("Background") or statement.get("Coprocess") or statement.get("Disown"):
-            raise NotPlain("it leaves something running in the background")
-        command = statement.get("Cmd")
-        negated = bool(statement.get("Negated"))
-        if not isinstance(command, dict):
-            raise NotPlain("it holds a redirection without a command")
-        kind, op = command.get("Type"), command.get("Op")
-        if kind == "CallExpr":
-            yield Pipeline(when, (self.simple_of[id(statement)],), (False,), negated, alone)
-        elif kind == "BinaryCmd" and op in ("&&", "||") and not negated:
-            yield from self._plain(cast(Node, command["X"]), when, alone=alone)
-            right = cast(Node, command["Y"])
-            if not _is_pipeline(right):
-                raise NotPlain("its commands are grouped")
-            yield from self._plain(right, "success" if op == "&&" else "failure", alone=alone)
-        elif kind == "BinaryCmd" and op in ("|", "|&"):
-            stages = list(self._stages(statement))
-            yield Pipeline(when, tuple(s for s, _ in stages), tuple(m for _, m in stages), negated, alone)
-        elif kind in ("Subshell", "Block") and when == "always" and not negated and not statement.get("Redirs"):
-            inner = tuple(self.plain_list(_nodes(command.get("Stmts")), alone=alone or kind == "Subshell"))
-            if kind == "Subshell" and inner:
-                first = inner[0]
-                inner = (
-                    Pipeline(first.when, first.stages, first.merged, first.negated, first.alone, first=True),
-                    *inner[1:],
-                )
-            yield from inner
-        else:
-            raise NotPlain("it is more than a list of simple commands")
-
-    def _stages(self, statement: Node, *, merged: bool = False) -> Iterator[tuple[Simple, bool]]:
-        command = statement.get("Cmd")
-        if not isinstance(command, dict):
-            raise NotPlain("it pipes a redirection")
-        if command.get("Type") == "BinaryCmd" and command.get("Op") in ("|", "|&"):
-            yield from self._stages(cast(Node, command["X"]), merged=command.get("Op") == "|&")
-            yield from self._stages(cast(Node, command["Y"]), merged=merged)
-        elif command.get("Type") == "CallExpr" and not statement.get("Negated"):
-            yield self.simple_of[id(statement)], merged
-        else:
-            raise NotPlain("it pipes more than simple commands")
-
-
-def _is_pipeline(statement: Node) -> bool:
-    command = statement.get("Cmd")
-    return isinstance(command, dict) and (
-        command.get("Type") == "CallExpr"
-        or (command.get("Type") == "BinaryCmd" and command.get("Op") in ("|", "|&") and not statement.get("Redirs"))
-    )
-
-
-def _nodes(value: object) -> list[Node]:
-    return cast(list[Node], value) if isinstance(value, list) else []
+def _body(delimiter: Node, heredoc: object) -> str | None:
+    """The text of a here-document, when it is what is written."""
+    if not isinstance(heredoc, dict) or any(part.get("Type") != "Lit" for part in _nodes(heredoc.get("Parts"))):
+        return None
+    text = "".join(str(part.get("Value", "")) for part in _nodes(heredoc.get("Parts")))
+    quoted = any(part.get("Type") != "Lit" for part in _nodes(delimiter.get("Parts")))
+    return text if quoted or "\\" not in text else None

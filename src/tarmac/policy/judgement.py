@@ -7,21 +7,21 @@ Here is no waiting and no process: only rules, names, and a look at the files th
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field
 
-from tarmac.policy import veto
+from tarmac.policy import planning
 from tarmac.policy.budget import Spent
-from tarmac.policy.command import Line, Pipeline, Simple
+from tarmac.policy.command import Line, Simple
 from tarmac.policy.deeds import MOST_WORDS, assess
 from tarmac.policy.effects import Assessment, Effect
 from tarmac.policy.files import Files
-from tarmac.policy.grammar import Program, Unproven
+from tarmac.policy.grammar import Program
 from tarmac.policy.places import LONGEST_NAME, Ground
-from tarmac.policy.readonly import Proof, Prover, looks_alike
+from tarmac.policy.planning import Proofs
+from tarmac.policy.readonly import Proof
 from tarmac.policy.running import fetched_files, sends
 from tarmac.policy.touching import At
-from tarmac.policy.verdict import Plan, Risk, Stage, Step
+from tarmac.policy.verdict import Plan, Risk
 from tarmac.policy.wrappers import peel
 
 # Never lifted by a rule or a grant of the user: always asked.
@@ -33,7 +33,6 @@ ASK_ALWAYS = frozenset(
 )
 # What no auto-approval covers, whatever its level (P7).
 PERSONAL = ASK_ALWAYS - {"effect.environment"}
-_NO_WORDS = ("/dev/null", "{", "}")  # where streams end, and braces around a group
 _NAME = re.compile(r"[A-Za-z_:.][\w:.]*$")
 
 
@@ -84,11 +83,11 @@ class Court:
             result.obstacles.append("not every shell expands its braces")
         if not may_prove:
             result.obstacles.append("it is too long, part of another command, or in another shell's language")
-        proofs = (
-            self._proofs(line, ground, comments=dialect != "zsh")
-            if line.steps and not result.obstacles
-            else _NoProofs("")
-        )
+        proofs = Proofs()
+        if line.steps and not result.obstacles:
+            proofs = planning.plan(line, ground, files=self.files, extra=self.extra, comments=dialect != "zsh")
+        if proofs.plan is None:
+            result.obstacles += line.hurdles
         if proofs.trouble:
             result.obstacles.append(proofs.trouble)
         here: Ground = ground
@@ -112,115 +111,6 @@ class Court:
         result.plan = proofs.plan
         _whole(result, line)
         return result
-
-    def _proofs(self, line: Line, ground: Ground, *, comments: bool) -> "_Proofs":
-        """Prove each stage in order, and make the plan. At zsh's prompt a `#` begins no comment."""
-        found = _Proofs()
-        try:
-            expected = _expected_words(line.steps or ())
-            if [w for w in veto.split(line.text, comments=comments) if w not in _NO_WORDS] != expected:
-                found.trouble = "two ways to read it do not agree"
-        except veto.Vetoed as error:
-            found.trouble = f"it holds more than plain words: {error}"
-        places = {id(simple): number for number, simple in enumerate(line.simples)}
-        here = outer = ground
-        steps: list[Step] = []
-        after_move = False
-        complete = not found.trouble
-        for pipeline in line.steps or ():
-            if pipeline.first or not pipeline.alone:
-                here = outer
-            stages: list[Stage] = []
-            moved = _move(pipeline)
-            if after_move and pipeline.when == "failure":
-                complete = False
-                found.why[places[id(pipeline.stages[0])]] = "it depends on whether `cd` works"
-            after_move = moved is not None
-            if moved is not None:
-                number = places[id(pipeline.stages[0])]
-                try:
-                    target = _directory(moved, pipeline, here, self.files)
-                except Unproven as error:
-                    found.why[number] = error.reason
-                    return found  # where the rest would run is not known
-                here = target
-                if not pipeline.alone:
-                    outer = target
-                found.found[number] = Proof(Stage(("cd",)), "read.cd", "moves to another directory")
-                continue
-            prover = Prover(self.files, here, self.extra)
-            for stage, merged in zip(pipeline.stages, pipeline.merged, strict=True):
-                number = places[id(stage)]
-                try:
-                    proof = prover.prove(stage)
-                except Unproven as error:
-                    found.why[number] = error.reason
-                    complete = False
-                    continue
-                found.found[number] = proof
-                stages.append(
-                    replace(proof.stage, stderr="out") if merged and proof.stage.stderr == "err" else proof.stage
-                )
-            when = pipeline.when if steps else "always"
-            steps.append(Step(tuple(stages), cwd=Path(here.cwd), when=when, negated=pipeline.negated))
-        if complete:
-            found.plan = Plan(Path(outer.cwd), tuple(steps))
-        elif found.trouble:
-            found.found.clear()
-        return found
-
-
-@dataclass(slots=True)
-class _Proofs:
-    found: dict[int, Proof] = field(default_factory=dict)
-    why: dict[int, str] = field(default_factory=dict)
-    plan: Plan | None = None
-    trouble: str = ""
-
-
-def _NoProofs(trouble: str) -> _Proofs:  # noqa: N802
-    return _Proofs(trouble=trouble)
-
-
-def _expected_words(steps: tuple[Pipeline, ...]) -> list[str]:
-    """The words the second reading must find, in the order they are written."""
-    words: list[str] = []
-    for pipeline in steps:
-        if pipeline.negated:
-            words.append("!")
-        for stage in pipeline.stages:
-            found = [f"{name}={value.text if value else ''}" for name, value in stage.assigns]
-            found += [word.text or word.shape for word in stage.words]
-            for redirect in stage.redirects:
-                if "<<" in redirect.op or redirect.target is None:
-                    raise veto.Vetoed("a here-document")
-            found += [r.target.text or "" for r in stage.redirects if r.op == "<" and r.target]
-            words += found
-    return [word for word in words if word not in _NO_WORDS]
-
-
-def _move(pipeline: Pipeline) -> Simple | None:
-    """The `cd` that is all of a pipeline."""
-    first = pipeline.stages[0]
-    return first if len(pipeline.stages) == 1 and first.name == "cd" and first.words[0].plain else None
-
-
-def _directory(simple: Simple, pipeline: Pipeline, here: Ground, files: Files) -> Ground:
-    """Where a `cd` leads, when that is certain and in the workspace."""
-    words = simple.literal_words()
-    if words is None or len(words) != 2 or words[1] in ("-", "") or words[1].startswith("-") or simple.assigns:
-        raise Unproven("where `cd` leads depends on the shell")
-    if simple.redirects or pipeline.negated or pipeline.when == "failure":
-        raise Unproven("a `cd` that depends on what went before")
-    if looks_alike(words[1]):
-        raise Unproven("it holds letters that only look like others")
-    there = here.moved(words[1])
-    if not there.inside:
-        raise Unproven("it leads out of the workspace")
-    look = here.look(files, words[1])
-    if look.trouble or look.own or look.ignored:
-        raise Unproven(look.trouble or look.own or look.ignored)
-    return there
 
 
 def _after(simple: Simple, here: Ground) -> Ground:

@@ -2,7 +2,8 @@
 
 from tarmac.policy import veto
 from tarmac.policy.actions import Execute
-from tarmac.policy.command import Line, Pipeline, Simple
+from tarmac.policy.command import Line, Simple
+from tarmac.policy.course import Pipeline
 from tarmac.policy.words import word_of
 
 _SIMPLE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=+- \t")
@@ -27,4 +28,4 @@ def words_of_any_shell(action: Execute) -> Line | None:
     except veto.Vetoed:
         return None
     simple = Simple(tuple(word_of(word) for word in words), (), (), text)
-    return Line(text, [simple], [], (Pipeline("always", (simple,), (False,)),))
+    return Line(text, [simple], steps=(Pipeline("always", (simple,), (False,)),))

@@ -129,7 +129,7 @@ class Policy:
         provable = provable and len(action.command) <= self.settings.longest_allowed
         top = await self._judged(line, ground, may_prove=provable, dialect=dialect or "bash")
         whole.top, whole.parts, whole.extra = top, list(top.parts), list(top.line_effects)
-        whole.plain = line.steps is not None and not top.obstacles
+        whole.plain = line.steps is not None and not top.obstacles and not line.hurdles
         waiting = [(script, here, 1) for script, _, here in top.scripts]
         while waiting:
             script, here, depth = waiting.pop(0)

@@ -11,7 +11,7 @@ import fnmatch
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from tarmac.policy.patterns import expand
 from tarmac.policy.places import Ground, is_secret, listable
 from tarmac.policy.repository import check_repository
 from tarmac.policy.spelling import program_name, variables, written_out
-from tarmac.policy.verdict import Stage
+from tarmac.policy.verdict import STATUS, Stage
 from tarmac.policy.witness import note
 from tarmac.policy.words import Word
 
@@ -72,6 +72,8 @@ class Prover:
         words = self._expand(simple.words)
         if any(looks_alike(word) for word in words):
             raise Unproven("it holds letters that only look like others")
+        if any(STATUS in word for word in words) and words[0] not in ("echo", "printf", "test", "["):
+            raise Unproven("it uses the status of another command")
         streams = _streams(simple.redirects)
         if streams.stdin is not None:
             self._check_path(streams.stdin, content=True)
@@ -88,8 +90,7 @@ class Prover:
             if own[0] != name:
                 raise Unproven(f"the plan has another program in place of `{words[0]}`")
             own = (words[0], *own[1:])
-        stage = Stage((*front, *own), stdin=streams.stdin, stdout=streams.stdout, stderr=streams.stderr)
-        return Proof(stage, proof.rule, proof.why)
+        return Proof(replace(streams, words=(*front, *own)), proof.rule, proof.why)
 
     def _expand(self, words: Sequence[Word]) -> tuple[str, ...]:
         """The words as the program gets them; Unproven when that isn't certain."""
@@ -103,6 +104,16 @@ class Prover:
             for text, pattern in written_out(word):
                 found += self._names(word, text, words[0].text, exists=exists) if pattern else [text]
         return tuple(found)
+
+    def names(self, word: Word) -> list[str]:
+        """What one word of a loop's list becomes; no option, as nothing is run with it alone."""
+        if word.text is None or word.home:
+            raise Unproven(f"`{word.source}` is not known before it runs")
+        exists = os.path.isdir(self.ground.cwd)
+        found: list[str] = []
+        for text, pattern in written_out(word):
+            found += self._names(word, text, "echo", exists=exists) if pattern else [text]
+        return found
 
     def _names(self, word: Word, pattern: str, command: str | None, *, exists: bool) -> list[str]:
         """What a pattern becomes here and now; itself when nothing matches."""
@@ -412,6 +423,7 @@ def _instead_of_terminal(program: Program, reading: Reading, upstream: tuple[Sim
 def _streams(redirects: Sequence[Redirect]) -> Stage:
     """Where the streams lead, by redirections that write nothing: to /dev/null, or between 1 and 2."""
     stdin: str | None = None
+    text: str | None = None
     out, err = "out", "err"
     for each in redirects:
         target = each.target.text if each.target and each.target.literal else None
@@ -423,16 +435,20 @@ def _streams(redirects: Sequence[Redirect]) -> Stage:
             case ("", "&>" | "&>>", "/dev/null"):
                 out = err = "null"
             case ("2", ">&", "1"):
-                err = "out" if out == "out" else "null"
+                err = out
             case ("" | "1", ">&", "2"):
                 out = "err" if err == "err" else err
             case ("" | "0", "<", str(path)):
-                stdin = path
+                stdin, text = path, None
+            case ("" | "0", "<<<", _) if each.target and each.target.text is not None and not each.target.home:
+                stdin, text = None, f"{each.target.text}\n"
+            case ("" | "0", "<<", _) if each.body is not None:
+                stdin, text = None, each.body
             case (_, "<<" | "<<-" | "<<<", _):
                 raise Unproven("it holds a here-document")
             case _:
                 raise Unproven(f"it redirects: {each.source}")
-    return Stage((), stdin=stdin, stdout=out, stderr=err)  # type: ignore[arg-type]
+    return Stage((), stdin=stdin, text=text, stdout=out, stderr=err)  # type: ignore[arg-type]
 
 
 def _asks_for_secret(words: Sequence[str]) -> bool:

@@ -8,6 +8,7 @@ Decision = Literal["allow", "ask", "deny"]
 Risk = Literal["low", "medium", "high", "critical"]
 RISKS: tuple[Risk, ...] = ("low", "medium", "high", "critical")
 When = Literal["always", "success", "failure"]
+STATUS = "\0"  # in a word of a stage: the exit code of the step before (`$?`); no word that is written can hold it
 
 
 def worst(*risks: Risk) -> Risk:
@@ -29,7 +30,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One pipeline of a plan: when it runs, and where."""
+    """One pipeline of a plan: when it runs, and where. Without stages it runs nothing, and the status stays."""
 
     stages: tuple[Stage, ...]
     _: KW_ONLY

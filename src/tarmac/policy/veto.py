@@ -9,7 +9,11 @@ import re
 # What may stand between words. `&` alone, `<<`, `>|`, `<>`, `>(`, `((` and all others: not read, so not allowed.
 _OPERATOR = re.compile(
     r"&&|\|\||\|&|\||;|\n|&>(?=[ \t]*/dev/null)|[012]?>&[12](?![0-9])|[012]?>>?(?![>&|(])|0?<(?![<>&(])"
+    r"|0?<<<(?!<)"
 )
+_VARIABLE = re.compile(r"\$(?:([A-Za-z_][A-Za-z0-9_]*|\?)|\{([A-Za-z_][A-Za-z0-9_]*|\?)\})")
+_DOCUMENT = re.compile(r"""<<(?![<-])[ \t]*(?:'(\w+)'|"(\w+)"|(\w+))(?=[ \t\n|;&)])""")
+_HOLE = "\0"  # around the name of a variable
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./^\-]")
 # Active, but they make no command: patterns, and braces that aren't expanded (`stash@{1}`).
 _PATTERN = frozenset("*?[]{}~#")
@@ -20,10 +24,16 @@ class Vetoed(Exception):
     """The line holds something this reader doesn't know."""
 
 
-def split(line: str, *, comments: bool = False) -> list[str]:
-    """The words of `line` with quotes and comments taken away, operators left out; Vetoed when it is more than that."""
+def split(
+    line: str, *, comments: bool = False, variables: bool = False, documents: list[str] | None = None
+) -> list[str]:
+    """The words of `line` with quotes and comments taken away, operators left out; Vetoed when it is more than that.
+
+    With `variables`, `$x` and `${x}` are read too, as \\0x\\0; with `documents`, the texts of here-documents go there.
+    """
     words: list[str] = []
     word: list[str] | None = None
+    awaited: list[tuple[str, bool]] = []  # here-documents: how they end, and whether they are taken as they are
     at = 0
     while at < len(line):
         character = line[at]
@@ -32,6 +42,15 @@ def split(line: str, *, comments: bool = False) -> list[str]:
             _end(word, words)
             word = None
             at = operator.end()
+            if character == "\n" and awaited and documents is not None:
+                at = _documents(line, at, awaited, documents)
+                awaited = []
+            continue
+        if documents is not None and character == "<" and (document := _DOCUMENT.match(line, at)):
+            _end(word, words)
+            word = None
+            awaited.append((document[1] or document[2] or document[3], document[3] is None))
+            at = document.end()
             continue
         if (
             character in " \t"
@@ -55,9 +74,25 @@ def split(line: str, *, comments: bool = False) -> list[str]:
                 at += 2  # the line goes on: between words it is no more than a blank
                 continue
             word = []
-        at = _take(line, at, word)
+        at = _take(line, at, word, variables=variables)
     _end(word, words)
+    if awaited:
+        raise Vetoed("a here-document without an end")
     return words
+
+
+def _documents(line: str, at: int, awaited: list[tuple[str, bool]], documents: list[str]) -> int:
+    """Read the here-documents that begin at `at`; where the line goes on."""
+    for ending, exact in awaited:
+        end = re.compile(rf"^{ending}$", re.MULTILINE).search(line, at)
+        if end is None:
+            raise Vetoed("a here-document without an end")
+        text = line[at : end.start()]
+        if not exact and re.search(r"[$`\\]", text):
+            raise Vetoed("a here-document that is expanded")
+        documents.append(text)
+        at = min(end.end() + 1, len(line))
+    return at
 
 
 def _end(word: list[str] | None, words: list[str]) -> None:
@@ -65,9 +100,12 @@ def _end(word: list[str] | None, words: list[str]) -> None:
         words.append("".join(word))
 
 
-def _take(line: str, at: int, word: list[str]) -> int:
+def _take(line: str, at: int, word: list[str], *, variables: bool) -> int:
     """Read one piece of a word at `at`; where the next begins."""
     character = line[at]
+    if variables and character == "$" and (variable := _VARIABLE.match(line, at)):
+        word.append(f"{_HOLE}{variable[1] or variable[2]}{_HOLE}")
+        return variable.end()
     if character == "'":
         end = line.find("'", at + 1)
         if end < 0:
@@ -75,7 +113,7 @@ def _take(line: str, at: int, word: list[str]) -> int:
         word.append(line[at + 1 : end])
         return end + 1
     if character == '"':
-        return _double(line, at + 1, word)
+        return _double(line, at + 1, word, variables=variables)
     if character == "\\":
         if at + 1 >= len(line) or line[at + 1] == "\n":
             raise Vetoed("a continued line")
@@ -93,9 +131,13 @@ def _take(line: str, at: int, word: list[str]) -> int:
     raise Vetoed(f"`{character}`")
 
 
-def _double(line: str, at: int, word: list[str]) -> int:
+def _double(line: str, at: int, word: list[str], *, variables: bool) -> int:
     while at < len(line):
         character = line[at]
+        if variables and character == "$" and (variable := _VARIABLE.match(line, at)):
+            word.append(f"{_HOLE}{variable[1] or variable[2]}{_HOLE}")
+            at = variable.end()
+            continue
         if character == '"':
             return at + 1
         if character == "`":

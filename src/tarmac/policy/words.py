@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from typing import cast
 
 UNKNOWN = "\0"
+_BARE = re.compile(r"[A-Za-z0-9_./+@%:=,-]+|\0")  # \0: a status, which a runner puts in
+_PLAIN_VARIABLE = frozenset(("Type", "Pos", "End", "Dollar", "Short", "Rbrace", "Param"))
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|\?")
 Node = Mapping[str, object]
 
 
@@ -24,6 +27,35 @@ class Word:
     home: bool = False  # begins with an active ~
     brace: bool = False  # {a,b}: becomes several words
     plain: bool = False  # written without quotes, escapes or expansions
+    bare: bool = False  # written without quotes and escapes, but perhaps with variables
+    holes: tuple[tuple[str, bool], ...] = ()  # for each UNKNOWN in `shape`: which variable, and whether it is quoted
+
+    @property
+    def template(self) -> str:
+        """The word with its variables written as \\0name\\0; as a second reader must find it."""
+        if self.text is not None or not self.holes:
+            return self.text or self.shape
+        first, *rest = self.shape.split(UNKNOWN)
+        return first + "".join(
+            f"{UNKNOWN}{name}{UNKNOWN}{piece}" for (name, _), piece in zip(self.holes, rest, strict=True)
+        )
+
+    def filled(self, values: Mapping[str, str]) -> "Word":
+        """With its variables put in, where their values make it one word that is certain; else as it was.
+
+        Without quotes the shell would split a value, and take it for a pattern: it must hold plain letters only.
+        """
+        if self.text is not None or not self.holes or self.brace:
+            return self
+        first, *rest = self.shape.split(UNKNOWN)
+        text = first
+        for (name, quoted), piece in zip(self.holes, rest, strict=True):
+            value = values.get(name)
+            if value is None or not (quoted or _BARE.fullmatch(value)) or (self.glob and quoted):
+                return self
+            text += value + piece
+        # A pattern is read where all around its variables is written without quotes.
+        return Word(self.source, text, text, self.glob, self.home, plain=self.glob and self.bare)
 
     @property
     def literal(self) -> bool:
@@ -43,7 +75,8 @@ class _Reading:
         self.shape: list[str] = []
         self.known = True
         self.glob = self.home = self.brace = False
-        self.plain = True
+        self.plain = self.bare = True
+        self.holes: list[tuple[str, bool]] | None = []  # None: it depends on more than plain variables
         self.unquoted: list[str] = []  # the active characters, for what only counts across pieces: braces
 
 
@@ -66,6 +99,8 @@ def read_word(node: Node, source: str) -> Word:
         home=reading.home,
         brace=brace,
         plain=reading.plain and len(parts) == 1 and reading.known,
+        bare=reading.bare,
+        holes=tuple(reading.holes or ()),
     )
 
 
@@ -90,34 +125,53 @@ def _read_part(part: Node, reading: _Reading, *, first: bool) -> None:
         case "Lit":
             _read_literal(value, reading, first=first)
         case "SglQuoted":
-            reading.plain = False
+            reading.plain = reading.bare = False
             if part.get("Dollar"):
                 decoded = ansi_c(value)
-                reading.known &= decoded is not None
+                if decoded is None:
+                    reading.known, reading.holes = False, None
                 reading.shape.append(UNKNOWN if decoded is None else decoded)
             else:
                 reading.shape.append(value)
             reading.unquoted.append(" ")
         case "DblQuoted":
-            reading.plain = False
+            reading.plain = reading.bare = False
             if part.get("Dollar"):  # $"…" is translated
-                reading.known = False
+                reading.known, reading.holes = False, None
             for inner in cast(Sequence[Node], part.get("Parts") or ()):
                 if inner.get("Type") == "Lit":
                     reading.shape.append(re.sub(r'\\([$`"\\\n])', _unescape, str(inner.get("Value", ""))))
                 else:
-                    reading.known = False
-                    reading.shape.append(UNKNOWN)
+                    _unknown(inner, reading, quoted=True)
             reading.unquoted.append(" ")
         case "ExtGlob":
             pattern = cast(Node, part.get("Pattern") or {})
             reading.glob = True
-            reading.known = reading.plain = False
+            reading.known = reading.plain = reading.bare = False
+            reading.holes = None
             reading.shape.append(f"{part.get('Op')}{pattern.get('Value')})")
         case _:
-            reading.known = reading.plain = False
-            reading.shape.append(UNKNOWN)
+            reading.plain = False
+            _unknown(part, reading, quoted=False)
             reading.unquoted.append(" ")
+
+
+def _unknown(part: Node, reading: _Reading, *, quoted: bool) -> None:
+    """A piece that is known only when it runs: a plain variable, or more."""
+    reading.known = False
+    reading.shape.append(UNKNOWN)
+    if reading.holes is not None:
+        name = plain_variable(part)
+        reading.holes = [*reading.holes, (name, quoted)] if name else None
+
+
+def plain_variable(part: Node) -> str:
+    """The name in `$name` and `${name}`; empty for all that does more with it."""
+    if part.get("Type") != "ParamExp" or part.keys() - _PLAIN_VARIABLE:
+        return ""
+    name = part.get("Param")
+    value = str(name.get("Value", "")) if isinstance(name, dict) else ""
+    return value if _NAME.fullmatch(value) else ""
 
 
 def _unescape(match: re.Match[str]) -> str:
@@ -136,7 +190,7 @@ def _read_literal(value: str, reading: _Reading, *, first: bool) -> None:
             reading.unquoted.append(" ")
         elif character == "\\":
             escaped = True
-            reading.plain = False
+            reading.plain = reading.bare = False
         else:
             if character in "*?[":
                 reading.glob = True

@@ -53,7 +53,7 @@ class Stage(Protocol):
 
 
 class Step(Protocol):
-    """One pipeline. `skips` are how many steps after it are left out when the status is then success, or failure."""
+    """One pipeline, or none. `skips`: how many steps after it are left out if the status is success, or failure."""
 
     @property
     def stages(self) -> Sequence[Stage]: ...
@@ -219,7 +219,7 @@ class _Steps(Running):
                 if self._over:
                     status = status or None  # the rest was not run: this is no success
                     break
-                if step.when != ("success" if status else "failure"):
+                if step.stages and step.when != ("success" if status else "failure"):
                     statuses = await self._pipeline(step, status or 0)
                     status = int(statuses[-1] == 0) if step.negated else statuses[-1]
                 left_out = step.skips[bool(status)]

@@ -1,0 +1,331 @@
+"""Prove every command of a line in the order it runs, and make the plan: stages of literal words.
+
+Line.steps → plan() → Proofs(found, why, plan, trouble)
+
+A loop over words is written out, once for each; a condition becomes steps that leave out others; variables that are
+known (those of the loops, PWD, the status of the command before) are put in. What is left is proven like words
+typed one by one. A second reader (veto.py) must have found the same words.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+from tarmac.policy import veto
+from tarmac.policy.command import Line, Simple
+from tarmac.policy.course import Condition, Course, Group, Loop, Pipeline
+from tarmac.policy.files import Files
+from tarmac.policy.grammar import Program, Unproven
+from tarmac.policy.places import Ground
+from tarmac.policy.readonly import Proof, Prover, looks_alike
+from tarmac.policy.verdict import STATUS, Plan, Stage, Step, When
+
+MOST_STEPS = 200  # of a plan: a loop is written out
+_NO_WORDS = ("/dev/null", "{", "}")  # where streams end, and braces around a group
+
+
+@dataclass(slots=True)
+class Proofs:
+    """What was proven of a line, by the number of each simple command, and the plan when that is all of it."""
+
+    found: dict[int, Proof] = field(default_factory=dict)
+    why: dict[int, str] = field(default_factory=dict)
+    plan: Plan | None = None
+    trouble: str = ""
+
+
+class _NoPlan(Exception):
+    """Where or how often the rest would run is not known."""
+
+
+def plan(line: Line, ground: Ground, *, files: Files, extra: Callable[[str], Program | None], comments: bool) -> Proofs:
+    """Prove each stage in order, and make the plan. At zsh's prompt a `#` begins no comment."""
+    steps = line.steps or ()
+    trouble = _disagreement(line.text, steps, comments=comments)
+    places = {id(simple): number for number, simple in enumerate(line.simples)}
+    planner = _Planner(files, extra, places, ground, complete=not trouble)
+    found = planner.proofs
+    found.trouble = trouble
+    try:
+        planner.walk(steps)
+    except _NoPlan as error:
+        planner.complete = False
+        found.trouble = found.trouble or str(error)
+    if planner.complete:
+        found.plan = Plan(Path(planner.here.cwd), tuple(planner.steps))
+    elif trouble:
+        found.found.clear()
+    return found
+
+
+@dataclass(slots=True)
+class _Planner:
+    files: Files
+    extra: Callable[[str], Program | None]
+    places: Mapping[int, int]
+    here: Ground
+    complete: bool
+    proofs: Proofs = field(default_factory=Proofs)
+    steps: list[Step] = field(default_factory=list)
+    values: dict[str, str] = field(default_factory=dict)  # of the loops' variables
+    moved: When | None = None  # the command before was a `cd`, which is no step; when it was to run
+    conditional: bool = False  # whether what is walked through runs at all depends on something
+
+    def walk(self, courses: Sequence[Course]) -> None:
+        for course in courses:
+            match course:
+                case Pipeline():
+                    self._pipeline(course)
+                case Group():
+                    self._depending(course.when, partial(self._group, course))
+                case Condition():
+                    self._depending(course.when, partial(self._condition, course))
+                case Loop():
+                    self._depending(course.when, partial(self._loop, course))
+
+    # what a step depends on
+
+    def _when(self, when: When) -> When:
+        """The same, seen from the last step: a `cd` is none, and is taken to work."""
+        moved, self.moved = self.moved, None
+        if moved is not None and when == "failure":
+            raise Unproven("it depends on whether `cd` works")
+        return "always" if not self.steps or (moved == "always" and when == "success") else when
+
+    def _depending(self, when: When, walk: Callable[[], None]) -> None:
+        """A block that runs by the end of what is before it."""
+        try:
+            when = self._when(when)
+        except Unproven as error:
+            raise _NoPlan(error.reason) from error
+        if when == "always":
+            walk()
+            return
+        junction = self._junction()
+        before, self.conditional = self.conditional, True
+        walk()
+        self.conditional = before
+        self._leave_out(junction, success=when == "failure", failure=when == "success")
+
+    def _junction(self) -> int:
+        """A step that runs nothing, and by the status leaves out others."""
+        self._add(())
+        return len(self.steps) - 1
+
+    def _leave_out(self, junction: int, *, success: bool, failure: bool) -> None:
+        """All steps since then."""
+        count = len(self.steps) - junction - 1
+        self.steps[junction] = replace(self.steps[junction], skips=(count * success, count * failure))
+
+    def _add(self, stages: Sequence[Stage], *, when: When = "always", negated: bool = False) -> None:
+        if len(self.steps) >= MOST_STEPS:
+            raise _NoPlan(f"it would be more than {MOST_STEPS} commands, written out")
+        self.steps.append(Step(tuple(stages), cwd=Path(self.here.cwd), when=when, negated=negated))
+
+    # blocks
+
+    def _group(self, group: Group) -> None:
+        if not group.alone:
+            self.walk(group.body)
+            return
+        here, conditional, self.conditional = self.here, self.conditional, False
+        self.walk(group.body)
+        self.here, self.conditional, self.moved = here, conditional, None
+
+    def _condition(self, condition: Condition) -> None:
+        count = len(self.steps)
+        before, self.conditional = self.conditional, True
+        self.walk(condition.test)
+        if self.moved is not None or len(self.steps) == count:
+            raise _NoPlan("it depends on whether `cd` works")
+        junction = self._junction()
+        self.walk(condition.then)
+        self.moved = None
+        end = self._junction()
+        self._leave_out(junction, success=False, failure=True)
+        if isinstance(condition.otherwise, Condition):
+            self._condition(condition.otherwise)
+        elif condition.otherwise is not None:
+            self.walk(condition.otherwise)
+        else:
+            self._add((Stage(("true",)),))  # a condition that is not met is no failure
+        self.moved = None
+        self._leave_out(end, success=True, failure=True)
+        self.conditional = before
+
+    def _loop(self, loop: Loop) -> None:
+        prover = Prover(self.files, self.here, self.extra)
+        try:
+            values = [each for item in loop.items for each in prover.names(item.filled(self._known()))]
+        except Unproven as error:
+            raise _NoPlan(error.reason) from error
+        for value in values:
+            self.values[loop.name] = value
+            self.walk(loop.body)
+            if not self.complete:
+                return
+
+    # single commands
+
+    def _pipeline(self, pipeline: Pipeline) -> None:
+        moving = _move(pipeline)
+        if moving is not None:
+            self._move_to(moving, pipeline)
+            return
+        stages: list[Stage] = []
+        prover = Prover(self.files, self.here, self.extra)
+        known = self._known()
+        try:
+            when = self._when(pipeline.when)
+        except Unproven as error:
+            self._unproven(pipeline.stages[0], error)
+            when = "always"
+        for simple, merged in zip(pipeline.stages, pipeline.merged, strict=True):
+            try:
+                proof = prover.prove(_filled(simple, known))
+            except Unproven as error:
+                self._unproven(simple, error)
+                continue
+            self.proofs.found[self.places[id(simple)]] = proof
+            stage = proof.stage
+            stages.append(replace(stage, stderr="out") if merged and stage.stderr == "err" else stage)
+        self._add(stages, when=when, negated=pipeline.negated)
+
+    def _unproven(self, simple: Simple, error: Unproven) -> None:
+        number = self.places[id(simple)]
+        self.proofs.why[number] = error.reason
+        self.proofs.found.pop(number, None)  # in another turn of its loop it may have been
+        self.complete = False
+
+    def _move_to(self, simple: Simple, pipeline: Pipeline) -> None:
+        number = self.places[id(simple)]
+        try:
+            if self.conditional:
+                raise Unproven("a `cd` that depends on what went before")
+            self.here = _directory(_filled(simple, self._known()), pipeline, self.here, self.files)
+        except Unproven as error:
+            self.proofs.why[number] = error.reason
+            raise _NoPlan(error.reason) from error
+        self.moved = pipeline.when if self.steps and self.moved != "always" else "always"
+        self.proofs.found[number] = Proof(Stage(("cd",)), "read.cd", "moves to another directory")
+
+    def _known(self) -> dict[str, str]:
+        """The variables whose values are known here."""
+        known = {**self.values, "PWD": self.here.cwd}
+        if self.moved is not None:
+            known["?"] = "0"
+        elif self.steps:
+            known["?"] = STATUS
+        return known
+
+
+def _filled(simple: Simple, known: Mapping[str, str]) -> Simple:
+    """With the variables that are known put in; its name must be written as it is."""
+    if all(word.text is not None for word in simple.words) and not simple.redirects:
+        return simple
+    certain = {name: value for name, value in known.items() if name != "?"}
+    return replace(
+        simple,
+        words=(*simple.words[:1], *(word.filled(known) for word in simple.words[1:])),
+        redirects=tuple(
+            replace(each, target=each.target.filled(certain)) if each.target else each for each in simple.redirects
+        ),
+    )
+
+
+def _move(pipeline: Pipeline) -> Simple | None:
+    """The `cd` that is all of a pipeline."""
+    first = pipeline.stages[0]
+    return first if len(pipeline.stages) == 1 and first.name == "cd" and first.words[0].plain else None
+
+
+def _directory(simple: Simple, pipeline: Pipeline, here: Ground, files: Files) -> Ground:
+    """Where a `cd` leads, when that is certain and in the workspace."""
+    words = simple.literal_words()
+    if words is None or len(words) != 2 or words[1] in ("-", "") or words[1].startswith("-") or simple.assigns:
+        raise Unproven("where `cd` leads depends on the shell")
+    if simple.redirects or pipeline.negated or pipeline.when == "failure" or STATUS in words[1]:
+        raise Unproven("a `cd` that depends on what went before")
+    if looks_alike(words[1]):
+        raise Unproven("it holds letters that only look like others")
+    there = here.moved(words[1])
+    if not there.inside:
+        raise Unproven("it leads out of the workspace")
+    look = here.look(files, words[1])
+    if look.trouble or look.own or look.ignored:
+        raise Unproven(look.trouble or look.own or look.ignored)
+    return there
+
+
+# the second reading
+
+
+def _disagreement(text: str, steps: Sequence[Course], *, comments: bool) -> str:
+    """Why the line is not the words we take it for; empty when two readers agree on it."""
+    documents: list[str] = []
+    try:
+        words = veto.split(text, comments=comments, variables=True, documents=documents)
+    except veto.Vetoed as error:
+        return f"it holds more than plain words: {error}"
+    bodies: list[str] = []
+    expected = [word for word in _all(steps, bodies) if word not in _NO_WORDS]
+    same = [word for word in words if word not in _NO_WORDS] == expected
+    return "" if same and documents == bodies else "two ways to read it do not agree"
+
+
+def _words(course: Course, bodies: list[str]) -> Iterator[str]:
+    """The words the second reading must find, in the order they are written."""
+    match course:
+        case Pipeline():
+            if course.timed:
+                yield "time"
+            if course.negated:
+                yield "!"
+            for stage in course.stages:
+                yield from _words_of(stage, bodies)
+        case Group():
+            yield from _all(course.body, bodies)
+        case Loop():
+            yield from ("for", course.name, "in")
+            yield from (item.template for item in course.items)
+            yield "do"
+            yield from _all(course.body, bodies)
+            yield "done"
+        case Condition():
+            yield "if"
+            yield from _branches(course, bodies)
+            yield "fi"
+
+
+def _branches(condition: Condition, bodies: list[str]) -> Iterator[str]:
+    yield from _all(condition.test, bodies)
+    yield "then"
+    yield from _all(condition.then, bodies)
+    if isinstance(condition.otherwise, Condition):
+        yield "elif"
+        yield from _branches(condition.otherwise, bodies)
+    elif condition.otherwise is not None:
+        yield "else"
+        yield from _all(condition.otherwise, bodies)
+
+
+def _all(courses: Sequence[Course], bodies: list[str]) -> Iterator[str]:
+    for course in courses:
+        yield from _words(course, bodies)
+
+
+def _words_of(stage: Simple, bodies: list[str]) -> Iterator[str]:
+    for name, value in stage.assigns:
+        yield f"{name}={value.template if value else ''}"
+    if stage.text.startswith("[["):  # it became the words of `test`
+        yield "[["
+        yield from (word.source if word.plain else word.template for word in stage.words[1:])
+        yield "]]"
+    else:
+        yield from (word.template for word in stage.words)
+    for redirect in stage.redirects:
+        if redirect.op == "<<" and redirect.body is not None:
+            bodies.append(redirect.body)
+        elif redirect.op in ("<", "<<<") and redirect.target:
+            yield redirect.target.template
