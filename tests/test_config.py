@@ -93,6 +93,33 @@ def test_each_package_is_handed_its_own_settings(places: Places) -> None:
     assert (config.models.reasoning, config.models.price.output) == ("low", 2.0)
 
 
+def test_what_is_said_of_one_model_does_not_count_for_another(places: Places) -> None:
+    """S16: a price of nothing is that of the server at home, not of whatever is asked instead."""
+    places.says(
+        'model = "vllm/qwen"\nbase_url = "http://box:8000/v1"\n[models]\nread_timeout = 900\ncontext_window = 32000\n'
+        "price_input = 0\nprice_output = 0\n[keys]\nopenai = 'sk-x'\n"
+    )
+    own = places.load().models
+    assert (own.base_urls, own.context_window, own.read_timeout) == ({"vllm": "http://box:8000/v1"}, 32_000, 900.0)
+    assert own.price is not None
+    for other in (
+        places.load({"model": "openai/gpt-5"}).models,
+        places.load(None, TARMAC_MODEL="openai/gpt-5").models,
+        places.load().models_for("openai/gpt-5"),
+    ):
+        assert (other.base_urls, other.context_window, other.price, other.read_timeout) == ({}, None, None, 900.0)
+    sibling = places.load().models_for("vllm/llama")
+    assert (sibling.base_urls, sibling.context_window) == ({"vllm": "http://box:8000/v1"}, None)
+
+
+def test_an_address_without_a_model_is_for_the_model_that_comes(places: Places) -> None:
+    places.says('base_url = "http://box:8000/v1"\n')
+    assert places.load({"model": "vllm/qwen"}).models.base_urls == {"vllm": "http://box:8000/v1"}
+    assert places.load({"model": "vllm/qwen"}).models_for("openai/gpt-5").base_urls == {}
+    config = places.load({"model": "vllm/qwen", "base_url": "http://other/v1"})
+    assert config.models.base_urls == {"vllm": "http://other/v1"}
+
+
 def test_to_load_it_imports_neither_policy_nor_terminals_nor_sdks(places: Places) -> None:
     """The first line of `tarmac run` waits for it."""
     import subprocess

@@ -10,14 +10,12 @@ import os
 import platform
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 from tarmac.config import Config
 from tarmac.errors import BadRequest
 from tarmac.events import TaskId
-from tarmac.models.known import KEY_VARIABLES, base_urls_from
-from tarmac.models.provider import Model, ModelSettings, open_model, warm
+from tarmac.models.provider import Model, open_model, warm
 from tarmac.paths import check_directory, state_dir
 from tarmac.policy import Policy
 from tarmac.policy.files import Files
@@ -36,7 +34,6 @@ from tarmac.tasks.reading import read_log, uncollected
 from tarmac.tasks.store import TaskStore
 from tarmac.tasks.task import Picture, Task
 from tarmac.terminals.registry import TerminalRegistry
-from tarmac.terminals.settings import Settings
 from tarmac.terminals.shells import find_shell
 from tarmac.tools.toolbox import Toolbox, toolbox
 
@@ -60,10 +57,9 @@ class App:
         self.store = TaskStore(state / "tasks")
         self.grants = GrantFile(state / "grants.json")
         self.files = Files(own=[state, config.user_folder])
-        self.registry = TerminalRegistry(_without_keys(config))
+        self.registry = TerminalRegistry(config.terminals)
         self.toolbox: Toolbox = toolbox()
         self.tasks: dict[TaskId, Task] = {}  # those that are open
-        self._environ = environ
         self._policies: dict[Auto, Policy] = {}
 
     @property
@@ -80,12 +76,7 @@ class App:
 
     def open_model(self, spec: str) -> Model:
         """The model of that name, with the keys and addresses of the configuration."""
-        provider = spec.partition("/")[0]
-        urls = base_urls_from(self._environ)
-        if self.config.base_url:
-            urls[provider] = self.config.base_url
-        keys = {name: key.reveal() for name, key in self.config.keys.items()}
-        return open_model(spec, ModelSettings(keys=keys, base_urls=urls))
+        return open_model(spec, self.config.models_for(spec))
 
     # Tasks
 
@@ -200,7 +191,7 @@ class App:
         config = self.config
         return TaskSettings(
             auto=auto,
-            limits=limits or _limits(config),
+            limits=limits or config.limits,
             approval_timeout=config.approval_timeout,
             tools=config.tools,
             user_folder=config.user_folder,
@@ -237,22 +228,3 @@ class App:
             await asyncio.gather(*(task.aclose() for task in list(self.tasks.values())))
         finally:
             await self.registry.aclose()
-
-
-def _without_keys(config: Config) -> Settings:
-    """The terminals' settings: no command ever sees a provider's key."""
-    own = config.terminals
-    return replace(own, secret_variables=(*own.secret_variables, *sorted(KEY_VARIABLES)))
-
-
-def _limits(config: Config) -> Limits:
-    own = config.limits
-    return Limits(
-        max_cost=own.max_cost,
-        max_requests=own.max_requests,
-        max_turns=own.max_turns,
-        max_seconds=own.max_seconds,
-        max_retries=own.max_retries,
-        max_mistakes=own.max_mistakes,
-        max_repetitions=own.max_repetitions,
-    )

@@ -74,6 +74,7 @@ class Config:
     notes: tuple[str, ...] = ()  # what was refused, and what a person should know
     keys: Mapping[str, Secret] = field(default_factory=dict)  # by provider, from the environment and the user's file
     base_urls: Mapping[str, str] = field(default_factory=dict)  # the same
+    meant_for: Mapping[str, str | None] = field(default_factory=dict)  # settings of a model → which; None: of any
 
     def __post_init__(self) -> None:
         if unknown := [name for name in self.values if name not in by_name()]:
@@ -183,13 +184,32 @@ class Config:
 
         return ToolSettings(**self._section("tools"))
 
-    @cached_property
+    @property
     def models(self) -> "ModelSettings":
-        """How models are reached, with the keys themselves: it prints without them."""
+        """How the model of the configuration is reached."""
+        return self.models_for(self.model or "")
+
+    def models_for(self, spec: str) -> "ModelSettings":
+        """How the model "provider/name" is reached, with the keys themselves: it prints without them.
+
+        What was said of another model (its price, its address) does not count for this one. An address counts for all
+        of its provider's, and for no other: that one's key would go there.
+        """
         from tarmac.models.provider import ModelSettings, Price
 
-        named = self._section("models")
+        named: dict[str, Any] = {
+            name: value if self._is_meant(f"models.{name}", spec) else None
+            for name, value in self._section("models").items()
+        }
         prices = {name.removeprefix("price_"): named.pop(name) for name in list(named) if name.startswith("price_")}
         price = Price(**prices) if prices["input"] is not None and prices["output"] is not None else None
-        named["base_urls"] = dict(self.base_urls)
+        named["base_urls"] = {**self.base_urls}
+        if self.base_url and self._is_meant("base_url", spec):
+            named["base_urls"][spec.partition("/")[0]] = self.base_url
         return ModelSettings(**named, price=price, keys={name: key.reveal() for name, key in self.keys.items()})
+
+    def _is_meant(self, key: str, spec: str) -> bool:
+        model = self.meant_for.get(key)
+        if model is None:
+            return True
+        return model.partition("/")[0] == spec.partition("/")[0] if key == "base_url" else model == spec

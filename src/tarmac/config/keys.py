@@ -202,6 +202,20 @@ KEYS = (
 )
 
 
+# What is said of one model, and not of whichever is asked.
+OF_A_MODEL = (
+    "base_url",
+    "models.context_window",
+    "models.max_output",
+    "models.images",
+    "models.native_tools",
+    "models.price_input",
+    "models.price_output",
+    "models.price_cache_reads",
+    "models.price_cache_writes",
+)
+
+
 @cache
 def by_name() -> dict[str, Key]:
     """All of them."""

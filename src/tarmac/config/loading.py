@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 from tarmac.config.config import Config, Origin, Secret
-from tarmac.config.keys import KEYS, by_name
+from tarmac.config.keys import KEYS, OF_A_MODEL, by_name
 from tarmac.config.kinds import Value, toml
 from tarmac.config.sources import (
     Said,
@@ -23,7 +24,6 @@ from tarmac.config.sources import (
     workspace_files,
 )
 from tarmac.config.tightening import Loosens, tightened
-from tarmac.errors import ConfigError
 from tarmac.paths import config_dir, shown
 
 DEFAULT = Source("default", "")
@@ -49,8 +49,14 @@ def load_config(workspace: Path, environ: Mapping[str, str], overrides: Mapping[
     folder = config_dir(environ)
     held = {key.name: _Held(key.default, DEFAULT, key.name) for key in KEYS}
     own = user_file(folder)
-    for said in (*read_file(own, "user"), *variables(environ), *options(overrides or {})):
-        held[said.key.name] = _Held(said.value, said.source, said.key.name)
+    meant_for: dict[str, str | None] = {}
+    for place in (read_file(own, "user"), variables(environ), options(overrides or {})):
+        for said in place:
+            held[said.key.name] = _Held(said.value, said.source, said.key.name)
+        model = cast(str | None, held["model"].value)  # the one that this place speaks of
+        meant_for |= {said.key.name: model for said in place if said.key.name in OF_A_MODEL}
+    model = cast(str | None, held["model"].value)
+    meant_for = {name: each or model for name, each in meant_for.items()}
     _check_providers(held)
     notes: list[str] = []
     for path in workspace_files(workspace):
@@ -58,9 +64,11 @@ def load_config(workspace: Path, environ: Mapping[str, str], overrides: Mapping[
             continue
         for said in read_file(path, "workspace"):
             _tighten(held, said, notes)
+            if held[said.key.name].source is said.source:
+                meant_for.pop(said.key.name, None)  # a limit here is one for every model
     if held["keys"].value and open_to_others(own):
         notes.append(f"{shown(own)} holds keys, and others may read it: chmod 600 {own}")
-    return _composed(workspace, folder, held, environ, notes)
+    return _composed(workspace, folder, held, environ, notes, meant_for)
 
 
 def _tighten(held: dict[str, _Held], said: Said, notes: list[str]) -> None:
@@ -125,30 +133,26 @@ def _check_providers(held: dict[str, _Held]) -> None:
 
 
 def _composed(
-    workspace: Path, folder: Path, held: dict[str, _Held], environ: Mapping[str, str], notes: list[str]
+    workspace: Path,
+    folder: Path,
+    held: dict[str, _Held],
+    environ: Mapping[str, str],
+    notes: list[str],
+    meant_for: dict[str, str | None],
 ) -> Config:
     from tarmac.models.known import base_urls_from, keys_from
 
-    own = held["keys"].value
-    keys = {name: Secret(key) for name, key in (keys_from(environ) | (own if isinstance(own, dict) else {})).items()}
-    urls = held["models.base_urls"].value
-    base_urls = base_urls_from(environ) | (urls if isinstance(urls, dict) else {})
-    model, base_url = held["model"].value, held["base_url"].value
-    if isinstance(base_url, str):
-        if not isinstance(model, str):
-            raise ConfigError(
-                f"{held['base_url'].origin}: `base_url` is where the model's provider is, and no model is set",
-                hint="set `model` too, or `[models.base_urls]` for each provider",
-            )
-        base_urls[model.partition("/")[0]] = base_url
+    own = cast(dict[str, str], held["keys"].value)
+    urls = cast(dict[str, str], held["models.base_urls"].value)
     values: dict[str, object] = {name: each.value for name, each in held.items()}
-    values["keys"] = {name: Secret(key) for name, key in own.items()} if isinstance(own, dict) else {}
+    values["keys"] = {name: Secret(key) for name, key in own.items()}
     return Config(
         workspace=workspace,
         user_folder=folder,
         values=values,
         origins={name: partial(each.source.origin, each.said_as) for name, each in held.items()},
         notes=tuple(notes),
-        keys=keys,
-        base_urls=base_urls,
+        keys={name: Secret(key) for name, key in (keys_from(environ) | own).items()},
+        base_urls=base_urls_from(environ) | urls,
+        meant_for=meant_for,
     )

@@ -14,6 +14,7 @@ from typing import Final
 from tarmac.models.messages import Text, ToolUse, Usage
 from tarmac.models.provider import Prompt, price
 from tarmac.prompts.instructions import read_instructions
+from tarmac.prompts.replacement import read_replacement
 from tarmac.prompts.system import PromptContext, system_prompt
 from tarmac.tasks.calls import Calls, Tally
 from tarmac.tasks.desk import Desk, Ended, now
@@ -181,6 +182,8 @@ class Loop:
             instructions=read_instructions(desk.workspace, settings.user_folder, desk.mode.slug),
             global_instructions=settings.instructions,
             language=settings.language,
+            replacement=read_replacement(desk.workspace, settings.user_folder, desk.mode.slug)[0],
+            several_calls=desk.model.info.native_tools,
             images=desk.model.info.images,
         )
         return Prompt(system=system_prompt(context), messages=(), tools=tools)
