@@ -86,6 +86,15 @@ def split(spec: str) -> tuple[Provider, str]:
 
 def opened(spec: str, settings: ModelSettings) -> Model:
     """See `provider.open_model`."""
+    model = _model(spec, settings)
+    if model.info.native_tools:
+        return model
+    from tarmac.models.xmlcalls import XmlCalls
+
+    return XmlCalls(model)
+
+
+def _model(spec: str, settings: ModelSettings) -> Model:
     provider, name = split(spec)
     if provider.dialect == "scripted":
         from tarmac.models.script import read_script
