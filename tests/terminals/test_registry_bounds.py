@@ -392,7 +392,8 @@ async def test_cooling_waits_until_nothing_is_hot(tmp_path: Path) -> None:
 
         assert await took("A", edited=True) < 0.1
         terminal = await terminals.get_or_create(cwd=tmp_path, task="A")
-        execution = await started(terminal)
+        os.mkfifo(tmp_path / "fifo")
+        execution = await started(terminal, "cat fifo")
         assert await took("B", edited=True) < 0.1
         execution.last_output = time.monotonic() - 1.8
         assert 0.1 < await took("A") < 1.0
@@ -401,5 +402,16 @@ async def test_cooling_waits_until_nothing_is_hot(tmp_path: Path) -> None:
         execution.last_output = time.monotonic()
         cooling = asyncio.create_task(took("B"))
         await settled()
-        await execution.send("\n")
+        os.close(os.open(tmp_path / "fifo", os.O_WRONLY))
         assert await cooling < 1.0
+
+
+async def test_cooling_does_not_wait_for_who_waits_for_input(tmp_path: Path) -> None:
+    """T24: it prints nothing more before somebody types, however hot it looks."""
+    async with TerminalRegistry(Settings(warm_pool=0)) as terminals:
+        terminal = await terminals.get_or_create(cwd=tmp_path, task="A")
+        execution = await started(terminal, "read -p 'Installing: go on? ' x")
+        assert (await execution.waiting_for(input=True, timeout=10)).what == "input"
+        began = time.monotonic()
+        await terminals.cool("A")
+        assert time.monotonic() - began < 1.0

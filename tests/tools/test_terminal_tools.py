@@ -71,6 +71,8 @@ async def test_killing_says_what_dies_with_it(shop: Workshop) -> None:
     ready = await shop.prepare("kill_persistent_terminal", id=terminal.id)
     assert [each.action for each in ready.wants] == [KillTerminal(terminal.id, running="sleep 60")]
     assert "and with it `sleep 60`" in text_of(await shop.act(ready))
+    assert await facts_of(shop.registry, shop.bench.task) == ()  # told, and not told again
+    assert "Give an id: no terminals of this task are busy." in await shop.failure("send_to_terminal", text="x")
 
 
 async def test_a_busy_terminal_takes_no_second_command(shop: Workshop) -> None:
@@ -254,13 +256,37 @@ async def test_input_is_judged_as_what_it_is(shop: Workshop) -> None:
     assert (want.action.text, want.action.foreground, want.action.approved) == ("\x04", "cat", True)
     assert ready.terminal == terminal.id
     await shop.act(ready)
-    ready = await shop.prepare("send_to_terminal", id=terminal.id, text="y")
+    ready = await shop.prepare("send_to_terminal", text="y")
     (want,) = ready.wants
     assert isinstance(want.action, SendInput)
-    assert (want.action.text, want.action.foreground, want.action.awaiting) == ("y\n", "python3", "line")
+    assert (want.action.text, want.action.foreground, want.action.awaiting) == ("y\n", "a script of python3", "line")
+    assert [each.decision for each in await shop.judged(ready)] == ["allow"]  # a plain answer to an approved command
     assert (want.action.prompt.strip(), want.action.cwd) == ("Go on?", shop.folder)
     await shop.act(ready)
     assert not terminal.busy
+
+
+@pytest.mark.parametrize(
+    ("command", "reader", "decision"),
+    [
+        ("read -p 'Go on? ' x", "a script of bash", "allow"),
+        ("bash -c 'read -p \"Go on? \" x; true'", "a script of bash", "allow"),
+        ("PS1='Go on? ' bash --norc", "bash", "ask"),
+        ("exec bash --norc", "bash", "ask"),
+        ("python3 -q", "python3", "ask"),
+    ],
+)
+async def test_a_script_is_answered_and_a_shell_is_asked_about(
+    shop: Workshop, command: str, reader: str, decision: str
+) -> None:
+    """P1: what a script reads is an answer, what a shell at its prompt reads is a command, whatever it prints."""
+    terminal = await opened(shop)
+    await shop.call("run_persistent_command", id=terminal.id, command=command, timeout=20)
+    ready = await shop.prepare("send_to_terminal", text="reboot")
+    (want,) = ready.wants
+    assert isinstance(want.action, SendInput)
+    assert want.action.foreground == reader
+    assert [each.decision for each in await shop.judged(ready)] == [decision]
 
 
 async def test_an_answer_is_not_typed_into_another_question(shop: Workshop) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tarmac.terminals import processes, waiting
+from tarmac.terminals.scripted import runs_a_script
 from tarmac.terminals.waiting import Waiting, Wants
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class Attention:
             if not self._lasts(seen):
                 return None
             self._believed = seen.thread, execution.inputs
-        return replace(seen, prompt=execution.prompt())
+        return replace(seen, prompt=execution.prompt(), scripted=_scripted(seen, session))
 
     def look(self, session: "Session", execution: "Execution") -> tuple[Waiting | None, float]:
         """A wait that nobody was told of yet, or None; and in how many seconds to look again."""
@@ -99,6 +100,13 @@ class Attention:
         if since is None or (since.thread, since.ticks) != (sample.thread, sample.ticks):
             self._since = since = sample
         return since.lasts(sample)
+
+
+def _scripted(seen: Waiting, session: "Session") -> bool:
+    """Whether it runs a script. Our own shell, which is not at its prompt, reads for the command: that is one, too."""
+    if seen.process.pid == session.pid and not session.replaced():
+        return True
+    return runs_a_script(seen.name, processes.command_line(seen.process.pid))
 
 
 def _identity(seen: Waiting, execution: "Execution") -> tuple[object, ...]:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 AFTER_EDIT = 0.3
 COOLING = 5.0
+LOOK_AGAIN = 0.3
 
 
 class TerminalRegistry:
@@ -274,7 +275,9 @@ class TerminalRegistry:
         end = time.monotonic() + COOLING
         for execution in running:
             while (left := min(heat.hot_until(execution), end) - time.monotonic()) > 0:
-                await execution.ended(left)
+                if execution.waiting is not None:  # it prints nothing more before somebody types
+                    break
+                await execution.ended(min(left, LOOK_AGAIN))
 
     # The rest
 

@@ -80,11 +80,12 @@ class Waiting:
     prompt: str = ""  # what the terminal shows as the question; attention.py knows it
     timed: bool = field(default=False, compare=False)  # it goes on by itself after a while
     thread: int = field(default=0, compare=False)
+    scripted: bool = field(default=False, compare=False)  # it runs a script: what is typed is an answer, no command
 
     @property
     def is_shell(self) -> bool:
-        """Whether what is typed might be run as a command: it is a shell, at its prompt or in its `read`."""
-        return self.name in SHELLS
+        """Whether what is typed might be run as a command: it is a shell, and does not run a script."""
+        return self.name in SHELLS and not self.scripted
 
 
 class _Hidden(Exception):

@@ -132,7 +132,10 @@ class KillPersistentTerminal(Tool):
         running = terminal.current.command if terminal.current is not None else None
 
         async def act(_: Go) -> Done:
+            last = terminal.current
             await bench.registry.kill(terminal.id)
+            if last is not None:
+                last.read = True  # its end is told here
             ended = f", and with it `{short(running)}`" if running else ""
             details = json.dumps({"terminal": {"id": terminal.id, "closed": True}})
             return Done.text(f"Terminal {terminal.id} was closed{ended}.", details=details)

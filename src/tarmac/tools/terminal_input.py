@@ -38,13 +38,13 @@ class SendToTerminal(Tool):
     )
     spellings: ClassVar[Mapping[str, str]] = {**SPELLINGS, "input": "text"}
 
-    id: Annotated[str, Meta(min_length=1, description=ID)]
+    id: Annotated[str, Meta(description=f"{ID} Default: the only one of this task that is busy.")] = ""
     text: Annotated[str | None, Meta(description="What to type.")] = None
     keys: Annotated[str | None, Meta(description="Names of keys, with spaces between, instead of text.")] = None
     enter: Annotated[bool, Meta(description="Whether to press Enter after the text.")] = True
 
     async def prepare(self, bench: Bench) -> Ready:
-        terminal = terminals.own(bench, self.id)
+        terminal = terminals.own(bench, self.id) if self.id.strip() else terminals.only_busy(bench)
         execution = terminal.current
         if execution is None:
             raise ToolFailed(f"Nothing is running in terminal {terminal.id}: use run_persistent_command.")
@@ -70,7 +70,7 @@ class SendToTerminal(Tool):
         shown = self.keys if self.keys is not None else shortened(visible(self.text or ""), 60)
         action = SendInput(
             data.decode("utf-8", "surrogateescape"),
-            foreground=seen.name if seen is not None else None,
+            foreground=_reader(seen),
             cwd=_stands_in(seen, terminal),
             awaiting=None if seen is None else seen.wants.value,
             prompt="" if seen is None else seen.prompt,
@@ -111,6 +111,13 @@ def _same(terminal: Terminal, execution: Execution, before: Waiting | None) -> W
     if terminal.held:
         raise ToolFailed(f"The person is typing in terminal {terminal.id}. Nothing was sent.")
     return now
+
+
+def _reader(seen: Waiting | None) -> str | None:
+    """Who would read it. A script is no shell, though a shell runs it: to its question one gives an answer."""
+    if seen is None:
+        return None
+    return f"a script of {seen.name}" if seen.scripted else seen.name
 
 
 def _stands_in(seen: Waiting | None, terminal: Terminal) -> Path:

@@ -14,6 +14,14 @@ def own(bench: Bench, id: str) -> Terminal:
     return _checked(bench, terminal)
 
 
+def only_busy(bench: Bench) -> Terminal:
+    """The one terminal of the task in which something runs; ToolFailed when there is none, or there are several."""
+    busy = bench.registry.listing(busy=True, task=bench.task)
+    if len(busy) != 1:
+        raise ToolFailed(f"Give an id: {len(busy) or 'no'} terminals of this task are busy. {known(bench)}")
+    return _checked(bench, busy[0])
+
+
 def readable(bench: Bench, id: str) -> Terminal:
     """The same, or a closed one with something left to read."""
     try:
