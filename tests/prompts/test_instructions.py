@@ -169,6 +169,39 @@ def test_a_workspace_that_is_not_there_has_no_instructions(tmp_path: Path) -> No
     assert (found.files, found.hides_files, found.trouble) == ((), False, ())
 
 
+# Below the top of a repository
+
+
+def test_in_a_folder_of_a_repository_what_stands_above_is_read_first(workspace: Path, user: Path) -> None:
+    """S7."""
+    inner = workspace / "a/b"
+    write(workspace.parent, "AGENTS.md")
+    write(workspace, "AGENTS.md", ".git/HEAD", ".tarmac/rules/x.md", ".tarmac/rules-code/y.md")
+    write(inner, "AGENTS.md", ".tarmac/rules-code/z.md")
+    (inner.parent / "CLAUDE.md").symlink_to("../../AGENTS.md")
+    found = read_instructions(inner, user, "code")
+    assert [each.name for each in found.files] == [
+        *("`../../AGENTS.md`", "`../../.tarmac/rules/x.md`", "`AGENTS.md`"),
+        *("`../../.tarmac/rules-code/y.md`", "`.tarmac/rules-code/z.md`"),
+    ]
+    assert found.trouble == ("`../CLAUDE.md`: it leads out of the workspace",)
+
+
+def test_without_a_repository_nothing_above_is_read(workspace: Path, user: Path) -> None:
+    write(workspace, "AGENTS.md", "a/x.py")
+    assert read_instructions(workspace / "a", user, "code").files == ()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+@pytest.mark.parametrize("given_away", [".git", "."])
+def test_a_repository_that_somebody_else_put_around_ones_work_is_not_read(
+    workspace: Path, user: Path, given_away: str
+) -> None:
+    write(workspace, "AGENTS.md", ".git/HEAD", "a/x.py")
+    os.chown(workspace / given_away, 12345, 12345)
+    assert read_instructions(workspace / "a", user, "code").files == ()
+
+
 # A file in place of the prompt
 
 

@@ -194,6 +194,25 @@ def test_the_workspace_counts_over_the_user_and_both_over_what_is_built_in(works
     assert modes.trouble == ()
 
 
+def test_modes_of_the_repository_hold_in_its_folders_and_the_nearest_counts(workspace: Path, user: Path) -> None:
+    """S9."""
+
+    def text(name: str) -> str:
+        return f'+++\nname = "{name}"\nrole = "r"\n+++\n'
+
+    inner = workspace / "a/b"
+    (inner / ".tarmac/modes").mkdir(parents=True)
+    (workspace / ".git").mkdir()
+    (workspace / ".tarmac/modes/one.md").write_text(text("top"))
+    (workspace / ".tarmac/modes/two.md").write_text(text("top"))
+    (inner / ".tarmac/modes/two.md").write_text(text("inner"))
+    modes = load(inner, user)
+    assert {mode.slug: (mode.name, mode.origin) for mode in modes.all[5:]} == {
+        "one": ("top", "`../../.tarmac/modes/one.md`"),
+        "two": ("inner", "`.tarmac/modes/two.md`"),
+    }
+
+
 def test_a_workspace_that_gives_a_known_mode_more_power_is_told_of(workspace: Path, user: Path) -> None:
     (workspace / ".tarmac/modes/ask.md").write_text(
         '+++\nname = "Ask"\nrole = "r"\ngroups = ["read", "command"]\n+++\n'
@@ -303,4 +322,4 @@ def test_yaml_is_read_as_pyyaml_reads_it(data: dict[str, str]) -> None:
     from tarmac.prompts.located import read_yaml
 
     text = yaml.safe_dump(data, allow_unicode=True)
-    assert read_yaml(text).data == yaml.safe_load(text) == data
+    assert read_yaml(text).data == yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))

@@ -8,6 +8,7 @@ In this order, so that what comes later is closer to the task:
                  .tarmac/rules/ · .roo/rules/ (or .roorules, or .clinerules) · .roo-code/
   of the mode    .tarmac/rules-MODE/ · .roo/rules-MODE/ (or .roorules-MODE, or .clinerules-MODE)
 
+The project's and those of the mode also of the folders above, up to the top of the repository, the outermost first.
 Each file counts once, under its first name, and is bounded; so are all together.
 """
 
@@ -16,13 +17,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tarmac.paths import shown
 from tarmac.policy.ignore import NAME as IGNORE_FILE
 from tarmac.prompts.modefile import SLUG
-from tarmac.prompts.reading import Unread, files_below, read_text
+from tarmac.prompts.reading import Unread, files_below, folders_of, name_of, read_text
 
 LONGEST = 32_000  # characters of one file
 MOST = 80_000  # of all
+PROJECT = (
+    ("AGENTS.md", "AGENT.md"),
+    ("AGENTS.local.md",),
+    ("CLAUDE.md", ".claude/CLAUDE.md"),
+    ("CLAUDE.local.md",),
+    (".tarmac/rules",),
+    (".roo/rules", ".roorules", ".clinerules"),
+    (".roo-code",),
+)
 SUFFIXES = (".md", ".mdc", ".markdown", ".txt")
 
 
@@ -47,10 +56,10 @@ class Instructions:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Files and folders of which the first that has something counts; `workspace` None: in the user's folder."""
+    """Files and folders of which the first that has something counts; `workspace`: what they may not lead out of."""
 
     places: tuple[Path, ...]
-    workspace: Path | None
+    workspace: Path | None  # None: the user's own, which may lead anywhere
 
 
 def read_instructions(workspace: Path, user_folder: Path, mode: str) -> Instructions:
@@ -61,7 +70,7 @@ def read_instructions(workspace: Path, user_folder: Path, mode: str) -> Instruct
     room = MOST
     for source in _sources(workspace, user_folder, mode if SLUG.fullmatch(mode) else ""):
         for path in _first(source, trouble):
-            name = shown(path.relative_to(workspace) if source.workspace else path)
+            name = name_of(path, workspace, own=source.workspace is None)
             try:
                 found = read_text(path, workspace=source.workspace, most=LONGEST)
             except Unread as why:
@@ -87,21 +96,11 @@ def _sources(workspace: Path, user_folder: Path, mode: str) -> Iterator[_Source]
     yield _Source((user_folder / "rules",), None)
     if mode:
         yield _Source((user_folder / f"rules-{mode}",), None)
-    for names in (
-        ("AGENTS.md", "AGENT.md"),
-        ("AGENTS.local.md",),
-        ("CLAUDE.md", ".claude/CLAUDE.md"),
-        ("CLAUDE.local.md",),
-        (".tarmac/rules",),
-        (".roo/rules", ".roorules", ".clinerules"),
-        (".roo-code",),
-        *(
-            [(f".tarmac/rules-{mode}",), (f".roo/rules-{mode}", f".roorules-{mode}", f".clinerules-{mode}")]
-            if mode
-            else []
-        ),
-    ):
-        yield _Source(tuple(workspace / name for name in names), workspace)
+    for_mode = ((f".tarmac/rules-{mode}",), (f".roo/rules-{mode}", f".roorules-{mode}", f".clinerules-{mode}"))
+    for kind in (PROJECT, for_mode if mode else ()):
+        for folder in folders_of(workspace):
+            for names in kind:
+                yield _Source(tuple(folder / name for name in names), folder)
 
 
 def _first(source: _Source, trouble: list[str]) -> list[Path]:

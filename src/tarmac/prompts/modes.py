@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from tarmac.paths import shown
 from tarmac.prompts.located import Key, Located, Wrong, read_yaml
 from tarmac.prompts.mode import Group, GroupRule, Mode, Source
 from tarmac.prompts.modefile import ROO_FIELDS, make_mode, parse_mode
-from tarmac.prompts.reading import Unread, files_below, read_text
+from tarmac.prompts.reading import Unread, files_below, folders_of, name_of, read_text
 
 __all__ = ["DEFAULT", "Group", "GroupRule", "Mode", "Modes", "Source", "built_in", "load_modes"]
 
@@ -57,11 +56,12 @@ def load_modes(workspace: Path, user_folder: Path) -> Modes:
     """What can be chosen in `workspace`; never raises for what files hold."""
     trouble: list[str] = []
     modes = {each.slug: each for each in built_in()}
-    theirs = _from_roo(user_folder / "custom_modes.yaml", None, "user", trouble)
-    theirs |= _from_files(user_folder / "modes", None, "user", trouble)
-    modes |= theirs
-    given = _from_roo(workspace / ".roomodes", workspace, "workspace", trouble)
-    given |= _from_files(workspace / ".tarmac" / "modes", workspace, "workspace", trouble)
+    own = _Place("user", workspace, None, trouble)
+    modes |= _from_roo(user_folder / "custom_modes.yaml", own) | _from_files(user_folder / "modes", own)
+    given: dict[str, Mode] = {}
+    for folder in folders_of(workspace):
+        place = _Place("workspace", workspace, folder, trouble)
+        given |= _from_roo(folder / ".roomodes", place) | _from_files(folder / ".tarmac" / "modes", place)
     trouble += [  # allowed, for the policy judges every call; but nobody should learn it by surprise
         f"{mode.origin}: in this workspace {mode.name} mode has more than elsewhere: {more}"
         for mode in given.values()
@@ -83,15 +83,34 @@ def _gained(before: Mode, after: Mode) -> str:
 # Files
 
 
-def _from_files(folder: Path, workspace: Path | None, source: Source, trouble: list[str]) -> dict[str, Mode]:
-    files, unread = files_below(folder, workspace=workspace, suffixes=[".md"])
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where files are: whose, what they may not lead out of (None: anywhere), and where trouble is told."""
+
+    source: Source
+    workspace: Path
+    within: Path | None
+    trouble: list[str]
+
+    def name(self, path: Path) -> str:
+        return name_of(path, self.workspace, own=self.within is None)
+
+    def text(self, path: Path) -> str | None:
+        found = read_text(path, workspace=self.within, most=LONGEST_FILE)
+        if found and found.left_out:
+            raise Unread(f"it is longer than {LONGEST_FILE:,} characters")
+        return found.text if found else None
+
+
+def _from_files(folder: Path, place: _Place) -> dict[str, Mode]:
+    files, unread = files_below(folder, workspace=place.within, suffixes=[".md"])
+    trouble = place.trouble
     trouble += unread
     found: dict[str, Mode] = {}
     for path in files:
-        origin = _origin(path, workspace)
+        origin = place.name(path)
         try:
-            text = _whole(path, workspace)
-            mode = parse_mode(text or "", slug=path.stem, source=source, origin=origin)
+            mode = parse_mode(place.text(path) or "", slug=path.stem, source=place.source, origin=origin)
             if mode.slug in found:
                 raise Wrong(1, f"the mode `{mode.slug}` is in {found[mode.slug].origin} already")
             found[mode.slug] = mode
@@ -102,12 +121,12 @@ def _from_files(folder: Path, workspace: Path | None, source: Source, trouble: l
     return found
 
 
-def _from_roo(path: Path, workspace: Path | None, source: Source, trouble: list[str]) -> dict[str, Mode]:
+def _from_roo(path: Path, place: _Place) -> dict[str, Mode]:
     """Roo-Code's file of modes. What it says beyond what we know of a mode is passed over, as Roo does."""
-    origin = _origin(path, workspace)
+    origin, trouble = place.name(path), place.trouble
     found: dict[str, Mode] = {}
     try:
-        text = _whole(path, workspace)
+        text = place.text(path)
         if text is None:
             return {}
         located = _yaml_or_json(text)
@@ -126,7 +145,7 @@ def _from_roo(path: Path, workspace: Path | None, source: Source, trouble: list[
             if not isinstance(each, dict):
                 raise Wrong(located.line(at), "a mode is a map of keys and values")
             known = {key: value for key, value in each.items() if key in ROO_FIELDS}
-            mode = make_mode(known, functools.partial(_line_below, located, at), source=source, origin=origin)
+            mode = make_mode(known, functools.partial(_line_below, located, at), source=place.source, origin=origin)
             if mode.slug in found:
                 raise Wrong(located.line((*at, "slug")), f"there is a mode `{mode.slug}` already")
             found[mode.slug] = mode
@@ -150,14 +169,3 @@ def _yaml_or_json(text: str) -> Located:
         if not isinstance(data, dict):
             raise
         return Located(data, lambda _: 1)
-
-
-def _whole(path: Path, workspace: Path | None) -> str | None:
-    text = read_text(path, workspace=workspace, most=LONGEST_FILE)
-    if text and text.left_out:
-        raise Unread(f"it is longer than {LONGEST_FILE:,} characters")
-    return text.text if text else None
-
-
-def _origin(path: Path, workspace: Path | None) -> str:
-    return shown(path.relative_to(workspace) if workspace else path)

@@ -33,6 +33,30 @@ class Text:
     left_out: int = 0  # characters, or bytes where nobody counted them
 
 
+def folders_of(workspace: Path) -> list[Path]:
+    """The workspace, and before it the folders of its repository that it lies in, from the top.
+
+    Only those that belong to whoever owns the workspace: in a folder that all may write to, anybody could put a
+    repository around somebody's work, and instructions into it.
+    """
+    above = [workspace, *workspace.parents]
+    try:
+        owner = os.stat(workspace).st_uid
+        for number, folder in enumerate(above):
+            if os.path.lexists(folder / ".git"):
+                mine = os.lstat(folder / ".git").st_uid == owner
+                mine = mine and all(os.stat(each).st_uid == owner for each in above[: number + 1])
+                return above[number::-1] if mine else [workspace]
+    except OSError:
+        pass
+    return [workspace]
+
+
+def name_of(path: Path, workspace: Path, *, own: bool) -> str:
+    """How a file is called in messages and prompts: as seen from the workspace; one of the user's own in full."""
+    return shown(path if own else Path(os.path.relpath(path, workspace)))
+
+
 def read_text(path: Path, *, workspace: Path | None, most: int) -> Text | None:
     """What `path` says, at most `most` characters of it; None when there is no such file."""
     try:

@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tarmac.paths import shown
 from tarmac.prompts.modefile import SLUG
-from tarmac.prompts.reading import Unread, read_text
+from tarmac.prompts.reading import Unread, folders_of, name_of, read_text
 
 LONGEST = 100_000
 VARIABLES = ("workspace", "mode", "language", "shell", "os", "tools")
@@ -34,12 +33,12 @@ def read_replacement(workspace: Path, user_folder: Path, mode: str) -> tuple[Rep
     if not SLUG.fullmatch(mode):
         return None, ()
     trouble: list[str] = []
-    for path, inside in (
-        (workspace / ".tarmac" / f"system-prompt-{mode}.md", workspace),
-        (workspace / ".roo" / f"system-prompt-{mode}", workspace),
-        (user_folder / f"system-prompt-{mode}.md", None),
-    ):
-        name = shown(path.relative_to(inside) if inside else path)
+    places: list[tuple[Path, Path | None]] = []
+    for folder in reversed(folders_of(workspace)):
+        places += [(folder / ".tarmac" / f"system-prompt-{mode}.md", folder)]
+        places += [(folder / ".roo" / f"system-prompt-{mode}", folder)]
+    for path, inside in (*places, (user_folder / f"system-prompt-{mode}.md", None)):
+        name = name_of(path, workspace, own=inside is None)
         try:
             found = read_text(path, workspace=inside, most=LONGEST)
         except Unread as why:
