@@ -19,6 +19,7 @@ from benchmarks import (
     probe,
     round_trip,
     task_log,
+    turn,
     volume,
 )
 from benchmarks.rounds import Row
@@ -43,6 +44,7 @@ ALL: dict[str, Measure] = {
     "probe": probe.measure,
     "lending": lending.measure,
     "task_log": task_log.measure,
+    "turn": turn.measure,
 }
 
 

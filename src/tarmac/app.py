@@ -179,6 +179,9 @@ class App:
             settings=self._settings(level, limits),
             attended=attended,
             seen={Path(path): digest for path, digest in metadata.files.items()},
+            todos=metadata.todos,
+            cost=metadata.total_cost,
+            context=metadata.context,
         )
         if chosen is None:
             desk.mode = desk.mode_of("code") if len(past) > 1 else desk.mode_of(mode)

@@ -19,7 +19,7 @@ from tarmac.prompts.modes import Mode, Modes
 from tarmac.prompts.system import SystemFacts
 from tarmac.tasks.audience import Audience
 from tarmac.tasks.auto import Auto
-from tarmac.tasks.events import CallId, TaskEvent
+from tarmac.tasks.events import CallId, TaskEvent, Todo
 from tarmac.tasks.history import ModelHistory
 from tarmac.tasks.limits import Limits, Used
 from tarmac.tasks.log import TaskLog
@@ -76,6 +76,9 @@ class Desk:
     attended: bool  # a person can be asked
     seen: dict[Path, str | None] = field(default_factory=dict)  # the version of each file that the task knows (S21)
     under_way: dict[CallId, Unfinished] = field(default_factory=dict)  # calls that were started and have no result
+    todos: tuple[Todo, ...] = ()
+    cost: float | None = 0.0  # of the whole task; None: some price is unknown
+    context: int = 0  # tokens in the window after the last answer
     edited: bool = False  # a file was changed since the environment was last looked at
     used: Used = field(default_factory=Used)
     began: float = field(default_factory=time.monotonic)  # this run

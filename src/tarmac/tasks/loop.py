@@ -57,19 +57,17 @@ class Loop:
         desk = self._desk
         if ended := await self._affordable():
             return ended
-        while True:
+        await self._may_go()
+        await desk.log.commit()
+        if left := [use for use, _ in desk.history.open_calls]:  # asked for before a restart, and not begun
+            ended = await self._make(left, cut=False)
+        elif not (desk.history.owed or self._queue or self._pauses):
+            ended = Ended("idle")
+        while not ended:
             await self._may_go()
-            await desk.log.commit()
-            if left := [use for use, started in desk.history.open_calls if not started]:
-                ended = await self._make(left, cut=False)  # asked for before a restart, and not begun
-            else:
-                self._queue.take()
-                await desk.log.commit()
-                if not desk.history.owed and not self._pauses:
-                    return Ended("idle")
-                ended = await self._turn()
-            if ended:
-                return ended
+            self._queue.take()
+            ended = await self._turn()
+        return ended
 
     async def _affordable(self) -> Ended | None:
         """With a limit on cost, a model whose price nobody knows is not asked at all."""

@@ -96,6 +96,8 @@ class Requests:
         cost = await self._price(answer.usage)
         self._desk.used.turns += 1
         self._desk.used.cost += cost or 0.0
+        self._desk.cost = None if cost is None or self._desk.cost is None else self._desk.cost + cost
+        self._desk.context = answer.usage.context
         event = ModelSaid(
             at=now(),
             request=request,
@@ -132,6 +134,7 @@ class Requests:
 
     def _stopped(self, request: RequestId, text: str, began: float) -> None:
         """It was cut off from our side: what had come stays."""
+        self._desk.cost = None
         if text.strip():
             seconds = round(time.monotonic() - began, 3)
             parts = (Text(text),)

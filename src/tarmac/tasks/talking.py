@@ -87,7 +87,8 @@ class Talking:
 
     async def set_todos(self, todos: tuple[TodoItem, ...]) -> None:
         """The whole list, from now on."""
-        self._desk.add(TodosUpdated(at=now(), todos=tuple(Todo(text=each.text, status=each.status) for each in todos)))
+        self._desk.todos = tuple(Todo(text=each.text, status=each.status) for each in todos)
+        self._desk.add(TodosUpdated(at=now(), todos=self._desk.todos))
 
     def slash_command(self, name: str) -> str | None:
         """The text behind a command of that name, if there is one."""

@@ -9,34 +9,23 @@ every call of the model gets a result, and the log can be taken up again.
 """
 
 import asyncio
-import os
 import secrets
-import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
 
-from tarmac import __version__
 from tarmac.errors import BadRequest, StateUnavailable
 from tarmac.events import TaskId
-from tarmac.models.messages import Blob, ToolUse
+from tarmac.models.messages import Blob
 from tarmac.models.provider import Model
 from tarmac.tasks import events as e
-from tarmac.tasks.aftermath import settle
 from tarmac.tasks.audience import Listener
 from tarmac.tasks.desk import Desk, Ended, now
-from tarmac.tasks.limits import Used
 from tarmac.tasks.log import TaskLog
-from tarmac.tasks.loop import Loop
 from tarmac.tasks.metadata import Metadata
 from tarmac.tasks.questions import Questions
 from tarmac.tasks.queue import Queue
-from tarmac.tasks.recovery import unfinished
+from tarmac.tasks.running import Running
 
 Picture = tuple[bytes, str]  # its content and its media type
-RESUMED: Final = (
-    "[This task was interrupted and is resumed now. Time has passed: files may have changed, and commands and "
-    "terminals from before are gone.]"
-)
 
 
 class Task:
@@ -47,20 +36,9 @@ class Task:
         self._open_model = open_model
         self._queue = Queue(desk.log, past)
         self._questions = Questions(desk.log)
-        self._unpaused = asyncio.Event()
-        self._unpaused.set()
-        self._loop = Loop(desk, self._questions, self._queue, self._unpaused.wait)
-        self._work: asyncio.Task[Ended] | None = None
-        self._at_work = False  # the run has made its first step
-        self._stop: Ended | None = None  # why it was stopped
-        self._begun = False  # in this process
-        self._resumes = bool(desk.metadata.requests)
-        self._spoken = _spoken(past)  # a person said something that the model has not answered
+        self._runs = Running(desk, self._questions, self._queue, past)
         self._retired: list[Model] = []
         self._words = asyncio.Event()  # somebody said something
-        desk.under_way = {each.started.call: each for each in unfinished(past)}
-        for call in _calls(past):
-            self._loop.requests.know(call)
 
     # What it is
 
@@ -88,7 +66,7 @@ class Task:
 
     @property
     def running(self) -> bool:
-        return self._work is not None
+        return self._runs.active
 
     @property
     def questions(self) -> tuple[e.QuestionAsked, ...]:
@@ -110,12 +88,12 @@ class Task:
         """Say something to it: at once (None), or queued under an id while it works."""
         if not text.strip() and not images:
             raise BadRequest("there is nothing said")
-        if self._desk.metadata.outcome == "aborted" and self._begun:
+        if self._desk.metadata.outcome == "aborted" and self._runs.begun:
             raise BadRequest(f"task {self.id} was aborted", hint="resume it first")
         blobs = await self._keep(images)
         if not self.running:
             await self.log.append(e.UserSaid(at=now(), text=text, images=blobs))
-            self._spoken = True
+            self._runs.spoken = True
             self._words.set()
             return None
         message = e.MessageId(f"m{secrets.token_hex(4)}")
@@ -161,29 +139,23 @@ class Task:
 
     def cancel(self) -> None:
         """Stop what it does now, an answer or a command; the run ends as "interrupted", and may be run again."""
-        self._end(Ended("interrupted", "the person stopped it"))
+        self._runs.end(Ended("interrupted", "the person stopped it"))
 
     async def abort(self, why: str = "") -> None:
         """End it before it is done, and all that runs in its terminals. It can be resumed."""
-        why = why or "the person ended it"
-        if self._work is None:
-            await self._aborted(why)
-            return
-        work = self._work
-        self._end(Ended("aborted", why))
-        await asyncio.wait([work])
+        await self._runs.abort(why or "the person ended it")
 
     async def pause(self, why: str = "") -> None:
         """Let it stand still before its next step."""
-        if self._unpaused.is_set():
-            self._unpaused.clear()
+        if self._runs.unpaused.is_set():
+            self._runs.unpaused.clear()
             await self.log.append(e.TaskPaused(at=now(), why=why))
 
     async def unpause(self) -> None:
         """Let it go on."""
-        if not self._unpaused.is_set():
+        if not self._runs.unpaused.is_set():
             await self.log.append(e.TaskUnpaused(at=now()))
-            self._unpaused.set()
+            self._runs.unpaused.set()
 
     async def switch_mode(self, mode: str, why: str = "") -> None:
         """Another mode from the next turn on; BadRequest names one that looks like it."""
@@ -207,116 +179,19 @@ class Task:
         """Run it; when it is the person's turn, wait for their words and go on."""
         while (ended := await self.run_until_idle()).why == "idle":
             self._words.clear()
-            if not self._spoken:
+            if not self._runs.spoken:
                 await self._words.wait()
         return ended
 
     async def run_until_idle(self) -> Ended:
         """Run it until it is done, or it is somebody else's turn. Cancelling who awaits this stops it in order."""
-        if self.running:
-            raise BadRequest(f"task {self.id} is running already")
-        self._stop = None
-        self._work = work = asyncio.create_task(self._run(), name=f"task {self.id}")
-        timer = self._timer()
-        try:
-            await asyncio.wait([work])
-        except asyncio.CancelledError:
-            self._questions.leaving = True  # the door goes away: what it was asked is asked again
-            self._end(Ended("interrupted", "it was stopped"))
-            await _until_done(work)
-            raise
-        finally:
-            if timer:
-                timer.cancel()
-            self._work, self._at_work = None, False
-        return work.result()
-
-    def _timer(self) -> asyncio.TimerHandle | None:
-        seconds = self._desk.settings.limits.max_seconds
-        if seconds is None:
-            return None
-        over = Ended("limit", f"the limit of {seconds:g} s is reached")
-        return asyncio.get_running_loop().call_later(seconds, self._end, over)
-
-    def _end(self, ended: Ended) -> None:
-        """Stop the run, once."""
-        if self._work is None:
-            return
-        if self._stop is None and self._at_work:  # before its first step it need not be: it looks
-            self._work.cancel()
-        if self._stop is None or ended.why == "aborted":
-            self._stop = ended
-
-    async def _run(self) -> Ended:
-        desk, self._at_work = self._desk, True
-        desk.used, desk.began = Used(), time.monotonic()
-        try:
-            try:
-                ended = self._stop or await self._begin() or await self._loop.run()
-            except asyncio.CancelledError:
-                self._uncancel()
-                await self._settle()
-                ended = self._stop or Ended("interrupted")
-            self._spoken = False
-            self._stop = self._stop or ended  # from here on nothing is to be stopped
-            return await self._finish(self._stop if self._stop.why == "aborted" else ended)
-        except StateUnavailable as error:
-            return Ended("failed", str(error))
-
-    def _uncancel(self) -> None:
-        current = asyncio.current_task()
-        while current and current.cancelling():
-            current.uncancel()
-
-    async def _begin(self) -> Ended | None:
-        """Say that this process runs it; find out first what became of calls that were cut off."""
-        desk = self._desk
-        outcome = desk.metadata.outcome
-        if outcome == "completed" and not self._spoken:
-            return Ended("completed")
-        if not self._begun:
-            await self.log.append(e.TaskStarted(at=now(), pid=os.getpid(), version=__version__))
-        elif outcome or desk.metadata.status == "paused":
-            await self.log.append(e.TaskUnpaused(at=now()))
-        if desk.history.open_calls:
-            await settle(desk, why="Tarmac was stopped", skip=self._spoken)
-        if not self._begun and self._resumes:
-            desk.add(e.ModelTold(at=now(), text=RESUMED, about="resumption"))
-        self._begun = True
-        self._questions.leaving = False
-        return None
-
-    async def _settle(self) -> None:
-        """After a stop: every call gets its result; but what only waited, when the process goes, is asked again."""
-        why = self._stop.text if self._stop else "it was stopped"
-        await self.log.commit()
-        await settle(self._desk, why=why, skip=not self._questions.leaving)
-        await self.log.commit()
-
-    async def _finish(self, ended: Ended) -> Ended:
-        if ended.why == "limit":
-            await self.log.append(e.TaskPaused(at=now(), why=ended.text))
-        elif ended.why == "aborted":
-            await self._aborted(ended.text)
-        else:
-            await self.log.commit()
-        return ended
-
-    async def _aborted(self, why: str) -> None:
-        try:
-            await self.log.append(e.TaskAborted(at=now(), why=why))
-        finally:
-            await self._desk.registry.end_task(self.id)
+        return await self._runs.until_idle()
 
     async def aclose(self) -> None:
         """Leave it in order: stop it if it runs, keep the log, release its terminals. May be called twice."""
-        if self._work is not None:
-            self._questions.leaving = True
-            work = self._work
-            self._end(Ended("interrupted", "Tarmac was closed"))
-            await _until_done(work)
-        if self._begun:
-            self._begun = False
+        await self._runs.leave()
+        if self._runs.begun:
+            self._runs.begun = False
             try:
                 await self.log.append(e.TaskSaved(at=now()))
             except StateUnavailable:  # a full disk: then the log says nothing of it
@@ -324,31 +199,3 @@ class Task:
         self._desk.registry.release_for_task(self.id)
         for model in (*self._retired, self._desk.model):
             await model.aclose()
-
-
-async def _until_done(work: "asyncio.Task[Ended]") -> None:
-    """Wait for its end, whoever else loses patience: it closes what it had open, and that has an end."""
-    while not work.done():
-        try:
-            await asyncio.wait([work])
-        except asyncio.CancelledError:
-            continue
-
-
-def _spoken(past: Iterable[e.TaskEvent]) -> bool:
-    """Whether a person said something after the model's last word."""
-    spoken = False
-    for event in past:
-        match event:
-            case e.UserSaid() | e.MessageDelivered():
-                spoken = True
-            case e.ModelSaid():
-                spoken = False
-    return spoken
-
-
-def _calls(past: Iterable[e.TaskEvent]) -> Iterable[str]:
-    """The ids of all calls that were ever made."""
-    for event in past:
-        if isinstance(event, e.ModelSaid):
-            yield from (part.id for part in event.parts if isinstance(part, ToolUse))
