@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
 from urllib.parse import urlsplit
 
+from tarmac.errors import TarmacError
 from tarmac.models import catalog
 from tarmac.models.draft import Draft, used_ids
 from tarmac.models.failures import Asked, cut, not_a_stream, translated
@@ -166,7 +167,7 @@ def _encoded(blobs: Mapping[str, Blob], load: Load) -> dict[str, str]:
     for sha256, blob in blobs.items():
         try:
             encoded[sha256] = base64.b64encode(load(blob)).decode("ascii")
-        except OSError:  # its file is gone: the conversation goes on without it
+        except (OSError, TarmacError):  # its file is gone: the conversation goes on without it
             continue
     return encoded
 
