@@ -1,0 +1,107 @@
+"""Whatever a model says, and whenever it is stopped: every call has exactly one result, and the log can be taken up."""
+
+import asyncio
+import json
+import os
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.tasks.engine import Turn, an_app, call, check_pairs, done, messages_of, stored, turn, write_script
+
+from tarmac.models.messages import ToolUse
+from tarmac.tasks.auto import LEVELS, Auto
+from tarmac.tasks.desk import Ended
+from tarmac.tasks.events import ModelSaid, TaskEvent, ToolFinished, ToolStarted
+from tarmac.tasks.history import model_messages
+from tarmac.tasks.limits import Limits
+from tarmac.tasks.task import Task
+
+EXAMPLES = 400 if os.environ.get("TARMAC_THOROUGH") else 25
+
+names = st.sampled_from(["a.txt", "b/c.txt", ".git/config", ".env", "../out.txt", "", "a.txt/x"])
+words = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
+calls = st.one_of(
+    st.builds(lambda path, content: call("write_to_file", path=path, content=content), names, words),
+    st.builds(lambda path: call("read_file", path=path), names),
+    st.builds(lambda path: call("list_files", path=path), names),
+    st.builds(lambda a, b: call("search_and_replace", path="a.txt", search=a, replace=b), words, words),
+    st.builds(lambda text: call("update_todo_list", todos=f"[ ] {text}"), words),
+    st.just(call("ask_followup_question", question="Well?", follow_up=[])),
+    st.just(call("switch_mode", mode_slug="ask", reason="")),
+    st.just(call("execute_command", command="cat a.txt")),
+    st.just(call("execute_command", command="rm -rf /")),
+    st.builds(lambda name, arguments: {"name": name or "x", "arguments": arguments}, words, words),
+    st.builds(lambda cut: {"name": "read_file", "arguments": json.dumps({"path": "a.txt"})[:cut]}, st.integers(0, 16)),
+    st.builds(lambda id: {**call("list_files", path="."), "id": id}, st.sampled_from(["same", "call_0"])),
+    st.just(call("attempt_completion", result="I think so.")),
+)
+stops = st.sampled_from(["end", "tool_use", "max_tokens", "stop_sequence", "refusal", "pause", "cut", "other"])
+turns = st.builds(lambda made, text, stop: turn(*made, text=text, stop=stop), st.lists(calls, max_size=4), words, stops)
+
+
+@settings(
+    max_examples=400 if os.environ.get("TARMAC_THOROUGH") else 25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+@given(st.lists(turns, min_size=1, max_size=5), st.sampled_from(LEVELS), st.none() | st.integers(1, 40))
+def test_every_call_has_exactly_one_result(said: list[Turn], auto: Auto, stop_after: int | None) -> None:
+    """S11: any script, any level, stopped anywhere."""
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(_play(Path(folder), said, auto, stop_after))
+
+
+async def _play(folder: Path, said: list[Turn], auto: Auto, stop_after: int | None) -> None:
+    work = folder / "work"
+    work.mkdir()
+    (work / "a.txt").write_text("a\n")
+    model = write_script(folder / "script.toml", *said, *[done()] * 30)
+    limits = Limits(max_turns=12)
+    async with asyncio.timeout(30), an_app(work) as app:
+        async with app.create_task("Do it.", model=model, auto=auto, attended=False, limits=limits) as task:
+            _stop(task, stop_after)
+            ended = await task.run_until_idle()
+            assert ended.why != "idle"
+            _check(await stored(task), ended)
+        async with app.resume_task(task.id, model=model, auto=auto, attended=False, limits=limits) as task:
+            await task.say("Go on.")
+            ended = await task.run_until_idle()
+            await messages_of(task)
+            _check(await stored(task), ended)
+
+
+def _stop(task: Task, after: int | None) -> None:
+    left = after
+
+    def hear(*_: object) -> None:
+        nonlocal left
+        if left is not None:
+            left -= 1
+            if left == 0:
+                task.cancel()
+
+    task.subscribe(hear)
+
+
+def _check(events: list[TaskEvent], ended: Ended) -> None:
+    check_pairs(model_messages(events))
+    made = [
+        part.id for each in events if isinstance(each, ModelSaid) for part in each.parts if isinstance(part, ToolUse)
+    ]
+    finished = Counter(each.call for each in events if isinstance(each, ToolFinished))
+    assert len(made) == len(set(made))
+    assert set(finished) <= set(made)
+    assert all(count == 1 for count in finished.values())
+    if ended.why != "refused":  # calls of a refusal are not made; they are told so when the task goes on
+        assert set(finished) == set(made)
+    open_calls: set[str] = set()
+    for each in events:
+        if isinstance(each, ToolStarted):
+            assert each.call not in open_calls
+            open_calls.add(each.call)
+        elif isinstance(each, ToolFinished):
+            open_calls.discard(each.call)
+    assert not open_calls
