@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal
 
+from tarmac.prompts.patterns import check_size
+
 if TYPE_CHECKING:
     from regex import Pattern
 
@@ -80,8 +82,9 @@ def compiled(pattern: str) -> "Pattern[str]":
     if len(pattern) > LONGEST_PATTERN:
         raise ValueError(f"a pattern has at most {LONGEST_PATTERN} characters, not {len(pattern)}")
     try:
+        check_size(pattern)
         return regex.compile(pattern)
-    except regex.error as error:
+    except (regex.error, ValueError) as error:
         raise ValueError(f"`{pattern}` is no pattern: {error}") from None
     except (RecursionError, OverflowError, MemoryError):
         raise ValueError("the pattern is too complicated") from None

@@ -4,6 +4,7 @@ import re
 from typing import Generic, TypeVar, cast
 
 from tarmac.errors import BadArguments, ToolFailed
+from tarmac.prompts.patterns import check_size
 
 IN_THE_LOOP, IN_A_THREAD = 0.05, 0.5  # seconds of processor time, for one search
 _Text = TypeVar("_Text", str, bytes)
@@ -18,6 +19,7 @@ class Impatient(Generic[_Text]):
         self._patience = patience
 
         try:
+            check_size(pattern if isinstance(pattern, str) else pattern.decode("utf-8", "replace"))
             self._compiled: regex.Pattern[_Text] = regex.compile(pattern, regex.MULTILINE)
         except (regex.error, ValueError, RecursionError) as error:
             raise BadArguments(f"{pattern!r} is no regular expression: {error}.") from None

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from tarmac.prompts.patterns import check_size
 from tarmac.tools.edit import explain
 from tarmac.tools.edit.lines import split_lines
 from tarmac.tools.edit.locate import NotFound, Place, find
@@ -53,9 +54,11 @@ def search_and_replace(
         return expand(match)
 
     try:
+        if pattern:
+            check_size(search)
         compiled = regex.compile(search if pattern else regex.escape(search, literal_spaces=True), flags)
         after = compiled.sub(put, body, timeout=patience, concurrent=True)
-    except regex.error as error:
+    except (regex.error, ValueError, RecursionError) as error:
         return _failed(text, "malformed", f"the pattern is wrong: {error}", "escape what is meant literally")
     except (IndexError, KeyError):
         return _failed(text, "malformed", "the replacement names a group the pattern does not have", "")
