@@ -20,12 +20,12 @@ from tarmac.paths import check_directory, state_dir
 from tarmac.policy import Policy
 from tarmac.policy.files import Files
 from tarmac.policy.grants import GrantFile
-from tarmac.prompts.modes import load_modes
+from tarmac.prompts.modes import Modes, load_modes
 from tarmac.prompts.system import SystemFacts
 from tarmac.tasks.audience import Audience
 from tarmac.tasks.auto import Auto, settings_for
-from tarmac.tasks.desk import Desk, TaskSettings, now
-from tarmac.tasks.events import Noted, UserSaid
+from tarmac.tasks.desk import Desk, TaskSettings, find_mode, now
+from tarmac.tasks.events import ModelSwitched, Noted, RequestStarted, TaskCreated, TaskEvent, UserSaid
 from tarmac.tasks.history import ModelHistory
 from tarmac.tasks.limits import Limits
 from tarmac.tasks.log import TaskLog
@@ -33,6 +33,7 @@ from tarmac.tasks.metadata import Metadata
 from tarmac.tasks.reading import read_log, uncollected
 from tarmac.tasks.store import TaskStore
 from tarmac.tasks.task import Picture, Task
+from tarmac.terminals.events import NoShellIntegration, TerminalEvent
 from tarmac.terminals.registry import TerminalRegistry
 from tarmac.terminals.shells import find_shell
 from tarmac.tools.toolbox import Toolbox, toolbox
@@ -58,6 +59,7 @@ class App:
         self.grants = GrantFile(state / "grants.json")
         self.files = Files(own=[state, config.user_folder])
         self.registry = TerminalRegistry(config.terminals)
+        self.registry.subscribe(self._heard)
         self.toolbox: Toolbox = toolbox()
         self.tasks: dict[TaskId, Task] = {}  # those that are open
         self._policies: dict[Auto, Policy] = {}
@@ -99,13 +101,18 @@ class App:
         spec = self._model(model)
         warm(spec)
         workspace = check_directory(Path(cwd) if cwd is not None else self.config.workspace)
-        chosen = mode or self.config.mode
+        modes = await asyncio.to_thread(load_modes, workspace, self.config.user_folder)
+        chosen = find_mode(modes, mode or self.config.mode)
         opened = await asyncio.to_thread(self.open_model, spec)
-        async with self.store.create(workspace=workspace, mode=chosen) as log:
-            task = await self._open(log, workspace, opened, attended=attended, auto=auto, limits=limits, mode=chosen)
+        async with self.store.create(workspace=workspace, mode=chosen.slug) as log:
+            past = (await asyncio.to_thread(read_log, log.folder)).events
+            desk = self._desk(log, past, workspace, opened, modes, attended=attended, auto=auto, limits=limits)
+            for trouble in modes.trouble:
+                log.add(Noted(at=now(), what="notice", text=trouble))
             blobs = [await asyncio.to_thread(log.blobs.keep, data, media) for data, media in images]
-            await log.append(UserSaid(at=now(), text=text, images=tuple(blobs)))
-            async with self._closing(task):
+            said = UserSaid(at=now(), text=text, images=tuple(blobs))
+            await log.append(said)
+            async with self._closing(Task(desk, [*past, said], self.open_model)) as task:
                 yield task
 
     @asynccontextmanager
@@ -122,46 +129,46 @@ class App:
         """A task of before, open; it goes on when it is run. One that is completed does so only after new words."""
         folder = await asyncio.to_thread(self.store.path, id)
         async with self.store.open(TaskId(folder.name)) as log:
-            found = Metadata()
-            with uncollected():
-                for event in log.past:
-                    found.add(event)
-            workspace = check_directory(found.workspace or self.config.workspace)
-            spec = self._model(model or found.model)
-            opened = await asyncio.to_thread(self.open_model, spec)
-            task = await self._open(
-                log, workspace, opened, attended=attended, auto=auto, limits=limits, mode=mode or found.mode
-            )
-            if mode and mode != found.mode:
-                await task.switch_mode(mode)
-            async with self._closing(task):
+            past, log.past = log.past, []
+            created = next((each for each in past if isinstance(each, TaskCreated)), None)
+            workspace = check_directory(created.workspace if created else self.config.workspace)
+            modes = await asyncio.to_thread(load_modes, workspace, self.config.user_folder)
+            wanted = find_mode(modes, mode) if mode else None
+            asked = [each.model for each in past if isinstance(each, RequestStarted | ModelSwitched)]
+            opened = await asyncio.to_thread(self.open_model, self._model(model or (asked or [""])[-1]))
+            desk = self._desk(log, past, workspace, opened, modes, attended=attended, auto=auto, limits=limits)
+            async with self._closing(Task(desk, past, self.open_model)) as task:
+                if wanted:
+                    await task.switch_mode(wanted.slug)
                 yield task
 
-    async def _open(
+    def _desk(
         self,
         log: TaskLog,
+        past: Sequence[TaskEvent],
         workspace: Path,
         model: Model,
+        modes: Modes,
         *,
-        mode: str,
         attended: bool,
         auto: Auto | None,
         limits: Limits | None,
-    ) -> Task:
+    ) -> Desk:
+        """All that a task works with; its views know the past, and hear of each fact before anybody else."""
         level = auto or self.config.auto
-        modes = await asyncio.to_thread(load_modes, workspace, self.config.user_folder)
-        chosen = modes.get(mode)
         history, metadata = ModelHistory(), Metadata()
-        past, log.past = log.past, []
-        if len(past) < log.seq:  # a new one, which has its first fact already
-            past = (await asyncio.to_thread(read_log, log.folder)).events
         with uncollected():
             for event in past:
                 history.add(event)
                 metadata.add(event)
-        log.subscribe(lambda _, event: history.add(event))  # before anybody else: who is told of a fact can ask
+        log.subscribe(lambda _, event: history.add(event))
         log.subscribe(lambda _, event: metadata.add(event))
-        desk = Desk(
+        mode = modes.get(metadata.mode)
+        if mode is None:
+            mode = find_mode(modes, "code")
+            text = f"there is no mode `{metadata.mode}` here any more: {mode.slug} is used"
+            log.add(Noted(at=now(), what="notice", text=text))
+        return Desk(
             task=TaskId(log.folder.name),
             workspace=workspace,
             log=log,
@@ -174,7 +181,7 @@ class App:
             grants=self.grants,
             toolbox=self.toolbox,
             modes=modes,
-            mode=chosen or modes.all[0],
+            mode=mode,
             model=model,
             settings=self._settings(level, limits),
             attended=attended,
@@ -183,12 +190,6 @@ class App:
             cost=metadata.total_cost,
             context=metadata.context,
         )
-        if chosen is None:
-            desk.mode = desk.mode_of("code") if len(past) > 1 else desk.mode_of(mode)
-            log.add(Noted(at=now(), what="notice", text=f"there is no mode `{mode}` here any more: code is used"))
-        for trouble in modes.trouble if len(past) == 1 else ():
-            log.add(Noted(at=now(), what="notice", text=trouble))
-        return Task(desk, past, self.open_model)
 
     def _settings(self, auto: Auto, limits: Limits | None) -> TaskSettings:
         config = self.config
@@ -208,10 +209,10 @@ class App:
         )
 
     @asynccontextmanager
-    async def _closing(self, task: Task) -> AsyncIterator[None]:
+    async def _closing(self, task: Task) -> AsyncIterator[Task]:
         self.tasks[task.id] = task
         try:
-            yield
+            yield task
         finally:
             self.tasks.pop(task.id, None)
             await task.aclose()
@@ -224,6 +225,12 @@ class App:
                 hint="--model provider/name, or `model` in config.toml, or TARMAC_MODEL; `tarmac demo` needs none",
             )
         return spec
+
+    def _heard(self, event: TerminalEvent) -> None:
+        """A person is warned once in each task that works without shell integration (T21)."""
+        if isinstance(event, NoShellIntegration):
+            for task in self.tasks.values():
+                task.warn_of_no_integration(event.terminal)
 
     async def aclose(self) -> None:
         """Leave every task in order, then close the terminals. May be called twice."""

@@ -138,6 +138,7 @@ async def test_an_edited_command_is_judged_anew_and_it_is_what_runs(tmp_path: Pa
     assert [each.name for each in (tmp_path / "work").iterdir()] == ["two"]
     (started, _) = [each for each in seen.all if isinstance(each, ToolStarted)]
     assert (started.title, started.command) == ("Running `touch two`", "touch two")
+    assert next(each.title for each in seen.all if isinstance(each, ToolFinished)) == "Ran `touch two`"
 
 
 @pytest.mark.shell

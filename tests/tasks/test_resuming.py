@@ -9,9 +9,9 @@ import pytest
 from tests.tasks.engine import Seen, a_task, an_app, call, done, messages_of, results, stored, turn, write_script
 from tests.tasks.test_killing import a_nursery
 
-from tarmac.errors import DirectoryUnavailable, TaskInUse, TaskNotFound
+from tarmac.errors import BadRequest, DirectoryUnavailable, TaskInUse, TaskNotFound
 from tarmac.models.messages import Text
-from tarmac.tasks.events import CommandOutput, MessageQueued, ModelTold, TaskSaved, TaskStarted, ToolStarted
+from tarmac.tasks.events import CommandOutput, MessageQueued, ModelTold, Noted, TaskSaved, TaskStarted, ToolStarted
 from tarmac.tasks.reading import read_log
 
 
@@ -186,3 +186,29 @@ async def test_what_a_background_command_prints_reaches_the_model_with_the_next_
     everything = "\n".join([*told, *(text for _, _, text in results(seen))])
     assert [everything.count(f"beat {n}\n") for n in (1, 2, 3)] == [1, 1, 1]
     assert not [each for each in seen.all if isinstance(each, MessageQueued)]
+
+
+async def test_a_mode_that_does_not_exist_makes_no_task(tmp_path: Path) -> None:
+    """S9: the nearest name is told."""
+    model = write_script(tmp_path / "s.toml", done())
+    async with an_app(tmp_path) as app:
+        with pytest.raises(BadRequest, match="there is no mode `cod`"):
+            async with app.create_task("Do it.", model=model, mode="cod"):
+                pass
+        with pytest.raises(BadRequest, match="no model is chosen"):
+            async with app.create_task("Do it."):
+                pass
+        assert await app.store.listing() == []
+
+
+@pytest.mark.shell
+async def test_a_shell_without_integration_is_told_once(tmp_path: Path) -> None:
+    """T21: the person sees one warning, and the commands run all the same."""
+    runs = [turn(call("execute_command", command=f"touch {n}; echo ran {n}")) for n in range(3)]
+    config: dict[str, object] = {"terminals.shell_integration_disabled": True}
+    async with a_task(tmp_path / "work", *runs, done(), auto="all", config=config) as task:
+        seen = Seen(task)
+        assert (await task.run_until_idle()).why == "completed"
+    assert all("ran" in text for _, _, text in results(seen)[:3])
+    warned = [each for each in seen.all if isinstance(each, Noted) and each.what == "shell_integration_warning"]
+    assert len(warned) == 1

@@ -132,6 +132,8 @@ class Calls:
             if why := self._approvals.spend(leave, ready):
                 self._finish(use, (Text(why),), outcome="denied", began=began)
                 return
+            if leave.go.command is not None:
+                ready = replace(ready, done=f"Ran `{leave.go.command}`")
             done = await self._act(use, ready, leave.go, began)
             self._done(use, ready, done, leave.remarks, began)
             tally.worked += done.outcome == "done"

@@ -93,16 +93,15 @@ class Desk:
         self.used.seconds = time.monotonic() - self.began
         return self.settings.limits.reached(self.used)
 
-    def mode_of(self, slug: str) -> Mode:
-        """The mode of that name; BadRequest names one that looks like it."""
-        found = self.modes.get(slug)
-        if found is None:
-            near = self.modes.nearest(slug)
-            known = ", ".join(each.slug for each in self.modes.all)
-            raise BadRequest(
-                f"there is no mode `{slug}`", hint=f"did you mean `{near}`?" if near else f"modes: {known}"
-            )
-        return found
+
+def find_mode(modes: Modes, slug: str) -> Mode:
+    """The mode of that name; BadRequest names one that looks like it."""
+    found = modes.get(slug)
+    if found is None:
+        near = modes.nearest(slug)
+        known = ", ".join(each.slug for each in modes.all)
+        raise BadRequest(f"there is no mode `{slug}`", hint=f"did you mean `{near}`?" if near else f"modes: {known}")
+    return found
 
 
 def now() -> float:

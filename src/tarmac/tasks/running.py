@@ -113,13 +113,16 @@ class Running:
     async def _run(self) -> Ended:
         desk, self._at_work = self._desk, True
         desk.used, desk.began = Used(), time.monotonic()
+        ended = Ended("interrupted")
         try:
             try:
                 ended = self._stop or await self._begin() or await self._loop.run()
+                if self._stop:
+                    await asyncio.sleep(0)  # a stop that came with the last step is heeded here
             except asyncio.CancelledError:
                 _uncancel()
                 await self._settle()
-                ended = self._stop or Ended("interrupted")
+                ended = ended if ended.why == "completed" else self._stop or ended
             self.spoken = False
             self._stop = self._stop or ended  # from here on nothing is to be stopped
             return await self._finish(self._stop if self._stop.why == "aborted" else ended)

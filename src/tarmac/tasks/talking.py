@@ -8,7 +8,7 @@ from typing import Final
 
 from tarmac.errors import BadRequest, ToolFailed
 from tarmac.tasks.auto import reaches
-from tarmac.tasks.desk import Desk, now
+from tarmac.tasks.desk import Desk, find_mode, now
 from tarmac.tasks.events import CallId, ModeSwitched, Todo, TodosUpdated
 from tarmac.tasks.questions import Questions
 from tarmac.tasks.queue import Queue
@@ -61,7 +61,7 @@ class Talking:
     async def switch_mode(self, mode: str, why: str) -> str:
         """Go on in another mode, if the person agrees."""
         try:
-            wanted = self._desk.mode_of(mode)
+            wanted = find_mode(self._desk.modes, mode)
         except BadRequest as error:
             raise ToolFailed(f"Invalid mode: {mode}. {error.hint}") from None
         if wanted.slug == self._desk.mode.slug:

@@ -12,18 +12,19 @@ import asyncio
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 
-from tarmac.errors import BadRequest, StateUnavailable
-from tarmac.events import TaskId
+from tarmac.errors import BadRequest, StateUnavailable, TerminalNotFound
+from tarmac.events import TaskId, TerminalId
 from tarmac.models.messages import Blob
 from tarmac.models.provider import Model
 from tarmac.tasks import events as e
 from tarmac.tasks.audience import Listener
-from tarmac.tasks.desk import Desk, Ended, now
+from tarmac.tasks.desk import Desk, Ended, find_mode, now
 from tarmac.tasks.log import TaskLog
 from tarmac.tasks.metadata import Metadata
 from tarmac.tasks.questions import Questions
 from tarmac.tasks.queue import Queue
 from tarmac.tasks.running import Running
+from tarmac.terminals.registry import TerminalRegistry
 
 Picture = tuple[bytes, str]  # its content and its media type
 
@@ -38,6 +39,7 @@ class Task:
         self._questions = Questions(desk.log)
         self._runs = Running(desk, self._questions, self._queue, past)
         self._retired: list[Model] = []
+        self._warned = False
         self._words = asyncio.Event()  # somebody said something
 
     # What it is
@@ -159,7 +161,7 @@ class Task:
 
     async def switch_mode(self, mode: str, why: str = "") -> None:
         """Another mode from the next turn on; BadRequest names one that looks like it."""
-        found = self._desk.mode_of(mode)
+        found = find_mode(self._desk.modes, mode)
         await self.log.append(e.ModeSwitched(at=now(), mode=found.slug, why=why))
         self._desk.mode = found
 
@@ -169,6 +171,13 @@ class Task:
         await self.log.append(e.ModelSwitched(at=now(), model=model))
         self._retired.append(self._desk.model)  # an answer of its may be on its way: closed at the end
         self._desk.model = opened
+
+    def warn_of_no_integration(self, terminal: TerminalId) -> None:
+        """One of the terminals works without shell integration; told once, and only to the task that has it."""
+        if self.running and not self._warned and terminal_task(self._desk.registry, terminal) in (None, self.id):
+            self._warned = True
+            text = f"terminal {terminal} works without shell integration: its commands run one by one, without a shell"
+            self._desk.add(e.Noted(at=now(), what="shell_integration_warning", text=text))
 
     async def _keep(self, images: Sequence[Picture]) -> tuple[Blob, ...]:
         return tuple([await asyncio.to_thread(self.log.blobs.keep, data, media) for data, media in images])
@@ -199,3 +208,11 @@ class Task:
         self._desk.registry.release_for_task(self.id)
         for model in (*self._retired, self._desk.model):
             await model.aclose()
+
+
+def terminal_task(registry: TerminalRegistry, terminal: TerminalId) -> TaskId | None:
+    """The task that a terminal belongs to; None: nobody's, or it is gone."""
+    try:
+        return registry.get(terminal).task
+    except TerminalNotFound:
+        return None
