@@ -18,7 +18,8 @@ from tarmac.policy.verdict import RISKS, Risk
 from tarmac.policy.words import Word
 from tarmac.policy.wrappers import program_name
 
-TABLES = ("effects.toml", "effects-git.toml", "effects-shows.toml")  # a later entry comes after the earlier ones
+# In this order: a later entry comes after the earlier ones.
+TABLES = ("effects.toml", "effects-git.toml", "effects-shows.toml", "effects-powershell.toml")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,10 @@ from tarmac.policy.effects import Effect
 from tarmac.policy.files import Files
 from tarmac.policy.input import judge_input
 from tarmac.policy.judgement import Court, Judgement
-from tarmac.policy.othershells import words_of_any_shell
+from tarmac.policy.othershells import is_powershell, same_in_bash
 from tarmac.policy.parser import Unreadable, check_text, dialect_of, parse
 from tarmac.policy.places import Ground
+from tarmac.policy.powershell import read_powershell
 from tarmac.policy.settings import PolicySettings, PrefixRules
 from tarmac.policy.verdict import Decision, Verdict
 from tarmac.policy.weighing import Grants, Scales, Whole
@@ -120,9 +121,13 @@ class Policy:
         dialect = dialect_of(action.shell)
         whole = Whole()
         if dialect is None:
-            plain = words_of_any_shell(action)
+            plain = same_in_bash(action)
             provable = plain is not None
-            line = plain or await self._read(action.command, "bash")  # for its risk only
+            if plain is None and is_powershell(action.shell):
+                check_text(action.command, longest=self.settings.longest_command, deepest=self.settings.deepest_nesting)
+                line = await asyncio.to_thread(read_powershell, action.command)
+            else:
+                line = await self._read(plain or action.command, "bash")  # if it is not the same, for its risk only
         else:
             line = await self._read(action.command, dialect)
             provable = True

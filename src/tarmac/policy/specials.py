@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
+from tarmac.policy.cmdlets import WRITING, invoke_expression, remove_item, write_item
 from tarmac.policy.command import Simple
 from tarmac.policy.effects import Arguments, Assessment, arguments, shown
 from tarmac.policy.touching import At, protect, where, write_file
@@ -238,6 +239,9 @@ SPECIALS: dict[str, Special] = {
         ("test", "[", "printf", "read", "unset", "declare", "typeset", "export", "local", "let"), evaluate_index
     ),
     "tarmac": steer_tarmac,
+    "remove-item": remove_item,
+    "invoke-expression": invoke_expression,
+    **dict.fromkeys(WRITING, write_item),
 }
 # Some only look further; the rest of what is known of them still counts.
 PARTIAL = frozenset(

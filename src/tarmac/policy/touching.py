@@ -18,7 +18,7 @@ _STAYS = re.compile(r"\.ssh/|cron|sudoers|/etc/(passwd|shadow|profile|ld\.so)|au
 NAMES_ONLY = frozenset(
     """
     ls stat test [ file du df find tree touch chmod chown mkdir basename dirname realpath readlink
-    lsblk blkid fdisk sfdisk gdisk parted
+    lsblk blkid fdisk sfdisk gdisk parted get-childitem get-item test-path resolve-path split-path join-path
 """.split()
 )
 # What is said of a file that they are given, where it is not that they read it.
