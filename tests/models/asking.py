@@ -1,4 +1,4 @@
-"""Both SDKs, each with a way to write an answer of its own: what holds for one must hold for the other."""
+"""Three ways to talk to a model, each with answers of its own: what holds for one must hold for the others."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -6,9 +6,11 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from tests.models.server import Reply, Server, claude, gpt, serving
+from tests.models.server import Reply, Server, claude, gpt, responses, serving
 
+from tarmac.models.catalog import described
 from tarmac.models.messages import Blob, Message, Text
+from tarmac.models.openai_responses import Responses
 from tarmac.models.provider import Chunk, Model, ModelError, ModelSettings, Prompt, ToolSchema, open_model
 
 KEY = "sk-hidden-4711"
@@ -24,9 +26,10 @@ class Dialect:
     model: str
     path: str
     says: Callable[..., list[bytes]]  # the events of an answer that says these pieces of text
+    name: str = ""
 
     def __str__(self) -> str:
-        return self.provider
+        return self.name or self.provider
 
     @property
     def spec(self) -> str:
@@ -35,7 +38,10 @@ class Dialect:
 
 CLAUDE = Dialect("anthropic", "claude-opus-5", "", lambda *texts: claude({"type": "text", "text": list(texts)}))
 GPT = Dialect("openai", "gpt-5", "/v1", lambda *texts: gpt(*({"content": text} for text in texts)))
-BOTH = [CLAUDE, GPT]
+RESPONSES = Dialect(
+    "openai", "gpt-6-sol", "/v1", lambda *texts: responses({"type": "message", "text": list(texts)}), "responses"
+)
+ALL = [CLAUDE, GPT, RESPONSES]
 
 
 def nothing(blob: Blob) -> bytes:
@@ -43,10 +49,11 @@ def nothing(blob: Blob) -> bytes:
 
 
 def opened(dialect: Dialect, url: str, **settings: Any) -> Model:
-    keys = {dialect.provider: KEY}
-    return open_model(
-        dialect.spec, ModelSettings(keys=keys, base_urls={dialect.provider: url + dialect.path}, **settings)
-    )
+    keys, url = {dialect.provider: KEY}, url + dialect.path
+    chosen = ModelSettings(keys=keys, base_urls={dialect.provider: url}, **settings)
+    if dialect is RESPONSES:  # by name only at OpenAI's own address
+        return Responses(described(dialect.spec, chosen), base_url=url, key=KEY, settings=chosen)
+    return open_model(dialect.spec, chosen)
 
 
 @asynccontextmanager

@@ -184,3 +184,41 @@ def call(index: int, arguments: object = None, *, id: str | None = None, name: s
     function = {key: value for key, value in (("name", name), ("arguments", arguments)) if value is not None}
     piece: dict[str, object] = {"index": index, "function": function}
     return {"tool_calls": [{**piece, "id": id, "type": "function"} if id is not None else piece]}
+
+
+# OpenAI's Responses
+
+
+def responses(*items: dict[str, object], end: str = "completed", **more: object) -> list[bytes]:
+    """An answer of output items; `text` and `arguments` and a `summary` of texts as lists of pieces."""
+    found: list[dict[str, object]] = [{"type": "response.created", "response": {"id": "r"}}]
+    for index, item in enumerate(items):
+        found += _item(index, dict(item))
+    usage = {"input_tokens": 10, "output_tokens": 8, "input_tokens_details": {}, "output_tokens_details": {}}
+    found.append({"type": f"response.{end}", "response": {"id": "r", "usage": usage, **more}})
+    return [event(each, str(each["type"])) for each in found]
+
+
+def _item(index: int, item: dict[str, object]) -> list[dict[str, object]]:
+    place = {"output_index": index, "item_id": f"i{index}"}
+    deltas: list[dict[str, object]] = []
+    for field_, kind in (
+        ("text", "output_text.delta"),
+        ("refusal", "refusal.delta"),
+        ("arguments", "function_call_arguments.delta"),
+    ):
+        if isinstance(pieces := item.get(field_), list):
+            deltas += [{"type": f"response.{kind}", "delta": piece, **place} for piece in pieces]
+            item[field_] = "".join(pieces)
+    if isinstance(texts := item.get("summary"), list):
+        for number, text in enumerate(texts):
+            part = {**place, "summary_index": number}
+            deltas.append({"type": "response.reasoning_summary_part.added", **part})
+            deltas.append({"type": "response.reasoning_summary_text.delta", "delta": text, **part})
+        item["summary"] = [{"type": "summary_text", "text": text} for text in texts]
+    begun = {**item, "arguments": ""} if "arguments" in item else item
+    return [
+        {"type": "response.output_item.added", "item": begun, **place},
+        *deltas,
+        {"type": "response.output_item.done", "item": item, **place},
+    ]

@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 import pytest
-from tests.models.asking import GPT, HELLO, READ, Dialect, asked, talking
+from tests.models.asking import GPT, HELLO, READ, Dialect, asked, failed, talking
 from tests.models.server import Reply, call, chunk, event, gpt
 from tests.models.test_anthropic import PICTURE, PNG, said, user
 
@@ -205,6 +205,12 @@ async def test_a_stream_may_end_without_done_and_have_empty_chunks() -> None:
     pieces = [b": a comment\n\n", chunk({"content": "so"}), event({"choices": []}), chunk({}, "stop")]
     async with talking(GPT, Reply(pieces)) as (model, _):
         assert (await asked(model))[-1] == Answer((Text("so"),), "end")
+
+
+async def test_chunks_of_a_wrong_shape_are_nonsense() -> None:
+    for wrong in ({"choices": 3}, {"choices": [{"delta": {"tool_calls": [7]}}]}):
+        error = await failed(GPT, Reply([chunk({"content": "so"}), event(wrong)]))
+        assert (error.kind, error.received) == ("malformed", (Text("so"),))
 
 
 async def test_the_context_window_is_looked_up_where_we_do_not_know_it() -> None:

@@ -1,4 +1,4 @@
-"""Both SDKs against a real server: answers, and everything that can go wrong with one."""
+"""The SDKs against a real server: answers, and everything that can go wrong with one."""
 
 import asyncio
 import logging
@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import pytest
-from tests.models.asking import BOTH, HELLO, KEY, Dialect, asked, failed, nothing, opened, talking
+from tests.models.asking import ALL, HELLO, KEY, Dialect, asked, failed, nothing, opened, talking
 from tests.models.server import SSE, Reply, event, refusal
 
 from tarmac.errors import BadRequest
@@ -18,10 +18,10 @@ from tarmac.models.failures import retry_after
 from tarmac.models.messages import Text
 from tarmac.models.provider import Answer, ErrorKind, ModelError, ModelSettings, TextDelta, open_model
 
-both = pytest.mark.parametrize("dialect", BOTH, ids=str)
+every = pytest.mark.parametrize("dialect", ALL, ids=str)
 
 
-@both
+@every
 async def test_text_comes_in_pieces_and_then_whole(dialect: Dialect) -> None:
     async with talking(dialect, Reply(dialect.says("Hel", "lo")), Reply(dialect.says("again"))) as (model, server):
         *deltas, answer = await asked(model)
@@ -33,7 +33,7 @@ async def test_text_comes_in_pieces_and_then_whole(dialect: Dialect) -> None:
         assert KEY in (server.requests[0].headers.get("x-api-key") or server.requests[0].headers["authorization"])
 
 
-@both
+@every
 async def test_bytes_may_be_cut_anywhere(dialect: Dialect) -> None:
     whole = b"".join(dialect.says("Grü", "ße 🎉"))
     async with talking(dialect, Reply([whole[i : i + 1] for i in range(len(whole))])) as (model, _):
@@ -42,38 +42,39 @@ async def test_bytes_may_be_cut_anywhere(dialect: Dialect) -> None:
         assert answer.parts == (Text("Grüße 🎉"),)
 
 
-@both
-@pytest.mark.parametrize(
-    ("status", "said", "kind", "retryable"),
-    [
-        (400, {"message": "no such field"}, "bad_request", False),
-        (400, {"message": "prompt is too long: 210000 tokens > 200000 maximum"}, "too_long", False),
-        (400, {"message": "This model's maximum context length is 8192 tokens"}, "too_long", False),
-        (400, {"message": "exceeds the available context size", "type": "exceed"}, "too_long", False),
-        (401, {"message": "invalid x-api-key"}, "auth", False),
-        (402, {"message": "Insufficient Balance"}, "bad_request", False),
-        (403, {"message": "may not"}, "auth", False),
-        (404, {"message": "model: nope"}, "not_found", False),
-        (408, {"message": "late"}, "server", True),
-        (413, {"message": "request too large"}, "too_long", False),
-        (422, {"message": "what?"}, "bad_request", False),
-        (429, {"message": "slow down"}, "rate_limit", True),
-        (429, {"message": "You exceeded your current quota", "code": "insufficient_quota"}, "rate_limit", False),
-        (500, {"message": "oh"}, "server", True),
-        (503, {"message": "loading the model"}, "overloaded", True),
-        (529, {"type": "overloaded_error", "message": "Overloaded"}, "overloaded", True),
-    ],
-)  # fmt: skip
-async def test_a_refusal_is_told_by_kind(
-    dialect: Dialect, status: int, said: dict[str, str], kind: ErrorKind, retryable: bool
-) -> None:
-    error = await failed(dialect, refusal(status, said))
-    assert (error.kind, error.status, error.retryable, error.received) == (kind, status, retryable, ())
-    assert said["message"] in error.what
-    assert str(status) in error.what
+REFUSALS: list[tuple[int, dict[str, str], ErrorKind, bool]] = [
+    (400, {"message": "no such field"}, "bad_request", False),
+    (400, {"message": "prompt is too long: 210000 tokens > 200000 maximum"}, "too_long", False),
+    (400, {"message": "This model's maximum context length is 8192 tokens"}, "too_long", False),
+    (400, {"message": "exceeds the available context size", "type": "exceed"}, "too_long", False),
+    (401, {"message": "invalid x-api-key"}, "auth", False),
+    (402, {"message": "Insufficient Balance"}, "bad_request", False),
+    (403, {"message": "may not"}, "auth", False),
+    (404, {"message": "model: nope"}, "not_found", False),
+    (408, {"message": "late"}, "server", True),
+    (413, {"message": "request too large"}, "too_long", False),
+    (422, {"message": "what?"}, "bad_request", False),
+    (429, {"message": "slow down"}, "rate_limit", True),
+    (429, {"message": "You exceeded your current quota", "code": "insufficient_quota"}, "rate_limit", False),
+    (500, {"message": "oh"}, "server", True),
+    (503, {"message": "loading the model"}, "overloaded", True),
+    (529, {"type": "overloaded_error", "message": "Overloaded"}, "overloaded", True),
+]
 
 
-@both
+@every
+async def test_a_refusal_is_told_by_kind(dialect: Dialect) -> None:
+    async with talking(dialect, *(refusal(status, said) for status, said, _, _ in REFUSALS)) as (model, _):
+        for status, said, kind, retryable in REFUSALS:
+            with pytest.raises(ModelError) as caught:
+                await asked(model)
+            error = caught.value
+            assert (error.kind, error.status, error.retryable, error.received) == (kind, status, retryable, ())
+            assert said["message"] in error.what
+            assert str(status) in error.what
+
+
+@every
 async def test_nobody_tries_twice_but_who_asked(dialect: Dialect) -> None:
     async with talking(dialect, refusal(500, {"message": "oh"}), refusal(529, {"message": "oh"})) as (model, server):
         for count in (1, 2):
@@ -82,7 +83,7 @@ async def test_nobody_tries_twice_but_who_asked(dialect: Dialect) -> None:
             assert len(server.requests) == count
 
 
-@both
+@every
 async def test_the_wait_a_provider_asks_for_is_told(dialect: Dialect) -> None:
     slow = {"message": "slow down"}
     assert (await failed(dialect, refusal(429, slow, retry_after="7"))).retry_after == 7.0
@@ -108,7 +109,7 @@ def test_strange_waits_are_read_or_left() -> None:
     assert retry_after({}, '"retryDelay": "34s"') == 34.0
 
 
-@both
+@every
 async def test_an_answer_that_is_cut_says_what_had_come(dialect: Dialect) -> None:
     events = dialect.says("Hel", "lo")
     until = next(i for i, each in enumerate(events) if b'"lo"' in each) + 1
@@ -119,7 +120,7 @@ async def test_an_answer_that_is_cut_says_what_had_come(dialect: Dialect) -> Non
     assert (await failed(dialect, Reply([]))).kind == "cut"
 
 
-@both
+@every
 async def test_silence_ends_by_itself(dialect: Dialect) -> None:
     events = dialect.says("Hel", "lo")
     until = next(i for i, each in enumerate(events) if b'"Hel"' in each) + 1
@@ -132,8 +133,8 @@ async def test_silence_ends_by_itself(dialect: Dialect) -> None:
         assert len(await asked(model)) == 3
 
 
-@both
-@pytest.mark.parametrize("nonsense", ["{nope", "[]", "7", '{"type": "content_block_delta", "choices": 3}'])
+@every
+@pytest.mark.parametrize("nonsense", ["{nope", "[]", "7"])
 async def test_nonsense_is_told_as_nonsense(dialect: Dialect, nonsense: str) -> None:
     events = dialect.says("Hel", "lo")
     until = next(i for i, each in enumerate(events) if b'"Hel"' in each) + 1
@@ -141,7 +142,7 @@ async def test_nonsense_is_told_as_nonsense(dialect: Dialect, nonsense: str) -> 
     assert (error.kind, error.retryable, error.received) == ("malformed", True, (Text("Hel"),))
 
 
-@both
+@every
 async def test_a_page_in_place_of_a_stream_is_told(dialect: Dialect) -> None:
     page = b"<html><head><title>Log in</title></head><body>Welcome</body></html>"
     error = await failed(dialect, Reply([page], content_type="text/html"))
@@ -153,7 +154,7 @@ async def test_a_page_in_place_of_a_stream_is_told(dialect: Dialect) -> None:
     assert "<" not in error.what
 
 
-@both
+@every
 async def test_an_error_inside_a_stream_is_told_by_kind(dialect: Dialect) -> None:
     events = dialect.says("Hel", "lo")
     until = next(i for i, each in enumerate(events) if b'"Hel"' in each) + 1
@@ -163,7 +164,7 @@ async def test_an_error_inside_a_stream_is_told_by_kind(dialect: Dialect) -> Non
     assert "Overloaded" in error.what
 
 
-@both
+@every
 async def test_nobody_there_is_told_at_once(dialect: Dialect) -> None:
     model = opened(dialect, "http://127.0.0.1:1")
     with pytest.raises(ModelError) as caught:
@@ -174,7 +175,7 @@ async def test_nobody_there_is_told_at_once(dialect: Dialect) -> None:
     assert "Connection refused" in caught.value.what
 
 
-@both
+@every
 async def test_closing_the_stream_closes_the_connection(dialect: Dialect) -> None:
     async with talking(dialect, Reply(dialect.says("Hel", "lo")[:4], hold=True)) as (model, server):
         async with aclosing(model.stream(HELLO, load=nothing)) as stream:
@@ -182,7 +183,7 @@ async def test_closing_the_stream_closes_the_connection(dialect: Dialect) -> Non
         await asyncio.wait_for(server.gone.wait(), 1)
 
 
-@both
+@every
 async def test_cancelling_who_waits_closes_the_connection(dialect: Dialect) -> None:
     started = dialect.says("Hel", "lo")[:4]
     for pieces in ([], started):  # before the first byte, and in the middle
@@ -195,7 +196,7 @@ async def test_cancelling_who_waits_closes_the_connection(dialect: Dialect) -> N
             await asyncio.wait_for(server.gone.wait(), 1)
 
 
-@both
+@every
 async def test_closing_a_model_ends_what_streams_and_may_be_done_twice(dialect: Dialect) -> None:
     async with talking(dialect, Reply(dialect.says("Hel", "lo")[:4], hold=True)) as (model, server):
         stream = model.stream(HELLO, load=nothing)
@@ -206,7 +207,7 @@ async def test_closing_a_model_ends_what_streams_and_may_be_done_twice(dialect: 
         await stream.aclose()
 
 
-@both
+@every
 async def test_two_requests_run_beside_each_other(dialect: Dialect) -> None:
     replies = [Reply([0.05, *dialect.says("one")]), Reply([0.05, *dialect.says("one")])]
     async with talking(dialect, *replies) as (model, server):
@@ -215,7 +216,7 @@ async def test_two_requests_run_beside_each_other(dialect: Dialect) -> None:
         assert len(server.requests) == 2
 
 
-@both
+@every
 async def test_a_key_is_in_no_error_and_no_log(dialect: Dialect, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     leak = f"Incorrect API key provided: {KEY}. Bearer {KEY}"
@@ -245,7 +246,7 @@ async def test_a_key_is_in_no_error_and_no_log(dialect: Dialect, caplog: pytest.
     assert KEY not in repr(ModelSettings(keys={"openai": KEY}))
 
 
-@both
+@every
 async def test_a_redirect_does_not_take_the_key_elsewhere(dialect: Dialect) -> None:
     async with talking(dialect, Reply(dialect.says("mine now"))) as (_, other):
         error = await failed(dialect, Reply([], 307, {"location": f"{other.url}/v1"}))

@@ -2,9 +2,9 @@
 
 messages.py      a conversation in neutral words      provider.py  what a model is; open_model, price, warm
 known.py         providers by name                    catalog.py   what models hold and cost
-anthropic.py     Claude                               openai.py    OpenAI, and all that speak its language
-xmlcalls.py      for models without tool calls        scripted.py  plays a file
-tokens.py        how full a context window is
+anthropic.py     Claude                               openai.py    all that speak OpenAI's Chat Completions
+openai_responses.py  OpenAI's own                     xmlcalls.py  for models without tool calls
+scripted.py      plays a file                         tokens.py    how full a context window is
 
 Nothing here imports an SDK before a model is asked.
 """

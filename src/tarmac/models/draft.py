@@ -99,6 +99,11 @@ class Draft:
         call.pieces.append(text)
         return CallDelta(call.index, call.id, call.name, text)
 
+    def whole(self, key: Hashable, arguments: str) -> Iterator[CallDelta]:
+        """All of a call's arguments, for who sent no pieces of them."""
+        if arguments and not self._calls[key].pieces:
+            yield self.arguments(key, arguments)
+
     def finish(self) -> Iterator[CallDelta | Answer]:
         """What is still to be said, and the answer."""
         for key, call in self._calls.items():

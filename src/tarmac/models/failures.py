@@ -28,7 +28,7 @@ BY_STATUS: dict[int, ErrorKind] = {
     503: "overloaded",
     529: "overloaded",
 }
-# Anthropic's words for an error inside a stream, where the status was 200; OpenAI-compatible servers send a number
+# Words for an error inside a stream, where the status was 200: Anthropic's, OpenAI's; others send a number
 BY_WORD: dict[str, ErrorKind] = {
     "overloaded_error": "overloaded",
     "rate_limit_error": "rate_limit",
@@ -41,12 +41,17 @@ BY_WORD: dict[str, ErrorKind] = {
     "request_too_large": "too_long",
     "invalid_request_error": "bad_request",
     "billing_error": "bad_request",
+    "rate_limit_exceeded": "rate_limit",
+    "insufficient_quota": "rate_limit",
+    "context_length_exceeded": "too_long",
+    "invalid_prompt": "bad_request",
 }
 TOO_LONG = re.compile(
     r"prompt is too long|context[ _]length|context[ _]?window|context[ _](limit|size)|maximum context|"
     r"exceed_context_size|too many tokens|input token count|reduce the length|input is too long",
     re.IGNORECASE,
 )
+OF_OURS = re.compile(r"invalid|image|policy")  # in a word for an error: what we sent is wrong, and stays so
 NO_MONEY = re.compile(r"insufficient_quota|credit balance|billing|insufficient balance", re.IGNORECASE)
 LATER = re.compile(r'"?retryDelay"?\s*[:=]\s*"?(\d+(?:\.\d+)?)s|try again in (\d+(?:\.\d+)?) ?(ms|s)\b')
 LONGEST = 600  # characters of a provider's own words
@@ -89,7 +94,7 @@ def translated(error: Exception, asked: Asked, draft: Draft) -> ModelError:
             hint="is the server running, and the base URL right?" if _local(asked.base_url) else "",
         )
     if "APIError" in names:  # an error that came as an event of the stream
-        return _refused(200, {}, body, asked, draft)
+        return said_in_stream(body, asked, draft)
     words = f"{asked.model} sent what can't be read: {type(error).__name__}: {error}"
     return _failure("malformed", words, asked, draft)
 
@@ -107,6 +112,11 @@ def not_a_stream(content_type: str, asked: Asked) -> ModelError:
     )
 
 
+def said_in_stream(body: object, asked: Asked, draft: Draft) -> ModelError:
+    """An error that came as an event."""
+    return _refused(200, {}, body, asked, draft)
+
+
 def cut(asked: Asked, draft: Draft) -> ModelError:
     """A stream that ended before the answer did."""
     return _failure("cut", f"{asked.model}: the answer ended in the middle", asked, draft)
@@ -118,7 +128,7 @@ def _refused(status: int, headers: Mapping[str, str], body: object, asked: Asked
     kind = BY_STATUS.get(status, "server" if status >= 500 else "not_found" if 300 <= status < 400 else "bad_request")
     if status == 200:
         code = int(word) if word.isdigit() else 0
-        kind = BY_WORD.get(word, BY_STATUS.get(code, "server"))
+        kind = BY_WORD.get(word, BY_STATUS.get(code, "bad_request" if OF_OURS.search(word) else "server"))
     if kind == "bad_request" and TOO_LONG.search(everything):
         kind = "too_long"
     money = bool(NO_MONEY.search(everything)) or status == 402

@@ -113,6 +113,10 @@ def _model(spec: str, settings: ModelSettings) -> Model:
         from tarmac.models.anthropic import Anthropic
 
         return Anthropic(described(spec, settings, caching=True), base_url=base_url, key=key, settings=settings)
+    if provider.name == "openai" and base_url.rstrip("/") == provider.base_url:
+        from tarmac.models.openai_responses import Responses
+
+        return Responses(described(spec, settings), base_url=base_url, key=key, settings=settings)
     from tarmac.models.openai import OpenAI
 
     return OpenAI(described(spec, settings), base_url=base_url, key=key, settings=settings)

@@ -1,4 +1,4 @@
-"""OpenAI's models, and every server that speaks its Chat Completions: Ollama, vLLM, llama.cpp, LM Studio, OpenRouter …
+"""Every server that speaks OpenAI's Chat Completions: Ollama, vLLM, llama.cpp, LM Studio, OpenRouter …
 
 Servers differ where the language was never written down; what was met is handled here and said where. Thoughts have
 several names: they go back under the one they came by (`openai_chunks.py` reads, this file writes).
@@ -24,21 +24,26 @@ Block = dict[str, object]
 NO_KEY = "none"  # the SDK wants one; a server on one's own machine reads none
 
 
+def client(key: str, base_url: str, settings: ModelSettings) -> "AsyncOpenAI":
+    """The SDK's client, which never tries again and waits for nothing for ever."""
+    from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Timeout
+
+    limits = Timeout(settings.read_timeout, connect=settings.connect_timeout)
+    return AsyncOpenAI(
+        api_key=key or NO_KEY,
+        base_url=base_url,
+        max_retries=0,
+        timeout=limits,
+        # a redirect would take the key along
+        http_client=DefaultAsyncHttpxClient(follow_redirects=False, timeout=limits),
+    )
+
+
 class OpenAI(Remote["AsyncOpenAI", "ChatCompletionChunk"]):
-    """A model of OpenAI's, or of a server that speaks its language."""
+    """A model of a server that speaks OpenAI's Chat Completions."""
 
     def _open(self) -> "AsyncOpenAI":
-        from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Timeout
-
-        limits = Timeout(self._settings.read_timeout, connect=self._settings.connect_timeout)
-        return AsyncOpenAI(
-            api_key=self._key or NO_KEY,
-            base_url=self._base_url,
-            max_retries=0,
-            timeout=limits,
-            # a redirect would take the key along
-            http_client=DefaultAsyncHttpxClient(follow_redirects=False, timeout=limits),
-        )
+        return client(self._key, self._base_url, self._settings)
 
     async def _ask(self, client: "AsyncOpenAI", prompt: Prompt, pictures: Pictures) -> "Streaming[ChatCompletionChunk]":
         create: Any = client.chat.completions.create  # our words are data, checked by the provider
