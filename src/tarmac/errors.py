@@ -25,6 +25,8 @@ TarmacError
 ├── ImportFailed (ValueError)          another program's files are damaged, or of no shape we know
 ├── TaskNotFound (KeyError)            no task has that id
 ├── TaskInUse (RuntimeError)           another process is working on that task
+├── PeerGone (ConnectionError)         an editor or agent at the other end is gone, or never reads
+├── PeerRefused (RuntimeError)         it answered a request with an error; `code` is JSON-RPC's
 ├── ScriptWrong (ValueError)           a script for a scripted model can't be played, with file and line
 └── ModelError (RuntimeError)          a model did not answer; of which kind, and what had come: models/provider.py
 
@@ -142,6 +144,18 @@ class TaskInUse(TarmacError, RuntimeError):
     def __init__(self, what: str, *, pid: int | None = None, hint: str = "") -> None:
         super().__init__(what, hint=hint)
         self.pid = pid
+
+
+class PeerGone(TarmacError, ConnectionError):
+    """The program at the other end of a connection is gone."""
+
+
+class PeerRefused(TarmacError, RuntimeError):
+    """The program at the other end answered with an error."""
+
+    def __init__(self, what: str, *, hint: str = "", code: int = 0) -> None:
+        super().__init__(what, hint=hint)
+        self.code = code
 
 
 class ScriptWrong(TarmacError, ValueError):

@@ -1,0 +1,292 @@
+"""One side of a connection: requests out and in, each answered once, everything sent in the order it was said.
+
+reader → Lines → notification: Handler.notified(), at once and in order
+               → request:      Handler.requested() in a task of its own, begun in order → response
+               → response:     wakes who asked
+
+What a handler tells (`notify`) before it returns is on the wire before its response; what it must tell after it, it
+returns in `Reply.then`. A peer that dies, floods or sends nonsense fails the calls that wait for it, and nothing else.
+It knows JSON-RPC and `$/cancel_request`, and none of the protocol's own shapes.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from tarmac.acp.wire import (
+    CANCELLED,
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    Bad,
+    Error,
+    Id,
+    Json,
+    Lines,
+    Message,
+    Notification,
+    Request,
+    Response,
+    encode,
+)
+from tarmac.errors import PeerGone, PeerRefused, TarmacError
+
+READ_SIZE: Final = 256 << 10
+MOST_RUNNING: Final = 256  # requests of the other side at once
+MOST_UNSENT: Final = 64 << 20  # bytes that the other side has not read
+CANCEL_REQUEST: Final = "$/cancel_request"
+
+
+class Reader(Protocol):
+    """Where bytes come from: an asyncio.StreamReader, or what looks like one."""
+
+    def read(self, n: int = ..., /) -> Awaitable[bytes]: ...
+
+
+class Writer(Protocol):
+    """Where bytes go: an asyncio.StreamWriter, or what looks like one."""
+
+    def write(self, data: bytes, /) -> None: ...
+    def drain(self) -> Awaitable[None]: ...
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A result, and what to do once it is on the wire."""
+
+    result: Json
+    then: Callable[[], None]
+
+
+class Refused(Exception):
+    """Raised by a handler: this request gets an error."""
+
+    def __init__(self, code: int, message: str, data: Json = None) -> None:
+        super().__init__(message)
+        self.error = Error(code, message, data)
+
+
+class Handler(Protocol):
+    """Who serves the other side."""
+
+    async def requested(self, method: str, params: Json) -> Json | Reply:
+        """The result. Refused gives the error it says; TarmacError its text; anything else is a fault of ours."""
+
+    def notified(self, method: str, params: Json) -> None:
+        """Must come back at once: nothing else is read meanwhile. Unknown ones are to be ignored."""
+
+    def odd(self, message: Bad | Response) -> None:
+        """Something came that is no message, or answers nobody; for a log."""
+
+
+class Peer:
+    """A connection. `run()` serves it until the other side is gone or `aclose()` ends it."""
+
+    def __init__(self, reader: Reader, writer: Writer, handler: Handler, *, name: str = "the other side") -> None:
+        self.name = name
+        self._reader, self._writer, self._handler = reader, writer, handler
+        self._lines = Lines()
+        self._asked: dict[Id, asyncio.Future[Json]] = {}
+        self._serving: dict[Id, asyncio.Task[None]] = {}
+        self._numbers = 0
+        self._unsent: list[bytes] = []
+        self._unsent_bytes = 0
+        self._something = asyncio.Event()  # to send
+        self._sent = asyncio.Event()  # all of it
+        self._sent.set()
+        self._gone: str | None = None
+        self._running: asyncio.Task[None] | None = None
+
+    # What we ask and tell
+
+    async def request(self, method: str, params: Json = None, *, timeout: float | None = None) -> Json:
+        """Ask and wait. PeerRefused: it answered with an error; PeerGone: it never will; TimeoutError: not in time.
+
+        Cancelled or too late, the other side is told that nobody waits any more.
+        """
+        self._check()
+        self._numbers += 1
+        id = self._numbers
+        future: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
+        self._asked[id] = future
+        try:
+            self._send(Request(id, method, params))
+            async with asyncio.timeout(timeout):
+                return await future
+        except (asyncio.CancelledError, TimeoutError):
+            if self._gone is None:
+                self._send(Notification(CANCEL_REQUEST, {"requestId": id}))
+            raise
+        finally:
+            self._asked.pop(id, None)
+
+    def notify(self, method: str, params: Json = None) -> None:
+        """Tell; it is sent after all that was said before. To somebody who is gone nothing is said."""
+        if self._gone is None:
+            self._send(Notification(method, params))
+
+    async def flushed(self) -> None:
+        """Wait until all that was said is written, or nobody is there to read it."""
+        if self._gone is None:
+            await self._sent.wait()
+
+    @property
+    def gone(self) -> bool:
+        return self._gone is not None
+
+    # Its life
+
+    async def run(self) -> None:
+        """Read and serve until the end. Returns when the other side closes; requests of its that run are cancelled."""
+        self._running = asyncio.current_task()
+        writing = asyncio.create_task(self._write())
+        why = f"{self.name} closed the connection"
+        try:
+            while data := await self._reader.read(READ_SIZE):
+                for message in self._lines.feed(data):
+                    self._take(message)
+                if self._gone is not None:
+                    break
+                await asyncio.sleep(0)  # who sends without end is not alone here
+            if self._lines.half:
+                why += f" in the middle of a line ({self._lines.half:,} bytes)"
+        except (OSError, ValueError) as error:
+            why = f"the connection to {self.name} broke: {error}"
+        except asyncio.CancelledError:
+            why = "the connection was closed"
+            raise
+        finally:
+            self._end(why)
+            tasks = [writing, *self._serving.values()]
+            for each in tasks:
+                each.cancel()
+            try:
+                await asyncio.wait(tasks, timeout=5)
+            finally:  # cancelled once more
+                self._writer.close()
+
+    async def aclose(self) -> None:
+        """End it. May be called twice, and by a handler's own task."""
+        running = self._running
+        if running is None:
+            self._end("the connection was closed")
+        elif not running.done() and running is not asyncio.current_task():
+            if self._gone is None:  # else it is on its way out
+                running.cancel()
+            await asyncio.wait([running], timeout=10)
+
+    def _end(self, why: str) -> None:
+        self._gone = self._gone or why
+        for future in self._asked.values():
+            if not future.done():
+                future.set_exception(PeerGone(self._gone))
+        self._sent.set()
+        self._something.set()
+
+    def _check(self) -> None:
+        if self._gone is not None:
+            raise PeerGone(self._gone)
+
+    # Sending
+
+    def _send(self, message: Message) -> None:
+        line = encode(message)
+        self._unsent.append(line)
+        self._unsent_bytes += len(line)
+        self._sent.clear()
+        self._something.set()
+        if self._unsent_bytes > MOST_UNSENT:
+            self._end(f"{self.name} does not read what it is sent: {self._unsent_bytes:,} bytes wait")
+            if self._running is not None:
+                self._running.cancel()
+
+    async def _write(self) -> None:
+        try:
+            while self._gone is None:
+                await self._something.wait()
+                self._something.clear()
+                while self._unsent and self._gone is None:
+                    lines, self._unsent = self._unsent, []
+                    data = b"".join(lines)
+                    self._writer.write(data)
+                    await self._writer.drain()
+                    self._unsent_bytes -= len(data)
+                self._sent.set()
+        except (OSError, RuntimeError) as error:
+            self._end(f"the connection to {self.name} broke: {error}")
+
+    # What comes
+
+    def _take(self, message: Message) -> None:
+        match message:
+            case Notification(method="$/cancel_request", params=params):
+                serving = self._serving.get(params.get("requestId")) if isinstance(params, dict) else None
+                if serving is not None:
+                    serving.cancel()
+            case Notification(method=method, params=params):
+                self._handler.notified(method, params)
+            case Request(id=id):
+                self._serve(id, message)
+            case Response(id=id):
+                self._answered(id, message)
+            case Bad(answer=answer):
+                self._handler.odd(message)
+                if answer and self._gone is None:
+                    self._send(message)
+
+    def _answered(self, id: Id, response: Response) -> None:
+        future = self._asked.get(id)
+        if future is None:
+            self._handler.odd(response)  # late, or never asked
+        elif not future.done():
+            if response.error is None:
+                future.set_result(response.result)
+            else:
+                error = response.error
+                future.set_exception(PeerRefused(f"{self.name} refused: {error.message}", code=error.code))
+
+    def _serve(self, id: Id, request: Request) -> None:
+        why = None
+        if id in self._serving:
+            why = f"a request with the id {id!r} is already running"
+        elif len(self._serving) >= MOST_RUNNING:
+            why = f"{MOST_RUNNING} requests are running already"
+        if why is not None:
+            self._send(Response(id, error=Error(INVALID_REQUEST, why)))
+            return
+        task = asyncio.get_running_loop().create_task(self._respond(id, request))
+        self._serving[id] = task
+        task.add_done_callback(lambda task: self._served(id, task))
+
+    def _served(self, id: Id, task: "asyncio.Task[None]") -> None:
+        del self._serving[id]
+        if task.cancelled() and self._gone is None:  # before it made its first step
+            self._send(Response(id, error=Error(CANCELLED, "the request was cancelled")))
+
+    async def _respond(self, id: Id, request: Request) -> None:
+        then: Callable[[], None] | None = None
+        try:
+            reply = await self._handler.requested(request.method, request.params)
+            if isinstance(reply, Reply):
+                response, then = Response(id, reply.result), reply.then
+            else:
+                response = Response(id, reply)
+        except Refused as refused:
+            response = Response(id, error=refused.error)
+        except TarmacError as error:
+            response = Response(id, error=Error(INTERNAL_ERROR, str(error)))
+        except asyncio.CancelledError:
+            response = Response(id, error=Error(CANCELLED, "the request was cancelled"))
+        except Exception as error:  # ours: this request has no result, the connection goes on
+            response = Response(id, error=Error(INTERNAL_ERROR, f"{type(error).__name__}: {error}"))
+        if self._gone is None:
+            self._send(response)
+            if then is not None:
+                then()
+
+
+def unknown(method: str) -> Refused:
+    """For a handler: there is no such method."""
+    return Refused(METHOD_NOT_FOUND, f"there is no method {method}")
