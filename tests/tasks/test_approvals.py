@@ -293,3 +293,18 @@ async def test_a_question_that_was_open_when_the_process_left_is_asked_again(tmp
         assert (await run).why == "completed"
         await messages_of(task)
     assert (work / "a.txt").read_text() == "a\n"
+
+
+async def test_a_yes_does_not_hold_for_a_file_that_changed_meanwhile(tmp_path: Path) -> None:
+    """P6: what was shown is what is written, over what was shown, or nothing is."""
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "a.txt").write_text("before\n")
+    async with running(work, turn(WRITE), done()) as (task, seen, run):
+        asked = await seen.question()
+        assert "-before" in json.loads(asked.details)["requests"][0]["file"]["diff"]
+        (work / "a.txt").write_text("somebody else's\n")
+        await task.answer(asked.question, "yes")
+        await run
+    assert results(seen)[0][1] == "failed"
+    assert (work / "a.txt").read_text() == "somebody else's\n"

@@ -178,6 +178,8 @@ async def test_a_refusal_ends_the_run_and_its_calls_are_not_made(tmp_path: Path)
         ended = await task.run_until_idle()
         assert (ended.why, ended.text) == ("refused", "No.")
         await messages_of(task)
+        assert (await task.run_until_idle()).why == "failed"  # the script has no more to say
+        await messages_of(task)
     assert not (tmp_path / "work/a.txt").exists()
 
 
@@ -228,3 +230,14 @@ async def test_a_result_is_json_safe_whatever_a_file_holds(tmp_path: Path) -> No
         seen = Seen(task)
         assert (await task.run_until_idle()).why == "completed"
     json.dumps(results(seen))
+
+
+@pytest.mark.shell
+async def test_without_a_person_a_model_that_wants_what_it_may_not_have_is_stopped(tmp_path: Path) -> None:
+    """S11: three turns in a row in which nothing worked."""
+    wants = [turn(call("execute_command", command=f"git push origin branch{n}")) for n in range(9)]
+    async with a_task(tmp_path / "work", *wants, auto="edit") as task:
+        seen = Seen(task)
+        ended = await task.run_until_idle()
+    assert ended.why == "failed" and "3 mistakes in a row" in ended.text
+    assert [each[1] for each in results(seen)] == ["denied"] * 3

@@ -11,6 +11,7 @@ from tarmac.errors import BadRequest
 from tarmac.models.messages import Text
 from tarmac.tasks.events import (
     MessageDelivered,
+    MessageId,
     MessageQueued,
     MessageWithdrawn,
     ModelSaid,
@@ -19,6 +20,7 @@ from tarmac.tasks.events import (
     RequestFailed,
     RequestId,
     RequestStarted,
+    TaskCompleted,
     UserSaid,
 )
 from tarmac.tasks.limits import Limits
@@ -162,6 +164,23 @@ async def test_words_said_before_the_result_keep_the_task_from_being_done(tmp_pa
         await task.say("Also b.")
         assert (await run).text == "Really."
         assert len(results(seen)) == 2
+
+
+async def test_words_said_as_the_task_completes_are_not_lost(tmp_path: Path) -> None:
+    """S5: delivered in order, whenever they come."""
+    async with a_task(tmp_path / "work", done("First."), done("Second.")) as task:
+
+        def hear(_: int | None, thing: object) -> None:
+            if isinstance(thing, TaskCompleted) and thing.result == "First.":
+                said.append(asyncio.ensure_future(task.say("One more thing.")))
+
+        said: list[asyncio.Future[MessageId | None]] = []
+        task.subscribe(hear)
+        ended = await task.run_until_idle()
+        if await said[0] is None or ended.text == "First.":  # it came after the end: then it is for the next run
+            ended = await task.run_until_idle()
+        assert ended.text == "Second."
+        assert task.queue == ()
 
 
 async def test_a_completed_task_runs_again_only_after_new_words(tmp_path: Path) -> None:

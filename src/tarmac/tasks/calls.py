@@ -126,7 +126,11 @@ class Calls:
             self._finish(use, (Text(f"[not run: {tally.stopped}]"),), outcome="skipped", began=began)
         elif leave.go is None:
             tally.stopped = "an earlier call of this message was denied" if leave.stops else ""
-            self._finish(use, (Text(leave.told), *leave.remarks), outcome=leave.outcome, began=began)
+            if not desk.attended:
+                tally.mistakes.append(leave.told)  # nobody else would stop a model that wants what it can't have
+            content = (Text(leave.told), *leave.remarks)
+            self._repetition.finished(use.name, use.arguments, fingerprint(content, outcome=leave.outcome))
+            self._finish(use, content, outcome=leave.outcome, began=began)
         else:
             await self._record_start(use, tool, ready, leave.go)
             if why := self._approvals.spend(leave, ready):

@@ -16,6 +16,7 @@ from tarmac.models.provider import Prompt, price
 from tarmac.prompts.instructions import read_instructions
 from tarmac.prompts.replacement import read_replacement
 from tarmac.prompts.system import PromptContext, system_prompt
+from tarmac.tasks.aftermath import settle
 from tarmac.tasks.calls import Calls, Tally
 from tarmac.tasks.desk import Desk, Ended, now
 from tarmac.tasks.events import ModelSaid, ModelTold, Noted, TaskCompleted, UserSaid
@@ -98,6 +99,8 @@ class Loop:
         text = "".join(part.text for part in said.parts if isinstance(part, Text)).strip()
         self._pauses = self._pauses + 1 if said.stop == "pause" and not uses else 0
         if said.stop == "refusal":
+            await self._desk.log.commit()
+            await settle(self._desk, why="you refused to answer", skip=True)
             self._desk.add(Noted(at=now(), what="error", text="The model refused to answer."))
             return Ended("refused", text or "the model refused to answer")
         if 0 < self._pauses <= MOST_PAUSES:

@@ -36,6 +36,7 @@ class Running:
     def __init__(self, desk: Desk, questions: Questions, queue: Queue, past: Sequence[e.TaskEvent]) -> None:
         self._desk = desk
         self._questions = questions
+        self._queue = queue
         self.unpaused = asyncio.Event()
         self.unpaused.set()
         self.spoken = _spoken(past)  # a person said something that the model has not answered
@@ -117,6 +118,8 @@ class Running:
         try:
             try:
                 ended = self._stop or await self._begin() or await self._loop.run()
+                while ended.why == "completed" and self._queue:  # words that came with the result
+                    ended = await self._begin() or await self._loop.run()
                 if self._stop:
                     await asyncio.sleep(0)  # a stop that came with the last step is heeded here
             except asyncio.CancelledError:
@@ -133,7 +136,7 @@ class Running:
         """Say that this process runs it; find out first what became of calls that were cut off."""
         desk, log = self._desk, self._desk.log
         outcome = desk.metadata.outcome
-        if outcome == "completed" and not self.spoken:
+        if outcome == "completed" and not (self.spoken or self._queue):
             return Ended("completed")
         if not self.begun:
             await log.append(e.TaskStarted(at=now(), pid=os.getpid(), version=__version__))

@@ -49,7 +49,7 @@ class Talking:
         chosen = next((each for each in suggestions if each.text == answered.text and each.mode), None)
         if chosen:
             self._switch(chosen.mode, why="chosen with an answer")
-        return Reply(text=answered.text, images=answered.images)
+        return Reply(text=answered.text or answered.answer, images=answered.images)
 
     async def complete(self, result: str) -> Reply | None:
         """Accepted, unless the person has said something meanwhile: then that is the answer."""
