@@ -106,3 +106,24 @@ def test_a_value_of_yaml_knows_its_line() -> None:
 
 def test_what_is_wrong_can_be_printed() -> None:
     assert Wrong(1, "`\x1b[2J` is not known").what == "`\\x1b[2J` is not known"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a." * 32_000 + "a = 1",
+        '"a,". ' * 9_000 + "a = 1",
+        "[[a]]\n" * 10_000,
+        "a = [" + "1,\n" * 20_000 + "]",
+        "a={" * 9_000,
+    ],
+    ids=["a key of many parts", "of many quoted parts", "many tables", "a long list", "deep"],
+)
+def test_no_toml_of_a_hostile_file_keeps_us_long(text: str) -> None:
+    """tomllib takes more than a minute for the first."""
+    began = time.process_time()
+    try:
+        read_toml(text).line(("zzz",))
+    except Wrong as wrong:
+        assert wrong.line == 1
+    assert time.process_time() - began < 15

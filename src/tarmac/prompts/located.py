@@ -16,6 +16,8 @@ DEEPEST = 20
 PATIENCE = 1 << 20  # characters that are parsed to find lines
 Key = str | int
 LineOf = Callable[[tuple[Key, ...]], int]
+# `a.a.a. …`, which costs tomllib the cube of its parts; 30,000 of them take it a minute
+_LONG_KEY = re.compile(r"""(?m)(?:^|[\s\[{,])(?:(?:"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'|[\w-]++)[ \t]*+\.[ \t]*+){64}""")
 _AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)")
 
 
@@ -46,13 +48,15 @@ class Located:
 
 def read_toml(text: str) -> Located:
     """The table in `text`."""
+    if found := _LONG_KEY.search(text):
+        raise Wrong(text.count("\n", 0, found.end()) + 1, "a key has too many parts")
     try:
         data = tomllib.loads(text)
     except RecursionError:
         raise Wrong(1, "it is nested too deeply") from None
     except ValueError as error:  # also a number with more digits than Python reads
-        found = _AT.search(str(error))
-        at = int(found[1]) if found and found[1] else text.rstrip().count("\n") + 1
+        where = _AT.search(str(error))
+        at = int(where[1]) if where and where[1] else text.rstrip().count("\n") + 1
         raise Wrong(at, _AT.sub("", str(error))) from None
 
     lines: dict[tuple[Key, ...], int] = {}
@@ -75,6 +79,7 @@ def _toml_lines(text: str) -> dict[tuple[Key, ...], int]:
     """Where each value of a valid text is said: its lines, one by one, until they make a statement of TOML."""
     lines: dict[tuple[Key, ...], int] = {(): 1}
     table: tuple[Key, ...] = ()
+    counts: dict[tuple[Key, ...], int] = {}  # of the tables in each list
     statement, begins, budget = "", 0, PATIENCE
     for number, line in enumerate(text.split("\n"), 1):
         if not statement:
@@ -93,7 +98,7 @@ def _toml_lines(text: str) -> dict[tuple[Key, ...], int]:
         if header:
             table = ()
         deepest = table
-        for path in _paths(data, lines, table):
+        for path in _paths(data, counts):
             lines.setdefault((*table, *path), begins)
             deepest = (*table, *path)
         if header:
@@ -102,9 +107,7 @@ def _toml_lines(text: str) -> dict[tuple[Key, ...], int]:
     return lines
 
 
-def _paths(
-    data: dict[str, object], lines: Mapping[tuple[Key, ...], int], table: tuple[Key, ...]
-) -> Iterator[tuple[Key, ...]]:
+def _paths(data: dict[str, object], counts: dict[tuple[Key, ...], int]) -> Iterator[tuple[Key, ...]]:
     """The way down to what a statement says, step by step; a `[[table]]` is the next one of its list."""
     path: tuple[Key, ...] = ()
     inside: object = data
@@ -113,10 +116,8 @@ def _paths(
         path = (*path, name)
         yield path
         if inside == [{}]:
-            count = 0
-            while (*table, *path, count) in lines:
-                count += 1
-            yield (*path, count)
+            counts[path] = counts.get(path, -1) + 1
+            yield (*path, counts[path])
 
 
 # YAML
