@@ -1,11 +1,14 @@
 """The SDKs against a real server: answers, and everything that can go wrong with one."""
 
 import asyncio
+import contextlib
 import logging
+import socket
 import subprocess
 import sys
 import traceback
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -16,7 +19,21 @@ from tests.models.server import SSE, Reply, event, refusal
 from tarmac.errors import BadRequest
 from tarmac.models.failures import retry_after
 from tarmac.models.messages import Text
-from tarmac.models.provider import Answer, ErrorKind, ModelError, ModelSettings, TextDelta, open_model
+from tarmac.models.provider import Answer, ErrorKind, Model, ModelError, ModelSettings, TextDelta, open_model
+
+
+def begun(dialect: Dialect) -> list[bytes]:
+    """The beginning of an answer, until it has said "Hel"."""
+    events = dialect.says("Hel", "lo")
+    return events[: next(i for i, each in enumerate(events) if b'"Hel"' in each) + 1]
+
+
+@pytest.fixture(autouse=True)
+def no_complaints(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """Nothing goes wrong behind our back: asyncio would log it."""
+    yield
+    assert [record.getMessage() for record in caplog.get_records("call") if record.levelno >= logging.ERROR] == []
+
 
 every = pytest.mark.parametrize("dialect", ALL, ids=str)
 
@@ -122,13 +139,11 @@ async def test_an_answer_that_is_cut_says_what_had_come(dialect: Dialect) -> Non
 
 @every
 async def test_silence_ends_by_itself(dialect: Dialect) -> None:
-    events = dialect.says("Hel", "lo")
-    until = next(i for i, each in enumerate(events) if b'"Hel"' in each) + 1
-    error = await failed(dialect, Reply(events[:until], hold=True), read_timeout=0.2)
+    error = await failed(dialect, Reply(begun(dialect), hold=True), read_timeout=0.2)
     assert (error.kind, error.retryable, error.received) == ("connection", True, (Text("Hel"),))
     error = await failed(dialect, Reply([], hold=True), read_timeout=0.2)
     assert (error.kind, error.received) == ("connection", ())
-    paced = [piece for each in events for piece in (0.01, each)]  # slow, but never silent for long
+    paced = [piece for each in dialect.says("Hel", "lo") for piece in (0.01, each)]  # slow, but never silent for long
     async with talking(dialect, Reply(paced), read_timeout=0.5) as (model, _):
         assert len(await asked(model)) == 3
 
@@ -136,9 +151,7 @@ async def test_silence_ends_by_itself(dialect: Dialect) -> None:
 @every
 @pytest.mark.parametrize("nonsense", ["{nope", "[]", "7"])
 async def test_nonsense_is_told_as_nonsense(dialect: Dialect, nonsense: str) -> None:
-    events = dialect.says("Hel", "lo")
-    until = next(i for i, each in enumerate(events) if b'"Hel"' in each) + 1
-    error = await failed(dialect, Reply([*events[:until], event(nonsense, "content_block_delta")]))
+    error = await failed(dialect, Reply([*begun(dialect), event(nonsense, "content_block_delta")]))
     assert (error.kind, error.retryable, error.received) == ("malformed", True, (Text("Hel"),))
 
 
@@ -156,10 +169,8 @@ async def test_a_page_in_place_of_a_stream_is_told(dialect: Dialect) -> None:
 
 @every
 async def test_an_error_inside_a_stream_is_told_by_kind(dialect: Dialect) -> None:
-    events = dialect.says("Hel", "lo")
-    until = next(i for i, each in enumerate(events) if b'"Hel"' in each) + 1
     late = event({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}, "error")
-    error = await failed(dialect, Reply([*events[:until], late]))
+    error = await failed(dialect, Reply([*begun(dialect), late]))
     assert (error.kind, error.status, error.received) == ("overloaded", None, (Text("Hel"),))
     assert "Overloaded" in error.what
 
@@ -176,8 +187,42 @@ async def test_nobody_there_is_told_at_once(dialect: Dialect) -> None:
 
 
 @every
+async def test_a_server_that_says_nothing_at_all_is_left(dialect: Dialect) -> None:
+    async with mute(accepts=True) as url:
+        error = await unanswered(opened(dialect, url, read_timeout=0.2))
+    assert (error.kind, error.retryable) == ("connection", True)
+
+
+async def test_a_place_that_does_not_even_accept_is_left() -> None:
+    async with mute(accepts=False) as url:
+        error = await unanswered(opened(ALL[0], url, connect_timeout=0.2))
+    assert (error.kind, error.retryable) == ("connection", True)
+
+
+async def unanswered(model: Model) -> ModelError:
+    with pytest.raises(ModelError) as caught:
+        await asyncio.wait_for(asked(model), 10)
+    await model.aclose()
+    return caught.value
+
+
+@asynccontextmanager
+async def mute(*, accepts: bool) -> AsyncIterator[str]:
+    """A port where nobody answers; its queue is full where it does not accept."""
+    with contextlib.ExitStack() as stack:
+        listening = stack.enter_context(socket.socket())
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(8 if accepts else 0)
+        for _ in range(0 if accepts else 3):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(listening.getsockname())
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+
+@every
 async def test_closing_the_stream_closes_the_connection(dialect: Dialect) -> None:
-    async with talking(dialect, Reply(dialect.says("Hel", "lo")[:4], hold=True)) as (model, server):
+    async with talking(dialect, Reply(begun(dialect), hold=True)) as (model, server):
         async with aclosing(model.stream(HELLO, load=nothing)) as stream:
             assert await anext(stream) == TextDelta("Hel")
         await asyncio.wait_for(server.gone.wait(), 1)
@@ -185,8 +230,7 @@ async def test_closing_the_stream_closes_the_connection(dialect: Dialect) -> Non
 
 @every
 async def test_cancelling_who_waits_closes_the_connection(dialect: Dialect) -> None:
-    started = dialect.says("Hel", "lo")[:4]
-    for pieces in ([], started):  # before the first byte, and in the middle
+    for pieces in ([], begun(dialect)):  # before the first byte, and in the middle
         async with talking(dialect, Reply(pieces, hold=True)) as (model, server):
             waiting = asyncio.create_task(asked(model))
             await asyncio.wait_for(server.sent.wait(), 10)
@@ -198,13 +242,15 @@ async def test_cancelling_who_waits_closes_the_connection(dialect: Dialect) -> N
 
 @every
 async def test_closing_a_model_ends_what_streams_and_may_be_done_twice(dialect: Dialect) -> None:
-    async with talking(dialect, Reply(dialect.says("Hel", "lo")[:4], hold=True)) as (model, server):
+    async with talking(dialect, Reply(begun(dialect), hold=True)) as (model, server):
         stream = model.stream(HELLO, load=nothing)
         assert await anext(stream) == TextDelta("Hel")
         await model.aclose()
         await model.aclose()
         await asyncio.wait_for(server.gone.wait(), 1)
-        await stream.aclose()
+        with pytest.raises(ModelError) as caught:
+            await asyncio.wait_for(anext(stream), 1)
+        assert (caught.value.kind, caught.value.received) == ("cut", (Text("Hel"),))
 
 
 @every

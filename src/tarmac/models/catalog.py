@@ -93,6 +93,8 @@ class Match(NamedTuple):
 def known(name: str) -> Size:
     """What our own list says of a model, by the last part of its name ("anthropic/claude-…" at OpenRouter)."""
     plain = name.rpartition("/")[2].lower()
+    if plain.startswith("claude-"):
+        plain = plain.replace(".", "-")  # OpenRouter's way to write 4-5
     fits = [family for family in FAMILIES if plain.startswith(family)]
     return FAMILIES[max(fits, key=len)] if fits else UNKNOWN
 
