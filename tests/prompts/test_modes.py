@@ -36,7 +36,7 @@ groups:
 ROO = """\
 customModes:
   - slug: translate
-    name: Translate
+    name: 🧑‍🚀 Translate
     roleDefinition: You translate.
     whenToUse: For other languages.
     iconName: codicon-globe
@@ -323,3 +323,17 @@ def test_yaml_is_read_as_pyyaml_reads_it(data: dict[str, str]) -> None:
 
     text = yaml.safe_dump(data, allow_unicode=True)
     assert read_yaml(text).data == yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
+def test_a_pattern_and_its_description_may_be_items_of_their_own(workspace: Path, user: Path) -> None:
+    """As some of Roo-Code's users write it."""
+    entry = "- - edit\n  - fileRegex: \\.json$\n  - description: JSON\n"
+    (workspace / ".tarmac/modes/x.md").write_text(f"---\nrole: r\ngroups:\n{entry}---\n")
+    (workspace / ".tarmac/modes/y.md").write_text(f"---\nrole: r\ngroups:\n{entry}  - fileRegex: \\.py$\n---\n")
+    modes = load(workspace, user)
+    mode = modes.get("x")
+    assert mode
+    assert mode.groups == (GroupRule(group="edit", file_pattern=r"\.json$", description="JSON"),)
+    assert modes.trouble == (
+        "`.tarmac/modes/y.md`, line 4: a group is a name, or a name with `files` and `description`",
+    )

@@ -214,3 +214,11 @@ def test_with_the_real_tools_neither_prompt_nor_schemas_name_one_that_is_not_the
     schemas = box.schemas(here)
     text = system_prompt(context(slug, tools=schemas)) + repr(schemas)
     assert {name for name in {*TOOLS, *box.names} if re.search(rf"\b{name}\b", text)} == set(here)
+
+
+def test_a_thousand_modes_do_not_fill_the_prompt_and_the_one_it_is_in_stays() -> None:
+    many = Modes(all=tuple(Mode(slug=f"m{n}", name=f"M{n}", role="r", when="w" * 200) for n in range(1_000)))
+    text = system_prompt(context(mode=many.all[999], modes=many))
+    assert len(text) < 25_000
+    assert "- M999, `m999` (this is the mode you are in)" in text
+    assert re.search(r"\n- and 9\d\d others\n", text)

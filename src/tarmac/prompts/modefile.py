@@ -8,6 +8,7 @@ Strict: a key that is not known could be a restriction that is misspelt.
 import difflib
 import re
 from collections.abc import Iterable, Mapping
+from typing import cast
 
 from tarmac.prompts.located import Key, LineOf, Located, Wrong, read_toml, read_yaml
 from tarmac.prompts.mode import CHOSEN, WITH_FILES, WITHOUT_ASKING_THE_MODE, GroupRule, Mode, Source, compiled
@@ -24,6 +25,8 @@ FIELDS = {  # ours → Roo-Code's
 ROO_FIELDS = frozenset(FIELDS.values())
 OPTIONS = ("files", "fileRegex", "description")
 LONGEST_LINE = 200
+LONGEST_TEXT = 50_000
+_JOINER = "\u200d"  # of emoji, which people put in front of names
 SLUG = re.compile(r"[A-Za-z0-9-]{1,64}")
 _FRONT = re.compile(r"(\+\+\+|---)[ \t]*\n(.*?)^\1[ \t]*(?:\n|\Z)(.*)", re.DOTALL | re.MULTILINE)
 
@@ -70,11 +73,13 @@ def make_mode(data: Mapping[str, object], line: LineOf, *, source: Source, origi
             raise Wrong(line(()), f"a mode needs a `{name}`")
         if not isinstance(value, str) or (needed and not value.strip()):
             raise Wrong(line((key,)), f"`{key}` should be text")
+        if len(value) > LONGEST_TEXT:
+            raise Wrong(line((key,)), f"`{key}` has at most {LONGEST_TEXT:,} characters")
         return value.strip()
 
     def line_of(name: str) -> str:
         value = text(name)
-        if not value.isprintable() or len(value) > LONGEST_LINE:
+        if not value.replace(_JOINER, "").isprintable() or len(value) > LONGEST_LINE:
             raise Wrong(line((name,)), f"`{name}` should be one line, of at most {LONGEST_LINE} characters")
         return value
 
@@ -122,8 +127,11 @@ def _entry(each: object, line: int) -> tuple[str, Mapping[str, object]]:
     match each:
         case str():
             return each, {}
-        case [str() as name, {**options}]:
-            return name, {str(key): value for key, value in options.items()}
+        case [str() as name, *rest] if rest and all(isinstance(one, dict) for one in rest):
+            maps = cast(list[dict[str, object]], rest)
+            pairs = [pair for one in maps for pair in one.items()]  # some write `- fileRegex: …`, `- description: …`
+            if len(dict(pairs)) == len(pairs):
+                return name, {str(key): value for key, value in pairs}
         case {"group": str() as name, **others}:
             return name, {str(key): value for key, value in others.items()}
     raise Wrong(line, "a group is a name, or a name with `files` and `description`")

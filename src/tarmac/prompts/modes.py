@@ -23,7 +23,7 @@ __all__ = ["DEFAULT", "Group", "GroupRule", "Mode", "Modes", "Source", "built_in
 
 DEFAULT = "code"
 ORDER = ("architect", "code", "ask", "debug", "orchestrator")
-LONGEST_FILE = 200_000
+LONGEST_FILE = 500_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from tarmac.policy.files import look
 
 DEEPEST = 5
 MOST_FILES = 200  # in one folder and all below
-LONGEST = 1 << 20  # bytes that are read of one file, at most
+LONGEST = 2 << 20  # bytes that are read of one file, at most
 
 
 class Unread(Exception):

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from tarmac.prompts.system import PromptContext
 
 LONGEST_SUMMARY = 300
+LONGEST_LIST = 12_000  # characters of the modes; a repository may have any number
 
 
 def role(context: "PromptContext") -> str:
@@ -101,8 +102,11 @@ def _listed(names: list[str]) -> str:
 
 def modes(context: "PromptContext") -> str:
     """All modes, and which one it is now."""
-    lines = []
-    for mode in context.modes.all:
+    lines: list[str] = []
+    for mode in sorted(context.modes.all, key=lambda each: each.slug != context.mode.slug):
+        if sum(map(len, lines)) > LONGEST_LIST:
+            lines.append(f"- and {len(context.modes.all) - len(lines)} others")
+            break
         here = " (this is the mode you are in)" if mode.slug == context.mode.slug else ""
         whose = f" (from {mode.origin} in the workspace)" if mode.source == "workspace" else ""
         about = summary(mode.when or mode.description or mode.role)
