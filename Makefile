@@ -14,7 +14,7 @@ help:  ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1 \2/p' Makefile | awk '{ n = $$2; $$1 = $$2 = ""; printf "  make %-7s%s\n", n, $$0 }'
 
 run: .venv/.run  ## Set up what is needed and show Tarmac at work
-	@$(RUN) tarmac tour
+	@if [ -t 0 ] && [ -t 1 ]; then $(RUN) tarmac demo; else $(RUN) tarmac demo --yes; fi
 
 test: lint  ## Everything CI runs: checks and all the tests, on real shells
 	$(RUN) pytest

@@ -7,17 +7,25 @@ main() → --version, --help at once | VERBS[verb] → module.main(arguments) �
 
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 VERBS = {
-    "check": "Judge a command, or many as JSON lines, without running it.",
-    "exec": "Run one command in a fresh terminal, or many as JSON lines.",
-    "doctor": "Look whether all of it works on this machine, and what to do.",
+    "run": 'Work on a task: tarmac run "make the tests pass".',
+    "resume": "Go on with a task of before.",
+    "demo": "Watch a scripted agent repair a small project; needs no model.",
     "tasks": "List tasks, show, search, export and delete them.",
     "import": "Take in the tasks of Roo-Code.",
     "config": "Show what is set, and where each value comes from.",
     "grants": "List what was always allowed, and take it back.",
+    "check": "Judge a command, or many as JSON lines, without running it.",
+    "exec": "Run one command in a fresh terminal, or many as JSON lines.",
+    "doctor": "Look whether all of it works on this machine, and what to do.",
     "tour": "Watch a real terminal at work: a dozen short commands.",
     "help": "Show this page, or that of a command: tarmac help exec.",
 }
+ELSEWHERE = {"import": "importing", "resume": "run:resume"}  # verbs that are not called like their module
 UNUSABLE = 2  # the command line makes no sense
 FAILED = 125  # Tarmac itself failed, or nobody knows how the command ended
 
@@ -61,40 +69,14 @@ def _dispatch(words: list[str]) -> int:
 
 
 def _run(verb: str, rest: list[str]) -> int:
+    from importlib import import_module
+
     from tarmac.errors import BadRequest, ConfigError, TarmacError
 
+    module, _, function = ELSEWHERE.get(verb, verb).partition(":")
     try:
-        if verb == "exec":
-            from tarmac.cli.exec import main as exec_main
-
-            return exec_main(rest)
-        if verb == "check":
-            from tarmac.cli.check import main as check_main
-
-            return check_main(rest)
-        if verb == "doctor":
-            from tarmac.cli.doctor import main as doctor_main
-
-            return doctor_main(rest)
-        if verb == "grants":
-            from tarmac.cli.grants import main as grants_main
-
-            return grants_main(rest)
-        if verb == "config":
-            from tarmac.cli.config import main as config_main
-
-            return config_main(rest)
-        if verb == "tasks":
-            from tarmac.cli.tasks import main as tasks_main
-
-            return tasks_main(rest)
-        if verb == "import":
-            from tarmac.cli.importing import main as import_main
-
-            return import_main(rest)
-        from tarmac.cli.tour import main as tour_main
-
-        return tour_main(rest)
+        do: Callable[[list[str]], int] = getattr(import_module(f"tarmac.cli.{module}"), function or "main")
+        return do(rest)
     except TarmacError as error:
         code = UNUSABLE if isinstance(error, BadRequest | ConfigError) else FAILED
         return complain(error.what, hint=error.hint, code=code)

@@ -3,10 +3,11 @@
 import sys
 
 from tarmac.cli import VERBS, complain
+from tarmac.cli.pages import PAGES as TASK_PAGES
 
 FRONT = """\
-Tarmac: real terminals for AI agents, and for the programs that drive them.
-They never hang, never guess an exit code, never lose output.
+Tarmac: real terminals for AI agents, and an agent that works in them.
+They never hang, never guess an exit code, never lose output; what runs is judged first.
 
 Usage: tarmac COMMAND [ARGUMENTS]
 
@@ -17,6 +18,7 @@ Options:
   -V, --version  Show the version.
 
 Examples:
+  tarmac run "make the tests pass"
   tarmac exec -- 'make -j2 && ./run-tests'
   echo '{{"command": "cd /tmp && pwd", "timeout": 5}}' | tarmac exec --jsonl
 
@@ -200,69 +202,8 @@ Exit status: 0; 1 when `check` found something; 2 when the arguments make no sen
 something in a file does not (the message says where, and the nearest right name).
 """
 
-TASKS = """\
-The tasks that agents worked on here: each is a log that keeps all that was said and done.
-
-Usage: tarmac tasks [list] [--workspace DIR] [--sort KEY] [--limit N | --all] [--json]
-       tarmac tasks show ID [--json]
-       tarmac tasks search TEXT [--limit N] [--json]
-       tarmac tasks export ID [--format F] [--to PATH] [--force]
-       tarmac tasks delete ID... [--yes] [--json]
-
-  list     The newest first: id, time of the last message, status, cost, first words.
-  show     All that happened in one, told as `tarmac run` tells it.
-  search   Where all of these words were said, in any task; quotes make one of several.
-  export   As a Markdown page [default], as one JSON object (`json`: every fact, and the
-           images), or as Roo-Code's own files (`roo`, needs --to).
-  delete   Remove for good; asks, unless --yes. Not while a process works on it.
-
-ID is the id of a task, or as much of it as no other has.
-
-Options:
-  --workspace DIR  Only tasks in this folder.
-  --sort KEY       newest, oldest, cost, tokens or size [newest].
-  --limit N        At most so many [20]; --all shows every one.
-  --format F       markdown, json or roo [markdown].
-  --to PATH        The file to write, or for roo the folder that gets a folder ID
-                   [standard output]. --force writes over what is there.
-  --json           One JSON object a line (docs/json.md).
-  -h, --help       Show this page.
-
-They are kept under tasks in Tarmac's state directory ($TARMAC_STATE_DIR, else
-~/.local/state/tarmac); docs/tasks.md says how. `tarmac doctor` checks them.
-
-Exit status: 0; 1 when there is no such task, when it is being worked on, or when nothing
-was found; 2 when the arguments make no sense; 125 when files can't be read or written.
-"""
-
-IMPORT = """\
-Take in the tasks of Roo-Code, from its own files: the conversation, costs, times, images.
-They can then be listed, searched, shown and resumed like others. Its files are only read,
-and a copy of them is kept with the task: `tarmac tasks export ID --format roo` gives them
-back as they were.
-
-Usage: tarmac import roo DIR [--salvage] [--workspace DIR] [--json]
-
-DIR is the folder of a task (with api_conversation_history.json or ui_messages.json in
-it), a folder of such folders, or the one that has them in `tasks`: in VS Code it is
-globalStorage/rooveterinaryinc.roo-cline under the user's folder.
-
-Options:
-  --salvage        Of a file that is damaged, take what is whole before the damage. Without
-                   it such a task is left out, and the place of the damage told.
-  --workspace DIR  Where the tasks belong that do not say it themselves [here].
-  --json           One JSON object a task: its id, or what is wrong with it.
-  -h, --help       Show this page.
-
-A task that is here already is not taken in again.
-
-Exit status: 0; 1 when a task could not be taken in (the others were); 2 when the
-arguments make no sense; 125 when Tarmac's own files can't be written.
-"""
-
 PAGES = {
-    "tasks": TASKS,
-    "import": IMPORT,
+    **TASK_PAGES,
     "doctor": DOCTOR,
     "check": CHECK,
     "config": CONFIG,

@@ -44,3 +44,16 @@ def _broken(line: str, columns: int, indent: str) -> list[str]:
         lines.append(head.rstrip(" ") or head)
         line = indent + line[len(head) :].lstrip(" ")
     return [*lines, line]
+
+
+def folded(line: str, columns: int) -> list[str]:
+    """One line in pieces of at most so many columns; every character of it is there."""
+    pieces: list[str] = []
+    piece, used = "", 0
+    for character in line:
+        wide = width_of[character]
+        if used + wide > max(columns, 2):
+            pieces.append(piece)
+            piece, used = "", 0
+        piece, used = piece + character, used + wide
+    return [*pieces, piece]

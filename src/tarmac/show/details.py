@@ -3,6 +3,8 @@
 import json
 from collections.abc import Mapping
 
+from tarmac.show.harmless import one_line
+
 
 def read(details: str) -> Mapping[str, object]:
     """The object in it; an empty one when there is none."""
@@ -42,3 +44,23 @@ def diffs(details: str) -> list[tuple[str, str, bool]]:
     found = read(details)
     files = objects(found.get("files")) or [found]
     return [(text(each, "path"), text(each, "diff"), each.get("new") is True) for each in files if text(each, "diff")]
+
+
+def standing(details: str) -> list[str]:
+    """Of a command that has not ended: that it runs, where, and what it asks."""
+    found = read(details).get("command")
+    if not isinstance(found, dict) or found.get("running") is not True:
+        return []
+    said = [f"still running in {one_line(text(found, 'terminal'))}"]
+    if wants := text(found, "awaiting"):
+        prompt = one_line(text(found, "prompt"))
+        asks = "asks for a secret" if wants == "secret" else "waits for input"
+        said.append(f"{asks}: {prompt}" if prompt else asks)
+    return said
+
+
+def duration(details: str) -> float:
+    """How long a command took by itself; 0: that is not said."""
+    found = read(details).get("command")
+    value = found.get("duration") if isinstance(found, dict) else None
+    return float(value) if isinstance(value, int | float) and 0 <= value < 1e9 else 0.0

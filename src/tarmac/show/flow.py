@@ -68,4 +68,4 @@ class Flow:
         return cut(line, room) if self._look.live and width(line) > room else line
 
     def _gutter(self, line: str) -> str:
-        return f"  {self._look.paint('2', '│')} {line}\n"
+        return f"  {self._look.paint('2', '│')} {line}".rstrip(" ") + "\n"

@@ -25,7 +25,7 @@ def page(events: list[e.TaskEvent]) -> str:
         f"Task `{meta.task}`, {made}, in `{one_line(str(meta.workspace))}`, mode {meta.mode}, {meta.status}.  ",
         f"{spent(meta)}" + (f", with {one_line(meta.model)}" if meta.model else ""),
     ]
-    return "\n".join([*head, *_body(events)]) + "\n"
+    return harmless("\n".join([*head, *_body(events)])) + "\n"
 
 
 def _body(events: Iterable[e.TaskEvent]) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from tarmac.show import details
-from tarmac.show.columns import wrapped
+from tarmac.show.columns import folded, wrapped
 from tarmac.show.diffs import content_lines, diff_lines
 from tarmac.show.harmless import harmless, one_line
 from tarmac.show.look import Look
@@ -70,19 +70,24 @@ def _request(request: Mapping[str, object], look: Look, *, most: int) -> Iterato
     lines = harmless(details.text(request, "shown")).split("\n")
     if len(lines) > most:
         lines = [*lines[: most - 20], f"… {len(lines) - most:,} lines more: `v` shows them …", *lines[-20:]]
-    yield from (f"    {look.paint('1', line)}" for line in lines)
-    yield from _file(request.get("file"), look, most)
     room = look.columns - 5
+    yield from (f"    {look.paint('1', part)}" for line in lines for part in _parts(line, look))
+    yield from _file(request.get("file"), look, most)
     for text in details.texts(request.get("warnings")):
         yield from (look.paint("1;31", f"  ! {line}") for line in wrapped(harmless(text), room))
     if directory := details.text(request, "directory"):
         yield f"  in {one_line(directory)}"
-    if explanation := details.text(request, "explanation"):
-        yield from (f"  {line}" for line in wrapped(one_line(explanation), room))
+    reason = one_line(details.text(request, "reason"))
+    explanation = one_line(details.text(request, "explanation"))
+    if explanation and explanation.lower() not in reason.lower():
+        yield from (f"  {line}" for line in wrapped(explanation, room))
     if risk:
-        reason = one_line(details.text(request, "reason"))
         said = wrapped(f"{one_line(risk)} risk{f': {reason}' if reason else ''}", room)
         yield from (f"  {look.paint(RISKS.get(risk, '33'), line)}" for line in said)
+
+
+def _parts(line: str, look: Look) -> list[str]:
+    return folded(line, look.columns - 5) if look.live else [line]
 
 
 def _file(file: object, look: Look, most: int) -> Iterator[str]:

@@ -51,7 +51,9 @@ def seconds(duration: float) -> str:
 
 def spent(meta: Metadata) -> str:
     """`3 requests · 12.3k in, 800 out · $0.12`, with how full the context window is."""
-    said = [f"{meta.requests} request{'s' * (meta.requests != 1)}", _usage(meta.usage)]
+    said = [f"{meta.requests} request{'s' * (meta.requests != 1)}"]
+    if meta.usage.context:
+        said.append(_usage(meta.usage))
     said.append("price unknown" if meta.total_cost is None else money(meta.total_cost))
     if meta.context and meta.context_window:
         said.append(f"{meta.context / meta.context_window:.0%} of the context")

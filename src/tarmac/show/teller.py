@@ -36,9 +36,10 @@ TODOS = {"open": "☐", "doing": "▸", "done": "☑"}
 class Teller:
     """One task, for one stream."""
 
-    def __init__(self, look: Look, *, past: bool = False) -> None:
+    def __init__(self, look: Look, *, past: bool = False, meta: Metadata | None = None) -> None:
         self.look = look
-        self.meta = Metadata()
+        self.meta = meta or Metadata()
+        self._counts = meta is None  # else somebody keeps it up to date
         self._past = past  # read from a log, not seen: nothing streams, answers are told
         self._open = False  # in the middle of a line
         self._last = ""  # the kind of what was told last
@@ -46,7 +47,7 @@ class Teller:
         self._streamed: set[str] = set()  # requests whose words were told as they came
         self._flows: dict[str, Flow] = {}
         self._running: dict[str, str] = {}  # calls under way → their titles, where they are not printed yet
-        self._seen_diffs: set[str] = set()  # calls whose change was part of a question
+        self._asked: set[str] = set()  # calls that a person was asked about
         self._doing = ""
 
     @property
@@ -55,7 +56,7 @@ class Teller:
         for flow in reversed(self._flows.values()):
             if flow.status:
                 return cut(f"  │ {flow.status}", self.look.columns - 1)
-        said = "; ".join(self._running.values()) or self._doing
+        said = "; ".join(title for call, title in self._running.items() if call not in self._streamed) or self._doing
         return cut(f"• {said}", self.look.columns - 1) if said else ""
 
     # Signals
@@ -102,7 +103,8 @@ class Teller:
 
     def event(self, event: e.TaskEvent) -> str:
         """The next fact of the log."""
-        self.meta.add(event)
+        if self._counts:
+            self.meta.add(event)
         match event:
             case e.ModelSaid():
                 return self._said(event)
@@ -116,8 +118,8 @@ class Teller:
                 return self._user(text, len(images), "(queued) ")
             case e.QuestionAsked():
                 self._doing = ""
-                if event.call and details.requests(event.details):
-                    self._seen_diffs.add(event.call)
+                if event.call:
+                    self._asked.add(event.call)
                 return self._block("question", "".join(f"{line}\n" for line in question_lines(event, self.look)))
             case e.QuestionAnswered():
                 return self._answered(event)
@@ -198,7 +200,7 @@ class Teller:
         if not self._past and not event.by.startswith("auto") and self.look.live:
             return ""  # they have just typed it
         said = {"yes": "allowed", "no": "denied", "skip": "nobody answered", "message": "answered", "object": "chosen"}
-        text = f"  → {said[event.answer]}"
+        text = f"  → {said[event.answer]}{f' by {whose}' if (whose := event.by.partition('auto: ')[2]) else ''}"
         if event.always:
             text += f", always ({event.always})"
         if event.edited is not None:
@@ -224,24 +226,30 @@ class Teller:
         return self._block("tool", f"{self.look.paint('36', '•')} {self._fit(title)}\n")
 
     def _finished(self, event: e.ToolFinished) -> str:
-        self._running.pop(event.call, None)
+        began = self._running.pop(event.call, "")
         flow = self._flows.pop(event.call, None)
         printed = self._block("output", flow.finish()) if flow else ""
         if event.name in SAID_ELSEWHERE and event.outcome in ("done", "denied"):
             return printed
         colour, mark = MARKS[event.outcome]
-        facts: list[str] = [] if event.outcome == "done" else [event.outcome]
+        title = one_line(event.title or event.name)
+        facts: list[str] = [] if event.outcome == "done" or event.outcome in title.lower() else [event.outcome]
         if event.exit_code is not None:
             facts.append(f"exit code {event.exit_code}")
             colour, mark = ("33", "✗") if event.exit_code and event.outcome == "done" else (colour, mark)
-        if event.seconds >= 0.1:
-            facts.append(seconds(event.seconds))
+        took = details.duration(event.details) or (0.0 if event.call in self._asked else event.seconds)
+        if took >= 0.1:
+            facts.append(seconds(took))
+        if standing := details.standing(event.details):
+            facts += standing
+            colour, mark, title = "36", "•", began or title
         changed = details.diffs(event.details)
         if changed and event.outcome == "done":
             facts.append(_counts(changed))
-        said = one_line(event.title or event.name) + (f" · {', '.join(facts)}" if facts else "")
-        printed += self._block("tool", f"{self.look.paint(colour, mark)} {self._fit(said)}\n")
-        if event.outcome == "done" and event.call not in self._seen_diffs:
+        end = self._fit(f" · {', '.join(facts)}" if facts else "")
+        said = cut(title, max(self.look.columns - 3 - width(end), 20)) if self.look.live else title
+        printed += self._block("tool", f"{self.look.paint(colour, mark)} {self._fit(said + end)}\n")
+        if event.outcome == "done" and event.call not in self._asked:
             printed += self._diffs(changed)
         return printed + self._trouble(event)
 

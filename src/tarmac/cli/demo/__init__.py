@@ -1,0 +1,109 @@
+"""`tarmac demo`: a scripted model repairs a small project; everything but the model is real.
+
+project/ ─copied→ a scratch folder ─ script.toml plays the model ─ App, terminals, policy, log as in `tarmac run`
+
+It leaves nothing behind: the tasks, grants and settings of the person are neither used nor changed.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tarmac.cli.options import HelpShown, parse
+from tarmac.errors import BadRequest
+from tarmac.show.look import Look, look_of
+
+HERE = Path(__file__).parent
+TASK = "The tests fail. Repair that, and make a release."
+PACE = 0.025  # seconds a word, for people who read along
+
+
+def main(arguments: list[str]) -> int:
+    """Play it; 0 when the task was completed and the tests pass."""
+    try:
+        given, words = parse("demo", arguments, ["yes", "keep", "fast", "json"])
+    except HelpShown:
+        return 0
+    if words:
+        raise BadRequest(f"the demonstration takes no `{words[0]}`", hint='tarmac run "…" works on what you say')
+    as_json = "json" in given
+    yes = "yes" in given or as_json
+    if not yes and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise BadRequest(
+            "the demonstration asks one question, and nobody is here to answer", hint="tarmac demo --yes approves it"
+        )
+    look = Look() if as_json else look_of(sys.stdout, os.environ)
+    folder = Path(tempfile.mkdtemp(prefix="tarmac-demo-"))
+    try:
+        if not as_json:
+            _introduce(look, yes=yes)
+        code = _play(folder, yes=yes, as_json=as_json, fast="fast" in given or as_json or not look.live)
+        passes = _tests_pass(folder / "durations")
+        if not as_json:
+            _conclude(look, folder, completed=not code, passes=passes, keep="keep" in given)
+        return code or (0 if passes else 1)
+    finally:
+        if "keep" not in given:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _introduce(look: Look, *, yes: bool) -> None:
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="replace")
+    print(look.paint("1", "A demonstration. The model is a script, written beforehand: it understands nothing."))
+    print("All else is real: the project and its failing test, the terminals, the edit, the log, and")
+    print("the judgement of each command. Those of medium risk run by themselves here (--auto safe);")
+    print("one of high risk is approved by --yes, as you said.\n" if yes else "one of high risk waits for your word.\n")
+    print(look.paint("1;34", f"❯ {TASK}"), flush=True)
+
+
+def _play(folder: Path, *, yes: bool, as_json: bool, fast: bool) -> int:
+    from tarmac.cli.stopping import Stop, run
+
+    project = folder / "durations"
+    shutil.copytree(HERE / "project", project, ignore=shutil.ignore_patterns("__pycache__"))
+    script = folder / "demo.toml"
+    text = (HERE / "script.toml").read_text()
+    script.write_text(text if fast else text.replace("[[turn]]\n", f"[[turn]]\npace = {PACE}\n"))
+    environ = dict(os.environ) | {
+        "TARMAC_STATE_DIR": str(folder / "state"),
+        "TARMAC_CONFIG_DIR": str(folder / "config"),
+    }
+
+    async def play(stop: Stop) -> int:
+        from tarmac.app import open_app
+        from tarmac.cli.session import drive
+        from tarmac.config import load_config
+
+        config = load_config(project, environ, {"model": f"scripted/{script}", "auto": "safe"})
+        async with (
+            open_app(config, environ=environ) as app,
+            app.create_task(TASK, attended=True) as task,
+        ):
+            app.registry.contribute_path("demo", Path(sys.executable).parent)
+            return await drive(app, task, stop, as_json=as_json, yes="tarmac demo --yes" if yes else "")
+
+    return run(play)
+
+
+def _tests_pass(project: Path) -> bool:
+    """Looked at once more, by ourselves."""
+    done = subprocess.run([sys.executable, "-m", "unittest"], cwd=project, capture_output=True, timeout=60, check=False)
+    return done.returncode == 0
+
+
+def _conclude(look: Look, folder: Path, *, completed: bool, passes: bool, keep: bool) -> None:
+    if not (completed and passes):
+        what = "the task was not completed" if not completed else "the tests of the project fail"
+        print(f"\n{look.paint('1;31', 'Something is not as it should be')}: {what}.")
+        return
+    print("\nThe tests of the project were run once more, and pass.", end=" ")
+    if keep:
+        print(f"It is in {folder / 'durations'}.")
+        print(f"The log: TARMAC_STATE_DIR={folder / 'state'} tarmac tasks show --help")
+    else:
+        print("It is gone now; --keep leaves it.")
+    print('With a model of yours: tarmac run "make the tests pass" (tarmac run --help). Terminals alone: tarmac tour.')

@@ -1,0 +1,252 @@
+"""`tarmac run "text"` and `tarmac resume [ID]`: a task, from a shell.
+
+arguments → Config → App → Task ─Door→ what is seen, and the exit status
+
+The person's own words are the first line: they are on the screen before the rest of Tarmac is even imported.
+"""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from tarmac.cli import complain
+from tarmac.cli.help import suggest
+from tarmac.cli.options import HelpShown, number, parse
+from tarmac.errors import BadRequest, DirectoryUnavailable, TarmacError
+from tarmac.show.harmless import harmless
+from tarmac.show.look import Look, look_of
+
+if TYPE_CHECKING:
+    from tarmac.cli.stopping import Stop
+    from tarmac.config import Config
+    from tarmac.tasks.metadata import Metadata
+    from tarmac.tasks.store import TaskStore
+
+OPTIONS: Final = ["model=", "mode=", "cwd=", "image=", "auto=", "max-cost=", "max-turns=", "json", "script="]
+LEVELS: Final = ("ask", "read", "edit", "safe", "all")
+LARGEST: Final = 20 << 20  # bytes of an image
+NO_MODEL: Final = (
+    "set ANTHROPIC_API_KEY or OPENAI_API_KEY, and choose one: --model anthropic/NAME or openai/NAME, TARMAC_MODEL, or "
+    "`model` in config.toml; OPENAI_BASE_URL is for a server of your own. `tarmac demo` needs none of this"
+)
+_MAGIC: Final = {
+    b"\x89PNG\r\n": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF8": "image/gif",
+}
+Given = dict[str, list[str]]
+
+
+def main(arguments: list[str]) -> int:
+    """Start a task and run it; the exit status."""
+    try:
+        given, words = parse("run", arguments, OPTIONS)
+    except HelpShown:
+        return 0
+    if not words:
+        raise BadRequest("what is to be done?", hint='tarmac run "make the tests pass"')
+    text = sys.stdin.read() if words == ["-"] else " ".join(words)
+    if not text.strip():
+        raise BadRequest("what is to be done? There are no words", hint='tarmac run "make the tests pass"')
+    images = [_image(Path(each)) for each in given.get("image", [])]
+    where = _folder(given)
+    overrides = _overrides(given)
+    look = look_of(sys.stdout, os.environ)
+    return _guarded(lambda: _start(text, images, where, overrides, look, given))
+
+
+def resume(arguments: list[str]) -> int:
+    """Go on with a task of before; the exit status."""
+    try:
+        given, words = parse("resume", arguments, OPTIONS)
+    except HelpShown:
+        return 0
+    where = _folder(given)
+    images = [_image(Path(each)) for each in given.get("image", [])]
+    id, text = (words[0], " ".join(words[1:])) if words else ("", "")
+    overrides = _overrides(given)
+    return _guarded(lambda: _resume(id, text, images, where, overrides, given))
+
+
+def _guarded(work: Callable[[], int]) -> int:
+    """Errors of a task are its failure: 1, or 2 when the arguments make no sense."""
+    from tarmac.models.provider import ModelError
+
+    try:
+        return work()
+    except BadRequest:
+        raise
+    except ModelError as error:
+        return complain(error.what, hint=error.hint, code=2 if error.kind in ("auth", "not_found") else 1)
+    except TarmacError as error:
+        return complain(error.what, hint=error.hint, code=1)
+
+
+# Starting
+
+
+def _start(
+    text: str, images: list[tuple[bytes, str]], where: Path, overrides: dict[str, object], look: Look, given: Given
+) -> int:
+    as_json = "json" in given
+    if not as_json:
+        _echo(text, len(images), look)
+    from tarmac.cli.stopping import run
+
+    config = _config(where, overrides)
+    return run(lambda stop: _new(text, images, config, stop, as_json=as_json))
+
+
+def _echo(text: str, images: int, look: Look) -> None:
+    """The first line, at once."""
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="replace")
+    first, *rest = harmless(text.strip()).split("\n")
+    lines = [f"❯ {first}", *(f"  {line}" for line in rest)]
+    if images:
+        lines.append(f"  ({images} image{'s' * (images > 1)})")
+    sys.stdout.write("".join(look.paint("1;34", line) + "\n" for line in lines))
+    sys.stdout.flush()
+
+
+def _config(where: Path, overrides: dict[str, object]) -> "Config":
+    from tarmac.config import load_config
+
+    config = load_config(where, os.environ, overrides)
+    if not config.model:
+        raise BadRequest("no model is configured", hint=NO_MODEL)
+    return config
+
+
+async def _new(text: str, images: list[tuple[bytes, str]], config: "Config", stop: "Stop", *, as_json: bool) -> int:
+    from tarmac.app import open_app
+    from tarmac.cli.session import drive, is_attended
+
+    attended = is_attended(as_json=as_json)
+    async with (
+        open_app(config) as app,
+        app.create_task(text, images=images, attended=attended, cwd=config.workspace) as task,
+    ):
+        return await drive(app, task, stop, as_json=as_json)
+
+
+# Resuming
+
+
+def _resume(
+    id: str, text: str, images: list[tuple[bytes, str]], where: Path, overrides: dict[str, object], given: Given
+) -> int:
+    from tarmac.cli.stopping import run
+
+    return run(lambda stop: _again(id, text, images, where, overrides, stop, as_json="json" in given))
+
+
+async def _again(
+    id: str,
+    text: str,
+    images: list[tuple[bytes, str]],
+    where: Path,
+    overrides: dict[str, object],
+    stop: "Stop",
+    *,
+    as_json: bool,
+) -> int:
+    from tarmac.app import open_app
+    from tarmac.cli.session import drive, is_attended
+    from tarmac.cli.tasks import open_store
+    from tarmac.config import load_config
+
+    store = open_store()
+    task_id, meta = await _which(store, id, where)
+    attended = is_attended(as_json=as_json)
+    if meta.outcome == "completed" and not text and not attended:
+        raise BadRequest(
+            f"task {task_id} is completed", hint=f'say what more is to be done: tarmac resume {task_id} "…"'
+        )
+    config = load_config(meta.workspace or where, os.environ, overrides)
+    if not (config.model or meta.model):
+        raise BadRequest("no model is configured", hint=NO_MODEL)
+    model = overrides.get("model")
+    async with (
+        open_app(config) as app,
+        app.resume_task(task_id, model=model if isinstance(model, str) else None, attended=attended) as task,
+    ):
+        return await drive(app, task, stop, as_json=as_json, words=text, images=images)
+
+
+async def _which(store: "TaskStore", id: str, where: Path) -> "tuple[str, Metadata]":
+    """The task of that id; without one the newest of this folder that is not completed."""
+    found = await store.listing()
+    if id:
+        name = store.path(id).name
+        return name, next(each.metadata for each in found if each.task == name)
+    here = [each for each in found if each.metadata.workspace == where and not each.trouble]
+    if not here:
+        raise BadRequest(f"there is no task in {where} to go on with", hint="`tarmac tasks` lists those elsewhere")
+    chosen = next((each for each in here if each.metadata.outcome != "completed"), here[0])
+    return chosen.task, chosen.metadata
+
+
+# Arguments
+
+
+def _folder(given: Given) -> Path:
+    from tarmac.paths import check_directory
+
+    try:
+        return check_directory(Path(given["cwd"][-1]) if "cwd" in given else Path.cwd())
+    except DirectoryUnavailable as error:
+        raise BadRequest(error.what, hint=error.hint) from None
+
+
+def _overrides(given: Given) -> dict[str, object]:
+    """What the command line says, by the names of the configuration."""
+    found: dict[str, object] = {}
+    if "script" in given and "model" in given:
+        raise BadRequest("--script is a model of its own: it takes no --model")
+    if "script" in given:
+        script = Path(given["script"][-1]).absolute()
+        if not script.is_file():
+            raise BadRequest(f"there is no script {script}")
+        found["model"] = f"scripted/{script}"
+    if "model" in given:
+        found["model"] = given["model"][-1]
+    if "mode" in given:
+        found["mode"] = given["mode"][-1]
+    if "auto" in given:
+        level = given["auto"][-1]
+        if level not in LEVELS:
+            raise BadRequest(f"there is no level `{level}`", hint=suggest(level, list(LEVELS)) or ", ".join(LEVELS[1:]))
+        found["auto"] = level
+    if "max-cost" in given:
+        found["limits.max_cost"] = _dollars(given["max-cost"][-1])
+    if (turns := number(given, "max-turns", None)) is not None:
+        found["limits.max_turns"] = turns
+    return found
+
+
+def _dollars(text: str) -> float:
+    try:
+        cost = float(text.removeprefix("$"))
+    except ValueError:
+        cost = -1.0
+    if not 0 < cost < 1e9:
+        raise BadRequest(f"--max-cost takes US dollars above 0, not `{text}`")
+    return cost
+
+
+def _image(path: Path) -> tuple[bytes, str]:
+    try:
+        if path.stat().st_size > LARGEST:
+            raise BadRequest(f"{path} is too large: an image may have {LARGEST >> 20} MiB")
+        data = path.read_bytes()
+    except OSError as error:
+        raise BadRequest(f"{path} can't be read: {error.strerror}") from None
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return data, "image/webp"
+    for magic, media in _MAGIC.items():
+        if data.startswith(magic):
+            return data, media
+    raise BadRequest(f"{path} is no image that models take", hint="PNG, JPEG, GIF or WebP")

@@ -1,0 +1,96 @@
+"""Where a task is told: standard output, with one line at its end for what is under way, where somebody sees it.
+
+say(text) appends; status(line) draws the line anew. On a terminal the line is wiped before anything is written, so it
+never gets in between; in a pipe there is none.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO
+
+from tarmac.show.look import Look
+
+WIPE = "\r\x1b[K"
+EVERY = 0.1  # seconds between two drawings of the line
+
+
+class Screen:
+    """One stream, one writer."""
+
+    def __init__(self, stream: IO[str], look: Look) -> None:
+        self.look = look
+        self.broken = False  # nobody reads it any more
+        self._stream = stream
+        self._at_start = True  # of a line
+        self._drawn = ""
+        self._wanted = ""
+        self._timer: asyncio.TimerHandle | None = None
+        self._holds = False
+        self._held: list[str] = []
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """A person is asked something: what else is said meanwhile would get between their keys."""
+        self.quiet()
+        self._holds = True
+        try:
+            yield
+        finally:
+            self._holds = False
+            held, self._held = self._held, []
+            self.put("".join(held))
+
+    def say(self, text: str) -> None:
+        """Print it, whatever is under way; while somebody types an answer, when they have."""
+        if self._holds:
+            self._held.append(text)
+        else:
+            self.put(text)
+
+    def put(self, text: str) -> None:
+        """Print it now: for who asks, while `say` is held back."""
+        if not text:
+            return
+        self._at_start = text.endswith("\n")
+        self._write((WIPE if self._drawn else "") + text)
+        self._drawn = ""
+        self._later()
+
+    def status(self, line: str) -> None:
+        """What is under way; "": nothing."""
+        self._wanted = line
+        if self.look.live and line != self._drawn and not self._holds:
+            self._later()
+
+    def quiet(self) -> None:
+        """Wipe the line: somebody else will write, or it is the end."""
+        self._wanted = ""
+        if self._timer:
+            self._timer.cancel()
+            self._timer = None
+        if self._drawn:
+            self._write(WIPE)
+            self._drawn = ""
+
+    def _later(self) -> None:
+        if self._timer is None and self.look.live:
+            try:
+                self._timer = asyncio.get_running_loop().call_later(EVERY, self._draw)
+            except RuntimeError:  # no event loop: nothing is under way
+                pass
+
+    def _draw(self) -> None:
+        self._timer = None
+        if self._at_start and not self._holds and self._wanted != self._drawn:
+            self._write(WIPE + self.look.paint("2", self._wanted))
+            self._drawn = self._wanted
+
+    def _write(self, text: str) -> None:
+        if self.broken:
+            return
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except (BrokenPipeError, ValueError):  # the reader is gone, or the stream closed
+            self.broken = True

@@ -1,0 +1,190 @@
+"""`tarmac run` as a script uses it: in a pipe, with nobody to ask. A real process, real terminals, a scripted model."""
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import TARMAC, read_until, running, tarmac
+from tests.e2e.scripts import command, done, script, turn
+
+pytestmark = pytest.mark.shell
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+def test_it_streams_runs_edits_and_completes(project: Path, tmp_path: Path) -> None:
+    """A5, A7: words, commands with their output, diffs, the todo list, the result and the cost, in plain lines."""
+    (project / "a.txt").write_text("one\ntwo\n")
+    play = script(
+        tmp_path,
+        turn("I look.", command("echo hello; false")),
+        turn("I edit.", ("search_and_replace", {"path": "a.txt", "search": "two", "replace": "three"})),
+        turn("", ("update_todo_list", {"todos": "[x] look\n[ ] rest"})),
+        done("All *good*."),
+    )
+    outcome = tarmac("run", "do", "it", "--script", play, "--auto", "all", "--cwd", str(project))
+    assert (outcome.code, outcome.err) == (0, "")
+    lines = outcome.out.splitlines()
+    assert lines[0] == "❯ do it" and "no model" in lines[1]
+    wanted = [
+        "I look.",
+        "• Running `echo hello; false`",
+        "  │ hello",
+        "I edit.",
+        "✓ Edited a.txt · +1 −1",
+        "  -two",
+        "  +three",
+        "  ☑ look",
+        "  ☐ rest",
+        "✓ Done",
+        "All *good*.",
+    ]
+    assert [line for line in lines if line in wanted] == wanted, outcome.out
+    assert any(line.startswith("✗ Ran `echo hello; false` · exit code 1") for line in lines)
+    assert "4 requests · 4.0k in, 400 out · $0.018" in lines[-1]
+    assert (project / "a.txt").read_text() == "one\nthree\n"
+
+
+def test_without_a_terminal_an_ask_is_a_denial_with_the_reason(project: Path, tmp_path: Path) -> None:
+    """S13: the model reads it, and goes on."""
+    play = script(tmp_path, turn("", command("touch made")), done())
+    outcome = tarmac("run", "x", "--script", play, "--cwd", str(project), "--json")
+    said = [json.loads(line) for line in outcome.out.splitlines()]
+    (denied,) = (each for each in said if each.get("kind") == "tool_finished" and each["name"] == "execute_command")
+    assert (outcome.code, denied["outcome"]) == (0, "denied")
+    assert "Nobody is here to approve this" in denied["content"][0]["text"]
+    assert not (project / "made").exists()
+
+
+def test_all_covers_nothing_that_is_critical(project: Path, tmp_path: Path) -> None:
+    """P5, P7."""
+    (project / "build").mkdir()
+    play = script(tmp_path, turn("", command("rm -rf build")), done())
+    outcome = tarmac("run", "x", "--script", play, "--cwd", str(project), "--auto", "all")
+    assert (outcome.code, (project / "build").exists(), "denied" in outcome.out) == (0, True, True)
+
+
+def test_the_exit_status_says_how_it_ended(project: Path, tmp_path: Path) -> None:
+    """A5: 1 failed, 5 a limit; each can be resumed."""
+    failing = script(tmp_path, '[[turn]]\n[turn.error]\nkind = "auth"\nwhat = "no such key"\n')
+    failed = tarmac("run", "x", "--script", failing, "--cwd", str(project))
+    assert (failed.code, "no such key" in failed.err, "tarmac resume" in failed.err) == (1, True, True)
+    endless = script(tmp_path, *(turn("", ("list_files", {"path": "."})) for _ in range(3)), done())
+    limited = tarmac("run", "x", "--script", endless, "--cwd", str(project), "--max-turns", "1", "--auto", "read")
+    assert (limited.code, "limit" in limited.err) == (5, True)
+    dear = tarmac("run", "x", "--script", endless, "--cwd", str(project), "--max-cost", "0.001", "--auto", "read")
+    assert dear.code == 5
+    unknown = script(tmp_path, done(), head="")
+    assert tarmac("run", "x", "--script", unknown, "--cwd", str(project), "--max-cost", "1").code == 5
+
+
+def test_json_has_every_fact_of_the_log_the_signals_and_the_end(project: Path, tmp_path: Path) -> None:
+    """A5: nothing else is on standard output."""
+    play = script(tmp_path, turn("Hello there.", command("printf '\\377x\\n'")), done())
+    outcome = tarmac("run", "x", "--script", play, "--cwd", str(project), "--auto", "all", "--json")
+    said = [json.loads(line) for line in outcome.out.splitlines()]
+    facts, signals = [each for each in said if "seq" in each], [each for each in said if "signal" in each]
+    assert [each["seq"] for each in facts] == list(range(1, len(facts) + 1))
+    assert "".join(each["text"] for each in signals if each["signal"] == "text_streamed") == "Hello there."
+    assert any(each["signal"] == "output_streamed" for each in signals)
+    task = facts[0]["task"]
+    assert said[-1] == {"end": "completed", "text": "It is done.", "task": task, "exit_status": 0}
+    log = [json.loads(line) for line in tarmac("tasks", "show", task, "--json").out.splitlines()]
+    assert [each for each in log if each["kind"] != "task_saved"] == facts
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        ([], "tarmac run"),
+        (["  "], "tarmac run"),
+        (["x"], "ANTHROPIC_API_KEY"),
+        (["x", "--auto", "al"], "all"),
+        (["x", "--script", "nowhere.toml"], "no script"),
+        (["x", "--max-cost", "much"], "dollars"),
+        (["x", "--max-turns", "0"], "above 0"),
+        (["x", "--image", "/dev/null"], "PNG"),
+        (["x", "--cwd", "/proc/nowhere"], "/proc/nowhere"),
+        (["x", "--modell", "y"], "--model"),
+        (["x", "--model", "nobody/x"], "provider"),
+    ],
+)
+def test_what_makes_no_sense_is_2_and_one_clear_message(words: list[str], hint: str) -> None:
+    """A5: with no model configured, which variables to set, and that the demonstration needs none."""
+    outcome = tarmac("run", *words, **dict.fromkeys(("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "TARMAC_MODEL"), ""))
+    assert (outcome.code, hint in outcome.err, outcome.err.count("\n") <= 3) == (2, True, True), outcome.err
+    if words == ["x"]:
+        assert "tarmac demo" in outcome.err and outcome.code == 2
+
+
+def test_the_text_may_come_from_standard_input_and_pictures_from_files(project: Path, tmp_path: Path) -> None:
+    """S19."""
+    picture = tmp_path / "p.png"
+    picture.write_bytes(b"\x89PNG\r\n\x1a\n" + b"0" * 50)
+    play = script(tmp_path, done())
+    outcome = tarmac("run", "-", "--script", play, "--cwd", str(project), "--image", str(picture), stdin="two\nlines\n")
+    assert outcome.out.startswith("❯ two\n  lines\n  (1 image)\n")
+    task = json.loads(tarmac("tasks", "--json").out)["id"]
+    facts = [json.loads(line) for line in tarmac("tasks", "show", task, "--json").out.splitlines()]
+    (said,) = (each for each in facts if each["kind"] == "user_said")
+    assert (said["text"].strip(), said["images"][0]["media_type"]) == ("two\nlines", "image/png")
+
+
+def test_a_signal_ends_it_what_it_started_too_and_it_can_be_resumed(project: Path, tmp_path: Path) -> None:
+    """S4: 130, and nothing is left running."""
+    play = script(tmp_path, turn("", command("echo $$ >pid; sleep 4711")), turn("Again."), done("resumed"))
+    with running("run", "x", "--script", play, "--cwd", str(project), "--auto", "all") as process:
+        assert process.stdout is not None and process.stderr is not None
+        read_until(process.stdout.fileno(), b"Running")
+        while not (project / "pid").exists() or not (project / "pid").read_text().strip():
+            os.sched_yield()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+        assert b"tarmac resume" in process.stderr.read()
+    task = json.loads(tarmac("tasks", "--json").out)["id"]
+    again = tarmac("resume", task[:5], "--script", play, "--cwd", str(project), "--auto", "all")
+    assert (again.code, "resumed" in again.out) == (0, True), again.err
+
+
+def test_resume_without_an_id_takes_the_newest_here_that_is_not_done(project: Path, tmp_path: Path) -> None:
+    play = script(tmp_path, turn("", ("list_files", {"path": "."})), done())
+    assert tarmac("run", "first", "--script", play, "--cwd", str(project), "--max-turns", "1").code == 5
+    outcome = tarmac("resume", "--script", play, "--cwd", str(project))
+    assert (outcome.code, "✓ Done" in outcome.out) == (0, True), outcome.err
+    completed = tarmac("resume", "--script", play, "--cwd", str(project))
+    assert (completed.code, "say what more" in completed.err) == (2, True)
+    nothing = tarmac("resume", "--cwd", str(tmp_path))
+    assert (nothing.code, "tarmac tasks" in nothing.err) == (2, True)
+
+
+def test_when_nobody_reads_any_more_it_stops_and_says_nothing(project: Path, tmp_path: Path) -> None:
+    """`tarmac run … | head -1`."""
+    play = script(tmp_path, turn("word " * 400, pace=0.005), done())
+    with running("run", "x", "--script", play, "--cwd", str(project)) as process:
+        assert process.stdout is not None and process.stderr is not None
+        read_until(process.stdout.fileno(), b"word")
+        process.stdout.close()
+        assert process.wait(20) == 141
+        assert b"Traceback" not in process.stderr.read()
+
+
+def test_the_first_line_is_there_before_anything_heavy_is_imported(project: Path, tmp_path: Path) -> None:
+    """Speed: no SDK, no parser, not even the tasks are imported by then."""
+    import subprocess
+
+    code = (
+        "import sys\n"
+        "from tarmac.cli import run\n"
+        "run._echo('x', 0, run.look_of(sys.stdout, {}))\n"
+        "heavy = ('anthropic', 'openai', 'msgspec', 'asyncio', 'tarmac.tasks', 'tarmac.policy')\n"
+        "print([m for m in heavy if m in sys.modules])\n"
+    )
+    ran = subprocess.run([TARMAC[0], "-c", code], capture_output=True, text=True, check=True, timeout=30)
+    assert ran.stdout == "❯ x\n[]\n"

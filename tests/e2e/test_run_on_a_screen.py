@@ -1,0 +1,247 @@
+"""`tarmac run` with a person before it: their answers, their words, their Ctrl-C, their passwords."""
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Screen, on_a_screen, tarmac
+from tests.e2e.scripts import command, done, script, turn
+
+pytestmark = pytest.mark.shell
+QUESTION = b"or say something: "
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+@contextmanager
+def run(project: Path, *turns: str, more: tuple[str, ...] = ()) -> Iterator[Screen]:
+    play = script(project.parent, *turns)
+    with on_a_screen("run", "do it", "--script", play, "--cwd", str(project), *more) as screen:
+        yield screen
+
+
+def facts() -> list[dict[str, object]]:
+    task = json.loads(tarmac("tasks", "--json").out.splitlines()[0])["id"]
+    return [json.loads(line) for line in tarmac("tasks", "show", task, "--json").out.splitlines()]
+
+
+def result() -> dict[str, object]:
+    return next(each for each in facts() if each["kind"] == "tool_finished" and each["name"] == "execute_command")
+
+
+def test_a_yes_runs_it_and_words_with_it_reach_the_model(project: Path) -> None:
+    """S13: approved with feedback."""
+    with run(project, turn("", command("touch made")), done()) as screen:
+        shown = screen.until(QUESTION)
+        screen.type(b"y but gently\r")
+        shown += screen.rest()
+        assert screen.process.returncode == 0
+    assert (project / "made").exists()
+    assert b"    \x1b[1mtouch made\x1b[m" in shown and str(project).encode() in shown
+    assert "but gently" in json.dumps(result()["content"])
+
+
+def test_a_no_runs_nothing_and_says_why(project: Path) -> None:
+    """S13: denied with feedback; the exit status is that of the task."""
+    with run(project, turn("", command("touch made")), done()) as screen:
+        screen.until(QUESTION)
+        screen.type(b"n not in this folder\r")
+        screen.rest()
+        assert screen.process.returncode == 0
+    assert not (project / "made").exists()
+    assert result()["outcome"] == "denied" and "not in this folder" in json.dumps(result()["content"])
+
+
+def test_words_without_a_decision_count_as_no(project: Path) -> None:
+    """P6."""
+    with run(project, turn("", command("touch made")), done()) as screen:
+        screen.until(QUESTION)
+        screen.type(b"x\r")  # too short to be words: asked again
+        screen.until(QUESTION)
+        screen.type(b"why not mkdir?\r")
+        screen.rest()
+    assert not (project / "made").exists() and "why not mkdir?" in json.dumps(result()["content"])
+
+
+def test_always_shows_exactly_what_it_would_allow_and_asks_no_second_time(project: Path) -> None:
+    """P5: and it can be taken back."""
+    line = command("touch made; echo twice")
+    with run(project, turn("", command("mkdir -p sub")), turn("", command("mkdir -p sub")), done()) as screen:
+        screen.until(QUESTION)
+        screen.type(b"a\r")
+        offered = screen.until(b"none of them) ")
+        assert b"mkdir -p sub" in offered and b"in this workspace" in offered
+        screen.type(b"2\r")
+        shown = screen.rest()
+        assert screen.process.returncode == 0, line
+    assert b"`tarmac grants` takes it back" in shown and QUESTION not in shown
+    (grant,) = map(json.loads, tarmac("grants", "--json").out.splitlines())
+    assert (grant["scope"], grant["text"].startswith("mkdir")) == ("workspace", True)
+
+
+def test_no_number_is_no_grant_and_the_question_is_still_there(project: Path) -> None:
+    with run(project, turn("", command("mkdir sub")), done()) as screen:
+        screen.until(QUESTION)
+        screen.type(b"a\r")
+        screen.until(b"none of them) ")
+        screen.type(b"\r")
+        screen.until(QUESTION)
+        screen.type(b"n\r")
+        screen.rest()
+    assert tarmac("grants", "--json").out == "" and not (project / "sub").exists()
+
+
+def test_an_edited_command_is_judged_and_asked_about_anew(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """P6: what is shown is what runs."""
+    monkeypatch.delenv("EDITOR", raising=False)
+    monkeypatch.delenv("VISUAL", raising=False)
+    with run(project, turn("", command("touch wrong")), done()) as screen:
+        screen.until(QUESTION)
+        screen.type(b"e\r")
+        screen.until(b"leave it): ")
+        screen.type(b"touch right\r")
+        assert b"touch right" in screen.until(QUESTION)
+        screen.type(b"y\r")
+        screen.rest()
+    assert [each.name for each in project.iterdir()] == ["right"]
+
+
+def test_the_editor_of_the_person_is_used(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EDITOR", "sed -i s/wrong/right/")
+    monkeypatch.delenv("VISUAL", raising=False)
+    with run(project, turn("", command("touch wrong")), done()) as screen:
+        screen.until(QUESTION)
+        screen.type(b"e\r")
+        screen.until(QUESTION)
+        screen.type(b"y\r")
+        screen.rest()
+    assert [each.name for each in project.iterdir()] == ["right"]
+
+
+def test_what_was_typed_before_the_question_is_no_answer_to_it(project: Path) -> None:
+    """P6: a y from a moment ago approves nothing; lines before it are queued for the model."""
+    with run(project, turn("slow " * 20, command("touch made"), pace=0.03), done(), done()) as screen:
+        screen.until(b"slow")
+        screen.type(b"remember the milk\ry")
+        screen.until(QUESTION)
+        screen.type(b"n\r")
+        screen.rest()
+    assert not (project / "made").exists()
+    queued = [each["text"] for each in facts() if each["kind"] == "message_queued"]
+    assert queued == ["remember the milk"]
+
+
+def test_the_end_of_input_denies(project: Path) -> None:
+    with run(project, turn("", command("touch made")), done()) as screen:
+        screen.until(QUESTION)
+        screen.type(b"\x04")
+        shown = screen.rest()
+        assert (screen.process.returncode, b"end of input" in shown) == (0, True)
+    assert not (project / "made").exists()
+
+
+def test_a_question_of_the_model_is_answered_by_number_or_in_words(project: Path) -> None:
+    """S5."""
+    ask: tuple[str, dict[str, object]] = (
+        "ask_followup_question",
+        {"question": "Which?", "follow_up": [{"text": "red"}, {"text": "blue"}]},
+    )
+    with run(project, turn("", ask), turn("", ask), done()) as screen:
+        assert b"blue" in screen.until(b"your own words: ")
+        screen.type(b"2\r")
+        screen.until(b"your own words: ")
+        screen.type(b"green\r")
+        screen.rest()
+    assert [each["text"] for each in facts() if each["kind"] == "question_answered"] == ["blue", "green"]
+
+
+def test_a_secret_goes_from_the_keyboard_to_the_program_and_nowhere_else(project: Path, own_state: Path) -> None:
+    """T25: not on the screen, not in the log, not in the spool."""
+    digest = hashlib.sha256(b"correct-horse").hexdigest()
+    ask = f"read -rsp 'Password: ' p; echo; printf %s \"$p\" | sha256sum | grep -q ^{digest} && touch right"
+    wait = ("wait_for_terminal", {"id": "t1", "timeout": 10})
+    with run(project, turn("", command(ask)), turn("", wait), done()) as screen:
+        screen.until(QUESTION)
+        screen.type(b"y\r")
+        shown = screen.until(b"\r\n  Password: ")
+        screen.type(b"correct-horse\r")
+        shown += screen.rest()
+        assert screen.process.returncode == 0
+    assert (project / "right").exists()
+    assert b"correct-horse" not in shown
+    files = [path for path in own_state.rglob("*") if path.is_file()]
+    assert files and [path for path in files if b"correct-horse" in path.read_bytes()] == []
+
+
+def test_ctrl_c_stops_the_command_one_says_what_to_do_and_it_goes_on(project: Path) -> None:
+    """S6: the first one."""
+    with run(project, turn("", command("echo up; sleep 4711")), done("as you say"), more=("--auto", "all")) as screen:
+        screen.until("│ up".encode().replace(b"\xe2\x94\x82", b"\x1b[2m\xe2\x94\x82\x1b[m"))
+        screen.type(b"\x03")
+        screen.until("❯ ".encode())
+        screen.type(b"do without it\r")
+        shown = screen.rest()
+        assert (screen.process.returncode, b"as you say" in shown) == (0, True)
+    assert "do without it" in [each.get("text") for each in facts() if each["kind"] == "user_said"]
+
+
+def test_ctrl_c_twice_ends_it_with_130_and_it_can_be_resumed(project: Path) -> None:
+    """S4, S6: the second one; whatever ran is ended."""
+    with run(project, turn("", command("echo $$ >pid; echo up; sleep 4711")), done(), more=("--auto", "all")) as screen:
+        screen.until("│ up".encode().replace(b"\xe2\x94\x82", b"\x1b[2m\xe2\x94\x82\x1b[m"))
+        screen.type(b"\x03")
+        screen.until("❯ ".encode())
+        screen.type(b"\x03")
+        shown = screen.rest()
+        assert screen.process.returncode == 130
+    task = re.search(rb"tarmac resume (\w+)", shown)
+    assert task is not None
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((project / "pid").read_text()), 0)
+    play = script(project.parent, turn(""), done("resumed"))
+    again = tarmac("resume", task[1].decode(), "--script", play, "--cwd", str(project))
+    assert (again.code, "resumed" in again.out) == (0, True), again.err
+
+
+def test_ctrl_c_while_it_is_asked_runs_nothing(project: Path) -> None:
+    with run(project, turn("", command("touch made")), done()) as screen:
+        screen.until(QUESTION)
+        screen.type(b"\x03")
+        screen.until("❯ ".encode())
+        screen.type(b"\x04")
+        screen.rest()
+        assert screen.process.returncode == 130
+    assert not (project / "made").exists()
+
+
+def test_the_terminal_is_as_it_was_after_a_signal_during_a_secret(project: Path) -> None:
+    """The echo is back."""
+    secret = command("read -rsp 'Password: ' p")
+    with run(project, turn("", secret), turn("", delay=60), more=("--auto", "all")) as screen:
+        before = screen.modes()
+        screen.until(b"\r\n  Password: ")
+        assert screen.modes() != before
+        screen.process.terminate()
+        screen.rest()
+        assert (screen.process.returncode, screen.modes()) == (143, before)
+
+
+def test_escapes_of_the_model_and_of_commands_do_nothing_to_the_terminal(project: Path) -> None:
+    """A5: a title, a clipboard, a cleared screen."""
+    evil = "\x1b]0;evil\x07\x1b]52;c;ZXZpbA==\x07\x1b[2J"
+    out = command("printf '\\033]0;evil\\007\\033[2Jplain\\n'")
+    with run(project, turn(f"Hello {evil}", out), done(evil), more=("--auto", "all")) as screen:
+        shown = screen.rest()
+    for bad in (b"\x1b]", b"\x1b[2J", b"\x07"):
+        assert bad not in shown
+    assert b"plain" in shown and "⟨U+001B⟩]0;evil".encode() in shown
