@@ -6,10 +6,7 @@ import subprocess
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tarmac.policy import veto
 from tarmac.policy.command import KNOWN_NODES, Line, read_line
 from tarmac.policy.parser import Unreadable, check_text, parse, parser_path
 from tarmac.policy.words import ansi_c
@@ -126,46 +123,6 @@ def test_what_nobody_could_see_or_follow_is_refused_unread(line: str) -> None:
     """P2: caps on length and nesting; characters that don't show."""
     with pytest.raises(Unreadable):
         check_text(line, longest=32_768, deepest=40)
-
-
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ("ls -la", ["ls", "-la"]),
-        ("a 'b c' \"d e\" f\\ g", ["a", "b c", "d e", "f g"]),
-        ("a && b || c | d; e\nf", ["a", "b", "c", "d", "e", "f"]),
-        ("ls 2>&1 >/dev/null", ["ls", "/dev/null"]),
-        ("ls 2> /dev/null", ["ls", "/dev/null"]),
-        ("(cd src && ls)", ["cd", "src", "ls"]),
-        ("git show HEAD@{1} stash@{0} a^", ["git", "show", "HEAD@{1}", "stash@{0}", "a^"]),
-        ("grep 'a$(b)`c`' x", ["grep", "a$(b)`c`", "x"]),
-        ("grep 'x$' y; echo \"5$\"", ["grep", "x$", "y", "echo", "5$"]),
-        ("a \\\nb \\\n  c", ["a", "b", "c"]),
-    ],
-)
-def test_the_second_reader_splits_plain_lines(line: str, words: list[str]) -> None:
-    assert veto.split(line) == words
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "a `b`", "a $(b)", 'a "$(b)"', 'a "`b`"', "a ${b}", "a $b", 'a "$b"', "a <(b)", "a >(b)", "a & b", "a <<X",
-        "a $'b'", "a ((b))", "a # b", "a\\\nb", "a b\\\n", "a;\\\nb", "a !!", 'a "!x"', "a 'b", 'a "b', "a >| b",
-        "a <> b", "a $[1]", 'a $"b"', "a &> b",
-    ],
-)  # fmt: skip
-def test_the_second_reader_gives_up_on_all_else(line: str) -> None:
-    """P2: a textual veto that can only take trust away."""
-    with pytest.raises(veto.Vetoed):
-        veto.split(line)
-
-
-@given(st.lists(st.text("abc-_./ '\"$`\\;|&<>(){}*?!#\n", min_size=1), min_size=1, max_size=4))
-def test_quoted_words_come_back_as_they_were(words: list[str]) -> None:
-    import shlex
-
-    assert veto.split(shlex.join(words)) == words
 
 
 def test_ansi_c_quoting_is_decoded_or_given_up() -> None:

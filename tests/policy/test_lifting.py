@@ -115,7 +115,13 @@ async def test_what_reaches_beyond_the_workspace_is_high(line: str) -> None:
     assert (verdict.decision, verdict.risk) == ("ask", "high"), verdict.explanation
 
 
-@pytest.mark.parametrize("line", ["touch /tmp/x", "cp a /tmp/b", "rm /tmp/x"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "touch /tmp/x", "cp a /tmp/b", "rm /tmp/x", "echo x > out.txt", "echo x >> a; cp a b", "echo x > /dev/stderr",
+        "make 2>&1 | tee log.txt",
+    ],
+)  # fmt: skip
 async def test_temporary_files_and_streams_weigh_what_they_did(line: str) -> None:
     """P3 (F2)."""
     assert (await judge(line, Policy(LOOSE))).decision == "allow"

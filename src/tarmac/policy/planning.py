@@ -4,15 +4,15 @@ Line.steps → plan() → Proofs(found, why, plan, trouble)
 
 A loop over words is written out, once for each; a condition becomes steps that leave out others; variables that are
 known (those of the loops, PWD, the status of the command before) are put in. What is left is proven like words
-typed one by one. A second reader (veto.py) must have found the same words.
+typed one by one. A second reader must agree (agreement.py).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from tarmac.policy import veto
+from tarmac.policy.agreement import disagreement
 from tarmac.policy.command import Line, Simple
 from tarmac.policy.course import Condition, Course, Group, Loop, Pipeline
 from tarmac.policy.files import Files
@@ -22,7 +22,6 @@ from tarmac.policy.readonly import Proof, Prover, looks_alike
 from tarmac.policy.verdict import STATUS, Plan, Stage, Step, When
 
 MOST_STEPS = 200  # of a plan: a loop is written out
-_NO_WORDS = ("/dev/null", "{", "}")  # where streams end, and braces around a group
 
 
 @dataclass(slots=True)
@@ -42,7 +41,7 @@ class _NoPlan(Exception):
 def plan(line: Line, ground: Ground, *, files: Files, extra: Callable[[str], Program | None], comments: bool) -> Proofs:
     """Prove each stage in order, and make the plan. At zsh's prompt a `#` begins no comment."""
     steps = line.steps or ()
-    trouble = _disagreement(line.text, steps, comments=comments)
+    trouble = disagreement(line.text, steps, comments=comments)
     places = {id(simple): number for number, simple in enumerate(line.simples)}
     planner = _Planner(files, extra, places, ground, complete=not trouble)
     found = planner.proofs
@@ -256,76 +255,3 @@ def _directory(simple: Simple, pipeline: Pipeline, here: Ground, files: Files) -
     if look.trouble or look.own or look.ignored:
         raise Unproven(look.trouble or look.own or look.ignored)
     return there
-
-
-# the second reading
-
-
-def _disagreement(text: str, steps: Sequence[Course], *, comments: bool) -> str:
-    """Why the line is not the words we take it for; empty when two readers agree on it."""
-    documents: list[str] = []
-    try:
-        words = veto.split(text, comments=comments, variables=True, documents=documents)
-    except veto.Vetoed as error:
-        return f"it holds more than plain words: {error}"
-    bodies: list[str] = []
-    expected = [word for word in _all(steps, bodies) if word not in _NO_WORDS]
-    same = [word for word in words if word not in _NO_WORDS] == expected
-    return "" if same and documents == bodies else "two ways to read it do not agree"
-
-
-def _words(course: Course, bodies: list[str]) -> Iterator[str]:
-    """The words the second reading must find, in the order they are written."""
-    match course:
-        case Pipeline():
-            if course.timed:
-                yield "time"
-            if course.negated:
-                yield "!"
-            for stage in course.stages:
-                yield from _words_of(stage, bodies)
-        case Group():
-            yield from _all(course.body, bodies)
-        case Loop():
-            yield from ("for", course.name, "in")
-            yield from (item.template for item in course.items)
-            yield "do"
-            yield from _all(course.body, bodies)
-            yield "done"
-        case Condition():
-            yield "if"
-            yield from _branches(course, bodies)
-            yield "fi"
-
-
-def _branches(condition: Condition, bodies: list[str]) -> Iterator[str]:
-    yield from _all(condition.test, bodies)
-    yield "then"
-    yield from _all(condition.then, bodies)
-    if isinstance(condition.otherwise, Condition):
-        yield "elif"
-        yield from _branches(condition.otherwise, bodies)
-    elif condition.otherwise is not None:
-        yield "else"
-        yield from _all(condition.otherwise, bodies)
-
-
-def _all(courses: Sequence[Course], bodies: list[str]) -> Iterator[str]:
-    for course in courses:
-        yield from _words(course, bodies)
-
-
-def _words_of(stage: Simple, bodies: list[str]) -> Iterator[str]:
-    for name, value in stage.assigns:
-        yield f"{name}={value.template if value else ''}"
-    if stage.text.startswith("[["):  # it became the words of `test`
-        yield "[["
-        yield from (word.source if word.plain else word.template for word in stage.words[1:])
-        yield "]]"
-    else:
-        yield from (word.template for word in stage.words)
-    for redirect in stage.redirects:
-        if redirect.op == "<<" and redirect.body is not None:
-            bodies.append(redirect.body)
-        elif redirect.op in ("<", "<<<") and redirect.target:
-            yield redirect.target.template

@@ -1,10 +1,13 @@
 """A second opinion on a line, without the parser: it can only take trust away.
 
-split() reads a line by rules so few that they can be checked by eye (blanks, three kinds of quotes, a handful of
-operators) and gives up on everything else. A line is allowed by itself only if both readings give the same words.
+read() reads a line by rules so few that they can be checked by eye (blanks, three kinds of quotes, a handful of
+operators) and gives up on everything else. A line is allowed by itself only if both readings give the same words, in
+the same commands, joined in the same way (agreement.py).
 """
 
 import re
+from dataclasses import dataclass
+from typing import Literal
 
 # What may stand between words. `&` alone, `<<`, `>|`, `<>`, `>(`, `((` and all others: not read, so not allowed.
 _OPERATOR = re.compile(
@@ -24,14 +27,22 @@ class Vetoed(Exception):
     """The line holds something this reader doesn't know."""
 
 
-def split(
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word without its quotes; a redirection with what follows it; what stands between commands."""
+
+    kind: Literal["word", "redirection", "join"]
+    text: str
+
+
+def read(
     line: str, *, comments: bool = False, variables: bool = False, documents: list[str] | None = None
-) -> list[str]:
-    """The words of `line` with quotes and comments taken away, operators left out; Vetoed when it is more than that.
+) -> list[Token]:
+    """The words of `line` and what stands between them; Vetoed when it is more than that.
 
     With `variables`, `$x` and `${x}` are read too, as \\0x\\0; with `documents`, the texts of here-documents go there.
     """
-    words: list[str] = []
+    found = _Tokens()
     word: list[str] | None = None
     awaited: list[tuple[str, bool]] = []  # here-documents: how they end, and whether they are taken as they are
     at = 0
@@ -39,26 +50,27 @@ def split(
         character = line[at]
         operator = _OPERATOR.match(line, at) if word is None or not (character.isdigit()) else None
         if operator and (character not in "012" or word is None):
-            _end(word, words)
+            found.word(word)
             word = None
             at = operator.end()
+            found.operator(operator[0])
             if character == "\n" and awaited and documents is not None:
                 at = _documents(line, at, awaited, documents)
                 awaited = []
             continue
         if documents is not None and character == "<" and (document := _DOCUMENT.match(line, at)):
-            _end(word, words)
+            found.word(word)
             word = None
             awaited.append((document[1] or document[2] or document[3], document[3] is None))
+            found.add("redirection", "<<")
             at = document.end()
             continue
-        if (
-            character in " \t"
-            or character == ")"
-            or (character == "(" and word is None and line[at + 1 : at + 2] != "(")
-        ):
-            _end(word, words)
+        bracket = character == ")" or (character == "(" and word is None and line[at + 1 : at + 2] != "(")
+        if character in " \t" or bracket:
+            found.word(word)
             word = None
+            if bracket:
+                found.operator(character)
             at += 1
             continue
         if word is None:
@@ -75,10 +87,44 @@ def split(
                 continue
             word = []
         at = _take(line, at, word, variables=variables)
-    _end(word, words)
+    found.word(word)
+    found.done()
     if awaited:
         raise Vetoed("a here-document without an end")
-    return words
+    return found.tokens
+
+
+class _Tokens:
+    """Collects tokens; a redirection waits for the word that it leads to."""
+
+    def __init__(self) -> None:
+        self.tokens: list[Token] = []
+        self.waiting = ""
+
+    def add(self, kind: Literal["word", "redirection", "join"], text: str) -> None:
+        self.done()
+        self.tokens.append(Token(kind, text))
+
+    def word(self, word: list[str] | None) -> None:
+        if word is None:
+            return
+        text, waiting, self.waiting = "".join(word), self.waiting, ""
+        self.add(*(("redirection", f"{waiting} {text}") if waiting else ("word", text)))
+
+    def operator(self, text: str) -> None:
+        if text in ("\n", ";"):
+            self.add("join", ";")
+        elif text[-1:] in "<>":
+            self.done()
+            self.waiting = text
+        elif text[-2:-1] == "&" and text[-1].isdigit():  # 2>&1
+            self.add("redirection", f"{text[:-1]} {text[-1]}")
+        else:
+            self.add("join", text)
+
+    def done(self) -> None:
+        if self.waiting:
+            raise Vetoed("a redirection that leads nowhere")
 
 
 def _documents(line: str, at: int, awaited: list[tuple[str, bool]], documents: list[str]) -> int:
@@ -93,11 +139,6 @@ def _documents(line: str, at: int, awaited: list[tuple[str, bool]], documents: l
         documents.append(text)
         at = min(end.end() + 1, len(line))
     return at
-
-
-def _end(word: list[str] | None, words: list[str]) -> None:
-    if word is not None:
-        words.append("".join(word))
 
 
 def _take(line: str, at: int, word: list[str], *, variables: bool) -> int:
