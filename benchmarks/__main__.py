@@ -14,6 +14,7 @@ from benchmarks import (
     lending,
     lines,
     loop_lag,
+    many_tasks,
     opening,
     policy,
     probe,
@@ -45,6 +46,7 @@ ALL: dict[str, Measure] = {
     "lending": lending.measure,
     "task_log": task_log.measure,
     "turn": turn.measure,
+    "many_tasks": many_tasks.measure,
 }
 
 

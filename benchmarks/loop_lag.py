@@ -31,7 +31,7 @@ async def _longest(workload: Workload, *, watched: bool, runs: int) -> Row:
     found: list[tuple[float, str]] = []
     async with open_terminal(shell="bash") as terminal:
         for _ in range(runs):
-            with _timed_callbacks() as longest:
+            with timed_callbacks() as longest:
                 execution = await terminal.start(workload.command)
                 if watched:
                     async for _ in execution:
@@ -51,7 +51,7 @@ async def _longest(workload: Workload, *, watched: bool, runs: int) -> Row:
 
 
 @contextmanager
-def _timed_callbacks() -> Iterator[list[tuple[float, str]]]:
+def timed_callbacks() -> Iterator[list[tuple[float, str]]]:
     """While open, every callback of any event loop is timed; the one item is the longest so far and its name."""
     longest = [(0.0, "")]
     run = Handle._run

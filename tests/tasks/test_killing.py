@@ -20,6 +20,7 @@ from tarmac.tasks.reading import read_log
 from tarmac.tasks.recovery import digest_of, fate, unfinished
 
 TIMES = int(os.environ.get("TARMAC_KILLS", "25"))
+MOST_FACTS = 40  # about as many as the task has
 DIFF = "<<<<<<< SEARCH\n:start_line:1\n-------\none\n=======\ntwo\n>>>>>>> REPLACE"
 TURNS = (
     turn(call("write_to_file", path="a.txt", content="one\n" * 50), text="First a file."),
@@ -55,13 +56,13 @@ class Nursery:
             assert line, "the nursery is gone"
         return line
 
-    async def rest(self) -> tuple[list[list[str]], bool]:
+    async def rest(self) -> list[list[str]]:
         """All that the child still said, until it was gone."""
         said = []
         while (line := await self.heard()) != ["gone"]:
             assert line, "the nursery is gone"
             said.append(line)
-        return said, any(each[0] == "ended" for each in said)
+        return said
 
 
 @asynccontextmanager
@@ -93,32 +94,36 @@ async def test_killed_at_random_moments_a_task_loses_nothing_and_resumes(tmp_pat
     model = write_script(tmp_path / "script.toml", *TURNS)
     killed = interrupted = files = 0
     async with a_nursery(tmp_path) as nursery:
-        duration = 0.5
-        task, acknowledged = "", 0
+        task = ""
         while killed < TIMES:
             if not task:
                 work.mkdir(exist_ok=True)
                 for each in work.iterdir():
                     each.unlink()
-            clock = asyncio.get_running_loop().time
             child = os.pidfd_open(await nursery.start(work, model, task))
-            while (line := await nursery.heard())[0] != "task":
-                pass
-            task, began = line[1], clock()
-            acknowledged = int(line[2])
-            await asyncio.sleep(chance.uniform(0, duration))  # the moment itself is what is tried
+            acknowledged, ended = 0, False
+            for _ in range(chance.randrange(MOST_FACTS)):  # near each kind of fact, and a moment after it
+                kind, task, value = await nursery.heard()
+                ended |= kind == "ended"
+                if ended:
+                    break
+                acknowledged = int(value)
+            await asyncio.sleep(chance.uniform(0, 0.03))
             try:
                 signal.pidfd_send_signal(child, signal.SIGKILL)
             except ProcessLookupError:  # it was done before
                 pass
             finally:
                 os.close(child)
-            said, ended = await nursery.rest()
-            acknowledged = max([acknowledged, *(int(each[2]) for each in said if each[0] == "fact")])
+            said = await nursery.rest()
+            task = next((each[1] for each in said), task)
+            ended |= any(each[0] == "ended" for each in said)
+            acknowledged = max([acknowledged, *(int(each[2]) for each in said if each[0] != "ended")])
+            if not task:  # killed before it had a name
+                continue
             events = read_log(own_state / "state/tasks" / task).events
             _check_log(events, acknowledged)
             if ended:
-                duration = 0.8 * duration + 0.2 * (clock() - began)
                 task = ""
                 continue
             killed += 1

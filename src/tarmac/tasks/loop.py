@@ -13,6 +13,7 @@ from typing import Final
 
 from tarmac.models.messages import Text, ToolUse, Usage
 from tarmac.models.provider import Prompt, price
+from tarmac.policy.tables import read_tables
 from tarmac.prompts.instructions import read_instructions
 from tarmac.prompts.replacement import read_replacement
 from tarmac.prompts.system import PromptContext, system_prompt
@@ -50,6 +51,7 @@ class Loop:
         self._calls = Calls(desk, questions, queue)
         self._surroundings = Surroundings(desk)
         self._prompt: tuple[object, Prompt] | None = None
+        self._tables: asyncio.Future[None] | None = None  # the policy's, read while the model thinks
         self._mistakes = 0  # turns in a row in which nothing worked
         self._pauses = 0
 
@@ -58,6 +60,7 @@ class Loop:
         desk = self._desk
         if ended := await self._affordable():
             return ended
+        self._tables = self._tables or asyncio.get_running_loop().run_in_executor(None, read_tables)
         await self._may_go()
         await desk.log.commit()
         if left := [use for use, _ in desk.history.open_calls]:  # asked for before a restart, and not begun
@@ -112,6 +115,8 @@ class Loop:
 
     async def _make(self, uses: list[ToolUse], *, cut: bool) -> Ended | None:
         await self._may_go()
+        if self._tables and not self._tables.done():
+            await asyncio.shield(self._tables)
         tally = await self._calls.run(uses, cut=cut)
         if self._desk.completed is not None:
             return await self._completed(self._desk.completed)
