@@ -114,7 +114,7 @@ async def run_planned(bench: Bench, plan: Plan, command: str, cwd: Path, *, time
                 result = await execution.result(0.001, on_timeout="kill")
     except TarmacError as error:
         raise ToolFailed(error.what, hint=error.hint) from None
-    return Report(result=result, cwd=cwd)
+    return Report(result=result, cwd=cwd, alone=bench.alone)
 
 
 async def run_in(
@@ -126,7 +126,7 @@ async def run_in(
     if terminal.provider == "exec":
         execution.close_input()  # nobody sees what waits on a pipe: it gets its end of file, as without a terminal
     result = await following.outcome(bench, execution, terminal=terminal.id, timeout=timeout)
-    return Report(result=result, cwd=cwd, terminal=terminal.id, number=execution.number)
+    return Report(result=result, cwd=cwd, terminal=terminal.id, number=execution.number, alone=bench.alone)
 
 
 def done(report: Report) -> Done:
@@ -136,6 +136,7 @@ def done(report: Report) -> Done:
         exit_code=report.result.exit_code,
         details=report.details,
         essence=report.essence,
+        output=report.result.for_model(),
     )
 
 

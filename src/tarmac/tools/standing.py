@@ -1,9 +1,11 @@
 """Where a terminal stands, in words for a model: what runs or ran in it, what it waits for, what is new."""
 
+from dataclasses import dataclass
+
 from tarmac.errors import TarmacError
 from tarmac.paths import shown
 from tarmac.terminals.execution import Execution
-from tarmac.terminals.result import signal_name
+from tarmac.terminals.result import show_path, signal_name
 from tarmac.terminals.terminal import Past, Terminal
 from tarmac.terminals.unread import unread_output
 from tarmac.tools.boundary import labelled
@@ -16,12 +18,43 @@ MOST_ENVIRONMENT = 5_000
 MOST_PAST = 10
 
 
-async def told(terminal: Terminal, *, most: int = MOST_CHARACTERS) -> str:
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A terminal as it was found: in words for a model, and as data for a door."""
+
+    text: str
+    output: str  # what is new, without a boundary
+    facts: dict[str, object]
+
+
+async def look(terminal: Terminal, *, most: int = MOST_CHARACTERS) -> Look:
     """Its state, and what was printed in it since somebody last looked; from now on that is read."""
     news = [ending(each) for each in terminal.unread]
     output = await new_output(terminal, most=most)
-    state = standing(terminal)
-    return "\n".join([*news, state, labelled(output, what="New output")])
+    text = "\n".join([*news, standing(terminal), labelled(output, what="New output")])
+    return Look(text, output, facts(terminal))
+
+
+def facts(terminal: Terminal) -> dict[str, object]:
+    """Where it stands, as JSON can carry it; what does not apply is left out."""
+    current = terminal.current
+    seen = current.waiting if current is not None else None
+    found: dict[str, object] = {
+        "id": terminal.id,
+        "name": terminal.name,
+        "state": "closed" if terminal.closed else "idle" if current is None else "waiting" if seen else "running",
+        "cwd": show_path(terminal.cwd),
+    }
+    latest = current or (terminal.executions[-1] if terminal.executions else None)
+    if latest is not None:
+        found |= {"command": latest.command, "number": latest.number}
+        if latest.ending is not None:
+            found["reason"] = latest.ending.reason
+            if latest.ending.exit_code is not None:
+                found["exit_code"] = latest.ending.exit_code
+    if seen is not None:
+        found |= {"awaiting": str(seen.wants), "prompt": seen.prompt.strip()}
+    return found
 
 
 async def new_output(terminal: Terminal, *, most: int) -> str:

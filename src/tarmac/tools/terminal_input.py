@@ -1,5 +1,6 @@
 """send_to_terminal: text or keys for what runs in a terminal; never a secret, which is for the person alone."""
 
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -64,8 +65,9 @@ class SendToTerminal(Tool):
                     await execution.waiting_for(input=True, quiet=QUIET, timeout=LONGEST)
             except TarmacError as error:
                 raise ToolFailed(error.what, hint=error.hint) from None
-            text = await standing.told(terminal)
-            return Done.text(text, essence=untagged(text))
+            found = await standing.look(terminal)
+            details = json.dumps({"terminal": found.facts}, ensure_ascii=False)
+            return Done.text(found.text, details=details, essence=untagged(found.text), output=found.output)
 
         shown = self.keys if self.keys is not None else shortened(visible(self.text or ""), 60)
         action = SendInput(

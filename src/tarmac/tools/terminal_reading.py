@@ -1,6 +1,7 @@
 """read_terminal: what is new in a terminal; or lines of all that a command printed, or a search through it."""
 
 import asyncio
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -51,28 +52,33 @@ class ReadTerminal(Tool):
 
         async def act(_: Go) -> Done:
             if self.state:
-                return _done(await standing.state(terminal))
+                text = await standing.state(terminal)
+                return _done(text, text, standing.facts(terminal))
             if pattern is None and not self.lines:
-                return _done(await standing.told(terminal))
+                found = await standing.look(terminal)
+                return _done(found.text, found.output, found.facts)
             execution = _command(terminal, self.command)
+            state = standing.facts(terminal)
             head = f"{standing.standing(terminal)}\nCommand {execution.number}, `{execution.command[:200]}`: "
             try:
                 if pattern is None:
-                    return _done(head + await _lines(execution, *span))
-                found = await asyncio.to_thread(execution.spool.search, pattern, limit=MOST_FOUND, context=1)
+                    told, lines = await _lines(execution, *span)
+                    return _done(head + told, lines, state)
+                matches = await asyncio.to_thread(execution.spool.search, pattern, limit=MOST_FOUND, context=1)
             except ToolFailed:
                 raise
             except TarmacError as error:
                 raise ToolFailed(error.what, hint=error.hint) from None
             rows: dict[int, str] = {}
-            for each in found:
+            for each in matches:
                 first = each.line_number - len(each.before)
                 for number, line in enumerate((*each.before, each.line, *each.after), first):
                     rows.setdefault(number, f" {number} | {_text(line)}")
                 rows[each.line_number] = f">{each.line_number} | {_text(each.line)}"
-            more = f", the first {MOST_FOUND}" if len(found) >= MOST_FOUND else ""
-            what = f"{len(found)} lines match{more}. Lines"
-            return _done(head + labelled("\n".join(rows[each] for each in sorted(rows)), what=what))
+            more = f", the first {MOST_FOUND}" if len(matches) >= MOST_FOUND else ""
+            what = f"{len(matches)} lines match{more}. Lines"
+            text = "\n".join(rows[each] for each in sorted(rows))
+            return _done(head + labelled(text, what=what), text, state)
 
         return Ready(title=f"Reading terminal {self.id}", done=f"Read terminal {self.id}", act=act)
 
@@ -81,13 +87,16 @@ def _listing(bench: Bench) -> Ready:
     async def act(_: Go) -> Done:
         found = terminals.visible_to(bench)
         rows = [f"{standing.standing(each)}{'' if each.task else ' It is of no task.'}" for each in found]
-        return Done.text("\n".join(rows) or "No terminal is open.")
+        details = json.dumps({"terminals": [standing.facts(each) for each in found]}, ensure_ascii=False)
+        return Done.text("
+".join(rows) or "No terminal is open.", details=details)
 
     return Ready(title="Listing terminals", done="Listed terminals", act=act)
 
 
-def _done(text: str) -> Done:
-    return Done.text(text, essence=untagged(text))
+def _done(text: str, output: str, facts: dict[str, object]) -> Done:
+    details = json.dumps({"terminal": facts}, ensure_ascii=False)
+    return Done.text(text, details=details, essence=untagged(text), output=output)
 
 
 def _span(lines: str) -> tuple[int, int]:
@@ -107,16 +116,18 @@ def _command(terminal: Terminal, number: int | None) -> Execution:
     return found[-1]
 
 
-async def _lines(execution: Execution, first: int, last: int) -> str:
+async def _lines(execution: Execution, first: int, last: int) -> tuple[str, str]:
+    """What the model is told, and the lines alone."""
     if not execution.output_bytes:
-        return "it has printed nothing."
+        return "it has printed nothing.", ""
     found = await asyncio.to_thread(execution.spool.lines, first, last, most=MOST_BYTES)
     end = found.first + len(found.lines) - 1
     if not found.lines:
-        return f"there are no such lines; it has printed {found.total}."
+        return f"there are no such lines; it has printed {found.total}.", ""
     rows = [f"{number} | {_text(line)}" for number, line in enumerate(found.lines, found.first)]
     cut = f"; read on from {end}" if found.cut else ""
-    return labelled("\n".join(rows), what=f"lines {found.first}-{end} of {found.total}{cut}. Output")
+    text = "\n".join(rows)
+    return labelled(text, what=f"lines {found.first}-{end} of {found.total}{cut}. Output"), text
 
 
 def _text(line: bytes) -> str:

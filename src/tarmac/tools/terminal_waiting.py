@@ -1,5 +1,6 @@
 """wait_for_terminal: until a command ends, prints something, listens on a port, wants input, or is quiet."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
@@ -60,8 +61,14 @@ class WaitForTerminal(Tool):
             except TarmacError as error:
                 raise ToolFailed(error.what, hint=error.hint) from None
             terminal = terminals.readable(bench, happened.terminal)
-            state = await standing.told(terminal)
-            return Done.text(f"{_told(happened)}\n{state}", essence=f"{happened.what} {untagged(state)}")
+            found = await standing.look(terminal)
+            details = {"terminal": found.facts, "happened": _facts(happened)}
+            return Done.text(
+                f"{_told(happened)}\n{found.text}",
+                details=json.dumps(details, ensure_ascii=False),
+                essence=f"{happened.what} {untagged(found.text)}",
+                output=found.output,
+            )
 
         names = ", ".join(ids)
         return Ready(title=f"Waiting for {names}", done=f"Waited for {names}", act=act)
@@ -78,6 +85,12 @@ class WaitForTerminal(Tool):
         if self.quiet is not None:
             made["quiet"] = self.quiet
         return made
+
+
+def _facts(happened: "Happened") -> dict[str, object]:
+    facts: dict[str, object] = {"what": happened.what, "after": round(happened.after, 3), "text": happened.text}
+    more = {"exit_code": happened.exit_code, "port": happened.port, "pid": happened.pid}
+    return facts | {name: value for name, value in more.items() if value is not None}
 
 
 def _told(happened: "Happened") -> str:

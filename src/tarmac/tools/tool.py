@@ -72,15 +72,22 @@ class Done:
     outcome: Literal["done", "failed"] = "done"
     exit_code: int | None = None
     details: str = ""  # JSON: {"files": […]}, {"command": …}, {"terminal": …}; docs/tools.md lists them
+    output: str = ""  # what a command printed, clean and without a boundary, for a door that has one of its own
     seen: tuple[Seen, ...] = ()
     essence: str = ""  # the content without what differs each time (tags, durations), where that is in it
 
     @classmethod
     def text(
-        cls, text: str, *, outcome: Literal["done", "failed"] = "done", details: str = "", essence: str = ""
+        cls,
+        text: str,
+        *,
+        outcome: Literal["done", "failed"] = "done",
+        details: str = "",
+        essence: str = "",
+        output: str = "",
     ) -> Self:
         """Words alone."""
-        return cls(content=(Text(text),), outcome=outcome, details=details, essence=essence)
+        return cls(content=(Text(text),), outcome=outcome, details=details, essence=essence, output=output)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,6 +201,7 @@ class Bench:
     show: Callable[[Live], None] = lambda _: None
     started: Callable[[TerminalId, Path], None] = lambda *_: None  # a command prints into this spool
     settings: ToolSettings = ToolSettings()
+    alone: bool = False  # nobody else sees these terminals, and nobody tells the model of them: it must look itself
 
 
 class Tool(ABC):
