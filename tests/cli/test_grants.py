@@ -100,3 +100,25 @@ def test_it_has_a_page_of_its_own() -> None:
     for wanted in ("list", "revoke", "clear", "--workspace", "--json", "125"):
         assert wanted in outcome.out
     assert max(map(len, outcome.out.splitlines())) <= 90
+
+
+def test_a_person_allows_a_command_for_good_from_the_shell(tmp_path: Path) -> None:
+    """P5: where nobody can be asked, a person can have said yes before; never to what is critical."""
+    line = tarmac("grants", "allow", "--workspace", str(tmp_path), "--", "npm test")
+    prefix = tarmac("grants", "allow", "--prefix", "--everywhere", "--json", "--", "make", "lint")
+    assert (line.code, line.out.startswith("allowed: npm test (in ")) == (0, True)
+    assert json.loads(prefix.out)["allowed"]["words"] == ["make", "lint"]
+    file = GrantFile(grants_path())
+    assert file.covers_line("npm test", cwd=tmp_path, workspace=tmp_path, task=None)
+    assert not file.covers_line("npm test", cwd=tmp_path, workspace=tmp_path.parent, task=None)
+    assert file.covers_words(("make", "lint", "-j2"), workspace=tmp_path.parent, task=None)
+    for wrong in (
+        ["--", "rm -rf build"],
+        ["--", "rm -rf /"],
+        ["--prefix", "--", "sudo"],
+        [],
+        ["--task", "t", "--", "ls"],
+    ):
+        assert tarmac("grants", "allow", *wrong).code == 2
+    assert tarmac("grants", "list", "--prefix").code == 2
+    assert len(file.listing()) == 2

@@ -22,6 +22,7 @@ VERBS = {
     "check": "Judge a command, or many as JSON lines, without running it.",
     "exec": "Run one command in a fresh terminal, or many as JSON lines.",
     "doctor": "Look whether all of it works on this machine, and what to do.",
+    "mcp": "Serve terminals to any MCP client.",
     "tour": "Watch a real terminal at work: a dozen short commands.",
     "help": "Show this page, or that of a command: tarmac help exec.",
 }

@@ -1,11 +1,14 @@
-"""`tarmac grants`: what was allowed for good, listed and taken back."""
+"""`tarmac grants`: what was allowed for good: listed, added to, and taken back."""
 
+import asyncio
 import dataclasses
 import json
 import os
+import shlex
 import sys
 from getopt import GetoptError, gnu_getopt
 from pathlib import Path
+from typing import Literal
 
 from tarmac.cli.help import suggest
 from tarmac.errors import BadRequest
@@ -14,8 +17,8 @@ from tarmac.paths import state_dir
 from tarmac.policy.grants import Grant, GrantFile
 from tarmac.policy.visible import shortened, visible
 
-ACTIONS = {"list": "list", "revoke": "revoke", "clear": "clear"}
-OPTIONS = ["json", "workspace=", "task=", "help"]
+ACTIONS = {"list": "list", "allow": "allow", "revoke": "revoke", "clear": "clear"}
+OPTIONS = ["json", "workspace=", "task=", "everywhere", "prefix", "help"]
 
 
 def main(arguments: list[str]) -> int:
@@ -35,8 +38,12 @@ def main(arguments: list[str]) -> int:
     task = TaskId(given["task"]) if "task" in given else None
     if action not in ACTIONS:
         raise BadRequest(
-            f"`{action}` is nothing to do with grants", hint=suggest(action, ACTIONS) or "list, revoke, clear"
+            f"`{action}` is nothing to do with grants", hint=suggest(action, ACTIONS) or "list, allow, revoke, clear"
         )
+    if action != "allow" and ("everywhere" in given or "prefix" in given):
+        raise BadRequest("--everywhere and --prefix are for `grants allow`")
+    if action == "allow":
+        return _allow(given, rest)
     if action != "revoke" and rest:
         raise BadRequest(f"`grants {action}` takes no `{rest[0]}`", hint="tarmac grants revoke ID takes one back")
     if action == "revoke" and (len(rest) != 1 or workspace or task):
@@ -49,6 +56,32 @@ def main(arguments: list[str]) -> int:
         print(json.dumps({"revoked": gone}) if "json" in given else f"{_count(gone)} taken back")
         return 0
     return _list(grants, workspace, task, json_wanted="json" in given)
+
+
+def _allow(given: dict[str, str], words: list[str]) -> int:
+    """Store a grant for a command, as a person's "always" would; the exit code."""
+    from tarmac.policy import Execute, Policy, SuggestedGrant
+
+    if not words or "task" in given:
+        raise BadRequest("`grants allow` takes a command", hint="tarmac grants allow -- 'npm test'")
+    if "everywhere" in given and "workspace" in given:
+        raise BadRequest("--everywhere and --workspace are two things", hint="give one of them")
+    line = words[0] if len(words) == 1 else shlex.join(words)
+    workspace = Path(given.get("workspace", ".")).absolute()
+    verdict = asyncio.run(Policy().judge(Execute(line, cwd=workspace), workspace=workspace))
+    if verdict.decision == "deny":
+        raise BadRequest(f"this is never allowed: {verdict.reason}")
+    if "prefix" in given:
+        wanted = SuggestedGrant("prefix", line, tuple(shlex.split(line)))
+    else:
+        wanted = SuggestedGrant("line", line)
+    scope: Literal["everywhere", "workspace"] = "everywhere" if "everywhere" in given else "workspace"
+    made = GrantFile(grants_path()).add(wanted, scope=scope, risk=verdict.risk, workspace=workspace, origin="cli")
+    if "json" in given:
+        print(json.dumps({"allowed": dataclasses.asdict(made)}))
+    else:
+        print(f"allowed: {_shown(made)} ({made.where}, id {made.id})")
+    return 0
 
 
 def grants_path() -> Path:

@@ -125,16 +125,21 @@ What was always allowed: exact lines, or all that begins with certain words; in 
 in one workspace, or everywhere. Nothing here covers a critical command.
 
 Usage: tarmac grants [list] [--workspace DIR] [--task ID] [--json]
+       tarmac grants allow [--prefix] [--workspace DIR | --everywhere] [--json] -- COMMAND
        tarmac grants revoke ID [--json]
        tarmac grants clear [--workspace DIR] [--task ID] [--json]
 
   list     Show them, oldest first: id, date, where it holds, and the line. A prefix
            ends in `…`.
+  allow    Allow exactly this line in this folder, or with --prefix all that begins with
+           these words. Nothing critical, and no program that runs programs.
   revoke   Take one back, by its id or the beginning of it.
   clear    Take back all, or those of one workspace or task.
 
 Options:
-  --workspace DIR  Only what was allowed for this workspace.
+  --workspace DIR  Only what was allowed for this workspace; of allow: where it holds.
+  --everywhere     Of allow: it holds in every folder.
+  --prefix         Of allow: all that begins with these words.
   --task ID        Only what was allowed for this task.
   --json           List: one JSON object a line. Revoke and clear: one object.
   -h, --help       Show this page.
@@ -202,7 +207,38 @@ Exit status: 0; 1 when `check` found something; 2 when the arguments make no sen
 something in a file does not (the message says where, and the nearest right name).
 """
 
+MCP = """\
+Serve terminals to any MCP client (Claude Code, Codex, Gemini CLI, Cursor, VS Code …): run
+commands, keep terminals open, read, type, wait, interrupt. Every command is judged first;
+what needs a person's yes is asked through the client, or denied where it can't ask.
+
+Usage: tarmac mcp [OPTIONS]
+
+A client starts it, and speaks with it over standard input and output. docs/mcp.md shows
+what to write into each client's configuration.
+
+Options:
+  --cwd DIR        The workspace [what the client says, else here].
+  --allow PREFIX   Run what begins with these words without asking. May be repeated.
+  --deny PREFIX    Never run what begins with these words. May be repeated.
+  --auto LEVEL     ask, safe or all, as in the configuration [ask]: safe runs known
+                   commands of medium risk without asking, all what else is asked about.
+                   Neither covers what is critical.
+  --http PORT      Serve HTTP on this machine instead, under /mcp; 0 takes a free port.
+                   Prints the address, and the token that each request must bring
+                   (Authorization: Bearer TOKEN). $TARMAC_MCP_TOKEN sets it, and then it
+                   is not printed.
+  -h, --help       Show this page.
+
+Terminals end with the server, and with the client that opened them.
+`tarmac grants allow` allows a command for good.
+
+Exit status: 0 when the client has gone; 2 when the arguments make no sense; 128 + the
+number of the signal that ended it.
+"""
+
 PAGES = {
+    "mcp": MCP,
     **TASK_PAGES,
     "doctor": DOCTOR,
     "check": CHECK,

@@ -125,7 +125,8 @@ class KillPersistentTerminal(Tool):
         if all(each.id != self.id for each in bench.registry.listing()):  # killing an unknown one is no error (T14)
 
             async def nothing(_: Go) -> Done:
-                return Done.text(f"Terminal {self.id} is not open. {terminals.known(bench)}")
+                details = json.dumps({"terminal": {"id": self.id, "closed": False}})
+                return Done.text(f"Terminal {self.id} is not open. {terminals.known(bench)}", details=details)
 
             return Ready(title=title, done=after, act=nothing)
         terminal = terminals.own(bench, self.id)

@@ -88,8 +88,7 @@ def _listing(bench: Bench) -> Ready:
         found = terminals.visible_to(bench)
         rows = [f"{standing.standing(each)}{'' if each.task else ' It is of no task.'}" for each in found]
         details = json.dumps({"terminals": [standing.facts(each) for each in found]}, ensure_ascii=False)
-        return Done.text("
-".join(rows) or "No terminal is open.", details=details)
+        return Done.text("\n".join(rows) or "No terminal is open.", details=details)
 
     return Ready(title="Listing terminals", done="Listed terminals", act=act)
 

@@ -53,7 +53,13 @@ class WaitForTerminal(Tool):
         async def act(_: Go) -> Done:
             busy = [each for each in ids if terminals.readable(bench, each).busy]
             if not busy and not {"pattern", "port", "quiet"} & conditions.keys():
-                return Done.text("\n".join([await standing.told(terminals.readable(bench, each)) for each in ids]))
+                looks = [await standing.look(terminals.readable(bench, each)) for each in ids]
+                over = {"terminal": looks[0].facts, "happened": {"what": "ended", "after": 0}}
+                return Done.text(
+                    "\n".join(each.text for each in looks),
+                    details=json.dumps(over, ensure_ascii=False),
+                    output="".join(each.output for each in looks),
+                )
             try:
                 happened = await bench.registry.waiting_for(*ids, **conditions)
             except (ToolFailed, BadArguments):

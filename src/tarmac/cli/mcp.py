@@ -1,0 +1,143 @@
+"""`tarmac mcp`: terminals for any MCP client, over our standard input and output, or over HTTP on this machine.
+
+On the pipes nothing but messages may be written, and nobody else may read: both are moved to private descriptors, the
+standard input of all that we start is empty, and what they print by mistake goes to standard error.
+"""
+
+import asyncio
+import fcntl
+import os
+import secrets
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from tarmac.cli import stdio
+from tarmac.cli.options import HelpShown, parse
+from tarmac.cli.stopping import run
+from tarmac.errors import BadRequest
+from tarmac.paths import check_directory
+
+if TYPE_CHECKING:
+    from tarmac.config import Config
+    from tarmac.mcp.door import Door
+
+OPTIONS = ["cwd=", "http=", "allow=", "deny=", "auto="]
+TOKEN = "TARMAC_MCP_TOKEN"
+LEVELS = ("ask", "safe", "all")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What the command line asks for."""
+
+    workspace: Path | None
+    port: int | None
+    allow: tuple[str, ...]
+    deny: tuple[str, ...]
+    auto: str  # empty: as the configuration has it
+
+
+def main(arguments: list[str]) -> int:
+    """Serve until the client goes, or we are ended; the exit code."""
+    try:
+        wanted = _wanted(arguments)
+    except HelpShown:
+        return 0
+    return run(lambda _: _serve(wanted))
+
+
+def _wanted(arguments: list[str]) -> Wanted:
+    given, words = parse("mcp", arguments, OPTIONS)
+    if words:
+        raise BadRequest(f"`tarmac mcp` takes no `{words[0]}`", hint="the workspace is --cwd DIR")
+    port = given["http"][-1] if "http" in given else None
+    if port is not None and not (port.isdecimal() and int(port) < 65536):
+        raise BadRequest(f"--http takes a port, not `{port}`", hint="--http 8931, or --http 0 for a free one")
+    auto = given.get("auto", [""])[-1]
+    if auto and auto not in LEVELS:
+        raise BadRequest(f"--auto takes {', '.join(LEVELS)}, not `{auto}`")
+    _check_rules([*given.get("allow", ()), *given.get("deny", ())])
+    return Wanted(
+        workspace=check_directory(Path(given["cwd"][-1])) if "cwd" in given else None,
+        port=None if port is None else int(port),
+        allow=tuple(given.get("allow", ())),
+        deny=tuple(given.get("deny", ())),
+        auto=auto,
+    )
+
+
+def _check_rules(rules: list[str]) -> None:
+    """Now, and not with the first call. A rule that can't be kept is told of."""
+    if not rules:
+        return
+    from tarmac.policy.launchers import refusal
+    from tarmac.policy.userrules import prefixes
+
+    try:
+        made = prefixes(rules)
+    except ValueError as error:
+        raise BadRequest(str(error), hint="a rule is words: --allow 'npm test'") from error
+    for rule in made:
+        if why := refusal(rule):
+            print(f"tarmac: the rule `{' '.join(rule)}` allows nothing: {why}", file=sys.stderr)
+
+
+async def _serve(wanted: Wanted) -> int:
+    from tarmac.mcp.door import Door
+
+    token = os.environ.pop(TOKEN, "")  # no command may see it
+    door = Door(load=lambda workspace: _config(wanted, workspace), workspace=wanted.workspace)
+    try:
+        if wanted.port is None:
+            await _on_pipes(door)
+        else:
+            await _on_http(door, wanted.port, token)
+    finally:
+        await door.aclose()
+    return 0
+
+
+async def _on_pipes(door: "Door") -> None:
+    pipes = (fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 3), fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 3))
+    nowhere = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nowhere, 0)
+    os.close(nowhere)
+    sys.stdout.flush()
+    os.dup2(2, 1)
+    from tarmac.mcp.adapter import serve_lines
+
+    writing = asyncio.Lock()
+
+    async def write(data: bytes) -> None:
+        async with writing:  # a message is whole before the next begins
+            await stdio.write(pipes[1], data)
+
+    await serve_lines(door, stdio.pieces(pipes[0]), write)
+
+
+async def _on_http(door: "Door", port: int, token: str) -> None:
+    from tarmac.mcp import gate
+
+    secret = gate.check_token(token) if token else secrets.token_urlsafe(32)
+    with gate.listen(port) as listening:
+        port = listening.getsockname()[1]
+        from tarmac.mcp.adapter import http_app
+
+        print(f"url: http://127.0.0.1:{port}/mcp")
+        if not token:
+            print(f"token: {secret}")
+        sys.stdout.flush()
+        await gate.serve(gate.Gate(http_app(door, port), port, secret), listening)
+
+
+def _config(wanted: Wanted, workspace: Path) -> "Config":
+    """The configuration of a workspace, with what the command line adds."""
+    from tarmac.config import load_config
+
+    config = load_config(workspace, os.environ, {"auto": wanted.auto} if wanted.auto else None)
+    values = dict(config.values)
+    for key, more in (("policy.allow", wanted.allow), ("policy.deny", wanted.deny)):
+        values[key] = (*cast("tuple[str, ...]", values[key]), *more)
+    return replace(config, values=values)

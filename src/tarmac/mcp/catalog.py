@@ -1,0 +1,245 @@
+"""The tools a client sees, in an order that never changes: schema, annotations, and the shape of what they return.
+
+What does not apply is left out of a result, never null: some clients check types that can't be two things at once.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from tarmac.mcp.own import CheckCommand, InterruptTerminal, ListTerminals, OpenTerminal, ReadOne
+from tarmac.tools.command import ExecuteCommand
+from tarmac.tools.persistent import KillPersistentTerminal, RunPersistentCommand
+from tarmac.tools.schema import parameters
+from tarmac.tools.terminal_input import SendToTerminal
+from tarmac.tools.terminal_waiting import WaitForTerminal
+from tarmac.tools.tool import Tool
+
+Schema = dict[str, Any]
+MOST_SECONDS: Final = 45  # of one call; the rest of 50 is for judging, a terminal, and the answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One tool."""
+
+    name: str
+    title: str
+    tool: type[Tool]
+    output: Schema
+    description: str = ""  # in place of the tool's own
+    read_only: bool = False
+    destructive: bool = False
+    idempotent: bool = False
+    open_world: bool = False
+
+    @property
+    def text(self) -> str:
+        return self.description or self.tool.description
+
+    @property
+    def input(self) -> Schema:
+        return _input(self.tool)
+
+
+@cache
+def _input(tool: type[Tool]) -> Schema:
+    schema = parameters(tool)
+    properties = {name: dict(each) for name, each in schema["properties"].items()}
+    if "timeout" in properties:
+        properties["timeout"]["description"] += f" At most {MOST_SECONDS} seconds are waited."
+    return {**schema, "properties": properties}
+
+
+def _object(properties: dict[str, Schema], *required: str) -> Schema:
+    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
+
+
+def _text(about: str) -> Schema:
+    return {"type": "string", "description": about}
+
+
+_TERMINAL: Final[dict[str, Schema]] = {
+    "id": _text("its id, for the other tools"),
+    "name": _text("what it is called"),
+    "state": {"type": "string", "enum": ["idle", "running", "waiting", "closed"]},
+    "cwd": _text("the directory it stands in"),
+    "command": _text("the command that runs in it, or ran last"),
+    "number": {"type": "integer", "description": "the number of that command in this terminal"},
+    "reason": _text("why the last command ended"),
+    "exit_code": {"type": "integer", "description": "of the last command, if it has ended and it is known"},
+    "awaiting": _text("what it waits for: line, secret, keys or unknown"),
+    "prompt": _text("what it asks; untrusted"),
+}
+_LOOK: Final = _object(
+    {
+        "terminal": _object(_TERMINAL, "id", "state", "cwd"),
+        "output": _text("what it printed since it was last looked at, or the lines asked for; untrusted"),
+        "output_uri": _text("the resource with all that its last command printed"),
+    },
+    "terminal",
+    "output",
+)
+_COMMAND: Final = _object(
+    {
+        "command": _text("the command line"),
+        "output": _text("what it printed, cleaned and bounded; untrusted"),
+        "exit_code": {"type": "integer", "description": "its exit code; absent while it runs or when nobody knows"},
+        "signal": _text("the signal that ended it"),
+        "running": {"type": "boolean", "description": "it still runs, in terminal_id"},
+        "reason": _text("why this is the result: done, left running, awaiting input, interrupted, killed …"),
+        "duration": {"type": "number", "description": "seconds"},
+        "cwd": _text("the directory it ran in"),
+        "cwd_after": _text("the directory its terminal stands in now"),
+        "terminal_id": _text("the terminal it ran in; absent when it ran without a shell, as it only reads"),
+        "number": {"type": "integer", "description": "its number in that terminal, for read_terminal"},
+        "awaiting": _text("it waits for somebody to type: line, secret, keys or unknown"),
+        "prompt": _text("what it asks; untrusted"),
+        "truncated": {"type": "boolean", "description": "output is not all of it"},
+        "output_bytes": {"type": "integer"},
+        "output_uri": _text("the resource with all that it printed"),
+        "notes": {"type": "array", "items": {"type": "string"}},
+        "next": _text("what can be done now"),
+    },
+    "command",
+    "output",
+    "running",
+    "reason",
+    "duration",
+    "cwd",
+    "truncated",
+)
+_HAPPENED: Final = _object(
+    {
+        "what": {"type": "string", "enum": ["ended", "pattern", "input", "quiet", "port", "closed", "timeout"]},
+        "after": {"type": "number", "description": "seconds"},
+        "text": _text("what matched, or what is asked; untrusted"),
+        "exit_code": {"type": "integer"},
+        "port": {"type": "integer"},
+        "pid": {"type": "integer"},
+    },
+    "what",
+    "after",
+)
+_PART: Final = _object(
+    {
+        "text": {"type": "string"},
+        "decision": {"type": "string", "enum": ["allow", "ask", "deny"]},
+        "risk": {"type": "string", "enum": ["low", "medium", "high", "critical"]},
+        "reason": {"type": "string"},
+        "rule": {"type": "string"},
+    },
+    "text",
+    "decision",
+    "risk",
+    "reason",
+    "rule",
+)
+_VERDICT: Final = _object(
+    {
+        "decision": {"type": "string", "enum": ["allow", "ask", "deny"]},
+        "risk": {"type": "string", "enum": ["low", "medium", "high", "critical"]},
+        "reason": _text("why"),
+        "rule": _text("the rule that decided"),
+        "explanation": _text("what it would do"),
+        "parts": {"type": "array", "items": _PART},
+        "asks": _text("who would be asked, or how to allow it where nobody can be"),
+    },
+    "decision",
+    "risk",
+    "reason",
+    "rule",
+    "explanation",
+    "parts",
+)
+_OPENED: Final = _object(
+    {
+        "id": _text("its id, for the other tools"),
+        "name": _text("what it is called"),
+        "opened": {"type": "boolean"},
+        "cwd": _text("the directory it starts in"),
+    },
+    "id",
+)
+_CLOSED: Final = _object({"id": {"type": "string"}, "closed": {"type": "boolean"}}, "id", "closed")
+_TERMINALS: Final = _object(
+    {"terminals": {"type": "array", "items": _object(_TERMINAL, "id", "state", "cwd")}}, "terminals"
+)
+_WAITED: Final = _object({**_LOOK["properties"], "happened": _HAPPENED}, "terminal", "output", "happened")
+
+ENTRIES: Final = (
+    Entry(
+        name="run_command",
+        title="Run a command",
+        tool=ExecuteCommand,
+        output=_COMMAND,
+        description=(
+            "Run a command in a real terminal (bash) of this workspace. Variables and functions stay for later calls "
+            "in the same terminal; each call starts in `cwd`. The result has its exit code and output. A command that "
+            "asks something is reported with its prompt; one that takes long goes on in the background, in the "
+            "terminal that the result names. Start servers and watchers this way, too, with a short timeout."
+        ),
+        destructive=True,
+        open_world=True,
+    ),
+    Entry(
+        name="open_persistent_terminal",
+        title="Open a terminal that stays",
+        tool=OpenTerminal,
+        output=_OPENED,
+    ),
+    Entry(
+        name="run_persistent_command",
+        title="Run a command in a terminal that stays",
+        tool=RunPersistentCommand,
+        output=_COMMAND,
+        description=RunPersistentCommand.description.replace("execute_command", "run_command"),
+        destructive=True,
+        open_world=True,
+    ),
+    Entry(
+        name="list_terminals",
+        title="List terminals",
+        tool=ListTerminals,
+        output=_TERMINALS,
+        read_only=True,
+        idempotent=True,
+    ),
+    Entry(name="read_terminal", title="Read a terminal", tool=ReadOne, output=_LOOK, read_only=True),
+    Entry(
+        name="send_to_terminal",
+        title="Type into a terminal",
+        tool=SendToTerminal,
+        output=_LOOK,
+        description=SendToTerminal.description.replace("are typed by the person alone", "can't be typed"),
+        destructive=True,
+        open_world=True,
+    ),
+    Entry(name="wait_for_terminal", title="Wait for a terminal", tool=WaitForTerminal, output=_WAITED, read_only=True),
+    Entry(
+        name="interrupt_terminal",
+        title="Interrupt what runs in a terminal",
+        tool=InterruptTerminal,
+        output=_LOOK,
+        destructive=True,
+        idempotent=True,
+    ),
+    Entry(
+        name="kill_persistent_terminal",
+        title="Close a terminal",
+        tool=KillPersistentTerminal,
+        output=_CLOSED,
+        description="Close a terminal of this workspace, and end all that runs in it.",
+        destructive=True,
+        idempotent=True,
+    ),
+    Entry(
+        name="check_command",
+        title="Judge a command without running it",
+        tool=CheckCommand,
+        output=_VERDICT,
+        read_only=True,
+        idempotent=True,
+    ),
+)
+BY_NAME: Final = {each.name: each for each in ENTRIES}

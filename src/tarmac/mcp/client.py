@@ -1,0 +1,55 @@
+"""What the door knows of who calls: who it is, what it can be asked, and how it is told that work goes on."""
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+Action = Literal["accept", "decline", "cancel"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A form with one choice. `id` is how an answer finds it where nothing else connects the two."""
+
+    id: str
+    message: str
+    choices: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What came back. `choice` is empty where the client sent none of those it was offered."""
+
+    action: Action
+    choice: str = ""
+    feedback: str = ""
+
+
+class Unanswered(Exception):
+    """The stateless era: the question goes back as the call's result, and the call comes again with the answer."""
+
+    def __init__(self, question: Question) -> None:
+        super().__init__(question.id)
+        self.question = question
+
+
+class CannotAsk(Exception):
+    """The client said that it could be asked, and can't."""
+
+
+class Client(Protocol):
+    """One call's caller."""
+
+    name: str  # "claude-code 2.1"
+    session: str  # the connection it belongs to, or "" where there is none
+    can_ask: bool
+    stateless: bool  # the era in which a question is a call's result
+    answered: tuple[str, Reply] | None  # the stateless era: the question's id, and what the person said
+
+    async def ask(self, question: Question) -> Reply:
+        """Wait for the person; Unanswered where that is another call's matter; CannotAsk."""
+
+    async def progress(self, done: float, message: str) -> None:
+        """Tell how far it is, where it was asked for."""
+
+    async def roots(self) -> tuple[str, ...]:
+        """The folders the client works in, as URIs; none where it does not tell."""

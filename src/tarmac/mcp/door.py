@@ -1,0 +1,112 @@
+"""One call of an MCP client, from its arguments to its result, within 50 seconds.
+
+arguments ─decode→ Tool ─prepare→ Ready ─permit→ Leave ─prepare again, spend→ act → Answer
+
+The tools, the registry, the policy and the grants are those that Tarmac's own tasks use. Terminals belong to the
+client's workspace: all clients of a workspace share them, and they end with the server.
+"""
+
+import asyncio
+import importlib
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote, urlsplit
+
+from tarmac.errors import BadRequest, TarmacError
+from tarmac.mcp.client import Client
+
+if TYPE_CHECKING:
+    from tarmac.config import Config
+    from tarmac.mcp.place import Place
+
+WITHIN: Final = 48.0  # seconds for one call, from its arrival to its answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a call comes to: words for the model, data for the client; an error is one that a model can act on."""
+
+    text: str
+    data: Mapping[str, Any] | None = None
+    error: bool = False
+
+
+@dataclass(slots=True)
+class Door:
+    """Everything behind the protocol. What takes long to import is imported when it is first needed."""
+
+    load: "Callable[[Path], Config]"
+    workspace: Path | None = None  # where the person said it is; else where the client says, else `here`
+    here: Path = field(default_factory=Path.cwd)
+    _places: "dict[Path, Place]" = field(default_factory=dict)
+    _roots: dict[str, Path] = field(default_factory=dict)  # by session: where its client works
+    _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+    _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def aclose(self) -> None:
+        """Close every terminal, of every workspace."""
+        for place in self._places.values():
+            place.permission.forget()
+        await self._stack.aclose()
+        self._places.clear()
+
+    async def warm_up(self) -> None:
+        """Import what the first call needs, beside the event loop."""
+        await asyncio.to_thread(importlib.import_module, "tarmac.mcp.place")
+
+    async def call(self, name: str, arguments: Mapping[str, Any], client: Client) -> Answer:
+        """Make it. Whatever is wrong with it comes back as an answer; only cancelling and Unanswered come out."""
+        began = time.monotonic()
+        try:
+            place = await self.place(client)
+            return await place.call(name, arguments, client, end=began + WITHIN)
+        except TarmacError as error:
+            return Answer(text=str(error), error=True)
+
+    async def place(self, client: Client) -> "Place":
+        """The workspace of this client, open."""
+        folder = await self._workspace(client)
+        async with self._opening:
+            if folder not in self._places:
+                await self.warm_up()
+                from tarmac.mcp.place import open_place
+
+                config = await asyncio.to_thread(self.load, folder)
+                self._places[folder] = await self._stack.enter_async_context(open_place(config))
+        return self._places[folder]
+
+    async def _workspace(self, client: Client) -> Path:
+        if self.workspace is not None:
+            return self.workspace
+        if client.session not in self._roots:
+            folders = [each for each in map(_folder, await client.roots()) if each is not None]
+            self._roots[client.session] = folders[0] if folders else self.here
+        found = self._roots[client.session]
+        if found == Path(found.anchor):
+            raise BadRequest(
+                "no workspace is known: the whole machine is none, so nothing is run",
+                hint="start it with `tarmac mcp --cwd DIR`, or in the folder to work in",
+            )
+        return found
+
+    def roots_changed(self, session: str) -> None:
+        """The client works elsewhere now: ask it again."""
+        self._roots.pop(session, None)
+
+    async def session_ended(self, session: str) -> None:
+        """A client is gone: what it opened is closed, unless it was to stay."""
+        self._roots.pop(session, None)
+        await asyncio.gather(*(each.session_ended(session) for each in list(self._places.values())))
+
+
+def _folder(uri: str) -> Path | None:
+    """The folder a root names, if it is one of this machine."""
+    found = urlsplit(uri)
+    if found.scheme != "file" or found.netloc not in ("", "localhost"):
+        return None
+    path = Path(unquote(found.path))
+    return path if path.is_absolute() and path.is_dir() else None

@@ -1,0 +1,86 @@
+"""PURE: the question as a person reads it, and what a model is told when nobody could be asked."""
+
+import shlex
+from typing import Final
+
+from tarmac.policy import Action, Execute, KillTerminal, SendInput, Verdict
+from tarmac.policy.request import Request, denied_text
+from tarmac.policy.visible import shortened, visible
+
+YES: Final = "Allow once"
+NO: Final = "Deny"
+NOT_ASKED: Final = "The person closed the question without an answer, so it was not done."
+MOST_SHOWN: Final = 200  # characters of a command in a hint
+MOST_OFFERED: Final = 3
+_VERBS: Final = {
+    "Execute": "run this command",
+    "SendInput": "type this into a running program",
+    "OpenTerminal": "open a terminal with this shell",
+    "KillTerminal": "close this terminal",
+}
+
+
+def choices(request: Request) -> tuple[str, ...]:
+    """What a person can say: yes, yes for good to what could be allowed for good, and no."""
+    always = []
+    for each in request.always[:MOST_OFFERED]:
+        what = "exactly this line" if each.kind == "line" else f"`{shortened(visible(' '.join(each.words)), 60)} …`"
+        always.append(f"Always allow {what} in this workspace")
+    return (YES, *always, NO)
+
+
+def message(request: Request, verdict: Verdict, who: str) -> str:
+    """All of what would be done, where, how dangerous it is, and why it is asked."""
+    verb = _VERBS.get(request.kind, "do this")
+    where = f"in {request.directory}" if request.directory else ""
+    if request.terminal:
+        where += f" (terminal {request.terminal})"
+    rows = [f"{visible(who) or 'An agent'} wants to {verb}:", "", request.shown, ""]
+    if where:
+        rows.append(where.strip())
+    rows.append(f"Risk: {request.risk}. {_sentence(request.reason)} (rule: {verdict.rule})")
+    if request.explanation:
+        rows.append(f"What it would do: {request.explanation}")
+    rows += [f"Careful: {each}" for each in request.warnings]
+    return "\n".join(rows)
+
+
+def cannot_ask(action: Action, verdict: Verdict, why: str) -> str:
+    """What a model is told where a person's yes is needed and nobody can be asked: reason, rule, way out."""
+    what = denied_text(action, verdict).partition(" is not allowed")[0]
+    return (
+        f"{what} was not done: it needs a person's yes, and {why}. Reason: {visible(verdict.reason)} "
+        f"(risk: {verdict.risk}, rule: {verdict.rule}). {how_to_allow(action, verdict)}"
+    )
+
+
+def how_to_allow(action: Action, verdict: Verdict) -> str:
+    """What the person can do about it; the model can't."""
+    if isinstance(action, Execute) and verdict.suggested_grants and verdict.risk != "critical":
+        line = shlex.quote(action.command) if len(action.command) <= MOST_SHOWN else "'…'"
+        prefix = next((each for each in verdict.suggested_grants if each.kind == "prefix"), None)
+        also = f", or starts the server with --allow {shlex.quote(' '.join(prefix.words))}" if prefix else ""
+        return (
+            "It is allowed if the person (not you) runs this in a shell of theirs: "
+            f"tarmac grants allow -- {line}{also}. Or find a way that only reads."
+        )
+    if isinstance(action, Execute):
+        return "It can't be allowed for good: the person may run it themselves, or use a client that can ask them."
+    if isinstance(action, KillTerminal):
+        return "End what runs in it first (interrupt_terminal), then close it."
+    if isinstance(action, SendInput):
+        return "Use a client that can ask the person, or a command that asks nothing."
+    return "Use a client that can ask the person."
+
+
+def waiting(action: Action) -> str:
+    """What a model is told while the person has not answered yet."""
+    what = "the command" if isinstance(action, Execute) else "this"
+    return (
+        f"The person was asked, and has not answered yet: {what} was not done. The question stays open; make the same "
+        "call again, with the same arguments, to wait on for the answer."
+    )
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
