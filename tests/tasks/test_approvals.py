@@ -308,3 +308,15 @@ async def test_a_yes_does_not_hold_for_a_file_that_changed_meanwhile(tmp_path: P
         await run
     assert results(seen)[0][1] == "failed"
     assert (work / "a.txt").read_text() == "somebody else's\n"
+
+
+async def test_of_a_patch_that_changes_several_files_a_no_to_one_is_a_no_to_all(tmp_path: Path) -> None:
+    """S13: a patch is written whole or not at all."""
+    work = tmp_path / "work"
+    patch = "*** Begin Patch\n*** Add File: a.txt\n+a\n*** Add File: b.txt\n+b\n*** End Patch"
+    async with running(work, turn(call("apply_patch", patch=patch)), done()) as (task, seen, run):
+        asked = await seen.question()
+        await task.answer(asked.question, "object", choices=[Choice(path=work / "a.txt", answer="yes")])
+        await run
+    assert results(seen)[0][1] == "denied"
+    assert list(work.iterdir()) == []

@@ -20,7 +20,7 @@ from tarmac.tasks.reading import read_log
 from tarmac.tasks.recovery import digest_of, fate, unfinished
 
 TIMES = int(os.environ.get("TARMAC_KILLS", "25"))
-MOST_FACTS = 40  # about as many as the task has
+MOST_FACTS = 52  # about as many as the task has
 DIFF = "<<<<<<< SEARCH\n:start_line:1\n-------\none\n=======\ntwo\n>>>>>>> REPLACE"
 TURNS = (
     turn(call("write_to_file", path="a.txt", content="one\n" * 50), text="First a file."),

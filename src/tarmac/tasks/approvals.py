@@ -65,7 +65,7 @@ class Approvals:
             self._record(use, verdicts, by_level)
             denied = [n for n, each in enumerate(verdicts) if each.decision == "deny"]
             asked = [n for n, each in enumerate(verdicts) if each.decision == "ask" and not by_level[n]]
-            batch = len(wants) > 1 and all(isinstance(each.action, ReadFile | WriteFile) for each in wants)
+            batch = all(isinstance(each.action, ReadFile) for each in wants)  # of which some may be read
             if denied and not (batch and len(denied) < len(wants)):
                 told = "\n".join(denied_text(wants[n].action, verdicts[n]) for n in denied)
                 return Leave(told=told, stops=True)
@@ -76,7 +76,7 @@ class Approvals:
                 return self._nobody(use, [verdicts[n] for n in asked])
             answer = await self._ask(use, ready, wants, verdicts, asked, edited=edited, void=void)
             if answer.anew is None:
-                return self._leave(go, answer)
+                return self._leave(go, answer, batch=batch)
             edited = answer.anew.command
             wants = tuple(replace(each, action=answer.anew) if n in asked else each for n, each in enumerate(wants))
         return Leave(told="The command was changed too many times, and was not run.", stops=True)
@@ -202,8 +202,8 @@ class Approvals:
         except TarmacError as error:
             desk.add(Noted(at=now(), what="error", text=f"this could not be allowed for good: {error.what}"))
 
-    def _leave(self, go: Go, answer: "_Answered") -> Leave:
-        if not answer.spends:
+    def _leave(self, go: Go, answer: "_Answered", *, batch: bool) -> Leave:
+        if not answer.spends or (answer.refused and not batch):
             return Leave(told=answer.told, outcome=answer.outcome, remarks=answer.images, stops=True)
         refused = go.refused | answer.refused
         return Leave(
@@ -229,7 +229,7 @@ class _Answered:
         return tuple(each for each in self.remarks if isinstance(each, Image))
 
     def take(self, outcomes: Sequence[Outcome], wants: Sequence[tuple[int, Want]]) -> None:
-        self.told = outcomes[0].told
+        self.told = next((each.told for each in outcomes if each.approval is None), outcomes[0].told)
         self.anew = outcomes[0].anew
         self.grant, self.scope = outcomes[0].grant, outcomes[0].scope
         self.outcome = "skipped" if "Nobody answered" in self.told else "denied"
