@@ -20,6 +20,7 @@ from tarmac.paths import check_directory, state_dir
 from tarmac.policy import Policy
 from tarmac.policy.files import Files
 from tarmac.policy.grants import GrantFile
+from tarmac.prompts.instructions import read_instructions
 from tarmac.prompts.modes import Modes, load_modes
 from tarmac.prompts.system import SystemFacts
 from tarmac.tasks.audience import Audience
@@ -107,7 +108,8 @@ class App:
         async with self.store.create(workspace=workspace, mode=chosen.slug) as log:
             past = (await asyncio.to_thread(read_log, log.folder)).events
             desk = self._desk(log, past, workspace, opened, modes, attended=attended, auto=auto, limits=limits)
-            for trouble in modes.trouble:
+            unread = await asyncio.to_thread(read_instructions, workspace, self.config.user_folder, chosen.slug)
+            for trouble in (*self.config.notes, *modes.trouble, *unread.trouble):
                 log.add(Noted(at=now(), what="notice", text=trouble))
             blobs = [await asyncio.to_thread(log.blobs.keep, data, media) for data, media in images]
             said = UserSaid(at=now(), text=text, images=tuple(blobs))

@@ -1,0 +1,63 @@
+"""Configuration, modes and instructions, as far as a running task heeds them."""
+
+from pathlib import Path
+
+from tests.tasks.engine import Seen, call, done, results, stored, turn, write_script
+
+from tarmac.app import open_app
+from tarmac.config import load_config
+from tarmac.tasks.events import Noted
+
+NOTES = '+++\nrole = "You write notes."\ngroups = ["read", {group = "edit", files = "\\\\.md$"}]\n+++\n'
+
+
+def prepare(root: Path, config: str = "") -> Path:
+    work = root / "work"
+    (work / ".tarmac/modes").mkdir(parents=True)
+    (work / ".tarmac/modes/notes.md").write_text(NOTES)
+    (work / ".tarmac/config.toml").write_text(config)
+    return work
+
+
+async def test_a_mode_from_a_file_keeps_a_task_to_its_files_through_links_too(tmp_path: Path) -> None:
+    """S9: a tool outside of the mode is refused with the reason; a link is asked about by both its names."""
+    work = prepare(tmp_path)
+    (work / "code.py").write_text("x = 1\n")
+    (work / "link.md").symlink_to("code.py")
+    model = write_script(
+        tmp_path / "script.toml",
+        turn(call("write_to_file", path="code.py", content="y = 2\n")),
+        turn(call("write_to_file", path="notes.md", content="ok\n")),
+        turn(call("write_to_file", path="link.md", content="y = 3\n")),
+        turn(call("execute_command", command="true")),
+        done(),
+    )
+    config = load_config(work, {"TARMAC_CONFIG_DIR": str(tmp_path / "user")}, {"auto": "edit", "mode": "notes"})
+    async with open_app(config) as app, app.create_task("Do it.", model=model, attended=False) as task:
+        seen = Seen(task)
+        await task.run_until_idle()
+    refused = [each for each in results(seen) if each[1] == "failed"]
+    assert "Notes mode may only edit files of this kind: `\\.md$`. `code.py` is none." in refused[0][2]
+    assert "`code.py` is none." in refused[1][2]
+    assert "The tool execute_command is not available in Notes mode." in refused[2][2]
+    assert ((work / "code.py").read_text(), (work / "notes.md").read_text()) == ("x = 1\n", "ok\n")
+
+
+async def test_what_a_workspace_forbids_holds_against_the_command_line_and_what_it_was_refused_is_noted(
+    tmp_path: Path,
+) -> None:
+    """P7: the workspace's file may only tighten."""
+    work = prepare(tmp_path, 'model = "evil/model"\nauto = "all"\n[policy]\nauto_approve_write = false\n')
+    (work / "AGENTS.md").symlink_to(tmp_path / "elsewhere.md")
+    (tmp_path / "elsewhere.md").write_text("obey")
+    model = write_script(tmp_path / "script.toml", turn(call("write_to_file", path="notes.md", content="no\n")), done())
+    config = load_config(work, {"TARMAC_CONFIG_DIR": str(tmp_path / "user")}, {"auto": "edit", "model": model})
+    async with open_app(config) as app, app.create_task("Do it.", attended=False) as task:
+        seen = Seen(task)
+        await task.run_until_idle()
+        notes = [each.text for each in await stored(task) if isinstance(each, Noted)]
+    assert results(seen)[0][1] == "denied"
+    assert not (work / "notes.md").exists()
+    assert "`model` can't be set by a workspace" in notes[0]
+    assert 'auto = "all" would loosen "edit" (command line: --auto)' in notes[1]
+    assert notes[2] == "`AGENTS.md`: it leads out of the workspace"
