@@ -217,3 +217,15 @@ async def test_no_terminal_in_time_is_told(tmp_path: Path) -> None:
         await shop.call("open_persistent_terminal")
         with pytest.raises(ToolFailed, match="max_per_task"):
             await shop.call("execute_command", command="echo x")
+
+
+async def test_without_shell_integration_commands_run_all_the_same(tmp_path: Path) -> None:
+    """T21: through `exec`; what reads its input gets none, and does not hang."""
+    async with TerminalRegistry(Settings(warm_pool=0, shell_integration_disabled=True)) as registry:
+        shop = Workshop(tmp_path, registry)
+        assert fenced(await shop.text("execute_command", command="cat; echo out; exit 3", timeout=20)) == "out"
+        done = await shop.call("execute_command", command="echo begun; sleep 60", timeout=0.3)
+        assert "Command is still running" in text_of(done)
+        (terminal,) = registry.listing(busy=True)
+        assert terminal.provider == "exec"
+        assert "was closed, and with it" in await shop.text("kill_persistent_terminal", id=terminal.id)
