@@ -168,7 +168,9 @@ async def test_a_question_is_reported_with_its_prompt_and_can_be_answered(shop: 
 async def test_a_secret_is_for_the_person_alone(shop: Workshop) -> None:
     """S10, T19: the model is told so, may not answer it, and never sees what the person types."""
     command = 'read -s -p "Password: " x; echo; echo "length ${#x}"'
+    began = time.monotonic()
     text = await shop.text("execute_command", command=command)
+    assert time.monotonic() - began < 20
     (terminal,) = shop.registry.listing(busy=True)
     assert "It wants a secret, such as a password." in text
     assert "Only the person can answer this" in text

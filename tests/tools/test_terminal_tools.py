@@ -37,6 +37,14 @@ async def started(shop: Workshop, command: str) -> Terminal:
     return terminal
 
 
+async def asking(shop: Workshop, command: str) -> Terminal:
+    """A command that waits for input, and was reported as that."""
+    terminal = await opened(shop)
+    text = await shop.text("run_persistent_command", id=terminal.id, command=command, timeout=25)
+    assert "Command is waiting for input" in text
+    return terminal
+
+
 async def test_a_persistent_terminal_is_opened_used_and_killed(shop: Workshop) -> None:
     """T14, S10: Void's names; state stays from one command to the next."""
     (shop.folder / "sub").mkdir()
@@ -120,11 +128,11 @@ async def test_what_is_allowed_by_itself_does_not_enter_a_persistent_shell(shop:
 
 async def test_new_output_is_read_once(shop: Workshop) -> None:
     """T10, S10: read_terminal."""
-    terminal = await started(shop, "echo one; read; echo two; exit 4 | cat; (exit 4)")
+    terminal = await asking(shop, "echo one; read -p '> '; echo two; (exit 4)")
     assert "New output: (none)" in await shop.text("read_terminal", id=terminal.id)
     assert "(command 1), which waits for a line of input." in await shop.text("read_terminal", id=terminal.id)
-    assert terminal.current is not None
     execution = terminal.current
+    assert execution is not None
     await execution.send("\n")
     assert await execution.ended(10)
     text = await shop.text("read_terminal", id=terminal.id)
@@ -198,7 +206,7 @@ async def test_terminals_are_listed(shop: Workshop) -> None:
 
 async def test_a_closed_terminal_is_readable_while_something_in_it_is_new(shop: Workshop) -> None:
     """T9."""
-    terminal = await started(shop, "echo first; read; echo last words")
+    terminal = await asking(shop, "echo first; read -p '> '; echo last words")
     execution = terminal.current
     assert execution is not None
     await execution.send("\n")
@@ -243,19 +251,17 @@ async def test_waiting_for_a_port_and_for_the_end(shop: Workshop) -> None:
 
 async def test_input_is_judged_as_what_it_is(shop: Workshop) -> None:
     """P1: who reads it, what is asked, and that the command was approved."""
-    terminal = await opened(shop)
-    await shop.call(
-        "run_persistent_command",
-        id=terminal.id,
-        command="cat > /dev/null; python3 -c 'input(\"Go on? \")'",
-        timeout=0.3,
-    )
+    terminal = await asking(shop, "printf '> '; cat > /dev/null; python3 -c 'print(); input(\"Go on? \")'")
+    execution = terminal.current
+    assert execution is not None
     ready = await shop.prepare("send_to_terminal", id=terminal.id, keys="C-d")
     (want,) = ready.wants
     assert isinstance(want.action, SendInput)
     assert (want.action.text, want.action.foreground, want.action.approved) == ("\x04", "cat", True)
     assert ready.terminal == terminal.id
     await shop.act(ready)
+    await execution.waiting_for(pattern=r"Go on\?", timeout=20)
+    await execution.waiting_for(input=True, timeout=20)
     ready = await shop.prepare("send_to_terminal", text="y")
     (want,) = ready.wants
     assert isinstance(want.action, SendInput)
@@ -263,7 +269,7 @@ async def test_input_is_judged_as_what_it_is(shop: Workshop) -> None:
     assert [each.decision for each in await shop.judged(ready)] == ["allow"]  # a plain answer to an approved command
     assert (want.action.prompt.strip(), want.action.cwd) == ("Go on?", shop.folder)
     await shop.act(ready)
-    assert not terminal.busy
+    assert await execution.ended(20)
 
 
 @pytest.mark.parametrize(
@@ -280,8 +286,7 @@ async def test_a_script_is_answered_and_a_shell_is_asked_about(
     shop: Workshop, command: str, reader: str, decision: str
 ) -> None:
     """P1: what a script reads is an answer, what a shell at its prompt reads is a command, whatever it prints."""
-    terminal = await opened(shop)
-    await shop.call("run_persistent_command", id=terminal.id, command=command, timeout=20)
+    await asking(shop, command)
     ready = await shop.prepare("send_to_terminal", text="reboot")
     (want,) = ready.wants
     assert isinstance(want.action, SendInput)
@@ -292,7 +297,7 @@ async def test_a_script_is_answered_and_a_shell_is_asked_about(
 async def test_an_answer_is_not_typed_into_another_question(shop: Workshop) -> None:
     """P6: what was approved for one prompt is not sent to the next one, least of all to one for a secret."""
     command = 'read -p "Name: " a; read -s -p "Password: " b; cat >/dev/null'
-    terminal = await started(shop, command)
+    terminal = await asking(shop, command)
     execution = terminal.current
     assert execution is not None
     ready = await shop.prepare("send_to_terminal", id=terminal.id, text="Ada")
@@ -321,7 +326,7 @@ async def test_input_that_makes_no_sense_is_told(shop: Workshop, arguments: dict
 
 async def test_what_is_new_reaches_the_next_turn_once(shop: Workshop) -> None:
     """S8, T24: new output and endings of background terminals."""
-    terminal = await started(shop, "echo begun; read -p 'Name: ' x; echo \"hello $x\"; (exit 7)")
+    terminal = await asking(shop, "echo begun; read -p 'Name: ' x; echo \"hello $x\"; (exit 7)")
     execution = terminal.current
     assert execution is not None
     (facts,) = await news(shop.registry, shop.bench.task)
@@ -340,7 +345,7 @@ async def test_news_of_others_is_not_told_and_a_secret_is_not_quoted(shop: Works
     """S8, T19."""
     await shop.registry.open(task="task-2")
     await shop.registry.open(origin="person")
-    await started(shop, "read -s -p 'Password: ' x")
+    await asking(shop, "read -s -p 'Password: ' x")
     (facts,) = await facts_of(shop.registry, shop.bench.task)
     assert facts.waiting == "a secret, which only the person types"
     assert await facts_of(shop.registry, TaskId("task-3")) == ()

@@ -14,6 +14,7 @@ from tarmac.tools.tool import Bench, Output
 # How long a question must stand before it is taken for one: at once where the cursor stands behind a prompt, later
 # where it may be no question at all, and last behind a relay, which reads the keyboard all the time.
 AT_PROMPT, NO_PROMPT, RELAYED = 0.4, 2.0, 5.0
+LOOK_AGAIN = 1.0  # a question is told once; one that did not stand the first time is found by looking
 GENTLE = 0.4  # seconds for a cancelled command to heed Ctrl-C; then it is killed
 
 
@@ -49,11 +50,11 @@ async def _settled(execution: Execution, timeout: float) -> None:
     end = time.monotonic() + timeout
     while execution.running and (left := end - time.monotonic()) > 0:
         try:
-            happened = await execution.waiting_for(input=True, timeout=left)
+            happened = await execution.waiting_for(input=True, timeout=min(left, LOOK_AGAIN))
         except TerminalClosed:
             await execution.ended(left)
             return
-        if happened.waiting is None or await _stands(execution, happened.waiting, end):
+        if happened.waiting is not None and await _stands(execution, happened.waiting, end):
             return
 
 
