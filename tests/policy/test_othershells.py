@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarmac.policy import Execute, Policy, PolicySettings, PrefixRules, Verdict
@@ -51,7 +51,9 @@ async def test_what_only_fish_understands_asks(line: str) -> None:
     assert (await judge(line, "fish")).decision == "ask"
 
 
+@pytest.mark.shell
 @pytest.mark.skipif(not shutil.which("fish"), reason="needs fish")
+@settings(max_examples=25, deadline=None)
 @given(
     st.lists(
         st.sampled_from(

@@ -304,7 +304,9 @@ class Prover:
         if words[0] == "command" and rest[:1] in (["-v"], ["-V"]):
             if len(rest) >= 2 and all(re.fullmatch(r"[\w.+-]+", word) for word in rest[1:]):
                 return Proof(
-                    Stage(("bash", "-c", 'command "$@"', "bash", *rest)), "read.command", "says where a program is"
+                    Stage(("bash", "-p", "-c", 'command "$@"', "bash", *rest)),
+                    "read.command",
+                    "says where a program is",
                 )
             raise Unproven("it asks for more than a command")
         options = {
