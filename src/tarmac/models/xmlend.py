@@ -15,6 +15,7 @@ from tarmac.models.xmlvalues import VERBATIM, Schema, is_text, property_of
 LONGEST_TAG = 200  # a tag of more characters is none
 _NAME = r"[A-Za-z_][\w.-]*"
 _ARGUMENT = re.compile(rf"<({_NAME})(?:\s[^<>]*)?>")
+_BLANKS = re.compile(r"\s*")
 _PARTIAL = re.compile(r"</?[\w.-]*(?:\s[^<>]*)?\Z")
 
 
@@ -34,6 +35,12 @@ def argument_tag(text: str, *, final: bool) -> re.Match[str] | Literal[False] | 
         return found
     waits = not final and len(text) < LONGEST_TAG and (not text or _PARTIAL.match(text))
     return False if waits else None
+
+
+def first_word(text: str, start: int) -> int:
+    """Where blanks end."""
+    found = _BLANKS.match(text, start)
+    return found.end() if found else start
 
 
 def closing(name: str) -> str:
@@ -62,11 +69,17 @@ class Value:
         self._ends: list[tuple[Ending, int]] = []  # possible ones, each with its place among the following
         self._tags: list[int] = []  # +1 <tool>, -1 </tool>: since the first possible end
 
+    @property
+    def held(self) -> bool:
+        """A closing tag was seen: what comes is given when another is, or the end."""
+        return self._close is not None
+
     def scan(self, text: str, begins_next: Callable[[str], bool], *, final: bool, complete: bool) -> Ending | None:
         """The end, once it is known."""
         while token := self._tokens.search(text, self._at):
             if token.lastgroup == "own":
-                following = argument_tag(text[token.end() :].lstrip(), final=final)
+                start = first_word(text, token.end())
+                following = argument_tag(text[start : start + LONGEST_TAG], final=final)
                 if following is False:
                     self._certain = self._limit(token.start())
                     return None
@@ -104,13 +117,12 @@ class Value:
         return None
 
     def _at_last(self, text: str, complete: bool) -> Ending:
+        deepest = [0]  # from each tag to the last: how far closings outnumber openings, at worst
+        for tag in reversed(self._tags):
+            deepest.append(min(tag, tag + deepest[-1]))
+        deepest.reverse()
         for found, place in self._ends:
-            depth = 0
-            for tag in self._tags[place:]:
-                depth += tag
-                if depth < 0:
-                    break
-            else:
+            if deepest[place] >= 0:
                 return found
         if complete and self._close and not text[self._close[1] :].strip():  # only the tool's closing tag is missing
             return Ending(*self._close, len(text), closes=True)

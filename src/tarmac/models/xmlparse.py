@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from tarmac.models.draft import Draft
 from tarmac.models.provider import Chunk, ToolSchema
-from tarmac.models.xmlend import Value, argument_tag, closing
+from tarmac.models.xmlend import LONGEST_TAG, Value, argument_tag, closing, first_word
 from tarmac.models.xmlvalues import decoded, kinds, property_of, repeated
 
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})(.*)", re.DOTALL)
@@ -35,6 +35,8 @@ class XmlParser:
         self._opening = re.compile(rf"<({names})[ \t]*(/?)>")
         self._draft = draft
         self._buffer = ""
+        self._waiting: list[str] = []
+        self._waiting_size = 0
         self._final = False
         self._complete = True
         self._step: Callable[[], bool] = self._text
@@ -54,11 +56,21 @@ class XmlParser:
 
     def feed(self, text: str) -> list[Chunk]:
         """More of the message."""
-        self._buffer += text
+        if self._value is not None and self._value.held:  # seldom, then: a long text is not copied for each word
+            self._waiting.append(text)
+            self._waiting_size += len(text)
+            if self._waiting_size * 8 < len(self._buffer):
+                return []
+        self._take_in(text)
         return self._run()
+
+    def _take_in(self, text: str) -> None:
+        self._buffer += "".join(self._waiting) if self._waiting else text
+        self._waiting, self._waiting_size = [], 0
 
     def finish(self, *, complete: bool = True) -> list[Chunk]:
         """The end of the message; not `complete` where it was cut off."""
+        self._take_in("")
         self._final, self._complete = True, complete
         return self._run()
 
@@ -135,21 +147,20 @@ class XmlParser:
 
     def _call(self, opening: re.Match[str]) -> bool:
         """The buffer begins with a tool's tag: is it a call? It is if an argument follows, or its closing tag."""
-        name, closed = opening[1], bool(opening[2])
-        rest = self._buffer[opening.end() :].lstrip()
-        ending = re.match(closing(name), rest)
+        if opening[2]:  # <tool/>
+            self._begin(opening[1], opening.end())
+            return self._end()
+        start = first_word(self._buffer, opening.end())
+        rest = self._buffer[start : start + LONGEST_TAG]
         argument = argument_tag(rest, final=self._final)
-        if closed or ending or argument:
-            self._begin(name)
-            self._consume(len(self._buffer) - len(rest) if not closed else opening.end())
-            if closed or ending:
-                self._consume(ending.end() if ending and not closed else 0)
-                return self._end()
+        if argument or re.match(closing(opening[1]), rest):
+            self._begin(opening[1], start)
             self._step = self._arguments
             return True
         return argument is None and self._say(opening.end())
 
-    def _begin(self, name: str) -> None:
+    def _begin(self, name: str, length: int) -> None:
+        self._consume(length)
         self._blanks, self._begun = "", False
         self._number += 1
         self._tool, self._seen, self._lists = name, [], {}
@@ -208,6 +219,7 @@ class XmlParser:
         between = self._buffer[found.tag : found.end]
         self._consume(found.end)
         self._step = self._arguments
+        self._value = None
         if not found.closes:
             return found.whole
         for name, text in _pairs(between):

@@ -6,6 +6,7 @@ What does not fit stays text: the tool says so to the model, in better words tha
 """
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
@@ -15,6 +16,7 @@ TEXT: Schema = {"type": "string"}
 # Arguments that are kept as they stand, but for a newline after the opening tag; all others lose blanks at both ends.
 VERBATIM = frozenset({"content", "diff", "patch", "search", "replace", "text"})
 
+_NUMBER = re.compile(r"[+-]?\d{1,30}(?:\.\d+)?(?:[eE][+-]?\d{1,3})?")
 _CHILD = re.compile(r"<([A-Za-z_][\w.-]*)((?:\s[^<>]*)?)>")
 _ATTRIBUTE = re.compile(r"""([A-Za-z_][\w.-]*)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 
@@ -78,10 +80,13 @@ def repeated(texts: list[str], schema: Schema, root: Schema) -> object:
 def _scalar(plain: str, kind: str) -> object:
     if kind == "boolean":
         return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}.get(plain.lower())
+    if not _NUMBER.fullmatch(plain):
+        return None
     try:
-        return int(plain) if kind == "integer" else float(plain)
+        number = int(plain) if kind == "integer" else float(plain)
     except ValueError:
         return None
+    return number if math.isfinite(number) else None
 
 
 def _array(text: str, schema: Schema, root: Schema) -> object:
