@@ -298,3 +298,101 @@ async def test_a_rule_for_words_does_not_reach_into_loops_and_conditions() -> No
         "[[ -f a ]] && npm test",
     ):
         assert (await policy.judge(Execute(line, cwd=NOWHERE), workspace=NOWHERE)).decision == "ask", line
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("find . -name '*.py' | xargs grep -n x", "find . -name *.py -type f -print0|xargs -0 grep -n x --"),
+        (
+            "find src -name '*.py' | xargs -I{} grep x {}",
+            "find src -name *.py -type f -print0|xargs -0 -I{} grep x -- {}",
+        ),
+        ("find . -name '*.md' 2>/dev/null | xargs head -3", "find . -name *.md -type f -print0|xargs -0 head -3 --"),
+        ("python3 -m pip list", "python3 -I -m pip list"),
+        ("python -m json.tool a.json", "python -I -m json.tool a.json"),
+        ("docker compose -f a.yml -p x ps", "docker compose -f a.yml -p x ps"),
+        ("npm help install", "npm help --viewer=man install"),
+        ("umask", 'bash -c umask "$@" bash'),
+    ],
+)
+async def test_a_plan_says_it_more_safely_than_the_line(line: str, words: str) -> None:
+    """P2: whole names of plain files for xargs, no modules of the project for python."""
+    assert "|".join(" ".join(stage) for stage in await stages(line)) == words
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "cp --help", "rm --version", "git commit --help", "git push -h", "cargo build --help", "docker run --help",
+        "docker compose logs --help", "gh pr create --help", "uv pip install --help", "kill -l", "kill -l 9",
+        "kill -0 12", "mount", "ldconfig -p", "lsof -i :80 -sTCP:LISTEN", "iptables -L -n", "ufw status",
+        "crontab -l", "ulimit -a", "git clean -nd", "git add -n .", "git commit --dry-run", "git hash-object a",
+        "git diff --no-index a b", "git remote show -n origin", "git submodule", "git fsck", "jq .a[0].b x.json",
+        "jq .env x.json", "npm query '*'", "cat /var/log/syslog", "cat /proc/self/status", "cat /proc/self/cgroup",
+        "cat /sys/class/net/eth0/address", "ls | tee /dev/null", "jar tf a.jar", "ar t a.a", "wc -l .env",
+        "ls *.py | xargs wc -l", "gofmt -l .",
+    ],
+)  # fmt: skip
+async def test_asking_a_program_something_needs_no_question(line: str) -> None:
+    """P2: help, lists and dry runs."""
+    assert not isinstance(await stages(line), str), line
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "docker run x --help", "docker exec web --help", "docker compose run web --help", "uv run x --help",
+        "npx x --help", "go run x --help", "go tool x --help", "podman run x --help", "kubectl exec x --help",
+        "npm exec x --help", "cargo xtask --help", "git xtask --help", "git lfs --help", "make --help x",
+        "sudo ls --help", "env ls --help x", "xargs --help rm", "rm --help x", "rm x --help", "kill 1", "kill -9 1",
+        "kill -l; kill 1", "kill -0", "kill -s 0 1", "mount /dev/sda1 /mnt", "mount -a", "mount --bind a b",
+        "ldconfig", "ldconfig -v", "iptables -F", "iptables -L -Z", "ufw disable", "crontab a", "crontab -r",
+        "crontab", "ulimit -n 5", "umask 0", "swapon -a", "fuser -k 80/tcp", "git clean", "git clean -fd",
+        "git clean -f", "git add .", "git add -p", "git commit", "git commit -m x", "git commit --dry-run -m x",
+        "git rm a", "git hash-object -w a", "git hash-object --stdin", "git fsck --lost-found",
+        "git diff --no-index a /etc/passwd", "git diff --no-index a ../../x", "git remote show origin",
+        "git remote add a b", "git submodule foreach ls", "git submodule update", "nm @x", "objdump -d @x",
+        "strings @x", "size @x", "ar t @x", "ar r a b", "jar cf a b", "jar tf @x", "jar xf a", "javap @x", "7z x a",
+        "zstd a", "tee a", "tee -a a", "python -m http.server", "python -m pip install x", "python -m pip",
+        "python -m json.tool a b", "python -m x", "python -m pip download x",
+        "docker compose -f https://x.example/a.yml ps", "docker compose -f /etc/x ps", "docker compose -f a.yml up",
+        "docker compose -f .env ps", "cat /proc/self/environ", "cat /proc/1/environ", "cat /proc/self/mem",
+        "cat /var/log/auth.log", "cat /sys/../etc/shadow", "pdftotext a", "pdftotext a b",
+        "find . -name .env | xargs cat", "find / -name x | xargs cat", "find . -name x -o -name y | xargs cat",
+        "find . | xargs cat", "find . -type l | xargs sh", "find . -name x | xargs rm", "find .. -name x | xargs cat",
+        "find . -name x -exec rm {} + | xargs cat", "find . -name x | sort | xargs cat", "wc -l /dev/zero",
+        "wc /root/.ssh/id_rsa", "gofmt -w .", "gofmt -r 'a -> b' x", "rustc a.rs", "rustc --print sysroot a.rs",
+        "npm fund x",
+    ],
+)  # fmt: skip
+async def test_what_looks_like_a_question_and_does_more_asks(line: str) -> None:
+    """P2: a word more or less, and it changes something, or runs somebody's code."""
+    found = await stages(line)
+    assert isinstance(found, str), (line, found)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'echo "branch: $(git branch --show-current)"', "echo $(date)", "echo `git rev-parse HEAD`",
+        'echo "$(git log -1 --format=%s)" "$(wc -l < a)"', "case a in a) ls ;; esac", "while true; do git status; done",
+        "ls & git status", "for f in $(git ls-files); do echo $f; done", "x=$(git rev-parse HEAD)", "echo $((1 + 2))",
+    ],
+)  # fmt: skip
+async def test_reading_that_no_plan_can_have_is_of_low_risk(line: str) -> None:
+    """P3: each part is proven to read; the whole asks, and no more is said of it."""
+    verdict = await Policy().judge(Execute(line, cwd=NOWHERE), workspace=NOWHERE)
+    assert (verdict.decision, verdict.risk) == ("ask", "low"), verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("line", "risk"),
+    [("echo $(rm a)", "medium"), ("echo $(cat .env)", "high"), ("while true; do rm -rf x; done", "critical"),
+     ("ls & curl https://x.example", "medium"), ("cat $(curl https://x.example)", "medium"),
+     ("f() { ls; }; f", "medium"), ("alias ls=x; ls", "medium")],
+)  # fmt: skip
+async def test_what_does_more_keeps_its_risk_beside_reading(line: str, risk: str) -> None:
+    """P3: as dangerous as its worst part."""
+    verdict = await Policy().judge(Execute(line, cwd=NOWHERE), workspace=NOWHERE)
+    assert (verdict.decision, verdict.risk) == ("ask", risk), verdict.reason

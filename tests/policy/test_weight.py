@@ -79,11 +79,14 @@ async def test_each_form_of_a_program_has_its_own_weight(risk: str, line: str) -
     ("line", "said"),
     [
         ('rm -rf "$DIR"/', "deletes the folder … and all below it, in a place known only when it runs"),
-        ("rm -rf $(echo /)", "deletes the folder … and all below it, in a place known only when it runs, then reads /"),
+        (
+            "rm -rf $(echo /)",
+            "deletes the folder … and all below it, in a place known only when it runs, then prints its words",
+        ),
         ("rm -rf $HOME", "deletes the folder … and all below it, in a place known only when it runs"),
         ("rm -rf /var/log", "deletes the folder /var/log and all below it, part of the system"),
         ("rm *.o", "deletes the files *.o, in the workspace"),
-        ("rm --help", "prints help"),
+        ("rm --help", "prints its version or its help"),
         ("alias ls='rm -rf'", "changes the shell itself, then deletes what it is given"),
         ("dd if=x of=/dev/stdout", "copies bytes"),
         ("mkfs -t xfs /dev/sdb", "makes a new file system on /dev/sdb; all on it is lost"),

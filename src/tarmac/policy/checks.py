@@ -182,6 +182,21 @@ def _tar(words: Sequence[str]) -> Reading:
     return reading
 
 
+def _kill(words: Sequence[str]) -> Reading:
+    """kill -l, kill -0 PID."""
+    if not re.fullmatch(r"-[lL]( [A-Z0-9]+)?|-0( [0-9]+)+", " ".join(words)):
+        raise Unproven("it ends or steers processes")
+    return Reading()
+
+
+def _jar(words: Sequence[str]) -> Reading:
+    if len(words) < 2 or not re.fullmatch(r"-?(tf|tvf)", words[0]):
+        raise Unproven("only jar's list is known to only read")
+    if any(word.startswith(("-", "@")) for word in words[1:]):
+        raise Unproven("only jar's list is known to only read")
+    return Reading(paths=[(words[1], True)], operands=list(words[2:]))
+
+
 REPLACEMENTS: dict[str, Callable[[Sequence[str]], Reading]] = {
     "anything": _anything,
     "echo": _echo,
@@ -192,6 +207,8 @@ REPLACEMENTS: dict[str, Callable[[Sequence[str]], Reading]] = {
     "ps": _ps,
     "ip": _ip,
     "tar": _tar,
+    "kill": _kill,
+    "jar": _jar,
 }
 
 
@@ -270,6 +287,36 @@ def _git_config(reading: Reading) -> None:
     alone = len(words) == 1 and "." in words[0]
     if not (asks or alone or words[:1] == ["list"] or (words[:1] == ["get"] and len(words) <= 2)):
         raise Unproven("git config with a value sets it")
+
+
+def _dry(reading: Reading) -> None:
+    if not {"n", "dry-run"} & _names(reading):
+        raise Unproven("without -n it does more than say what it would do")
+
+
+def _offline(reading: Reading) -> None:
+    if reading.operands and "n" not in _names(reading):
+        raise Unproven("it asks another machine")
+
+
+def _tee(reading: Reading) -> None:
+    if not set(reading.operands) <= {"/dev/null", "/dev/stderr", "/dev/stdout"}:
+        raise Unproven("it writes files")
+
+
+def _needs_p(reading: Reading) -> None:
+    if not {"p", "print-cache"} & _names(reading):
+        raise Unproven("without -p it would change the machine")
+
+
+def _fuser(reading: Reading) -> None:
+    if not all(re.fullmatch(r"[0-9]+/(tcp|udp)", word) for word in reading.operands):
+        raise Unproven("only ports are known")
+
+
+def _to_stdout(reading: Reading) -> None:
+    if reading.operands[1:] != ["-"]:
+        raise Unproven("it would write a file")
 
 
 def _git_apply(reading: Reading) -> None:
@@ -423,6 +470,12 @@ FURTHER: dict[str, Callable[[Reading], None]] = {
     "git-remote": _git_remote,
     "git-config": _git_config,
     "git-apply": _git_apply,
+    "dry": _dry,
+    "offline": _offline,
+    "tee": _tee,
+    "needs-p": _needs_p,
+    "fuser": _fuser,
+    "to-stdout": _to_stdout,
     "reflog": _reflog,
     "kubectl": _kubectl,
     "pager": _pager,

@@ -31,6 +31,7 @@ RULES = Path(__file__).parent / "rules" / "files.toml"
 MOST_LINKS = 40  # as many as the kernel follows
 LONGEST_PATH = 4096  # characters, as many as the kernel takes
 _STREAMS = re.compile(r"/dev/(?:stdin|stdout|stderr|fd/[0-2])")
+_OF_ITSELF = re.compile(r"/proc/self/(status|limits|cgroup|mountinfo|mounts|stat|comm)")
 # Here programs share one copy of a file among many folders (pnpm, uv, cargo): another name for it is no trick.
 STORES = frozenset(["node_modules", "site-packages", ".venv", "venv", "target", ".git", ".pnpm-store"])
 
@@ -91,6 +92,8 @@ class Files:
         said = os.path.normpath(given)
         if _STREAMS.fullmatch(said):  # whatever is behind them now is not what will be
             return Look(path=Path(said), inside=False, exists=True, public="it is a stream of the program itself")
+        if given == said and _OF_ITSELF.fullmatch(said):
+            return Look(path=Path(said), inside=False, exists=True, public="it tells of the program that reads it")
         root = _follow(workspace)
         there = _follow(given)
         # As written it may be under the workspace's other name; outside of it a name counts in full.

@@ -15,6 +15,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 
+# `nm @file`: what is in the file is read as if it was typed, and may be `--plugin=x.so`.
+_TAKES_WORDS_FROM_FILES = frozenset(
+    """
+    nm objdump readelf size strings ar c++filt addr2line otool javap jar 7z 7za 7zz
+""".split()
+)
+
 
 class Unproven(Exception):
     """Nothing says that this only reads; `reason` says what is in the way."""
@@ -139,10 +146,23 @@ class Versions:
     helped: frozenset[str]
     unless: frozenset[str]  # "yarn:.yarnrc": with that file in the project it may start other code
     also: Mapping[str, frozenset[str]]  # other words that ask for it, and the programs that read them so
+    own: Mapping[str, frozenset[str]]  # the commands of a program that no project can give another meaning
+    groups: Mapping[str, frozenset[str]]  # commands that have commands of their own: `gh pr create`
 
     def answer(self, name: str, word: str) -> bool:
         """Whether `word` makes the program `name` tell its version or help, and stop."""
         return name in self.programs and (word in self.words or name in self.also.get(word, ()))
+
+    def helps(self, words: tuple[str, ...]) -> bool:
+        """`docker run --help`, `gh pr create --help`: whether it prints help, and stops."""
+        name, *commands, last = words
+        if last != "--help" and not (last == "-h" and name in self.own):
+            return False
+        if not all(re.fullmatch(r"[a-z][a-z-]*", command) for command in commands):
+            return False
+        if len(commands) == 2:  # one more word may be an image or a script that gets the --help: `docker run x --help`
+            return commands[0] in self.groups.get(name, ())
+        return len(commands) == 1 and (name in self.helped or commands[0] in self.own.get(name, ()))
 
 
 @functools.cache
@@ -154,7 +174,9 @@ def versions() -> Versions:
         frozenset(str(entry[key]).split()) for key in ("words", "programs", "helped", "unless")
     )
     also = {word: frozenset(str(names).split()) for word, names in entry["also"].items()}
-    return Versions(words, programs, helped, unless, also)
+    own = {name: frozenset(str(commands).split()) for name, commands in entry["own"].items()}
+    groups = {name: frozenset(str(commands).split()) for name, commands in entry["groups"].items()}
+    return Versions(words, programs, helped, unless, also, own, groups)
 
 
 def match(program: Program, words: Sequence[str]) -> Reading:
@@ -248,6 +270,8 @@ def _operands(program: Program, reading: Reading) -> None:
         kind = kinds[min(number, len(kinds) - 1)]
         if kind in ("path", "name") and "://" in operand:
             raise Unproven(f"`{operand}` is an address, not a file")
+        if operand.startswith("@") and program.name.split()[0] in _TAKES_WORDS_FROM_FILES:
+            raise Unproven(f"it takes more words, options too, from the file {operand[1:]}")
         if kind in ("rev", "listed"):
             _of_repository(operand, kind, reading, path=reading.ended is not None and number >= reading.ended)
         elif kind == "path":

@@ -42,6 +42,13 @@ def check_found(reading: Reading, opener: str, look: Looking) -> None:
         check_pattern(name, look)
 
 
+def plain_files(words: tuple[str, ...]) -> tuple[str, ...]:
+    """`find … | xargs cat` as it is meant: the names of plain files, each whole, whatever blanks it holds."""
+    if {"-print", "-printf", "-ls", "-prune", "-quit", "-exec", "-o", "-or", ",", "!", "-not"} & set(words):
+        raise Unproven("what find gives is not known")
+    return (*words, "-type", "f", "-print0")
+
+
 def _only_plain_files(reading: Reading) -> bool:
     """Whether `-type f` holds for all that is found: at the top of the expression, nothing else instead of it."""
     depth = 0

@@ -15,10 +15,10 @@ from tarmac.policy.command import Line, Simple
 from tarmac.policy.deeds import MOST_WORDS, assess
 from tarmac.policy.effects import Assessment, Effect
 from tarmac.policy.files import Files
-from tarmac.policy.grammar import Program
+from tarmac.policy.grammar import Program, Unproven
 from tarmac.policy.places import LONGEST_NAME, Ground
 from tarmac.policy.planning import Proofs
-from tarmac.policy.readonly import Proof
+from tarmac.policy.readonly import Proof, Prover
 from tarmac.policy.running import fetched_files, sends
 from tarmac.policy.touching import At
 from tarmac.policy.verdict import Plan, Risk
@@ -34,6 +34,8 @@ ASK_ALWAYS = frozenset(
 # What no auto-approval covers, whatever its level (P7).
 PERSONAL = ASK_ALWAYS - {"effect.environment"}
 _NAME = re.compile(r"[A-Za-z_:.][\w:.]*$")
+
+MOST_PROVEN = 50  # commands of a line that has no plan, for their risk
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,11 @@ class Court:
             at = At(here, self.files, fetched)
             proof = proofs.found.get(number)
             assessment = Assessment() if proof else assess(simple, at)
+            apart = may_prove and not proof and not proofs.trouble and number < MOST_PROVEN
+            reads = self._reads(simple, here) if apart else None
+            if reads is not None:  # as a part it is harmless, though the whole can't be planned
+                assessment = Assessment()
+                assessment.add("low", "effect.read", reads.why)
             if not proof and not assessment.effects:
                 assessment.add("low", "effect.read", "reads, as far as is known")
             why = (
@@ -111,6 +118,13 @@ class Court:
         result.plan = proofs.plan
         _whole(result, line)
         return result
+
+    def _reads(self, simple: Simple, here: Ground) -> Proof | None:
+        """The proof that a command only reads, whatever is around it."""
+        try:
+            return Prover(self.files, here, self.extra).prove(simple)
+        except Unproven:
+            return None
 
 
 def _after(simple: Simple, here: Ground) -> Ground:

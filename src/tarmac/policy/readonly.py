@@ -8,6 +8,7 @@ become is an option that does more than read.
 """
 
 import fnmatch
+import itertools
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -19,7 +20,7 @@ from tarmac.policy.checks import FURTHER, REPLACEMENTS
 from tarmac.policy.command import Redirect, Simple
 from tarmac.policy.files import Files, Look
 from tarmac.policy.grammar import Program, Reading, Unproven, match, programs, versions
-from tarmac.policy.handed import FILTERS, METADATA, READERS, check_found, check_pattern
+from tarmac.policy.handed import FILTERS, METADATA, READERS, check_found, check_pattern, plain_files
 from tarmac.policy.patterns import expand
 from tarmac.policy.places import Ground, is_secret, listable
 from tarmac.policy.repository import check_repository
@@ -49,6 +50,7 @@ class Proof:
     stage: Stage
     rule: str
     why: str
+    before: tuple[str, ...] = ()  # what the stage before must be for it, in place of what is written
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ class Prover:
             if own[0] != name:
                 raise Unproven(f"the plan has another program in place of `{words[0]}`")
             own = (words[0], *own[1:])
-        return Proof(replace(streams, words=(*front, *own)), proof.rule, proof.why)
+        return replace(proof, stage=replace(streams, words=(*front, *own)))
 
     def _expand(self, words: Sequence[Word]) -> tuple[str, ...]:
         """The words as the program gets them; Unproven when that isn't certain."""
@@ -140,14 +142,15 @@ class Prover:
         if len(words) == 2 and known.answer(name, words[1]):
             self._check_unless(name)
             return Proof(Stage(words), "read.version", "prints its version or its help")
-        if (
-            len(words) == 3
-            and name in known.helped
-            and words[2] == "--help"
-            and re.fullmatch(r"[a-z][a-z-]*", words[1])
-        ):
+        if len(words) > 2 and known.helps(words):
             self._check_unless(name)
+            if name == "git":
+                check_repository(self.ground)
             return Proof(Stage(words), "read.help", "prints its help")
+        if re.fullmatch(r"python3?", name) and words[1:2] == ("-m",):
+            return self._python_module(words)
+        if len(options := _compose_options(words)) > 0:
+            return self._compose(words, options)
         program, arguments, moved = self._find(words)
         reading = self._read(program, arguments)
         place = self if moved is None else Prover(self.files, moved, self.extra)
@@ -167,6 +170,29 @@ class Prover:
             *_instead_of_terminal(program, reading, upstream),
         )
         return Proof(Stage(plan), f"read.{program.name.replace(' ', '.')}", program.why)
+
+    def _python_module(self, words: tuple[str, ...]) -> Proof:
+        """python -m pip list: by itself (-I), so that no module of the project takes its place."""
+        interpreter = (words[0], "-I", "-m")
+        if words[2:3] == ("pip",) and len(words) > 3:
+            inner = self._prove_words(("pip", *words[3:]))
+            return Proof(Stage((*interpreter, *inner.stage.words)), inner.rule, inner.why)
+        if words[2:3] == ("json.tool",):
+            program = programs()["python -m json.tool"]
+            self._check_paths(self._read(program, list(words[3:])), program)
+            return Proof(Stage((*interpreter, *words[2:])), "read.json.tool", program.why)
+        raise Unproven(f"`{' '.join(words[:3])}` is not known to only read")
+
+    def _compose(self, words: tuple[str, ...], options: tuple[str, ...]) -> Proof:
+        """docker compose -f FILE ps: the same as without, and the file is looked at."""
+        head = words[: 2 if words[0] == "docker" else 1]
+        for option, value in itertools.pairwise(options):
+            if option in ("-f", "--file"):
+                if ":" in value or value == "-":
+                    raise Unproven(f"`{value}` may be an address")
+                self._check_path(value, content=True)
+        inner = self._prove_words((*head, *words[len(head) + len(options) :]))
+        return replace(inner, stage=Stage((*head, *options, *inner.stage.words[len(head) :])))
 
     def _check_unless(self, name: str) -> None:
         for each in versions().unless:
@@ -242,7 +268,7 @@ class Prover:
                 raise Unproven(f"the project's {name} may name a program to run")
         for path, content in reading.paths:
             self._check_path(path, content=content)
-            if content and not (program.name == "head" and _takes_little(reading)):
+            if (content or program.name == "wc") and not (program.name == "head" and _takes_little(reading)):
                 self._check_end(path)
 
     def _check_end(self, path: str) -> None:
@@ -354,23 +380,28 @@ class Prover:
             if any(holder in word for word in rest[:-1]) or rest[-1] != holder:
                 raise Unproven("xargs puts names inside other words")
             rest.pop()
-        self._check_handed(rest[0], upstream, exact=exact)
+        before = self._check_handed(rest[0], upstream, exact=exact)
         inner = self._prove_words((*rest, *given))
         end = () if rest[0] == "echo" or "--" in rest else ("--",)  # so that no name is an option
-        return Proof(Stage((*own, *rest, *end, *[holder] * bool(holder))), inner.rule, inner.why)
+        if before:
+            own = (own[0], "-0", *own[1:])
+        return Proof(Stage((*own, *rest, *end, *[holder] * bool(holder))), inner.rule, inner.why, before)
 
-    def _check_handed(self, opener: str, upstream: tuple[Simple, ...], *, exact: bool) -> None:
-        """Whether names from this pipe may be given to `opener`."""
-        lines = [simple.literal_words() or ("",) for simple in upstream]
+    def _check_handed(self, opener: str, upstream: tuple[Simple, ...], *, exact: bool) -> tuple[str, ...]:
+        """Whether names from this pipe may be given to `opener`; and what must print them, if not what is written."""
+        lines = [simple.literal_words() or (simple.name or "",) for simple in upstream]
+        before: tuple[str, ...] = ()
         if opener in READERS:
-            if not exact or len(lines) != 1 or lines[0][0] != "find" or "-print0" not in lines[0]:
+            if len(lines) != 1 or lines[0][0] != "find" or exact is not ("-print0" in lines[0]):
                 raise Unproven(f"xargs gives `{opener}` names that are not known")
-            check_found(REPLACEMENTS["find"](lines[0][1:]), opener, self._named)
+            before = () if exact else plain_files(lines[0])
+            check_found(REPLACEMENTS["find"]((before or lines[0])[1:]), opener, self._named)
         elif opener not in METADATA or not _prints_names(lines[0]):
             raise Unproven(f"xargs gives `{opener}` names that are not known")
         for words in lines[1:]:
             if words[0] not in FILTERS or self._read(*self._find(words)[:2]).paths:
                 raise Unproven(f"xargs gives `{opener}` names that are not known")
+        return before
 
 
 def _prints_names(words: tuple[str, ...]) -> bool:
@@ -381,6 +412,16 @@ def _prints_names(words: tuple[str, ...]) -> bool:
     return words[0] in ("find", "fd", "fdfind", "ls") or (
         words[0] == "git" and bool({"ls-files", "--name-only", "-l"} & set(words))
     )
+
+
+def _compose_options(words: tuple[str, ...]) -> tuple[str, ...]:
+    """The options between `docker compose` and its command: its file, project and profile, each with a value."""
+    if words[:2] != ("docker", "compose") and words[0] != "docker-compose":
+        return ()
+    start = at = 2 if words[0] == "docker" else 1
+    while words[at : at + 1] and words[at] in ("-f", "--file", "-p", "--project-name", "--profile"):
+        at += 2
+    return words[start:at] if at < len(words) else ()
 
 
 def _takes_little(reading: Reading) -> bool:

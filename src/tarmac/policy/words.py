@@ -98,7 +98,7 @@ def read_word(node: Node, source: str) -> Word:
         glob=reading.glob,
         home=reading.home,
         brace=brace,
-        plain=reading.plain and len(parts) == 1 and reading.known,
+        plain=reading.plain and bool(parts) and reading.known,
         bare=reading.bare,
         holes=tuple(reading.holes or ()),
     )
