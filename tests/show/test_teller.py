@@ -13,7 +13,7 @@ from tests.tasks.samples import any_event, one_of_each
 
 from tarmac.events import TerminalId
 from tarmac.models.messages import NO_USAGE, Text, Usage
-from tarmac.show.columns import cut, padded, width, wrapped
+from tarmac.show.columns import Wrapping, cut, padded, width, wrapped
 from tarmac.show.harmless import harmless, one_line
 from tarmac.show.look import Look
 from tarmac.show.markdown import page
@@ -149,6 +149,24 @@ def test_what_is_wrapped_fits_and_has_all_its_words(text: str, columns: int) -> 
     lines = wrapped(text, columns)
     assert all(width(line) <= columns for line in lines)
     assert "".join("".join(lines).split()) == "".join(text.split())
+
+
+@given(st.lists(texts, max_size=6), st.integers(8, 30))
+def test_words_that_stream_are_broken_between_words_and_none_is_lost(pieces: list[str], columns: int) -> None:
+    wrapping = Wrapping(columns)
+    told = "".join(wrapping.feed(piece) for piece in pieces) + wrapping.finish()
+    assert "".join(told.split()) == "".join("".join(pieces).split())
+    words = [word for word in "".join(pieces).split(" ") if word]
+    if all(width(word) <= columns for word in words) and "\n" not in "".join(pieces):
+        assert all(width(line.rstrip(" ")) <= columns for line in told.split("\n"))
+
+
+def test_code_in_fences_is_not_broken() -> None:
+    code = "```\nlonger than the screen is wide\n```\n"
+    wrapping = Wrapping(12)
+    assert wrapping.feed(code) + wrapping.finish() == code
+    assert wrapping.feed("and this is") + wrapping.finish() == "and this is"
+    assert wrapping.feed(" text again") + wrapping.finish() == " \ntext again"
 
 
 # What is told
@@ -320,6 +338,6 @@ def test_without_colour_nothing_but_text_and_on_a_screen_no_line_is_too_wide() -
 def test_every_kind_of_fact_can_be_told() -> None:
     """A5: none is unknown to the teller by mistake."""
     quiet = {e.TaskCreated, e.TaskStarted, e.TaskSaved, e.CallJudged, e.FileSeen, e.CommandOutput, e.RequestStarted,
-             e.MessageDelivered, e.MessageWithdrawn, e.ModelTold, e.TaskImported, e.ToolStarted}  # fmt: skip
+             e.MessageDelivered, e.MessageWithdrawn, e.ModelTold, e.ToolStarted}  # fmt: skip
     silent = {type(event) for event in one_of_each() if not Teller(PIPE, past=True).event(event)}
     assert silent == quiet

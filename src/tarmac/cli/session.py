@@ -1,7 +1,9 @@
 """An open task, driven from this process's terminal or pipe to its end."""
 
+import asyncio
 import json
 import os
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -41,9 +43,17 @@ async def drive(
     teller = Teller(look, meta=task.metadata)
     keyboard = Keyboard(sys.stdin.fileno()) if task.attended and not yes else None
     door = Door(task, app.registry, screen, teller, keyboard=keyboard, as_json=as_json, yes=yes)
+    if look.live and not as_json:
+
+        def resized() -> None:
+            screen.look = teller.look = look_of(sys.stdout, os.environ)
+
+        asyncio.get_running_loop().add_signal_handler(signal.SIGWINCH, resized)
     if as_json:
         await _tell_past(app, task, screen)
     else:
+        if task.metadata.requests:
+            screen.say(look.paint("1;34", _fit(f"❯ {one_line(task.metadata.name)}", look)) + "\n")
         screen.say(look.paint("2", _fit(_header(app, task), look)) + "\n\n")
     try:
         ended = await door.drive(stop, words, images)
@@ -65,7 +75,8 @@ def _header(app: App, task: Task) -> str:
         model = f"the script {model.rpartition('/')[2]}, no model"
     auto = app.config.auto
     level = "" if auto == "ask" else f" · --auto {auto}"
-    return "  " + one_line(f"task {task.id} · {model} · {task.metadata.mode or app.config.mode}{level}")
+    before = " · goes on" if task.metadata.requests else ""
+    return "  " + one_line(f"task {task.id} · {model} · {task.metadata.mode or app.config.mode}{level}{before}")
 
 
 def _fit(line: str, look: Look) -> str:

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
 LONGEST = 64 << 10
+AGAIN = 0.2  # seconds
 
 
 class Keyboard:
@@ -31,6 +32,9 @@ class Keyboard:
         """The next line, without its end; None: end of input (Ctrl-D, or the terminal hung up)."""
         while b"\n" not in self._held:
             await self._ready()
+            if not self._ours():
+                await asyncio.sleep(AGAIN)  # in the background: what is typed is for somebody else
+                continue
             try:
                 data = os.read(self.fd, 4096)
             except BlockingIOError:
@@ -54,6 +58,13 @@ class Keyboard:
             yield
         finally:
             termios.tcsetattr(self.fd, termios.TCSADRAIN, before)
+
+    def _ours(self) -> bool:
+        """Whether we are in the foreground: who reads a terminal from the background is stopped by it."""
+        try:
+            return os.tcgetpgrp(self.fd) == os.getpgrp()
+        except OSError:  # no terminal: nobody else reads it
+            return True
 
     async def _ready(self) -> None:
         loop = asyncio.get_running_loop()

@@ -8,11 +8,12 @@ in it. The surprise: what streams is printed when it comes, so the fact that rep
 
 from tarmac.models.messages import Reasoning, Text
 from tarmac.show import details
-from tarmac.show.columns import cut, width
-from tarmac.show.diffs import bounded, content_lines, counted, diff_lines
+from tarmac.show.columns import Wrapping, cut, width
+from tarmac.show.diffs import bounded, content_lines, counts, diff_lines
 from tarmac.show.flow import Flow
 from tarmac.show.harmless import harmless, one_line
 from tarmac.show.look import Look
+from tarmac.show.notes import note_on
 from tarmac.show.question import question_lines
 from tarmac.show.summary import seconds, size, spent
 from tarmac.tasks import events as e
@@ -44,6 +45,7 @@ class Teller:
         self._open = False  # in the middle of a line
         self._last = ""  # the kind of what was told last
         self._held = ""  # a carriage return that may belong to the next piece
+        self._wrapping: Wrapping | None = None  # of the words that stream
         self._streamed: set[str] = set()  # requests whose words were told as they came
         self._flows: dict[str, Flow] = {}
         self._running: dict[str, str] = {}  # calls under way → their titles, where they are not printed yet
@@ -97,7 +99,18 @@ class Teller:
             return ""
         gap = "" if self._open and self._last == "text" else self._gap("text")
         self._open = not text.endswith("\n")
-        return gap + harmless(text)
+        return gap + self._wrapped(harmless(text))
+
+    def _wrapped(self, text: str, *, whole: bool = False) -> str:
+        """Broken between words, where somebody reads along; elsewhere lines are as the model made them."""
+        if not self.look.live:
+            return text
+        if self._wrapping is None:
+            self._wrapping = Wrapping(self.look.columns - 1)
+        text = self._wrapping.feed(text)
+        if whole:
+            text, self._wrapping = text + self._wrapping.finish(), None
+        return text
 
     # Facts
 
@@ -126,7 +139,7 @@ class Teller:
             case e.RequestStarted(model=model):
                 self._doing = f"asking {one_line(model)}"
             case e.RequestFailed():
-                return self._no_answer(event)
+                self._doing = ""
             case e.TodosUpdated(todos=todos):
                 lines = (f"  {TODOS[todo.status]} {self._todo(todo)}\n" for todo in todos)
                 return self._block("todos", "".join(lines) or "  the todo list is empty\n")
@@ -137,40 +150,14 @@ class Teller:
             case e.TaskCompleted(result=result):
                 text = f"{self.look.paint('1;32', '✓ Done')}\n"
                 if result.strip() and not self._past:
-                    text += f"{harmless(result.strip())}\n"
+                    text += self._whole(result)
                 return self._block("end", text + self._cost())
             case e.TaskAborted(why=why):
                 return self._block("end", self._note("31", f"✗ Ended: {why or 'before it was done'}") + self._cost())
             case e.TaskPaused(why=why):
                 return self._block("end", self._note("33", f"– Paused{f': {why}' if why else ''}") + self._cost())
-            case e.TaskUnpaused():
-                return self._block("note", self._note("2", "goes on"))
-            case e.ModelTold(about="mistake", text=text):
-                return self._block("note", self._note("33", f"! {text}"))
-            case e.Noted(what=what, text=text):
-                return self._block("note", self._note("31" if what == "error" else "33", f"! {text}"))
-            case e.ModeSwitched(mode=mode, why=why):
-                return self._block("note", self._note("36", f"→ mode {mode}{f': {why}' if why else ''}"))
-            case e.ModelSwitched(model=model):
-                return self._block("note", self._note("36", f"→ model {model}"))
-            case e.HistoryCondensed(how=how, tokens_before=before, tokens_after=after):
-                sizes = f": {before:,} tokens became {after:,}" if before and after else ""
-                return self._block("note", self._note("2", f"the conversation was {how}{sizes}"))
-            case e.HistoryRewound(to=to):
-                return self._block("note", self._note("33", f"– back to {to}: what followed no longer counts"))
-            case e.CheckpointCreated(checkpoint=checkpoint) if self._past:
-                return self._block("note", self._note("2", f"checkpoint {checkpoint}"))
-            case e.CheckpointRestored(checkpoint=checkpoint):
-                return self._block("note", self._note("33", f"– files are as at the checkpoint {checkpoint}"))
-            case e.SubtaskStarted(child=child, text=text):
-                return self._block("note", self._note("36", f"→ subtask {child}: {text}"))
-            case e.SubtaskFinished(child=child, outcome=outcome, result=result):
-                return self._block("note", self._note("36", f"← subtask {child} {outcome}: {result}"))
-            case e.RecordLost(seq=seq, why=why):
-                return self._block("note", self._note("31", f"! record {seq} of this task is lost: {why}"))
-            case e.UnknownEvent(kind=kind):
-                return self._block("note", self._note("2", f"({kind}: a newer Tarmac knows what this is)"))
-        return ""
+        found = note_on(event, past=self._past)
+        return self._block("note", self._note(*found)) if found else ""
 
     def _said(self, event: e.ModelSaid) -> str:
         self._doing = ""
@@ -181,13 +168,16 @@ class Teller:
         for part in event.parts:
             match part:
                 case Text(text=text) if text.strip():
-                    printed += self._block("text", f"{harmless(text.strip())}\n", apart=True)
+                    printed += self._block("text", self._whole(text), apart=True)
                 case Reasoning(text=text) if text.strip() and self._past:
                     lines = bounded(harmless(text.strip()).split("\n"), 6)
                     printed += self._block(
                         "thinking", "".join(self.look.paint("2", f"  {line}") + "\n" for line in lines)
                     )
         return printed
+
+    def _whole(self, text: str) -> str:
+        return self._wrapped(f"{harmless(text.strip())}\n", whole=True)
 
     def _user(self, text: str, images: int, before: str = "") -> str:
         first, *rest = harmless(text.strip()).split("\n")
@@ -245,7 +235,7 @@ class Teller:
             colour, mark, title = "36", "•", began or title
         changed = details.diffs(event.details)
         if changed and event.outcome == "done":
-            facts.append(_counts(changed))
+            facts.append(counts(changed))
         end = self._fit(f" · {', '.join(facts)}" if facts else "")
         said = cut(title, max(self.look.columns - 3 - width(end), 20)) if self.look.live else title
         printed += self._block("tool", f"{self.look.paint(colour, mark)} {self._fit(said + end)}\n")
@@ -274,12 +264,6 @@ class Teller:
         return self._block("output", "".join(f"  {self.look.paint('2', '│')} {line}\n" for line in shown))
 
     # Lines
-
-    def _no_answer(self, event: e.RequestFailed) -> str:
-        self._doing = ""
-        again = "" if event.retry_in is None else f"; again in {event.retry_in:.0f} s"
-        status = f" ({event.status})" if event.status and str(event.status) not in event.what else ""
-        return self._block("note", self._note("31", f"! the model did not answer: {event.what}{status}{again}"))
 
     def _todo(self, todo: e.Todo) -> str:
         text = cut(one_line(todo.text), self.look.columns - 6)
@@ -314,15 +298,5 @@ class Teller:
     def _break(self) -> str:
         """The end of a line that is not at its end."""
         was, self._open = self._open, False
-        return "\n" if was else ""
-
-
-def _counts(changed: list[tuple[str, str, bool]]) -> str:
-    added = removed = 0
-    for _, diff, new in changed:
-        if new:
-            added += diff.count("\n") + (not diff.endswith("\n"))
-        else:
-            plus, minus = counted(diff)
-            added, removed = added + plus, removed + minus
-    return f"+{added} −{removed}"
+        rest, self._wrapping = self._wrapping.finish() if self._wrapping else "", None
+        return f"{rest}\n" if was else rest

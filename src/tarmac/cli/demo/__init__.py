@@ -100,10 +100,11 @@ def _conclude(look: Look, folder: Path, *, completed: bool, passes: bool, keep: 
         what = "the task was not completed" if not completed else "the tests of the project fail"
         print(f"\n{look.paint('1;31', 'Something is not as it should be')}: {what}.")
         return
-    print("\nThe tests of the project were run once more, and pass.", end=" ")
+    print("\nThe tests of the project were run once more, and pass.")
+    if (folder / "durations" / "old-builds").exists():
+        print("You did not allow the release, and it was not made: what the script says of it is not true.")
     if keep:
-        print(f"It is in {folder / 'durations'}.")
-        print(f"The log: TARMAC_STATE_DIR={folder / 'state'} tarmac tasks show --help")
+        print(f"The project: {folder / 'durations'}\nThe log:     TARMAC_STATE_DIR={folder / 'state'} tarmac tasks")
     else:
-        print("It is gone now; --keep leaves it.")
-    print('With a model of yours: tarmac run "make the tests pass" (tarmac run --help). Terminals alone: tarmac tour.')
+        print("The project is gone now; --keep leaves it.")
+    print('With a model of yours: tarmac run "make the tests pass"; the terminals alone: tarmac tour.')
