@@ -317,6 +317,17 @@ async def test_an_interrupt_is_a_key(shop: Workshop) -> None:
     assert "Nothing is running" in await shop.failure("send_to_terminal", id=terminal.id, keys="C-c")
 
 
+async def test_the_result_has_what_came_of_it(shop: Workshop) -> None:
+    """S10: also where it was quiet for long before, and takes its time to answer."""
+    terminal = await asking(shop, "read -p 'Name: ' x; sleep 0.5; echo hello $x; read -p 'Age: ' y")
+    execution = terminal.current
+    assert execution is not None
+    execution.last_output -= 60
+    text = await shop.text("send_to_terminal", id=terminal.id, text="Ada")
+    assert "hello Ada" in fenced(text)
+    assert "which waits for a line of input" in text
+
+
 @pytest.mark.parametrize("arguments", [{}, {"text": "a", "keys": "C-c"}, {"keys": "Entr"}])
 async def test_input_that_makes_no_sense_is_told(shop: Workshop, arguments: dict[str, object]) -> None:
     terminal = await started(shop, "cat")

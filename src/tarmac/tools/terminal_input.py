@@ -21,7 +21,9 @@ from tarmac.tools.persistent import ID, SPELLINGS
 from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool, Want
 from tarmac.vt.keys import keys
 
-QUIET, LONGEST = 1.0, 10.0  # after sending: until nothing more comes for so long, or for so long in all
+# After sending, until it ends, asks again, or prints nothing more for so long. Who reads keys may think about an Escape
+# for a second, and waits for keys all the time.
+QUIET, QUIET_KEYS, LONGEST = 1.0, 1.5, 10.0
 SECRET = (
     "It asks for a secret (a password or the like), which only the person may type, in the terminal itself. Nothing "
     "was sent. Wait for it with wait_for_terminal."
@@ -57,12 +59,10 @@ class SendToTerminal(Tool):
         data = self._data(seen)
 
         async def act(_: Go) -> Done:
-            now = _same(terminal, execution, seen)
-            printed = execution.output_bytes
+            _check_same(terminal, execution, seen)
             try:
                 await execution.send(data)
-                if now is not None or execution.output_bytes == printed:
-                    await execution.waiting_for(input=True, quiet=QUIET, timeout=LONGEST)
+                await _reacted(execution, keys=seen is not None and seen.wants is not Wants.LINE)
             except TarmacError as error:
                 raise ToolFailed(error.what, hint=error.hint) from None
             found = await standing.look(terminal)
@@ -101,8 +101,16 @@ class SendToTerminal(Tool):
         return text + (b"\r" if seen is not None and seen.wants is Wants.KEYS else b"\n")
 
 
-def _same(terminal: Terminal, execution: Execution, before: Waiting | None) -> Waiting | None:
-    """What waits there now; ToolFailed when it is no longer what the text was meant for."""
+async def _reacted(execution: Execution, *, keys: bool) -> None:
+    """Wait for what it does with what was typed."""
+    quiet = QUIET_KEYS if keys else QUIET
+    await execution.news(quiet)  # how quiet it was before counts for nothing
+    if execution.running:
+        await execution.waiting_for(input=not keys, quiet=quiet, timeout=LONGEST)
+
+
+def _check_same(terminal: Terminal, execution: Execution, before: Waiting | None) -> None:
+    """ToolFailed when what waits there is no longer what the text was meant for."""
     if terminal.current is not execution:
         raise ToolFailed("The command has ended meanwhile. Nothing was sent.")
     now = execution.waiting
@@ -112,7 +120,6 @@ def _same(terminal: Terminal, execution: Execution, before: Waiting | None) -> W
         raise ToolFailed("What waited there goes on, or something else waits by now. Nothing was sent: look again.")
     if terminal.held:
         raise ToolFailed(f"The person is typing in terminal {terminal.id}. Nothing was sent.")
-    return now
 
 
 def _reader(seen: Waiting | None) -> str | None:
