@@ -1,0 +1,102 @@
+"""`tarmac run` with the real SDKs, against a server that speaks each provider's language."""
+
+import asyncio
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import TARMAC
+from tests.models.server import Reply, Server, call, claude, gpt, refusal, serving
+
+pytestmark = pytest.mark.shell
+
+KEY = "sk-hidden-4711"
+SHOWS = {"command": 'echo "key=($ANTHROPIC_API_KEY$OPENAI_API_KEY)" | tr a-z A-Z'}
+DONE = {"result": "It is done."}
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a model is asked, and how it calls a tool."""
+
+    model: str
+    environ: Callable[[str], dict[str, str]]
+    calls: Callable[[str, dict[str, str]], list[bytes]]
+
+    def __str__(self) -> str:
+        return self.model.partition("/")[0]
+
+
+def _claude(name: str, arguments: dict[str, str]) -> list[bytes]:
+    use: dict[str, object] = {"type": "tool_use", "id": f"toolu_{name}", "name": name, "json": [json.dumps(arguments)]}
+    usage = {"input_tokens": 1000, "output_tokens": 50}
+    return claude({"type": "text", "text": ["So. "]}, use, stop="tool_use", usage=usage)
+
+
+def _gpt(name: str, arguments: dict[str, str]) -> list[bytes]:
+    return gpt({"content": "So."}, call(0, json.dumps(arguments), id="call_0", name=name), finish="tool_calls")
+
+
+def _xml(name: str, arguments: dict[str, str]) -> list[bytes]:
+    tags = "".join(f"<{key}>{value}</{key}>\n" for key, value in arguments.items())
+    letters: list[dict[str, object]] = [{"content": letter} for letter in f"So.\n<{name}>\n{tags}</{name}>\n"]
+    return gpt(*letters)
+
+
+WAYS = [
+    Way("anthropic/claude-opus-5", lambda url: {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": url}, _claude),
+    Way("openai/gpt-5", lambda url: {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{url}/v1"}, _gpt),
+    Way("ollama/phi", lambda url: {"OLLAMA_BASE_URL": f"{url}/v1", "TARMAC_MODELS_NATIVE_TOOLS": "false"}, _xml),
+]
+
+
+async def run(server: Server, way: Way, project: Path, *more: str) -> tuple[int, str, str]:
+    """Its exit status, and what it wrote."""
+    process = await asyncio.create_subprocess_exec(
+        *TARMAC,
+        *("run", "look", "--model", way.model, "--cwd", str(project), "--auto", "all", *more),
+        env={**os.environ, **way.environ(server.url)},
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        out, err = await asyncio.wait_for(process.communicate(), 60)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    return process.returncode or 0, out.decode(), err.decode()
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+async def test_a_task_is_done_by_a_model_behind_a_network(way: Way, tmp_path: Path, own_state: Path) -> None:
+    """A5, S6: asked again after a refusal, its calls run, their results sent back; the key is nowhere."""
+    replies = [
+        refusal(429, {"message": "slow down"}, retry_after="0"),
+        Reply(way.calls("execute_command", SHOWS)),
+        Reply(way.calls("attempt_completion", DONE)),
+    ]
+    async with serving(*replies) as server:
+        code, out, err = await run(server, way, tmp_path)
+        assert (code, server.replies) == (0, []), out + err
+    assert "It is done." in out
+    assert "slow down" in out + err
+    results = json.dumps(server.requests[2].body["messages"])
+    assert "KEY=()" in results
+    assert all(name in results for name in ("execute_command", "So."))
+    kept = [file.read_bytes() for file in own_state.rglob("*") if file.is_file()]
+    assert kept
+    assert not any(KEY.encode() in each or KEY.upper().encode() in each for each in kept)
+    assert KEY not in out + err
+
+
+async def test_a_key_that_is_refused_ends_the_task_with_words(tmp_path: Path) -> None:
+    async with serving(refusal(401, {"message": f"invalid key {KEY}"})) as server:
+        code, out, err = await run(server, WAYS[0], tmp_path)
+    assert code == 1
+    assert "is the key for anthropic right" in err
+    assert KEY not in out + err
