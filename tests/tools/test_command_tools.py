@@ -165,6 +165,15 @@ async def test_a_question_is_reported_with_its_prompt_and_can_be_answered(shop: 
     assert "got y" in fenced(await shop.text("send_to_terminal", id=terminal.id, text="y"))
 
 
+async def test_a_full_screen_program_is_reported_as_one(shop: Workshop) -> None:
+    """T19: keys; and that its picture is not shown."""
+    draw = r"printf '\033[?1049h\033[2J\033[5;5Hmenu'; stty -icanon -echo; head -c 1; stty sane"
+    done = await shop.call("execute_command", command=draw, timeout=25)
+    assert "It wants keys" in text_of(done)
+    assert "draws on the whole screen, which is not shown here" in text_of(done)
+    assert json.loads(done.details)["command"]["awaiting"] == "keys"
+
+
 async def test_a_secret_is_for_the_person_alone(shop: Workshop) -> None:
     """S10, T19: the model is told so, may not answer it, and never sees what the person types."""
     command = 'read -s -p "Password: " x; echo; echo "length ${#x}"'

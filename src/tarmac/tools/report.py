@@ -87,6 +87,8 @@ class Report:
         if result.prompt.strip():
             rows[0] += " Its prompt (untrusted, as its output is):"
             rows.append(fenced(result.prompt.strip(), "prompt"))
+        elif result.awaiting == "keys":
+            rows[0] += " It draws on the whole screen, which is not shown here: plain commands serve you better."
         if result.awaiting == "secret" and self.alone:
             rows.append(
                 "Nobody can type it here, and you must not. End it (interrupt_terminal), and use a way that asks for "
