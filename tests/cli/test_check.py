@@ -68,6 +68,21 @@ def test_rules_on_the_command_line_count_for_this_run() -> None:
     assert tarmac("check", "--allow", "rm", "--allow", "npm test", "rm -rf /").code == 4
 
 
+def test_a_check_heeds_the_configuration_as_a_task_would(tmp_path: Path) -> None:
+    """P4, P7: the user's settings, and what the workspace tightens."""
+    work = tmp_path / "work"
+    (work / ".tarmac").mkdir(parents=True)
+    (work / ".tarmac/config.toml").write_text('[policy]\ndeny = ["git log"]\nask_medium = true\n')
+    (tmp_path / "config.toml").write_text("[policy]\nask_medium = false\n")
+    (tmp_path / "config.toml").chmod(0o600)
+
+    def code(command: str, cwd: Path) -> int:
+        return tarmac("check", "--cwd", str(cwd), command, TARMAC_CONFIG_DIR=str(tmp_path)).code
+
+    assert [code("touch x", tmp_path), code("git log", tmp_path)] == [0, 0]
+    assert [code("touch x", work), code("git log", work)] == [3, 4]
+
+
 def test_the_users_own_file_counts_and_a_bad_one_makes_everything_ask(tmp_path: Path) -> None:
     """P4: policy.toml in the user's configuration."""
     (tmp_path / "policy.toml").write_text('allow = ["frobnicate"]')

@@ -18,14 +18,15 @@ from tarmac.cli import stdio
 from tarmac.cli.grants import grants_path
 from tarmac.cli.help import suggest
 from tarmac.cli.stopping import run
+from tarmac.config import load_config
 from tarmac.errors import BadRequest
-from tarmac.paths import config_dir
-from tarmac.policy import Execute, Policy, PrefixRules, SuggestedGrant, Verdict
+from tarmac.policy import Execute, Policy, PolicySettings, PrefixRules, SuggestedGrant, Verdict
 from tarmac.policy.grants import GrantFile
 from tarmac.policy.launchers import refusal
 from tarmac.policy.parser import DIALECTS
-from tarmac.policy.userrules import load_rules, prefixes
+from tarmac.policy.userrules import prefixes
 from tarmac.policy.visible import visible
+from tarmac.tasks.auto import settings_for
 
 OPTIONS = ["cwd=", "workspace=", "shell=", "json", "jsonl", "allow=", "deny=", "help"]
 EXIT = {"allow": 0, "ask": 3, "deny": 4}
@@ -44,6 +45,7 @@ class Request:
     workspace: Path
     shell: str
     rules: PrefixRules
+    settings: PolicySettings
     json: bool = False
     jsonl: bool = False
 
@@ -55,7 +57,7 @@ def main(arguments: list[str]) -> int:
         from tarmac.cli.help import show
 
         return show(["check"])
-    policy = Policy(rules=request.rules, grants=GrantFile(grants_path()))
+    policy = Policy(request.settings, rules=request.rules, grants=GrantFile(grants_path()))
     for rule in request.rules.allow:
         if why := refusal(rule):
             print(f"tarmac: the rule `{visible(' '.join(rule))}` is not taken: {why}", file=sys.stderr)
@@ -83,14 +85,17 @@ def parse(arguments: list[str]) -> Request | None:
         deny = prefixes([value for name, value in pairs if name == "--deny"])
     except ValueError as error:
         raise BadRequest(str(error), hint="a rule is words: --allow 'npm test'") from error
-    own = load_rules(config_dir(os.environ) / "policy.toml")
     cwd = Path(given.get("cwd", ".")).absolute()
+    workspace = Path(given["workspace"]).absolute() if "workspace" in given else cwd
+    config = load_config(workspace, os.environ)  # so that a check says what a task there would hear
+    own = config.rules
     return Request(
         command=words[0] if len(words) == 1 else shlex.join(words),
         cwd=cwd,
-        workspace=Path(given["workspace"]).absolute() if "workspace" in given else cwd,
+        workspace=workspace,
         shell=_check_shell(given.get("shell", "bash")),
         rules=PrefixRules(allow=own.allow + allow, deny=own.deny + deny, programs=own.programs, trouble=own.trouble),
+        settings=settings_for(config.auto, config.policy),
         json="json" in given,
         jsonl=jsonl,
     )

@@ -106,7 +106,8 @@ Options:
 
 Rules: the longest that fits wins, deny wins a tie. A program that runs programs (sudo,
 env, git, make …) can't be allowed by its first word alone, and nothing allows what is
-critical. Your own are read from policy.toml in ~/.config/tarmac ($TARMAC_CONFIG_DIR).
+critical. Your own are read from policy.toml in ~/.config/tarmac ($TARMAC_CONFIG_DIR), and
+what config.toml and the workspace's .tarmac/config.toml say counts: tarmac config show.
 
 Colours: on a terminal, unless NO_COLOR is set.
 
