@@ -11,11 +11,19 @@ from tarmac.app import App, open_app
 from tarmac.config import Config
 from tarmac.models.messages import Message, Text, ToolResult, ToolUse
 from tarmac.tasks.auto import Auto
-from tarmac.tasks.events import QuestionAsked, TaskEvent, ToolFinished
+from tarmac.tasks.events import (
+    ModelSaid,
+    QuestionAsked,
+    RequestFailed,
+    RequestStarted,
+    TaskEvent,
+    ToolFinished,
+    ToolStarted,
+)
 from tarmac.tasks.history import model_messages
 from tarmac.tasks.limits import Limits
 from tarmac.tasks.reading import read_log
-from tarmac.tasks.signals import Signal
+from tarmac.tasks.signals import CallStreamed, OutputStreamed, ReasoningStreamed, Signal, TextStreamed
 from tarmac.tasks.task import Task
 
 Turn = dict[str, object]
@@ -130,6 +138,26 @@ def results(seen: Seen) -> list[tuple[str, str, str]]:
         for each in seen.all
         if isinstance(each, ToolFinished)
     ]
+
+
+def check_order(things: list[TaskEvent | Signal]) -> None:
+    """What is shown of a request comes between its start and its end; the same of a call."""
+    requests: set[str] = set()
+    calls: set[str] = set()
+    for thing in things:
+        match thing:
+            case RequestStarted(request=request):
+                requests.add(request)
+            case ModelSaid(request=request) | RequestFailed(request=request, retry_in=None):
+                requests.discard(request)
+            case TextStreamed(request=request) | ReasoningStreamed(request=request) | CallStreamed(request=request):
+                assert request in requests, thing
+            case ToolStarted(call=made):
+                calls.add(made)
+            case ToolFinished(call=made):
+                calls.discard(made)
+            case OutputStreamed(call=made):
+                assert made in calls, thing
 
 
 async def stored(task: Task) -> list[TaskEvent]:

@@ -1,23 +1,38 @@
 """Whatever a model says, and whenever it is stopped: every call has exactly one result, and the log can be taken up."""
 
 import asyncio
+import itertools
 import json
 import os
 import tempfile
 from collections import Counter
 from pathlib import Path
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from tests.tasks.engine import Turn, an_app, call, check_pairs, done, messages_of, stored, turn, write_script
+from tests.tasks.engine import (
+    Seen,
+    Turn,
+    an_app,
+    call,
+    check_order,
+    check_pairs,
+    done,
+    messages_of,
+    stored,
+    turn,
+    write_script,
+)
 
+from tarmac.errors import BadRequest
 from tarmac.models.messages import ToolUse
 from tarmac.tasks.auto import LEVELS, Auto
-from tarmac.tasks.events import ModelSaid, TaskEvent, ToolFinished, ToolStarted
+from tarmac.tasks.events import MessageId, ModelSaid, TaskEvent, ToolFinished, ToolStarted
 from tarmac.tasks.history import model_messages
 from tarmac.tasks.limits import Limits
 from tarmac.tasks.task import Task
 
+QUICK = (Phase.explicit, Phase.reuse, Phase.generate)  # to make an example smaller takes minutes here
 EXAMPLES = 400 if os.environ.get("TARMAC_THOROUGH") else 25
 
 names = st.sampled_from(["a.txt", "b/c.txt", ".git/config", ".env", "../out.txt", "", "a.txt/x"])
@@ -103,3 +118,90 @@ def _check(events: list[TaskEvent]) -> None:
         elif isinstance(each, ToolFinished):
             open_calls.discard(each.call)
     assert not open_calls
+
+
+verbs = st.sampled_from(
+    [
+        "yes",
+        "no",
+        "message",
+        "skip",
+        "edit",
+        "always",
+        "object",
+        "say",
+        "withdraw",
+        "cancel",
+        "pause",
+        "mode",
+        "nothing",
+    ]
+)
+
+
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow], phases=QUICK)
+@given(st.lists(turns, min_size=1, max_size=4), st.sampled_from(LEVELS), st.lists(verbs, min_size=1, max_size=12))
+def test_whatever_a_person_does_meanwhile(said: list[Turn], auto: Auto, does: list[str]) -> None:
+    """S5: answers that make sense or not, words, stops and pauses, in any order and at any time."""
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(_play_with_a_person(Path(folder), said, auto, does))
+
+
+async def _play_with_a_person(folder: Path, said: list[Turn], auto: Auto, does: list[str]) -> None:
+    work = folder / "work"
+    work.mkdir()
+    (work / "a.txt").write_text("a\n")
+    model = write_script(folder / "script.toml", *said, *[done()] * 30)
+    async with asyncio.timeout(10), an_app(work) as app:
+        limits = Limits(max_turns=12)
+        async with app.create_task("Do it.", model=model, auto=auto, attended=True, limits=limits) as task:
+            seen = Seen(task)
+            person = asyncio.create_task(_person(task, does))
+            try:
+                for _ in range(4):
+                    if (await task.run_until_idle()).why in ("completed", "idle"):  # idle: after a refusal
+                        break
+            finally:
+                person.cancel()
+                await asyncio.gather(person, return_exceptions=True)
+            _check(await stored(task))
+            check_order(seen.all)
+            assert not task.questions
+
+
+async def _person(task: Task, does: list[str]) -> None:
+    """Does one thing after the other, again and again."""
+    queued: list[MessageId] = []
+    for verb in itertools.cycle([*does, "yes"]):  # somebody says yes in the end
+        await asyncio.sleep(0.002)
+        try:
+            await _do(task, verb, queued)
+        except BadRequest:
+            pass  # it said why
+
+
+async def _do(task: Task, verb: str, queued: list[MessageId]) -> None:
+    question = task.questions[0].question if task.questions else None
+    match verb:
+        case "yes" | "no" | "skip" if question:
+            await task.answer(question, verb)
+        case "message" if question:
+            await task.answer(question, "message", text="Hm.")
+        case "edit" if question:
+            await task.answer(question, "yes", edited="cat a.txt a.txt")
+        case "always" if question:
+            await task.answer(question, "yes", always="task")
+        case "object" if question:
+            await task.answer(question, "object")
+        case "say":
+            if message := await task.say("And this."):
+                queued.append(message)
+        case "withdraw" if queued:
+            await task.withdraw(queued.pop())
+        case "cancel":
+            task.cancel()
+        case "pause":
+            await task.pause()
+            await task.unpause()
+        case "mode":
+            await task.switch_mode("code")

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.tasks.engine import Seen, a_task, an_app, call, done, messages_of, results, turn, write_script
+from tests.tasks.engine import Seen, a_task, an_app, call, check_order, done, messages_of, results, turn, write_script
 
 from tarmac.app import App
 from tarmac.errors import BadRequest
@@ -53,6 +53,7 @@ async def _run_and_stop(app: App, model: str, stop_after: int, *, by_ticks: bool
     """Run a task and stop it after so many things (or steps of the event loop); how it ended, how many there were."""
     async with app.create_task("Do it.", model=model, auto="all", attended=False) as task:
         count, stopped = 0, 0.0
+        things: list[TaskEvent | Signal] = []
 
         def stop() -> None:
             nonlocal stopped
@@ -62,6 +63,7 @@ async def _run_and_stop(app: App, model: str, stop_after: int, *, by_ticks: bool
         def hear(_: int | None, thing: TaskEvent | Signal) -> None:
             nonlocal count
             count += 1
+            things.append(thing)
             if count == stop_after and not by_ticks:
                 stop()
 
@@ -80,6 +82,7 @@ async def _run_and_stop(app: App, model: str, stop_after: int, *, by_ticks: bool
         if stopped:
             assert time.monotonic() - stopped < AT_ONCE
         await messages_of(task)
+        check_order(things)
         assert not task.questions
         return ended, count, task.id
 
