@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import get_args
 
 from tarmac.models.known import KEY_VARIABLES, PROVIDERS, base_urls_from, keys_from
-from tarmac.models.provider import PASSING, ErrorKind
+from tarmac.models.provider import PASSING, ErrorKind, ModelSettings, open_model
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "models.md").read_text()
 
@@ -43,3 +43,14 @@ def test_keys_and_addresses_are_taken_from_an_environment() -> None:
     assert keys_from(environ) == {"openai": "sk-1"}
     assert base_urls_from(environ) == {"ollama": "http://elsewhere:1/v1"}
     assert {"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY"} <= KEY_VARIABLES
+
+
+def test_what_a_model_holds_is_known_set_or_unknown() -> None:
+    keys = {"openrouter": "k", "anthropic": "k"}
+    plain = ModelSettings(keys=keys)
+    assert open_model("anthropic/claude-opus-4-6", plain).info.context_window == 1_000_000
+    assert open_model("openrouter/anthropic/claude-opus-4.6", plain).info.context_window == 1_000_000
+    assert open_model("anthropic/claude-3-haiku-20240307", plain).info.max_output == 4_096
+    assert open_model("ollama/gpt-oss:20b").info.context_window is None  # as much as its server was told to
+    info = open_model("ollama/gpt-oss:20b", ModelSettings(context_window=32_000, images=True, max_output=99)).info
+    assert (info.context_window, info.images, info.max_output) == (32_000, True, 99)

@@ -101,10 +101,12 @@ def known(name: str) -> Size:
 
 def described(spec: str, settings: ModelSettings, *, caching: bool = False) -> ModelInfo:
     """What is known of "provider/name" without importing anything; settings win."""
-    size = known(spec.partition("/")[2])
+    provider, _, name = spec.partition("/")
+    size = known(name)
+    elsewhere = provider in PRICED_AS  # a server of one's own holds as much as it was told to, and cuts off the rest
     return ModelInfo(
         id=spec,
-        context_window=settings.context_window or size.window,
+        context_window=settings.context_window or (size.window if elsewhere else None),
         max_output=settings.max_output or size.output,
         images=size.images if settings.images is None else settings.images,
         native_tools=settings.native_tools is not False,
