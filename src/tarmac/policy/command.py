@@ -81,6 +81,8 @@ QUIET = {
     "DeclClause": "a declaration",
     "TestDecl": "a declaration",
 }
+# They are commands too: what stands in the brackets of a variable's name is run by the shell, even in quotes.
+CALCULATING = {"ArithmCmd": "((", "LetClause": "let", "TestClause": "[["}
 SUBSTITUTIONS = {"CmdSubst": "a substitution", "ProcSubst": "a substitution"}
 EXPANSIONS = {"ParamExp": "a variable", "ArithmExp": "arithmetic", "ExtGlob": "an extended pattern"}
 LEAVES = frozenset(
@@ -177,6 +179,9 @@ class _Reader:
             self.obstacle(f"it holds {QUIET[kind]}")
             if kind == "DeclClause":
                 self._read_declaration(node, nested=nested)
+            elif kind in CALCULATING:
+                words = (word_of(CALCULATING[kind]), Word(source := self.source(node), None, source))
+                self.line.simples.append(Simple(words, (), (), source, nested=nested))
             self._children(node, skip=set(), upstream=(), nested=nested)
         elif kind in EXPANSIONS:
             self.obstacle(f"it holds {EXPANSIONS[kind]}", hurdle=bool(plain_variable(node)))

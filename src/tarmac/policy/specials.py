@@ -236,7 +236,8 @@ SPECIALS: dict[str, Special] = {
     **dict.fromkeys(("sed", "awk", "gawk", "mawk", "nawk", "uniq"), edit_text),
     **dict.fromkeys(("trap", "alias"), carry_script),
     **dict.fromkeys(
-        ("test", "[", "printf", "read", "unset", "declare", "typeset", "export", "local", "let"), evaluate_index
+        ("test", "[", "[[", "((", "printf", "read", "unset", "declare", "typeset", "export", "local", "let"),
+        evaluate_index,
     ),
     "tarmac": steer_tarmac,
     "remove-item": remove_item,
@@ -246,7 +247,7 @@ SPECIALS: dict[str, Special] = {
 # Some only look further; the rest of what is known of them still counts.
 PARTIAL = frozenset(
     """
-    kill sed awk gawk mawk nawk uniq trap alias test [ printf read unset declare typeset export local let curl
+    kill sed awk gawk mawk nawk uniq trap alias test [ [[ (( printf read unset declare typeset export local let curl
     wget tar bsdtar unzip rsync
 """.split()
 )
