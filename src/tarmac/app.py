@@ -10,6 +10,7 @@ import os
 import platform
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import cached_property
 from pathlib import Path
 
 from tarmac.config import Config
@@ -37,6 +38,7 @@ from tarmac.tasks.task import Picture, Task
 from tarmac.terminals.events import NoShellIntegration, TerminalEvent
 from tarmac.terminals.registry import TerminalRegistry
 from tarmac.terminals.shells import find_shell
+from tarmac.tools.installed import Installed, with_installed
 from tarmac.tools.toolbox import Toolbox, toolbox
 
 
@@ -61,9 +63,17 @@ class App:
         self.files = Files(own=[state, config.user_folder])
         self.registry = TerminalRegistry(config.terminals)
         self.registry.subscribe(self._heard)
-        self.toolbox: Toolbox = toolbox()
         self.tasks: dict[TaskId, Task] = {}  # those that are open
         self._policies: dict[Auto, Policy] = {}
+
+    @cached_property
+    def installed(self) -> Installed:
+        """Our tools and those of other packages; looked for when first wanted."""
+        return with_installed(toolbox())
+
+    @property
+    def toolbox(self) -> Toolbox:
+        return self.installed.toolbox
 
     @property
     def policy(self) -> Policy:
@@ -109,7 +119,7 @@ class App:
             past = (await asyncio.to_thread(read_log, log.folder)).events
             desk = self._desk(log, past, workspace, opened, modes, attended=attended, auto=auto, limits=limits)
             unread = await asyncio.to_thread(read_instructions, workspace, self.config.user_folder, chosen.slug)
-            for trouble in (*self.config.notes, *modes.trouble, *unread.trouble):
+            for trouble in (*self.config.notes, *modes.trouble, *unread.trouble, *self.installed.trouble):
                 log.add(Noted(at=now(), what="notice", text=trouble))
             blobs = [await asyncio.to_thread(log.blobs.keep, data, media) for data, media in images]
             said = UserSaid(at=now(), text=text, images=tuple(blobs))

@@ -1,6 +1,7 @@
 """Tools of other packages, by real entry points."""
 
 import importlib
+import sys
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,18 @@ def test_packages_bring_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         "it is no dataclass made from tarmac.tools.tool.Tool",
         "its group is 'weather', not one of read, edit, command, mcp, modes, browser, always",
     ]
+
+
+def test_what_lies_in_the_current_directory_is_no_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """P8: an agent can write there; what it writes is not loaded into us."""
+    (tmp_path / "tarmac_planted_test.py").write_text("raise SystemExit('loaded')")
+    info = tmp_path / "planted-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: planted\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[tarmac.tools]\nplanted = tarmac_planted_test:Tool\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", ["", str(tmp_path), *sys.path])
+    assert with_installed(toolbox()).toolbox.names == toolbox().names
 
 
 def test_without_packages_the_box_is_as_it_is() -> None:

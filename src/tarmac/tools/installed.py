@@ -4,7 +4,10 @@
 weather = "tarmac_weather:Weather"
 """
 
+import os
+import sys
 from dataclasses import dataclass, is_dataclass
+from pathlib import Path
 from typing import get_args
 
 from tarmac.tools.schema import parameters
@@ -24,10 +27,14 @@ class Installed:
 
 def with_installed(box: Toolbox) -> Installed:
     """`box` and the tools of installed packages. One that is broken, or takes a name we have, is left out and told."""
-    from importlib.metadata import entry_points  # it takes its time, and most have none
+    places = [each for each in _places() if _has_tools(each)]
+    if not places:
+        return Installed(box)
+    from importlib.metadata import distributions  # it takes its time, and most have none
 
     trouble: list[str] = []
-    for each in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
+    found = (each for one in distributions(path=places) for each in one.entry_points if each.group == GROUP)
+    for each in sorted(found, key=lambda entry: (entry.name, entry.value)):
         try:
             tool = each.load()
             why = _wrong(box, tool)
@@ -38,6 +45,28 @@ def with_installed(box: Toolbox) -> Installed:
         else:
             box = box.with_tools(tool)
     return Installed(box, tuple(trouble))
+
+
+def _places() -> list[str]:
+    """Where packages are installed: not the current directory, where an agent may have put anything."""
+    here = os.path.realpath(Path.cwd())
+    return [each for each in sys.path if each and os.path.realpath(each) != here]
+
+
+def _has_tools(place: str) -> bool:
+    """Whether a package there brings tools. Reading a few files costs a fraction of what importlib.metadata takes."""
+    try:
+        found = [each for each in Path(place).iterdir() if each.suffix in (".dist-info", ".egg-info")]
+    except OSError:
+        return False
+    return any(_brings(each / "entry_points.txt") for each in found)
+
+
+def _brings(file: Path) -> bool:
+    try:
+        return f"[{GROUP}]".encode() in file.read_bytes()
+    except OSError:
+        return False
 
 
 def _wrong(box: Toolbox, tool: object) -> str:
