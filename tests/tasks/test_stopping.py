@@ -18,6 +18,7 @@ from tarmac.tasks.events import (
     TaskAborted,
     TaskEvent,
     TaskPaused,
+    TaskStarted,
     ToolFinished,
     ToolStarted,
 )
@@ -231,9 +232,9 @@ async def test_a_paused_task_stands_still_and_goes_on(tmp_path: Path) -> None:
         seen = Seen(task)
         await task.pause("a moment")
         run = asyncio.create_task(task.run_until_idle())
-        await seen.until(lambda each: isinstance(each, TaskPaused))
-        for _ in range(20):
-            await asyncio.sleep(0)
+        await seen.until(lambda each: isinstance(each, TaskStarted))
+        for _ in range(50):
+            await asyncio.sleep(0.001)
         assert not [each for each in seen.all if isinstance(each, RequestStarted)]
         assert task.metadata.status == "paused"
         await task.unpause()

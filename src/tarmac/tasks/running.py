@@ -138,9 +138,11 @@ class Running:
         outcome = desk.metadata.outcome
         if outcome == "completed" and not (self.spoken or self._queue):
             return Ended("completed")
+        paused = not self.unpaused.is_set()  # by a person, who has not let it go on yet
         if not self.begun:
-            await log.append(e.TaskStarted(at=now(), pid=os.getpid(), version=__version__))
-        elif outcome or desk.metadata.status == "paused":
+            started = e.TaskStarted(at=now(), pid=os.getpid(), version=__version__)
+            await log.append(started, *([e.TaskPaused(at=now())] if paused else []))
+        elif outcome or (desk.metadata.status == "paused" and not paused):
             await log.append(e.TaskUnpaused(at=now()))
         if desk.history.open_calls:
             await settle(desk, why="Tarmac was stopped", skip=self.spoken)
