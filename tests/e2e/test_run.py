@@ -124,6 +124,24 @@ def test_what_makes_no_sense_is_2_and_one_clear_message(words: list[str], hint: 
         assert "tarmac demo" in outcome.err and outcome.code == 2
 
 
+def test_what_a_workspace_was_refused_is_told_and_a_wrong_configuration_is_2(project: Path, tmp_path: Path) -> None:
+    """P7: the workspace's file may only tighten."""
+    (project / ".tarmac").mkdir()
+    (project / ".tarmac/config.toml").write_text('auto = "all"\n')
+    (project / "AGENTS.md").symlink_to("/etc/hostname")
+    play = script(tmp_path, turn("", command("touch made")), done())
+    arguments = ("run", "x", "--script", play, "--cwd", str(project))
+    outcome = tarmac(*arguments, TARMAC_CONFIG_DIR=str(tmp_path / "user"))
+    assert outcome.code == 0
+    assert 'line 1: auto = "all" would loosen "ask" (default), which stays' in outcome.out
+    assert "! `AGENTS.md`: it leads out of the workspace" in outcome.out
+    assert not (project / "made").exists()
+    (project / ".tarmac/config.toml").write_text("atuo = 1\n")
+    outcome = tarmac(*arguments, TARMAC_CONFIG_DIR=str(tmp_path / "user"))
+    assert outcome.code == 2
+    assert outcome.err.endswith("line 1: `atuo` is not known\n  hint: did you mean `auto`?\n")
+
+
 def test_the_text_may_come_from_standard_input_and_pictures_from_files(project: Path, tmp_path: Path) -> None:
     """S19."""
     picture = tmp_path / "p.png"

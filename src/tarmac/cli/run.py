@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from tarmac.cli import complain
 from tarmac.cli.help import suggest
 from tarmac.cli.options import HelpShown, number, parse
-from tarmac.errors import BadRequest, DirectoryUnavailable, TarmacError
+from tarmac.errors import BadRequest, ConfigError, DirectoryUnavailable, TarmacError
 from tarmac.show.harmless import harmless
 from tarmac.show.look import Look, look_of
 
@@ -76,7 +76,7 @@ def _guarded(work: Callable[[], int]) -> int:
 
     try:
         return work()
-    except BadRequest:
+    except (BadRequest, ConfigError):
         raise
     except ModelError as error:
         return complain(error.what, hint=error.hint, code=2 if error.kind in ("auth", "not_found") else 1)

@@ -17,6 +17,7 @@ from tarmac.show.look import Look, look_of
 from tarmac.show.records import record
 from tarmac.show.screen import Screen
 from tarmac.show.teller import Teller
+from tarmac.tasks.events import Noted
 from tarmac.tasks.task import Picture, Task
 
 
@@ -55,6 +56,8 @@ async def drive(
         if task.metadata.requests:
             screen.say(look.paint("1;34", _fit(f"❯ {one_line(task.metadata.name)}", look)) + "\n")
         screen.say(look.paint("2", _fit(_header(app, task), look)) + "\n\n")
+        for note in await _notes(app, task):
+            screen.say(teller.event(note))
     try:
         ended = await door.drive(stop, words, images)
     except BaseException:
@@ -81,6 +84,13 @@ def _header(app: App, task: Task) -> str:
 
 def _fit(line: str, look: Look) -> str:
     return cut(line, look.columns - 1) if look.live else line
+
+
+async def _notes(app: App, task: Task) -> list[Noted]:
+    """What a new task noted before anybody could listen: what its workspace was refused, files that make no sense."""
+    if task.metadata.requests:
+        return []
+    return [each for each in (await app.store.read(task.id)).events if isinstance(each, Noted)]
 
 
 async def _tell_past(app: App, task: Task, screen: Screen) -> None:
