@@ -157,7 +157,7 @@ many = st.lists(words, max_size=5) | words.map(lambda word: [word] * 300)
         problems=many,
     )
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_the_whole_is_never_longer_than_its_limit(facts: Facts) -> None:
     """S8: bounded, whatever the facts are."""
     text = environment_details(facts)

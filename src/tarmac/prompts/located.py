@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 DEEPEST = 20
-PATIENCE = 1 << 20  # characters that are parsed to find lines
+PATIENCE = 1 << 19  # characters that are parsed to find lines
 Key = str | int
 LineOf = Callable[[tuple[Key, ...]], int]
 # `a.a.a. …`, which costs tomllib the cube of its parts; 30,000 of them take it a minute
