@@ -96,7 +96,7 @@ class App:
     @asynccontextmanager
     async def create_task(
         self,
-        text: str,
+        text: str | None,
         *,
         images: Sequence[Picture] = (),
         mode: str | None = None,
@@ -106,8 +106,8 @@ class App:
         auto: Auto | None = None,
         limits: Limits | None = None,
     ) -> AsyncIterator[Task]:
-        """A new task, open; it begins when it is run."""
-        if not text.strip() and not images:
+        """A new task, open; it begins when it is run. With None for `text`, nothing is said to it yet."""
+        if text is not None and not text.strip() and not images:
             raise BadRequest("a task needs words", hint="say what is to be done")
         spec = self._model(model)
         warm(spec)
@@ -121,10 +121,12 @@ class App:
             unread = await asyncio.to_thread(read_instructions, workspace, self.config.user_folder, chosen.slug)
             for trouble in (*self.config.notes, *modes.trouble, *unread.trouble, *self.installed.trouble):
                 log.add(Noted(at=now(), what="notice", text=trouble))
-            blobs = [await asyncio.to_thread(log.blobs.keep, data, media) for data, media in images]
-            said = UserSaid(at=now(), text=text, images=tuple(blobs))
-            await log.append(said)
-            async with self._closing(Task(desk, [*past, said], self.open_model)) as task:
+            if text is not None:
+                blobs = [await asyncio.to_thread(log.blobs.keep, data, media) for data, media in images]
+                said = UserSaid(at=now(), text=text, images=tuple(blobs))
+                await log.append(said)
+                past = [*past, said]
+            async with self._closing(Task(desk, past, self.open_model)) as task:
                 yield task
 
     @asynccontextmanager
@@ -147,7 +149,10 @@ class App:
             modes = await asyncio.to_thread(load_modes, workspace, self.config.user_folder)
             wanted = find_mode(modes, mode) if mode else None
             asked = [each.model for each in past if isinstance(each, RequestStarted | ModelSwitched)]
-            opened = await asyncio.to_thread(self.open_model, self._model(model or (asked or [""])[-1]))
+            last = asked[-1] if asked else ""
+            if last.startswith("scripted/") and self.config.model:  # a log does not say where the script is
+                last = self.config.model
+            opened = await asyncio.to_thread(self.open_model, self._model(model or last))
             desk = self._desk(log, past, workspace, opened, modes, attended=attended, auto=auto, limits=limits)
             async with self._closing(Task(desk, past, self.open_model)) as task:
                 if wanted:

@@ -35,6 +35,7 @@ from tarmac.errors import PeerGone, PeerRefused, TarmacError
 READ_SIZE: Final = 256 << 10
 MOST_RUNNING: Final = 256  # requests of the other side at once
 MOST_UNSENT: Final = 64 << 20  # bytes that the other side has not read
+LAST: Final = 0.2  # seconds for answers after the other side has closed its end
 CANCEL_REQUEST: Final = "$/cancel_request"
 
 
@@ -152,6 +153,7 @@ class Peer:
                 await asyncio.sleep(0)  # who sends without end is not alone here
             if self._lines.half:
                 why += f" in the middle of a line ({self._lines.half:,} bytes)"
+            await self._last_answers()
         except (OSError, ValueError) as error:
             why = f"the connection to {self.name} broke: {error}"
         except asyncio.CancelledError:
@@ -166,6 +168,16 @@ class Peer:
                 await asyncio.wait(tasks, timeout=5)
             finally:  # cancelled once more
                 self._writer.close()
+
+    async def _last_answers(self) -> None:
+        """It says no more, and may still listen: what is as good as answered is answered."""
+        if self._serving:
+            await asyncio.wait(list(self._serving.values()), timeout=LAST)
+        try:
+            async with asyncio.timeout(LAST):
+                await self.flushed()
+        except TimeoutError:
+            pass
 
     async def aclose(self) -> None:
         """End it. May be called twice, and by a handler's own task."""

@@ -18,6 +18,7 @@ VERBS = {
     "tasks": "List tasks, show, search, export and delete them.",
     "import": "Take in the tasks of Roo-Code.",
     "config": "Show what is set, and where each value comes from.",
+    "acp": "Let an editor drive Tarmac's agent (Agent Client Protocol).",
     "grants": "List what was always allowed, and take it back.",
     "check": "Judge a command, or many as JSON lines, without running it.",
     "exec": "Run one command in a fresh terminal, or many as JSON lines.",

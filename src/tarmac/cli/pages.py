@@ -132,4 +132,20 @@ Exit status: 0; 1 when a task could not be taken in (the others were); 2 when th
 arguments make no sense; 125 when Tarmac's own files can't be written.
 """
 
-PAGES = {"run": RUN, "resume": RESUME, "demo": DEMO, "tasks": TASKS, "import": IMPORT}
+ACP = """\
+Let an editor that speaks the Agent Client Protocol (Zed, JetBrains, Neovim, Emacs …)
+drive Tarmac's agent. The editor starts this and speaks on its standard input.
+
+Usage: tarmac acp [OPTIONS]
+
+Options:
+  --model PROVIDER/NAME   The model [as configured; see `tarmac config show`].
+  --mode MODE             The mode a session begins in [code].
+  --auto LEVEL            What runs without asking: ask, read, edit, safe or all [ask].
+  -h, --help              Show this page.
+
+A session is a task: `tarmac tasks` lists it, and `tarmac resume` goes on with it.
+How to set up editors: docs/acp.md.
+"""
+
+PAGES = {"acp": ACP, "run": RUN, "resume": RESUME, "demo": DEMO, "tasks": TASKS, "import": IMPORT}

@@ -1,0 +1,104 @@
+"""PURE: a task's question as `session/request_permission`, and the editor's choice as an answer to the task.
+
+Followup questions are none of these: an editor's person answers them with the next prompt (`session.py`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from tarmac.acp.updates import kind_of
+from tarmac.show import details
+from tarmac.show.harmless import harmless, one_line
+from tarmac.tasks.events import Answer, QuestionAsked
+
+LONGEST: Final = 16_000
+_PLAIN: Final = {
+    "api_req_failed": "The model can't be reached. Try again?",
+    "mistake_limit_reached": "The model makes one mistake after another. Go on?",
+    "auto_approval_limit": "The limit of what runs without asking is reached. Go on?",
+    "resume_task": "Go on with this task?",
+    "resume_completed_task": "This task was completed. Go on with it?",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What a person chose, for Task.answer."""
+
+    answer: Answer
+    always: str = ""
+    grant: int = 0
+
+
+def permission(asked: QuestionAsked, tool: str) -> dict[str, object]:
+    """`toolCall` and `options`: all that must be seen, and what can be chosen."""
+    requests = details.requests(asked.details)
+    call: dict[str, object] = {
+        "toolCallId": asked.call or asked.question,
+        "title": one_line(asked.text) or _PLAIN.get(asked.ask, asked.ask),
+        "kind": kind_of(tool),
+        "status": "pending",
+    }
+    if shown := "\n\n".join(filter(None, map(_shown, requests))):
+        call["content"] = [{"type": "content", "content": {"type": "text", "text": shown[:LONGEST]}}]
+    if paths := [path for each in requests if (path := _path(each))]:
+        call["locations"] = [{"path": path} for path in paths]
+    return {"toolCall": call, "options": options(asked)}
+
+
+def options(asked: QuestionAsked) -> list[dict[str, str]]:
+    """Yes once; yes always, each with exactly what that covers; no."""
+    requests = details.requests(asked.details)
+    found = [{"optionId": "allow", "name": "Allow once" if requests else "Yes", "kind": "allow_once"}]
+    if len(requests) == 1:
+        for number, grant in enumerate(details.objects(requests[0].get("always"))):
+            text = one_line(details.text(grant, "text"))
+            what = f"commands that begin with `{text}`" if grant.get("kind") == "prefix" else f"exactly `{text}`"
+            found.append(
+                {"optionId": f"always-{number}", "name": f"Always in this workspace: {what}", "kind": "allow_always"}
+            )
+    found.append({"optionId": "reject", "name": "Reject" if requests else "No", "kind": "reject_once"})
+    return found
+
+
+def chosen(asked: QuestionAsked, outcome: object) -> Chosen | None:
+    """The person's choice; None: they cancelled. What makes no sense is a no."""
+    found = outcome.get("outcome") if isinstance(outcome, dict) else None
+    if not isinstance(found, dict):
+        return Chosen("no")
+    if found.get("outcome") == "cancelled":
+        return None
+    option = found.get("optionId")
+    known = {each["optionId"] for each in options(asked)}
+    if found.get("outcome") != "selected" or option not in known:
+        return Chosen("no")
+    if option == "allow":
+        return Chosen("yes")
+    if isinstance(option, str) and option.startswith("always-"):
+        return Chosen("yes", always="workspace", grant=int(option.removeprefix("always-")))
+    return Chosen("no")
+
+
+def _shown(request: Mapping[str, object]) -> str:
+    """A request as a person must see it: the exact text, the directory, what it would do, the risk and its reason."""
+    text = harmless(details.text(request, "shown"))
+    fence = "`" * max(3, 1 + max((len(run) for run in text.split() if set(run) == {"`"}), default=0))
+    lines = [f"{fence}\n{text}\n{fence}"]
+    file = request.get("file")
+    if isinstance(file, dict) and (diff := details.text(file, "diff")):
+        lines = [f"{text}\n{fence}diff\n{harmless(diff)}\n{fence}"]
+    lines += [f"Warning: {one_line(each)}" for each in details.texts(request.get("warnings"))]
+    for name, before in (
+        ("directory", "in"),
+        ("explanation", "It"),
+        ("reason", f"{details.text(request, 'risk')} risk:"),
+    ):
+        if value := one_line(details.text(request, name)):
+            lines.append(f"{before} {value}")
+    return "\n".join(lines)
+
+
+def _path(request: Mapping[str, object]) -> str:
+    file = request.get("file")
+    return details.text(file, "path") if isinstance(file, dict) else ""

@@ -1,0 +1,34 @@
+"""`tarmac acp`: an editor that speaks the Agent Client Protocol drives Tarmac, on standard input and output."""
+
+import asyncio
+import os
+
+from tarmac.cli.options import HelpShown, parse
+from tarmac.errors import BadRequest
+
+OPTIONS = ["model=", "mode=", "auto="]
+
+
+def main(arguments: list[str]) -> int:
+    """Serve until the editor closes our input; the exit code."""
+    try:
+        given, words = parse("acp", arguments, OPTIONS)
+    except HelpShown:
+        return 0
+    if words:
+        raise BadRequest(f"`tarmac acp` takes no `{words[0]}`", hint="an editor starts it, and speaks on its input")
+    asyncio.run(_serve({name: values[-1] for name, values in given.items()}))
+    return 0
+
+
+async def _serve(overrides: dict[str, str]) -> None:
+    from tarmac.acp.agent import Agent
+    from tarmac.acp.stdio import stdio_peer
+
+    agent = Agent(os.environ, overrides)
+    peer = stdio_peer(agent, name="the editor")
+    agent.connect(peer)
+    try:
+        await peer.run()
+    finally:
+        await agent.aclose()
