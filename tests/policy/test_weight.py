@@ -110,7 +110,9 @@ async def test_each_form_of_a_program_has_its_own_weight(risk: str, line: str) -
         ("git push", "sends commits to a remote"),
         ("git pull", "fetches commits from a remote and merges them"),
         ("git checkout main", "moves to another branch or commit, or takes files from one"),
-        ("ssh host ls", "runs a command on another machine; speaks with another machine"),
+        ("ssh host ls", "runs a command on another machine"),
+        ("kubectl exec pod -- ls", "runs a command in the cluster"),
+        ("docker exec web rm -r x", "deletes the folder x and all below it, in a container"),
     ],
 )
 async def test_what_is_said_is_true_and_said_once(line: str, said: str) -> None:

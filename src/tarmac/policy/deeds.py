@@ -31,6 +31,7 @@ MOST_WORDS = 300  # of one command that are looked at one by one
 DEEPEST = 8  # wrappers in wrappers
 MOST_READ = 2_000  # words of a command that are read at all: the first and the last
 _SYSTEM_PROGRAM = re.compile(r"^/(usr/(local/)?)?s?bin/[^/]+$|^/opt/homebrew/bin/[^/]+$|^[^/]+$")
+_HERE = re.compile(r", (in the workspace|part of the system|outside of the workspace|in a temporary place)$")
 STREAM = re.compile(r"/dev/(null|stdout|stderr|tty|fd/[0-9]+)")  # to write there is to print
 _QUIET = frozenset(
     """
@@ -114,7 +115,7 @@ def _words(found: Assessment, simple: Simple, words: tuple[Word, ...], at: At, *
         special = make_file_system
     if special is not None:
         special(found, args, at, words, simple)
-    known = from_tables(found, args)
+    known = from_tables(found, args, vague=peeled is not None and bool(peeled.wrapper.does))
     if peeled is None and len(words) <= MOST_WORDS:
         look_for_protected(found, args, words, at)
     place = at.ground.locate(first.text) if "/" in first.text else None
@@ -172,10 +173,12 @@ def _peeled(found: Assessment, simple: Simple, words: tuple[Word, ...], peeled: 
         if not peeled.certain or wrapper.project or wrapper.risk == "medium":
             _later(found, simple, inner, at, depth=depth)
     if wrapper.does:
-        found.effects[before:] = [replace(e, does=f"{e.does}, {wrapper.does}") for e in found.effects[before:]]
+        inner_effects = [(e, _HERE.sub("", e.does) if wrapper.elsewhere else e.does) for e in found.effects[before:]]
+        found.effects[before:] = [replace(e, does=f"{does}, {wrapper.does}") for e, does in inner_effects]
     if wrapper.risk != "low":
         rule, does = f"effect.{wrapper.name.replace(' ', '.')}", f"runs a command {wrapper.does}".strip()
-        found.add(wrapper.risk, rule, does, vague=len(found.effects) > before)
+        told = any(effect.risk != "low" for effect in found.effects[before:])  # with how it is done
+        found.add(wrapper.risk, rule, does, vague=told)
     if wrapper.project:
         _project(found, words, peeled)
 

@@ -172,8 +172,8 @@ def arguments(words: Sequence[Word]) -> Arguments:
     return Arguments(name, shapes, tuple(options), tuple(operands), tuple(sub))
 
 
-def from_tables(assessment: Assessment, args: Arguments) -> bool:
-    """Add what the tables know; whether they know the program at all."""
+def from_tables(assessment: Assessment, args: Arguments, *, vague: bool = False) -> bool:
+    """Add what the tables know; whether they know the program at all. `vague`: more is known of it already."""
     best: Rule | None = None
     for rule in rules().get(args.name, ()):
         if not _matches(rule, args):
@@ -192,7 +192,7 @@ def from_tables(assessment: Assessment, args: Arguments) -> bool:
         .replace("{words}", shown([" ".join(operands)]))
         .replace("{sub}", " ".join(args.subcommand[1:2]))
     )
-    assessment.add(best.risk, f"effect.{'.'.join(best.run)}", does, vague=best.vague)
+    assessment.add(best.risk, f"effect.{'.'.join(best.run)}", does, vague=vague or best.vague)
     return True
 
 

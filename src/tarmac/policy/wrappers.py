@@ -34,6 +34,11 @@ class Wrapper:
     does: str
     project: str  # what it runs is code of the project, or fetched
 
+    @property
+    def elsewhere(self) -> bool:
+        """Whether what it runs sees other files than those of this machine."""
+        return any(place in self.does for place in ("container", "cluster", "machine"))
+
 
 @dataclass(frozen=True, slots=True)
 class Peeled:
