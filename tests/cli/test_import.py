@@ -5,7 +5,9 @@ import os
 import shutil
 from pathlib import Path
 
+import pytest
 from tests.cli.conftest import tarmac
+from tests.e2e.scripts import done, script, turn
 
 ROO = Path(__file__).parent.parent / "tasks" / "roo"
 NATIVE = "0199a1b2-7c3d-7e4f-8a5b-6c7d8e9f0a1b"
@@ -43,6 +45,21 @@ def test_there_and_back_again_the_files_are_the_same(tmp_path: Path) -> None:
         assert json.loads((tmp_path / NATIVE / file.name).read_text()) == json.loads(file.read_text())
     again = tarmac("tasks", "export", NATIVE, "--format", "roo", "--to", str(tmp_path))
     assert (again.code, "--force" in again.err) == (2, True)
+
+
+@pytest.mark.shell
+def test_a_task_of_roo_code_is_gone_on_with_here_and_taken_back(tmp_path: Path) -> None:
+    """S3, S4: with all that was said before, and what was said since behind it."""
+    tarmac("import", "roo", str(ROO / NATIVE), "--workspace", str(tmp_path))
+    play = script(tmp_path, *(turn("said before") for _ in range(4)), done("It subtracts, too."))
+    outcome = tarmac("resume", NATIVE, "and subtract", "--script", play)
+    assert (outcome.code, "It subtracts, too." in outcome.out) == (0, True), outcome.err
+    tarmac("tasks", "export", NATIVE, "--format", "roo", "--to", str(tmp_path))
+    before, after = (
+        json.loads((place / NATIVE / "api_conversation_history.json").read_text()) for place in (ROO, tmp_path)
+    )
+    assert after[: len(before)] == before and "and subtract" in json.dumps(after[len(before)])
+    assert json.loads((tmp_path / NATIVE / "history_item.json").read_text())["status"] == "completed"
 
 
 def test_a_damaged_task_is_told_the_others_are_taken_in_and_salvage_takes_what_is_whole(tmp_path: Path) -> None:

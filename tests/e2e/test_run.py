@@ -171,6 +171,22 @@ def test_a_signal_ends_it_what_it_started_too_and_it_can_be_resumed(project: Pat
     assert (again.code, "resumed" in again.out) == (0, True), again.err
 
 
+def test_after_kill_9_it_is_resumed_and_the_model_knows_what_ran(project: Path, tmp_path: Path) -> None:
+    """S4: nothing that was acknowledged is lost, nothing is run twice."""
+    play = script(tmp_path, turn("", command("echo once >>ran; sleep 4711")), turn("Again."), done("resumed"))
+    with running("run", "x", "--script", play, "--cwd", str(project), "--auto", "all") as process:
+        while not (project / "ran").exists():
+            os.sched_yield()
+        process.kill()
+        process.wait(20)
+    outcome = tarmac("resume", "--script", play, "--cwd", str(project), "--auto", "all", "--json")
+    said = [json.loads(line) for line in outcome.out.splitlines()]
+    assert (outcome.code, said[-1]["end"]) == (0, "completed"), outcome.err
+    (ended,) = (each for each in said if each.get("kind") == "tool_finished" and each["name"] == "execute_command")
+    assert (ended["outcome"], (project / "ran").read_text()) == ("interrupted", "once\n")
+    assert [each["seq"] for each in said if "seq" in each] == list(range(1, sum("seq" in each for each in said) + 1))
+
+
 def test_resume_without_an_id_takes_the_newest_here_that_is_not_done(project: Path, tmp_path: Path) -> None:
     play = script(tmp_path, turn("", ("list_files", {"path": "."})), done())
     assert tarmac("run", "first", "--script", play, "--cwd", str(project), "--max-turns", "1").code == 5

@@ -128,6 +128,24 @@ def test_the_editor_of_the_person_is_used(project: Path, monkeypatch: pytest.Mon
     assert [each.name for each in project.iterdir()] == ["right"]
 
 
+def test_of_several_files_each_can_be_answered_by_itself(project: Path) -> None:
+    """S13."""
+    for name in ("a", "b"):
+        (project / name).write_text(f"{name} is here\n")
+    files: dict[str, object] = {"files": [{"path": "a"}, {"path": "b"}]}
+    with run(project, turn("", ("read_file", files)), done()) as screen:
+        screen.until(QUESTION)
+        screen.type(b"s\r")
+        screen.until(b"/a [y/N] ")
+        screen.type(b"y\r")
+        screen.until(b"/b [y/N] ")
+        screen.type(b"\r")
+        screen.rest()
+        assert screen.process.returncode == 0
+    told = json.dumps([each["content"] for each in facts() if each["kind"] == "tool_finished"])
+    assert "a is here" in told and "b is here" not in told
+
+
 def test_what_was_typed_before_the_question_is_no_answer_to_it(project: Path) -> None:
     """P6: a y from a moment ago approves nothing; lines before it are queued for the model."""
     with run(project, turn("slow " * 20, command("touch made"), pace=0.03), done(), done()) as screen:

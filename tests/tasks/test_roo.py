@@ -203,7 +203,9 @@ def test_any_conversation_survives_the_way_there_and_back(start: list[e.TaskEven
 def _odd(event: e.TaskEvent) -> bool:
     """An answer without words for its reasoning, or that says results itself, is no answer of a model."""
     if isinstance(event, e.ModelSaid):
-        return any(isinstance(part, Image | ToolResult) or not getattr(part, "text", "x") for part in event.parts)
+        ids = [part.id for part in event.parts if isinstance(part, ToolUse)]
+        odd = any(isinstance(part, Image | ToolResult) or not getattr(part, "text", "x") for part in event.parts)
+        return odd or len(set(ids)) < len(ids)
     if isinstance(event, e.ToolFinished):
         return any(not isinstance(part, Text | Image) or not getattr(part, "text", "x") for part in event.content)
     return isinstance(event, e.ModelTold) and "<" in event.text

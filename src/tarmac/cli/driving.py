@@ -135,6 +135,7 @@ class Door:
                         edited=said.edited,
                         always=said.always,
                         grant=said.grant,
+                        choices=said.choices,
                         by="cli",
                     )
                     return

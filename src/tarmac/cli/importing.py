@@ -35,12 +35,12 @@ def main(arguments: list[str]) -> int:
         raise BadRequest(what, hint="tarmac import roo DIR")
     if len(words) != 2:
         raise BadRequest("`import roo` takes one folder", hint="`tarmac help import` says where Roo-Code has it")
-    workspace = Path(given["workspace"][-1]).absolute() if "workspace" in given else Path.cwd()
+    workspace = Path(given["workspace"][-1]).absolute() if "workspace" in given else None
     folders = find_tasks(Path(words[1]))
     return run(lambda stop: _all(folders, workspace, salvage="salvage" in given, as_json="json" in given))
 
 
-async def _all(folders: list[Path], workspace: Path, *, salvage: bool, as_json: bool) -> int:
+async def _all(folders: list[Path], workspace: Path | None, *, salvage: bool, as_json: bool) -> int:
     store = open_store()
     failed = taken = 0
     for folder in folders:
@@ -65,11 +65,11 @@ async def _all(folders: list[Path], workspace: Path, *, salvage: bool, as_json: 
     return 1 if failed else 0
 
 
-async def take(store: TaskStore, roo: RooTask, workspace: Path) -> str:
+async def take(store: TaskStore, roo: RooTask, workspace: Path | None) -> str:
     """Make a task of it; its title. All of it is on the disk on return, or nothing is there."""
     item = roo.item
     mode = item.get("mode")
-    where = workspace_of(roo) or workspace
+    where = workspace or workspace_of(roo) or Path.cwd()
     at = began(roo) or time.time()
     root, parent = (
         TaskId(each) if isinstance(each, str) else None for each in (item.get("rootTaskId"), item.get("parentTaskId"))

@@ -122,7 +122,7 @@ globalStorage/rooveterinaryinc.roo-cline under the user's folder.
 Options:
   --salvage        Of a file that is damaged, take what is whole before the damage. Without
                    it such a task is left out, and the place of the damage told.
-  --workspace DIR  Where the tasks belong that do not say it themselves [here].
+  --workspace DIR  Where their project is now [where it was; here, if they do not say].
   --json           One JSON object a task: its id, or what is wrong with it.
   -h, --help       Show this page.
 

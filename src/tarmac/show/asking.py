@@ -20,7 +20,7 @@ from tarmac.show.keyboard import Keyboard
 from tarmac.show.keyboard import editor as lent
 from tarmac.show.question import is_cut, question_lines
 from tarmac.show.screen import Screen
-from tarmac.tasks.events import Answer, QuestionAsked
+from tarmac.tasks.events import Answer, Choice, QuestionAsked
 
 SCOPES = ("task", "workspace", "everywhere")
 WHERE = {"task": "in this task", "workspace": "in this workspace", "everywhere": "everywhere"}
@@ -29,6 +29,7 @@ HELP = """\
   n [WORDS]    no, and why
   a            always: shows what would be allowed, and where; you choose
   e            change the command first; what you make of it is judged anew
+  s            some: of several files, one by one
   v            show all of it
   WORDS        told to the model, and it is not done
   Ctrl-C       stop the task; `tarmac resume` goes on
@@ -44,6 +45,7 @@ class Said:
     edited: str | None = None
     always: Literal["", "task", "workspace", "everywhere"] = ""
     grant: int = 0
+    choices: tuple[Choice, ...] = ()  # of several files, one by one
 
 
 async def ask(asked: QuestionAsked, keyboard: Keyboard, screen: Screen) -> Said:
@@ -60,7 +62,9 @@ async def _permission(asked: QuestionAsked, keyboard: Keyboard, screen: Screen) 
     requests = details.requests(asked.details)
     offers = _offers(requests)
     editable = len(requests) == 1 and details.text(requests[0], "kind") == "Execute"
-    keys = ["y", *(["a"] if offers else []), "n", *(["e"] if editable else []), *(["v"] if is_cut(asked) else []), "?"]
+    several = len(requests) > 1 and all(isinstance(each.get("file"), dict) for each in requests)
+    can = {"y": True, "a": offers, "n": True, "s": several, "e": editable, "v": is_cut(asked), "?": True}
+    keys = [key for key, possible in can.items() if possible]
     while True:
         screen.put(screen.look.paint("1", f"  [{'/'.join(keys)}] or say something: "))
         line = await keyboard.line()
@@ -81,6 +85,9 @@ async def _permission(asked: QuestionAsked, keyboard: Keyboard, screen: Screen) 
                     return said
             case "e" | "edit" if editable and not words:
                 if (said := await _edited(details.text(requests[0], "shown"), keyboard, screen)) is not None:
+                    return said
+            case "s" | "some" if several and not words:
+                if (said := await _some(requests, keyboard, screen)) is not None:
                     return said
             case "v" | "view" if not words:
                 screen.put("".join(f"{each}\n" for each in question_lines(asked, screen.look, whole=True)))
@@ -120,6 +127,20 @@ def granted(offer: Mapping[str, object]) -> str:
     """What a grant covers, in one line."""
     text = one_line(details.text(offer, "text"))
     return f"{text} … (whatever follows these words)" if offer.get("kind") == "prefix" else f"{text} (this line only)"
+
+
+async def _some(requests: list[Mapping[str, object]], keyboard: Keyboard, screen: Screen) -> Said | None:
+    """Each file by itself; None: the person would rather not."""
+    choices: list[Choice] = []
+    for request in requests:
+        path = details.text(request, "shown")
+        screen.put(f"    {one_line(path)} [y/N] ")
+        line = await keyboard.line()
+        if line is None:
+            return None
+        answer: Answer = "yes" if line.strip().lower() in ("y", "yes") else "no"
+        choices.append(Choice(path=Path(path), answer=answer))
+    return Said(answer="object", choices=tuple(choices))
 
 
 async def _edited(command: str, keyboard: Keyboard, screen: Screen) -> Said | None:

@@ -55,7 +55,7 @@ def spent(meta: Metadata) -> str:
     if meta.usage.context:
         said.append(_usage(meta.usage))
     said.append("price unknown" if meta.total_cost is None else money(meta.total_cost))
-    if meta.context and meta.context_window:
+    if meta.context_window and meta.context * 100 >= meta.context_window:
         said.append(f"{meta.context / meta.context_window:.0%} of the context")
     return " · ".join(said)
 

@@ -112,8 +112,7 @@ class _Taking:
             return
         request = RequestId(f"roo-{len(self.facts)}")
         usage, cost = self._spending(seconds(message))
-        model = str(self.task.item.get("apiConfigName") or "roo")
-        self._add(e.RequestStarted(at=self.at, request=request, model=model))
+        self._add(e.RequestStarted(at=self.at, request=request, model=""))  # which it was, those files do not say
         stop = "tool_use" if any(isinstance(part, ToolUse) for part in parts) else "end"
         self._add(e.ModelSaid(at=self.at, request=request, parts=parts, stop=stop, usage=usage, cost=cost))  # type: ignore[arg-type]
 
