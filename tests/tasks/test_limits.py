@@ -23,6 +23,7 @@ from tarmac.tasks.retrying import JITTER, LONGEST, delay
         (Limits(max_requests=20), Used(requests=20), "the limit of 20 requests is reached"),
         (Limits(max_cost=0.5), Used(cost=0.499), ""),
         (Limits(max_cost=0.5), Used(cost=0.51), "the limit of $0.5 is reached: $0.5100 were spent"),
+        (Limits(max_cost=2), Used(unpriced=1), "what an answer cost is not known, so the limit of $2 can't be kept"),
         (Limits(max_seconds=60), Used(seconds=61), "the limit of 60 s is reached"),
     ],
 )

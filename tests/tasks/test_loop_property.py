@@ -152,7 +152,7 @@ async def _play_with_a_person(folder: Path, said: list[Turn], auto: Auto, does: 
     work.mkdir()
     (work / "a.txt").write_text("a\n")
     model = write_script(folder / "script.toml", *said, *[done()] * 30)
-    async with asyncio.timeout(10), an_app(work) as app:
+    async with asyncio.timeout(30), an_app(work) as app:
         limits = Limits(max_turns=12)
         async with app.create_task("Do it.", model=model, auto=auto, attended=True, limits=limits) as task:
             seen = Seen(task)
@@ -172,7 +172,8 @@ async def _play_with_a_person(folder: Path, said: list[Turn], auto: Auto, does: 
 async def _person(task: Task, does: list[str]) -> None:
     """Does one thing after the other, again and again."""
     queued: list[MessageId] = []
-    for verb in itertools.cycle([*does, "yes"]):  # somebody says yes in the end
+    later = [each for each in does if each not in ("say", "cancel")]  # who never stops talking is never done
+    for verb in itertools.chain(does, itertools.cycle([*later, "yes"])):
         await asyncio.sleep(0.002)
         try:
             await _do(task, verb, queued)

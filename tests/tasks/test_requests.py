@@ -130,6 +130,17 @@ async def test_with_a_limit_on_cost_a_model_without_a_price_is_not_asked(tmp_pat
     assert not [each for each in seen.all if isinstance(each, RequestStarted)]
 
 
+async def test_a_model_without_a_price_is_not_asked_after_a_switch_either(tmp_path: Path) -> None:
+    """S16: the limit holds for whichever model is asked."""
+    free = write_script(tmp_path / "other.toml", done(), name="other")
+    first = turn(call("list_files", path="."), usage={"input": 10, "output": 10})
+    async with a_task(tmp_path / "work", first, done(), limits=Limits(max_cost=1.0, max_turns=1), price=PRICE) as task:
+        assert (await task.run_until_idle()).text == "the limit of 1 turn is reached"
+        await task.switch_model(free)
+        ended = await task.run_until_idle()
+        assert ended.why == "limit" and "scripted/other is not known" in ended.text
+
+
 async def test_words_said_meanwhile_are_queued_and_delivered_after_the_calls(tmp_path: Path) -> None:
     """S5: shown as queued, delivered in order, unless they are taken back."""
     async with a_task(

@@ -21,6 +21,8 @@ class Limits:
             return f"the limit of {_count(self.max_turns, 'turn')} is reached"
         if self.max_requests is not None and used.requests >= self.max_requests:
             return f"the limit of {_count(self.max_requests, 'request')} is reached"
+        if self.max_cost is not None and used.unpriced:
+            return f"what an answer cost is not known, so the limit of ${self.max_cost:g} can't be kept"
         if self.max_cost is not None and used.cost >= self.max_cost:
             return f"the limit of ${self.max_cost:g} is reached: ${used.cost:.4f} were spent"
         if self.max_seconds is not None and used.seconds >= self.max_seconds:
@@ -35,6 +37,7 @@ class Used:
     requests: int = 0
     turns: int = 0
     cost: float = 0.0  # of answers whose price is known
+    unpriced: int = 0  # the others
     seconds: float = 0.0
 
 

@@ -52,13 +52,15 @@ class Loop:
         self._surroundings = Surroundings(desk)
         self._prompt: tuple[object, Prompt] | None = None
         self._tables: asyncio.Future[None] | None = None  # the policy's, read while the model thinks
+        self._priced = ""  # the model whose price is known
         self._mistakes = 0  # turns in a row in which nothing worked
         self._pauses = 0
 
     async def run(self) -> Ended:
         """Turn by turn, until it ends."""
         desk = self._desk
-        if ended := await self._affordable():
+        ended = await self._affordable()
+        if ended:
             return ended
         self._tables = self._tables or asyncio.get_running_loop().run_in_executor(None, read_tables)
         await self._may_go()
@@ -75,10 +77,11 @@ class Loop:
 
     async def _affordable(self) -> Ended | None:
         """With a limit on cost, a model whose price nobody knows is not asked at all."""
-        if self._desk.settings.limits.max_cost is None:
-            return None
         info = self._desk.model.info
+        if self._desk.settings.limits.max_cost is None or self._priced == info.id:
+            return None
         if await asyncio.to_thread(price, info, Usage(input=1000, output=1000)) is not None:
+            self._priced = info.id
             return None
         return Ended(
             "limit", f"the price of {info.id} is not known, so a limit on cost can't be kept: nothing was asked of it"
@@ -89,6 +92,8 @@ class Loop:
         desk = self._desk
         if why := desk.out_of():
             return Ended("limit", why)
+        if ended := await self._affordable():  # the model may have been switched
+            return ended
         prompt = await self._prepared()
         told: tuple[ModelTold, ...] = ()
         if not self._pauses:

@@ -96,6 +96,7 @@ class Requests:
         cost = await self._price(answer.usage)
         self._desk.used.turns += 1
         self._desk.used.cost += cost or 0.0
+        self._desk.used.unpriced += cost is None
         self._desk.cost = None if cost is None or self._desk.cost is None else self._desk.cost + cost
         self._desk.context = answer.usage.context
         event = ModelSaid(
