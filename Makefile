@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUN := $(BIN)/python -m
 
-.PHONY: help run test check lint bench clean
+.PHONY: help run test check peers lint bench clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -22,6 +22,9 @@ test: lint  ## Everything CI runs: checks and all the tests, on real shells
 check: lint  ## The quick part, under a minute: checks and unit tests
 	$(RUN) pytest -m "not shell"
 
+peers: .venv/.dev  ## Against programs nobody here wrote, from the registries: minutes, and a network
+	$(RUN) pytest -m peers
+
 lint: .venv/.dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -32,7 +35,7 @@ bench: .venv/.dev  ## Print the benchmark table
 	$(RUN) benchmarks
 
 clean:  ## Remove what was set up and cached
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
+	rm -rf .venv .peers .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
 	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
 
 # The virtual environment. Its stamps are older than pyproject.toml when it has to be brought up to date.

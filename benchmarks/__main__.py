@@ -9,6 +9,7 @@ from typing import Protocol
 
 from benchmarks import (
     dialects,
+    doors,
     idle,
     imports,
     lending,
@@ -40,6 +41,7 @@ ALL: dict[str, Measure] = {
     "lines": lines.measure,
     "loop_lag": loop_lag.measure,
     "imports": imports.measure,
+    "doors": doors.measure,
     "idle": idle.measure,
     "policy": policy.measure,
     "probe": probe.measure,

@@ -63,7 +63,7 @@ def make_server(door: Door) -> Server[Any]:
             "tools/list": CacheHint(ttl_ms=LONG, scope="public"),
             "resources/templates/list": CacheHint(ttl_ms=LONG, scope="public"),
         },
-        on_list_tools=_list_tools,
+        on_list_tools=lambda _, __: _list_tools(door),
         on_call_tool=lambda ctx, params: _apart(_call_tool(door, ctx, params)),
         on_list_resources=lambda ctx, _: _apart(_list_resources(door, ctx)),
         on_list_resource_templates=_list_templates,
@@ -92,9 +92,7 @@ async def _apart(work: Coroutine[Any, Any, T]) -> T:
 # Tools
 
 
-async def _list_tools(_: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-    from tarmac.mcp.catalog import ENTRIES
-
+async def _list_tools(door: Door) -> types.ListToolsResult:
     return types.ListToolsResult(
         tools=[
             types.Tool(
@@ -111,7 +109,7 @@ async def _list_tools(_: Context, __: types.PaginatedRequestParams | None) -> ty
                     open_world_hint=each.open_world,
                 ),
             )
-            for each in ENTRIES
+            for each in door.tools()
         ]
     )
 
@@ -119,9 +117,7 @@ async def _list_tools(_: Context, __: types.PaginatedRequestParams | None) -> ty
 async def _call_tool(
     door: Door, ctx: Context, params: types.CallToolRequestParams
 ) -> types.CallToolResult | types.InputRequiredResult:
-    from tarmac.mcp.catalog import BY_NAME
-
-    if params.name not in BY_NAME:
+    if all(each.name != params.name for each in door.tools()):
         raise MCPError(code=types.INVALID_PARAMS, message=f"Unknown tool: {params.name}")
     try:
         answer = await door.call(params.name, params.arguments or {}, Caller(door, ctx, params))

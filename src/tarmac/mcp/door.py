@@ -9,7 +9,7 @@ client's workspace: all clients of a workspace share them, and they end with the
 import asyncio
 import importlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +21,7 @@ from tarmac.mcp.client import Client
 
 if TYPE_CHECKING:
     from tarmac.config import Config
+    from tarmac.mcp.catalog import Entry
     from tarmac.mcp.place import Place
 
 WITHIN: Final = 48.0  # seconds for one call, from its arrival to its answer
@@ -57,6 +58,12 @@ class Door:
     async def warm_up(self) -> None:
         """Import what the first call needs, beside the event loop."""
         await asyncio.to_thread(importlib.import_module, "tarmac.mcp.place")
+
+    def tools(self) -> "Sequence[Entry]":
+        """What a client can call."""
+        from tarmac.mcp.catalog import ENTRIES
+
+        return ENTRIES
 
     async def call(self, name: str, arguments: Mapping[str, Any], client: Client) -> Answer:
         """Make it. Whatever is wrong with it comes back as an answer; only cancelling and Unanswered come out."""
