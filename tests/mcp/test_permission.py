@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,11 @@ import mcp_types as types
 import pytest
 from mcp.client.client import Client
 from tests.mcp.peers import Person, a_door, client_of, ran, refused, until
+
+from tarmac.events import TaskId
+from tarmac.paths import state_dir
+from tarmac.tasks.events import CallJudged, TaskCompleted, ToolFinished, ToolStarted
+from tarmac.tasks.store import TaskStore
 
 pytestmark = pytest.mark.shell
 YES: Any = {"approval": types.ElicitResult(action="accept", content={"decision": "Allow once"})}
@@ -162,3 +168,21 @@ async def test_a_call_that_is_taken_back_takes_its_question_with_it(tmp_path: Pa
         place = next(iter(door._places.values()))
         assert not place.permission._open
     assert not (tmp_path / "made").exists()
+
+
+async def test_every_decision_is_in_a_log_that_can_be_read(tmp_path: Path) -> None:
+    """P7: who asked, what was said to it, by whom and why, and what came of it; `tarmac tasks` shows it."""
+    async with a_door(tmp_path) as door, client_of(door, "legacy", Person()) as client:
+        await ran(client, "ls")
+        await ran(client, "touch made; false")
+        await refused(client, "run_command", command="rm -rf /")
+        await client.call_tool("list_terminals", {})
+    store = TaskStore(state_dir(os.environ) / "tasks")
+    (task,) = [TaskId(each.name) for each in store.folder.iterdir() if each.is_dir()]
+    events = (await store.read(task)).events
+    judged = [(each.decision, each.by.partition(",")[0]) for each in events if isinstance(each, CallJudged)]
+    made = [(each.outcome, each.exit_code) for each in events if isinstance(each, ToolFinished)]
+    assert judged == [("allow", "policy"), ("allow", "the person"), ("deny", "policy")]
+    assert made == [("done", 0), ("done", 1), ("denied", None)]
+    assert [each.command for each in events if isinstance(each, ToolStarted)] == ["ls", "touch made; false"]
+    assert isinstance(events[-1], TaskCompleted)

@@ -5,5 +5,6 @@ door.py        one call: read → judge → ask → run → tell, within 50 seco
 permission.py  who may say yes: the policy, the person's level of trust, the person through their client
 catalog.py     the tools, their schemas and annotations    results.py  what came of a call, as data
 outputs.py     all that commands printed, as resources      progress.py  the last lines, while a command runs
+record.py      what clients did, as a task's log: the audit log
 framing.py     PURE: bytes into lines                       gate.py  who may speak HTTP with us
 """

@@ -93,6 +93,7 @@ async def _apart(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def _list_tools(door: Door) -> types.ListToolsResult:
+    await door.warm_up()
     return types.ListToolsResult(
         tools=[
             types.Tool(
@@ -311,10 +312,14 @@ async def serve_lines(door: Door, pieces: AsyncIterator[bytes], write: Write) ->
             await incoming.send(SessionMessage(message))
 
     async def tell() -> None:
+        first = True
         async with outgoing:
             async for sent in outgoing:
                 waiting.went(sent.message)
                 await write(sent.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+                if first:  # it has its answer; now is the time for what takes long to import
+                    group.start_soon(door.warm_up)
+                    first = False
 
     async with anyio.create_task_group() as group:
         group.start_soon(tell)

@@ -13,7 +13,7 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -30,6 +30,7 @@ from tarmac.tools.tool import Go, Ready, Want
 AT_ONCE: Final = 0.2  # seconds: nobody reads and answers a question so fast
 GOOD_FOR: Final = 600.0  # seconds that a question stays open
 MOST_OPEN: Final = 64
+NOBODY: Final = "nobody to ask"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +41,7 @@ class Leave:
     told: str = ""
     approval: Approval | None = None  # to be spent just before it acts
     verdict: Verdict | None = None
+    by: str = "policy"  # whose word it was
 
 
 @dataclass(slots=True)
@@ -87,19 +89,22 @@ class Permission:
             return Leave(told=f"{denied_text(want.action, verdict)} (rule: {verdict.rule}).", verdict=verdict)
         by_level = covers(self._auto, verdict)
         if verdict.decision == "allow" or by_level:
-            return Leave(go=Go(verdicts=(verdict,), approved=by_level), verdict=verdict)
+            by = "auto-approval" if by_level else _whose(verdict.rule)
+            return Leave(go=Go(verdicts=(verdict,), approved=by_level), verdict=verdict, by=by)
         if not client.can_ask:
-            return Leave(told=cannot_ask(want.action, verdict, "this client cannot ask"), verdict=verdict)
+            return Leave(told=cannot_ask(want.action, verdict, "this client cannot ask"), verdict=verdict, by=NOBODY)
         request = make_request(
             want.action, verdict, task=self._task, terminal=ready.terminal, now=self._clock(), timeout=GOOD_FOR
         )
         try:
             found = await self._ask(request, want, verdict, client, patience)
         except CannotAsk as error:
-            return Leave(told=cannot_ask(want.action, verdict, f"this client cannot ask: {error}"), verdict=verdict)
+            told = cannot_ask(want.action, verdict, f"this client cannot ask: {error}")
+            return Leave(told=told, verdict=verdict, by=NOBODY)
         if found is None:
-            return Leave(told=waiting(want.action), verdict=verdict)
-        return await self._decide(*found, verdict)
+            return Leave(told=waiting(want.action), verdict=verdict, by="nobody yet")
+        leave = await self._decide(*found, verdict)
+        return replace(leave, by=f"the person, through {client.name or 'a client'}") if leave.by == "policy" else leave
 
     def spend(self, leave: Leave, ready: Ready) -> str:
         """Use up what allowed the call, just before it acts: why it may not, or ""."""
@@ -185,10 +190,10 @@ class Permission:
         action = found.want.action
         if reply.action != "accept" and took < AT_ONCE:
             why = "this client cannot ask: it declined by itself, before anybody could have read the question"
-            return Leave(told=cannot_ask(action, verdict, why), verdict=verdict)
+            return Leave(told=cannot_ask(action, verdict, why), verdict=verdict, by=NOBODY)
         if reply.action == "accept" and took < AT_ONCE and (verdict.personal or verdict.risk == "critical"):
             why = "this client said yes by itself, before anybody could have read the question"
-            return Leave(told=cannot_ask(action, verdict, why), verdict=verdict)
+            return Leave(told=cannot_ask(action, verdict, why), verdict=verdict, by=NOBODY)
         if reply.action == "cancel":
             return Leave(told=NOT_ASKED, verdict=verdict)
         try:
@@ -214,6 +219,10 @@ class Permission:
             )
         except TarmacError:
             pass
+
+
+def _whose(rule: str) -> str:
+    return {"grant": "grant", "user": "rules"}.get(rule.partition(".")[0], "policy")
 
 
 def _answer(request: Request, reply: Reply) -> Answer:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from tarmac.app import App, open_app
 from tarmac.config import Config
-from tarmac.errors import BadArguments, BadRequest, ToolFailed
+from tarmac.errors import BadArguments, BadRequest, TarmacError, ToolFailed
 from tarmac.events import TaskId
 from tarmac.mcp import results
 from tarmac.mcp.catalog import BY_NAME, MOST_SECONDS, Entry
@@ -20,6 +20,7 @@ from tarmac.mcp.outputs import Listed, Outputs
 from tarmac.mcp.own import CheckCommand, OpenTerminal
 from tarmac.mcp.permission import Permission
 from tarmac.mcp.progress import Tail, telling
+from tarmac.mcp.record import Record
 from tarmac.mcp.wording import how_to_allow
 from tarmac.models.messages import Blob, Text
 from tarmac.policy import Execute
@@ -47,6 +48,7 @@ async def open_place(config: Config) -> "AsyncIterator[Place]":
             yield place
         finally:
             place.permission.forget()
+            await place.record.aclose()
 
 
 class Place:
@@ -60,6 +62,7 @@ class Place:
         self.permission = Permission(
             policy=app.policy, grants=app.grants, auto=app.config.auto, workspace=self.workspace, task=self.task
         )
+        self.record = Record(app.store, self.workspace)
         self._app = app
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._opened: dict[str, str] = {}  # terminal → the session whose call opened it
@@ -88,20 +91,31 @@ class Place:
 
     async def _make(self, entry: Entry, tool: Tool, client: Client, end: float) -> Answer:
         tail = Tail()
-        bench = self.bench(end, tail)
-        ready = await tool.prepare(bench)
+        ready = await tool.prepare(self.bench(end, tail))
         title = ready.title
         async with telling(client, tail, lambda: title):
             leave = await self.permission.permit(ready, client, patience=end - time.monotonic() - LEAST)
-            if leave.go is None:
-                return Answer(text=leave.told, error=True)
-            if leave.approval is not None:  # a person took their time: look again, and run what they saw or nothing
-                bench = self.bench(end, tail)
-                ready = await tool.prepare(bench)
-            if why := self.permission.spend(leave, ready):
-                return Answer(text=why, error=True)
-            done = await ready.act(leave.go)
-        return self._told(entry, tool, done, client)
+            line = await self.record.judged(entry.name, client, ready, leave)
+            try:
+                if leave.go is None:
+                    line.ended(leave.told, "denied")
+                    return Answer(text=leave.told, error=True)
+                if leave.approval is not None:  # a person took their time: look again, run what they saw or nothing
+                    ready = await tool.prepare(self.bench(end, tail))
+                if why := self.permission.spend(leave, ready):
+                    line.ended(why, "denied")
+                    return Answer(text=why, error=True)
+                await line.starts()
+                done = await ready.act(leave.go)
+            except TarmacError as error:
+                line.ended(str(error), "failed")
+                raise
+            except asyncio.CancelledError:
+                line.ended("The client took the call back.", "interrupted")
+                raise
+        answer = self._told(entry, tool, done, client)
+        line.ended(answer.text, "failed" if answer.error else "done", done.exit_code)
+        return answer
 
     def _told(self, entry: Entry, tool: Tool, done: Done, client: Client) -> Answer:
         data = results.data_of(entry.name, done)
