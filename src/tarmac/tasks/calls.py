@@ -188,8 +188,12 @@ class Calls:
         self._desk.under_way[started.call] = Unfinished(seq=0, started=started, output=None)
         if tool.parallel or tool.group == "always":
             self._desk.add(started)
-        else:
+            return
+        try:
             await self._desk.log.append(started)
+        except StateUnavailable:  # not on the disk, so it was not begun
+            del self._desk.under_way[started.call]
+            raise
 
     async def _act(self, use: ToolUse, ready: Ready, go: Go, began: float) -> Done:
         """Let it act. When the task is stopped, files are written to their end: that takes a moment, and is known."""
