@@ -24,6 +24,9 @@ SEARCHING = frozenset(["grep", "egrep", "fgrep"])  # they print lines with a pat
 READERS = frozenset(["cat", "head", "tail"]) | SEARCHING
 FILTERS = frozenset(["head", "tail", "sort", "uniq"]) | SEARCHING
 _NAME_TESTS = ("-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex")
+_OTHERWISE = frozenset(
+    ["-print", "-printf", "-ls", "-prune", "-quit", "-exec", "-o", "-or", ",", "!", "-not", "(", ")"]
+)
 _COMMON_SECRETS = """
     .env .env.local .netrc .npmrc .pypirc .pgpass .git-credentials id_rsa id_ed25519
 """.split()
@@ -36,7 +39,8 @@ def check_found(reading: Reading, opener: str, look: Looking) -> None:
     if not _only_plain_files(reading):
         raise Unproven("what find gives may be links that lead out of the workspace")
     names = [value for name, value in reading.options if name in _NAME_TESTS and value]
-    if not names and opener not in SEARCHING:
+    telling = [name for name in names if name.rpartition("/")[2].strip("*?.")]
+    if not telling and opener not in SEARCHING:
         raise Unproven("it would print every file there is, secrets too")
     for name in names:
         check_pattern(name, look)
@@ -44,9 +48,26 @@ def check_found(reading: Reading, opener: str, look: Looking) -> None:
 
 def plain_files(words: tuple[str, ...]) -> tuple[str, ...]:
     """`find … | xargs cat` as it is meant: the names of plain files, each whole, whatever blanks it holds."""
-    if {"-print", "-printf", "-ls", "-prune", "-quit", "-exec", "-o", "-or", ",", "!", "-not"} & set(words):
+    if _OTHERWISE & set(words):
         raise Unproven("what find gives is not known")
     return (*words, "-type", "f", "-print0")
+
+
+def of_whole_names(words: tuple[str, ...]) -> tuple[str, ...]:
+    """`head -5` between find and xargs, counting names instead of lines."""
+    if words[0] not in FILTERS or words[0] == "uniq" or "--" in words:
+        raise Unproven("xargs gets names that are not known")
+    return (*words, "-z")
+
+
+def exec_of_plain_files(arguments: list[str]) -> list[str]:
+    """`find … -exec cat {} +` as it is meant: of plain files, where nothing else is said of what it finds."""
+    words = set(arguments)
+    if "-exec" not in words or _OTHERWISE & (words - {"-exec"}) or "-type" in words or arguments.count("-exec") != 1:
+        return arguments
+    at = arguments.index("-exec")
+    opener = arguments[at + 1 : at + 2]
+    return [*arguments[:at], "-type", "f", *arguments[at:]] if opener and opener[0] not in METADATA else arguments
 
 
 def _only_plain_files(reading: Reading) -> bool:

@@ -188,8 +188,8 @@ class _Planner:
                 continue
             self.proofs.found[self.places[id(simple)]] = proof
             stage = proof.stage
-            if proof.before and stages:
-                stages[-1] = replace(stages[-1], words=proof.before)
+            if len(proof.before) == len(stages):
+                stages = [replace(each, words=words) for each, words in zip(stages, proof.before, strict=True)]
             stages.append(replace(stage, stderr="out") if merged and stage.stderr == "err" else stage)
         self._add(stages, when=when, negated=pipeline.negated)
 

@@ -20,7 +20,16 @@ from tarmac.policy.checks import FURTHER, REPLACEMENTS
 from tarmac.policy.command import Redirect, Simple
 from tarmac.policy.files import Files, Look
 from tarmac.policy.grammar import Program, Reading, Unproven, match, programs, versions
-from tarmac.policy.handed import FILTERS, METADATA, READERS, check_found, check_pattern, plain_files
+from tarmac.policy.handed import (
+    FILTERS,
+    METADATA,
+    READERS,
+    check_found,
+    check_pattern,
+    exec_of_plain_files,
+    of_whole_names,
+    plain_files,
+)
 from tarmac.policy.patterns import expand
 from tarmac.policy.places import Ground, is_secret, listable
 from tarmac.policy.repository import check_repository
@@ -50,7 +59,7 @@ class Proof:
     stage: Stage
     rule: str
     why: str
-    before: tuple[str, ...] = ()  # what the stage before must be for it, in place of what is written
+    before: tuple[tuple[str, ...], ...] = ()  # what the stages before it must be, in place of what is written
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,14 +143,14 @@ class Prover:
 
     def _prove_words(self, words: tuple[str, ...], *, upstream: tuple[Simple, ...] = ()) -> Proof:
         name = words[0]
-        if name in _SAFE_WRAPPERS:
-            return self._wrapped(words)
-        if name == "xargs":
-            return self._xargs(words, upstream)
         known = versions()
         if len(words) == 2 and known.answer(name, words[1]):
             self._check_unless(name)
             return Proof(Stage(words), "read.version", "prints its version or its help")
+        if name in _SAFE_WRAPPERS:
+            return self._wrapped(words)
+        if name == "xargs":
+            return self._xargs(words, upstream)
         if len(words) > 2 and known.helps(words):
             self._check_unless(name)
             if name == "git":
@@ -151,7 +160,10 @@ class Prover:
             return self._python_module(words)
         if len(options := _compose_options(words)) > 0:
             return self._compose(words, options)
-        program, arguments, moved = self._find(words)
+        program, written, moved = self._find(words)
+        arguments = written
+        if program.name == "find":
+            arguments = exec_of_plain_files(arguments)
         reading = self._read(program, arguments)
         place = self if moved is None else Prover(self.files, moved, self.extra)
         place._check_paths(reading, program)
@@ -160,7 +172,7 @@ class Prover:
             place._check_exec(reading)
         if name in ("git", "go"):
             check_repository(place.ground)
-        own = program.instead or words[: len(words) - len(arguments)]
+        own = program.instead or words[: len(words) - len(written)]
         if program.name == "git config":  # what the person has set, not what a plan sets over it
             own = ("env", "-u", "GIT_CONFIG_COUNT", *own)
         plan = (
@@ -267,6 +279,8 @@ class Prover:
             if _exists_above(name, self.ground):
                 raise Unproven(f"the project's {name} may name a program to run")
         for path, content in reading.paths:
+            if program.check in ("recursive", "ls") and self.ground.look(self.files, path).inside:
+                content = False  # names and sizes of all below it, no more
             self._check_path(path, content=content)
             if (content or program.name == "wc") and not (program.name == "head" and _takes_little(reading)):
                 self._check_end(path)
@@ -387,15 +401,15 @@ class Prover:
             own = (own[0], "-0", *own[1:])
         return Proof(Stage((*own, *rest, *end, *[holder] * bool(holder))), inner.rule, inner.why, before)
 
-    def _check_handed(self, opener: str, upstream: tuple[Simple, ...], *, exact: bool) -> tuple[str, ...]:
+    def _check_handed(self, opener: str, upstream: tuple[Simple, ...], *, exact: bool) -> tuple[tuple[str, ...], ...]:
         """Whether names from this pipe may be given to `opener`; and what must print them, if not what is written."""
         lines = [simple.literal_words() or (simple.name or "",) for simple in upstream]
-        before: tuple[str, ...] = ()
+        before: tuple[tuple[str, ...], ...] = ()
         if opener in READERS:
-            if len(lines) != 1 or lines[0][0] != "find" or exact is not ("-print0" in lines[0]):
+            if lines[0][0] != "find" or exact is not ("-print0" in lines[0]) or (exact and len(lines) != 1):
                 raise Unproven(f"xargs gives `{opener}` names that are not known")
-            before = () if exact else plain_files(lines[0])
-            check_found(REPLACEMENTS["find"]((before or lines[0])[1:]), opener, self._named)
+            before = () if exact else (plain_files(lines[0]), *map(of_whole_names, lines[1:]))
+            check_found(REPLACEMENTS["find"]((before or lines)[0][1:]), opener, self._named)
         elif opener not in METADATA or not _prints_names(lines[0]):
             raise Unproven(f"xargs gives `{opener}` names that are not known")
         for words in lines[1:]:
