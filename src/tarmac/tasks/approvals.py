@@ -12,11 +12,12 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Final, Literal
 
 from tarmac.errors import BadRequest, TarmacError
 from tarmac.models.messages import Image, Part, Text, ToolUse
-from tarmac.policy import Execute, ReadFile, Verdict, WriteFile
+from tarmac.policy import Action, Execute, ReadFile, Verdict, WriteFile
 from tarmac.policy.request import Answer, Approval, GrantScope, Outcome, Pending, Request, denied_text, make_request
 from tarmac.policy.verdict import SuggestedGrant
 from tarmac.tasks.auto import covers
@@ -85,8 +86,8 @@ class Approvals:
         """Use up what allowed the call, just before it acts; why it may not, or ""."""
         desk = self._desk
         for each in leave.spends:
-            why = each.approval.use(
-                each.want.action,
+            why = _another_file(each.want, ready) or each.approval.use(
+                _about_to(each.want, ready, leave.go),
                 task=desk.task,
                 terminal=ready.terminal,
                 content=each.want.content,
@@ -209,6 +210,24 @@ class Approvals:
         return Leave(
             go=replace(go, approved=True, refused=refused), remarks=answer.remarks, spends=tuple(answer.spends)
         )
+
+
+def _about_to(want: Want, ready: Ready, go: Go | None) -> Action:
+    """The action as it will be done: of a command, the line and directory that the call is about to use."""
+    if not isinstance(want.action, Execute) or ready.command is None:
+        return want.action
+    edited = go.command if go else None
+    command = ready.command if edited is None else edited
+    return replace(want.action, command=command, cwd=ready.cwd or want.action.cwd)
+
+
+def _another_file(want: Want, ready: Ready) -> str:
+    """Why the content that was shown is not what the call will write; empty when it is."""
+    if not isinstance(want.action, WriteFile) or want.content is None:
+        return ""
+    after = {each.path: each.after for each in ready.intents}.get(want.action.path)
+    same = after is None or after == sha256(want.content).hexdigest()
+    return "" if same else "this is not what was approved"
 
 
 class _Answered:
