@@ -41,6 +41,7 @@ PROTECTED = [
     "sort -o .mcp.json x", "dd if=x of=.mcp.json", "curl -o .mcp.json https://x.example", "truncate -s 0 .mcp.json",
     "echo x > .mcp.json", "echo x >> .vscode/settings.json", "rm .mcp.json", "patch .mcp.json fix.diff", "vim .envrc",
     "install -m 644 x .vscode/tasks.json", "env touch .mcp.json", "timeout 5 touch .mcp.json", "yq -i .a=1 .mcp.json",
+    "go build -o .git/hooks/pre-commit .", "docker build --output=.vscode .", "cargo build --target-dir .vscode",
     "find . -name x -fprint .mcp.json", "tar xf a.tar -C .vscode", "unzip a.zip -d .vscode", "touch ./src/../.mcp.json",
     "cd src && touch ../.mcp.json", "frobnicate --out=.mcp.json", "gzip .mcp.json", "uniq a .mcp.json",
 ]  # fmt: skip
@@ -196,6 +197,8 @@ async def test_a_prefix_covers_no_option_that_makes_another_thing_of_it(rule: st
         ("eslint", "eslint --fix src"),
         ("npm test", "npm test -- --watch"), ("cargo test", "cargo test --release name"), ("gcc", "gcc -O2 -o a a.c"),
         ("make test", "make test -j4"), ("prettier", "prettier --check src"), ("mypy", "mypy --strict src"),
+        ("go test", "go test -short -count=1 -cover ./..."), ("go build", "go build -o bin/app ."),
+        ("pip install", "pip install -r requirements.txt"), ("tox run", "tox run -e py311"),
         ("frobnicate", "frobnicate --anything"), ("python script.py", "python script.py --fast data/a.txt"),
     ],
 )  # fmt: skip

@@ -22,6 +22,7 @@ LONGEST_LINE = 4096
 _VERSION = re.compile(r"[-\d.]*\d$")  # python3.11, pip3, lua5.4
 _TARMAC = re.compile(r"(?:^|[\s;&|(`/])tarmac(?=\s|$)")
 _MAKE = ("make", "gmake", "ninja")
+_SINGLE = frozenset(["go", "gcc", "g++", "cc", "c++", "clang", "clang++", "ld", "javac"])  # -long with one dash
 _MAKE_WORD = re.compile(r"-[jskBnr]\d*|[A-Za-z][\w./:-]*", re.ASCII)
 _PLAIN_WORD = re.compile(r"[A-Za-z][\w:.-]*", re.ASCII)
 
@@ -86,7 +87,8 @@ def fits(prefix: Sequence[str], words: Sequence[str]) -> bool:
     if prefix[0].rpartition("/")[2] in _MAKE:  # `make test -f /tmp/other`, `make test SHELL=…`
         return all(_MAKE_WORD.fullmatch(word) for word in words[len(prefix) :])
     turning = [option for word in prefix for option in _turning().get(_name(word), ())]  # also of `uv run pytest`
-    return not any(_is_option(word, option) for word in words[len(prefix) :] for option in turning)
+    single = not _SINGLE.isdisjoint(map(_name, prefix))
+    return not any(_is_option(word, option, single=single) for word in words[len(prefix) :] for option in turning)
 
 
 def _name(word: str) -> str:
@@ -94,13 +96,15 @@ def _name(word: str) -> str:
     return _VERSION.sub("", name) or name
 
 
-def _is_option(word: str, option: str) -> bool:
+def _is_option(word: str, option: str, *, single: bool) -> bool:
     """`option` itself, with a value, attached or bundled, shortened, or with one dash more."""
     given = word.partition("=")[0]
     if option == "@":
         return word.startswith("@")
-    if len(option) == 2:
+    if len(option) == 2 and not single:
         return word.startswith(option) or (re.fullmatch(r"-[A-Za-z]+", given) is not None and option[1] in given)
+    if len(option) == 2:
+        return given == option or (option == "-B" and word.startswith(option))
     if given in (option, f"-{option}"):
         return True
     return option.startswith("--") and len(given) > 3 and option.startswith(given)

@@ -67,7 +67,10 @@ class Scales:
         planned = top.plan is not None and self.settings.auto_approve_safe_commands
         decided = [self._part(judged, workspace, task) for judged in whole.parts]
         risk: Risk = worst(*(part.risk for part in decided), *(effect.risk for effect in whole.extra))
-        heaviest = max(decided, key=lambda p: (p.decision == "deny", RISKS.index(p.risk), p.decision == "ask"))
+        heaviest = max(
+            decided,
+            key=lambda p: (p.decision == "deny", RISKS.index(p.risk), p.decision == "ask", p.rule != "ask.unproven"),
+        )
         decision: Decision = "ask"
         reason, rule, part = heaviest.reason, heaviest.rule, heaviest.text
         if any(each.decision == "deny" for each in decided):

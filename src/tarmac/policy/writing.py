@@ -152,6 +152,7 @@ def _values(args: Arguments) -> set[str]:
 _BY_OPTION = {"sort": "-o --output", "shuf": "-o --output", "tree": "-o", "iconv": "-o --output", "yq": "-i --inplace",
               "xmllint": "-o --output", "sdiff": "-o --output", "sed": "-i --in-place"}  # fmt: skip
 _BY_FORM = frozenset("gzip gunzip xz bzip2 xxd uniq tar unzip".split())
+_OUTPUT = re.compile(r"-o|--out(put)?(-?(dir|file|path))?|--target-dir|--(c|m|b)?cpuprofile|-coverprofile|--save")
 _GIT = frozenset("mv rm checkout restore".split())
 _RUNS_IT = frozenset("bash sh zsh dash ksh fish source .".split())
 _HANDLED = COPIES | ALL_WRITTEN | {"rsync", "scp", "dd", "rm", "find"}
@@ -175,8 +176,12 @@ def look_for_protected(found: Assessment, args: Arguments, words: Sequence[Word]
     elif args.name in _BY_OPTION:
         if not args.has(*_BY_OPTION[args.name].split()):
             return
-    elif args.name in _RUNS_IT or (args.name in _readers() and args.name not in _BY_FORM):
+    elif args.name in _RUNS_IT:
         return
+    elif args.name in _readers() and args.name not in _BY_FORM:
+        given = [after for word, after in pairwise(given) if _OUTPUT.fullmatch(word.shape)] + [
+            word for word in given if _OUTPUT.fullmatch(word.shape.partition("=")[0]) and "=" in word.shape
+        ]
     try:
         for word in given:
             for each in _meant(word, at):
