@@ -223,7 +223,7 @@ class _Planner:
 
 def _filled(simple: Simple, known: Mapping[str, str]) -> Simple:
     """With the variables that are known put in; its name must be written as it is."""
-    if all(word.text is not None for word in simple.words) and not simple.redirects:
+    if all(word.text is not None for word in simple.words) and not simple.redirects and not simple.upstream:
         return simple
     certain = {name: value for name, value in known.items() if name != "?"}
     return replace(
@@ -232,6 +232,7 @@ def _filled(simple: Simple, known: Mapping[str, str]) -> Simple:
         redirects=tuple(
             replace(each, target=each.target.filled(certain)) if each.target else each for each in simple.redirects
         ),
+        upstream=tuple(_filled(replace(each, upstream=()), known) for each in simple.upstream),
     )
 
 

@@ -406,6 +406,8 @@ class Prover:
         lines = [simple.literal_words() or (simple.name or "",) for simple in upstream]
         before: tuple[tuple[str, ...], ...] = ()
         if opener in READERS:
+            if None in (simple.literal_words() for simple in upstream):
+                raise Unproven(f"xargs gives `{opener}` names that are not known")
             if lines[0][0] != "find" or exact is not ("-print0" in lines[0]) or (exact and len(lines) != 1):
                 raise Unproven(f"xargs gives `{opener}` names that are not known")
             before = () if exact else (plain_files(lines[0]), *map(of_whole_names, lines[1:]))
