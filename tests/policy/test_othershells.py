@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -43,7 +44,7 @@ async def test_plain_fish_is_allowed_like_bash(line: str) -> None:
         "function ls; id; end; ls", "begin; ls; end", "ls > x", 'ls "$x"', "ls 'a\\'b'", "X=1 ls", "echo -s a", "ls &",
         "ls ^x", "ls; 'rm' x", "if true; ls; end", "time ls", "ls {a,b}", "command ls", "history", "ls # x",
         "ls; and; pwd",
-        "echo (touch x)", "ls;;", "| ls", "&& ls", "ls && && pwd",
+        "echo (touch x)", "ls;;", "2>&1 ls", "| ls", "&& ls", "ls && && pwd",
     ],
 )  # fmt: skip
 async def test_what_only_fish_understands_asks(line: str) -> None:
@@ -57,7 +58,8 @@ async def test_what_only_fish_understands_asks(line: str) -> None:
 @given(
     st.lists(
         st.sampled_from(
-            ["echo", "a", "'b c'", '"d e"', "|", ";", "&&", "||", "and", "or", "cat", "true", "false", "\n", "-", "x=y"]
+            ["2>&1", "echo", "a", "'b c'", '"d e"', "|", ";", "&&", "||", "and", "or", "cat", "true", "false", "\n",
+            "-", "x=y"]
         ),
         min_size=1,
         max_size=8,
@@ -136,3 +138,15 @@ async def test_the_floor_holds_in_powershell_too() -> None:
 def test_no_line_breaks_the_reader(line: str) -> None:
     """P2: it is read to its end, whatever it holds."""
     assert read_powershell(line).steps is None
+
+
+@pytest.mark.parametrize(
+    "piece", ["(", "$(", '"$(a)" ', "| a ", "{a}", "$a ", "`", ">a ", "& ", "$a=", "-r ", ")", "iex "]
+)
+async def test_no_line_of_powershell_keeps_the_judge_busy(piece: str, tmp_path: Path) -> None:
+    """P2: half a second of work at most, whatever it repeats."""
+    line = piece * (32_000 // len(piece))
+    start = time.process_time()
+    verdict = await Policy().judge(Execute(line, cwd=tmp_path, shell="pwsh"), workspace=tmp_path)
+    assert time.process_time() - start < 0.5
+    assert (verdict.decision, verdict.rule == "ask.failed") == ("ask", False)

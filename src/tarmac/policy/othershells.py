@@ -64,6 +64,8 @@ def _from_fish(text: str) -> str | None:
         if operator := _FISH_OPERATOR.match(text, at):
             at = operator.end()
             if operator[0].startswith("2>"):
+                if first:
+                    return None
                 pieces.append(operator[0])
                 continue
             if first and operator[0] not in ("\n", ";"):
