@@ -10,6 +10,7 @@ from typing import Protocol
 from benchmarks import (
     dialects,
     doors,
+    first_line,
     idle,
     imports,
     lending,
@@ -48,6 +49,7 @@ ALL: dict[str, Measure] = {
     "lending": lending.measure,
     "task_log": task_log.measure,
     "turn": turn.measure,
+    "first_line": first_line.measure,
     "many_tasks": many_tasks.measure,
 }
 

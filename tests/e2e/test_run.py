@@ -114,6 +114,7 @@ def test_json_has_every_fact_of_the_log_the_signals_and_the_end(project: Path, t
         (["x", "--cwd", "/proc/nowhere"], "/proc/nowhere"),
         (["x", "--modell", "y"], "--model"),
         (["x", "--model", "nobody/x"], "provider"),
+        (["x", "--model", "anthropic/claude"], "ANTHROPIC_API_KEY"),
     ],
 )
 def test_what_makes_no_sense_is_2_and_one_clear_message(words: list[str], hint: str) -> None:

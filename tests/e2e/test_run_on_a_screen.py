@@ -254,6 +254,18 @@ def test_the_terminal_is_as_it_was_after_a_signal_during_a_secret(project: Path)
         assert (screen.process.returncode, screen.modes()) == (143, before)
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "escapes"), [("NO_COLOR", "1", rb"\x1b\[[0-9;]*m"), ("TERM", "dumb", rb"\x1b")]
+)
+def test_colours_are_left_out_where_nobody_wants_them(
+    project: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str, escapes: bytes
+) -> None:
+    monkeypatch.setenv(name, value)
+    with run(project, turn("Hello.", command("echo out")), done(), more=("--auto", "all")) as screen:
+        shown = screen.rest()
+    assert b"Hello." in shown and re.findall(escapes, shown) == []
+
+
 def test_escapes_of_the_model_and_of_commands_do_nothing_to_the_terminal(project: Path) -> None:
     """A5: a title, a clipboard, a cleared screen."""
     evil = "\x1b]0;evil\x07\x1b]52;c;ZXZpbA==\x07\x1b[2J"

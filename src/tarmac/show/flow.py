@@ -52,7 +52,12 @@ class Flow:
     def _take(self, text: str) -> str:
         *lines, self._partial = (self._partial + text).split("\n")
         self._partial = self._partial[-MOST_AT_ONCE * 4 :]
-        return "".join(self._line(line) for line in lines)
+        head = max(HEAD - self._shown, 0)
+        printed = "".join(self._line(line) for line in lines[:head])
+        if len(rest := lines[head:]) > TAIL:  # of much at once, only what may be shown is looked at
+            self._passed += len(rest) - TAIL
+            rest = rest[-TAIL:]
+        return printed + "".join(self._line(line) for line in rest)
 
     def _line(self, line: str) -> str:
         line = self._cut(harmless(line[:MOST_AT_ONCE]))
