@@ -116,9 +116,12 @@ def workspace(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("shape", SHAPES)
 async def test_whatever_a_line_repeats_it_is_judged_in_time(shape: str, length: int, workspace: Path) -> None:
     """P2: half a second of work at most, and never a tenth of one in which the event loop stands still."""
+    await judge_in_time(of(*SHAPES[shape], length=length), workspace, allowed=length != LONG)
+
+
+async def judge_in_time(line: str, workspace: Path, *, allowed: bool) -> None:
     policy = Policy(PolicySettings(parse_timeout=2))  # the parser is not what is measured here
     assert (await judge(policy, "ls", workspace)).decision == "allow"  # the tables are read once, and the judge works
-    line = of(*SHAPES[shape], length=length)
     loop_busy = 0.0
 
     async def tick() -> None:
@@ -138,8 +141,7 @@ async def test_whatever_a_line_repeats_it_is_judged_in_time(shape: str, length: 
     assert verdict.rule != "ask.failed"  # a judge that gives up is quick too
     assert took < CPU
     assert loop_busy < LATE
-    if length == LONG:
-        assert verdict.decision != "allow"
+    assert allowed or verdict.decision != "allow"
 
 
 async def judge(policy: Policy, line: str, workspace: Path) -> Verdict:
@@ -206,3 +208,20 @@ def test_escapes_are_read_as_before(written: str, meant: str | None) -> None:
 )  # fmt: skip
 def test_braces_are_read_as_before(written: str, several: bool) -> None:
     assert _expands(written) == several
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "for x in " + " ".join("abcdefghijklmnopqrstuvwxyz") + "; do cat $x; wc $x; head $x; ls $x; done",
+        "cat a" + " | sort" * 48,
+        "for a in 1 2 3 4 5; do for b in 1 2 3 4 5; do for c in 1 2 3 4 5; do cd .; done; done; done",
+        "for a in {1,2,3,4,5,6,7,8}; do for b in {1,2,3,4,5,6}; do for c in {1,2,3,4,5,6}; do cd .; done; done; done",
+        "if ls; then " * 19 + "ls" + "; fi" * 19,
+        "[[ -f a ]] && " * 40 + "ls",
+        "echo " + "$(git status) " * 40,
+    ],
+)
+async def test_what_is_written_out_is_judged_in_time(line: str, workspace: Path) -> None:
+    """P2: loops, conditions and long lists, each command of which is proven."""
+    await judge_in_time(line, workspace, allowed=True)

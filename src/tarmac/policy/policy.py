@@ -26,6 +26,7 @@ from tarmac.policy.weighing import Grants, Scales, Whole
 
 PARSERS_AT_ONCE = 3
 DEEPEST_SCRIPT = 4  # bash -c "bash -c …"
+FEW = 8  # commands of such a line
 QUICK = 512  # characters of a line that is read and judged at once; a longer one beside the event loop
 
 
@@ -157,14 +158,15 @@ class Policy:
         return whole
 
     async def _judged(self, line: Line, ground: Ground, *, may_prove: bool, dialect: str = "bash") -> Judgement:
-        """Judge a line that was read; a long one, or one with patterns to look up, beside the event loop."""
+        """Judge a line that was read; a long one, one with patterns to look up or loops, beside the event loop."""
 
         def judge() -> Judgement:
             with budget.working():
                 return self._court.judge_line(line, ground, may_prove=may_prove, dialect=dialect)
 
         patterns = any(word.glob or word.brace for simple in line.simples for word in simple.words)
-        return await asyncio.to_thread(judge) if patterns or len(line.text) > QUICK else judge()
+        much = patterns or len(line.text) > QUICK or len(line.simples) > FEW or line.hurdles  # a loop is written out
+        return await asyncio.to_thread(judge) if much else judge()
 
     async def _read(self, text: str, dialect: str) -> Line:
         """Parse a line, or remember it."""
