@@ -317,7 +317,10 @@ def test_nothing_is_left_when_tarmac_itself_is_killed(here: Path) -> None:
     assert host.stdout is not None
     with host:
         assert host.stdout.readline() == "ready\n"
-        assert _running("sleep\0" + "86124")
+        end = time.monotonic() + 5
+        while not (started := _running("sleep\0" + "86124")) and time.monotonic() < end:
+            time.sleep(0.01)  # what was put in the background may not be there yet
+        assert started
         host.kill()
     end = time.monotonic() + 5
     while _running("sleep\0" + "86124") and time.monotonic() < end:
