@@ -107,7 +107,7 @@ async def test_always_is_remembered_for_the_workspace(tmp_path: Path, era: str) 
 
 @each_era
 async def test_what_takes_long_goes_on_and_can_be_waited_for(tmp_path: Path, era: str) -> None:
-    """A3: a call comes back with a handle and what there is."""
+    """A3, A7: a call comes back with a handle and what there is; what is done is told as it begins, and after."""
     heard: list[tuple[float, str | None]] = []
 
     async def hear(progress: float, total: float | None, message: str | None) -> None:
@@ -125,8 +125,11 @@ async def test_what_takes_long_goes_on_and_can_be_waited_for(tmp_path: Path, era
     assert [(each["id"], each["state"]) for each in listed["terminals"]] == [(first["terminal_id"], "running")]
     assert (waited["happened"]["what"], waited["happened"]["exit_code"]) == ("ended", 0)
     assert printed == "one\ntwo\n"
+    assert heard[0] == (0, f"Running `{command}`")
     assert "one" in [message for _, message in heard]
-    assert [each for each, _ in heard] == sorted({each for each, _ in heard})
+    assert result.meta and result.meta["tarmac/title"] == f"Ran `{command}`"
+    steps = [each for each, _ in heard][1 if era == ERAS[0] else 0 :]  # the question was a call of its own there
+    assert steps == sorted(set(steps))
 
 
 @each_era

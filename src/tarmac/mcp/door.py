@@ -34,6 +34,7 @@ class Answer:
     text: str
     data: Mapping[str, Any] | None = None
     error: bool = False
+    title: str = ""  # "Ran `make`": what was done, for a person who looks at the calls (A7)
 
 
 @dataclass(slots=True)

@@ -115,7 +115,7 @@ class Place:
                 raise
         answer = self._told(entry, tool, done, client)
         line.ended(answer.text, "failed" if answer.error else "done", done.exit_code)
-        return answer
+        return replace(answer, title=ready.done)
 
     def _told(self, entry: Entry, tool: Tool, done: Done, client: Client) -> Answer:
         data = results.data_of(entry.name, done)

@@ -1,4 +1,4 @@
-"""While a command runs its client hears of it: the last lines, at most once a second, and a sign of life in between.
+"""While a command runs its client hears of it: what is done (A7), its last lines once a second, or a sign of life.
 
 Clients that give up on a silent call wait on while they hear something.
 """
@@ -52,6 +52,7 @@ async def telling(client: Client, tail: Tail, what: Callable[[], str]) -> AsyncI
 
 async def _tell(client: Client, tail: Tail, what: Callable[[], str]) -> None:
     began = told = time.monotonic()
+    await client.progress(0, what())
     while True:
         await asyncio.sleep(EVERY)
         now = time.monotonic()
