@@ -1,10 +1,12 @@
 """Real clients: the `mcp` SDK's own, in both eras, in this process and on pipes; and one that writes bytes."""
 
 import asyncio
+import contextlib
 import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -122,6 +124,20 @@ async def until(come: Callable[[], Any]) -> None:
     async with asyncio.timeout(PATIENCE):
         while not come():  # noqa: ASYNC110
             await asyncio.sleep(0.02)
+
+
+def until_found(argument: str) -> int:
+    """The process that has this argument."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        for each in Path("/proc").iterdir():
+            if each.name.isdigit():
+                with contextlib.suppress(OSError):
+                    words = (each / "cmdline").read_bytes().split(b"\0")
+                    if words[0].endswith(b"sleep") and argument.encode() in words:
+                        return int(each.name)
+        time.sleep(0.02)
+    raise AssertionError(f"no process has {argument}")
 
 
 class Pipe:

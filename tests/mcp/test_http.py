@@ -1,9 +1,11 @@
 """`tarmac mcp --http`: real sockets, both eras; and who is not let in."""
 
+import asyncio
 import http.client
 import json
 import re
 import subprocess
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -17,7 +19,7 @@ from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from tests.cli.conftest import alive, tarmac
-from tests.mcp.peers import PATIENCE, TARMAC, Person, call, environ, ran
+from tests.mcp.peers import PATIENCE, TARMAC, Person, call, environ, ran, until_found
 
 from tarmac.mcp.gate import Gate
 
@@ -64,6 +66,27 @@ def served(workspace: Path, **variables: str) -> Iterator[Served]:
             process.wait(PATIENCE)
 
 
+def dropped(server: Served) -> None:
+    """Start a command, hang up, and see it end."""
+    envelope = {"protocolVersion": "2026-07-28", "clientCapabilities": {}}
+    params = {
+        "name": "run_command",
+        "arguments": {"command": "sleep 765432", "timeout": 40},
+        "_meta": {f"io.modelcontextprotocol/{key}": value for key, value in envelope.items()},
+    }
+    body = json.dumps({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params})
+    headers = {"authorization": f"Bearer {TOKEN}", "content-type": "application/json", "accept": BOTH}
+    headers |= {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "run_command"}
+    connection = http.client.HTTPConnection("127.0.0.1", server.port)
+    connection.request("POST", "/mcp", body, headers)
+    sleeper = until_found("765432")
+    connection.close()
+    end = time.monotonic() + PATIENCE
+    while alive(sleeper) and time.monotonic() < end:
+        time.sleep(0.02)
+    assert not alive(sleeper)
+
+
 @asynccontextmanager
 async def client_over(server: Served, era: str, person: Any) -> AsyncIterator[Client]:
     address = f"http://127.0.0.1:{server.port}/mcp"
@@ -76,7 +99,10 @@ async def client_over(server: Served, era: str, person: Any) -> AsyncIterator[Cl
 @pytest.mark.shell
 async def test_both_eras_share_one_server_over_real_http(tmp_path: Path) -> None:
     """A3: one process; what a client of the older era opened ends with it, unless it was to stay."""
-    with served(tmp_path) as server:
+    own = Path.home() / "config"
+    own.mkdir(mode=0o700)
+    (own / "policy.toml").write_text('allow = ["sleep"]\n')
+    with served(tmp_path, TARMAC_CONFIG_DIR=str(own)) as server:
         async with client_over(server, "legacy", Person()) as client:
             heard: list[str | None] = []
 
@@ -97,6 +123,9 @@ async def test_both_eras_share_one_server_over_real_http(tmp_path: Path) -> None
         assert secret["output"].strip() == "0"
         assert kept in ids and mine not in ids
         assert (tmp_path / "made").exists()
+
+        # A client that is gone in the middle of a call: in the stateless era that takes the call back
+        await asyncio.to_thread(dropped, server)
 
         # Who is not let in
         host, origin = f"127.0.0.1:{server.port}", f"http://127.0.0.1:{server.port}"

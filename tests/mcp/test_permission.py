@@ -11,7 +11,11 @@ import pytest
 from mcp.client.client import Client
 from tests.mcp.peers import Person, a_door, client_of, ran, refused, until
 
+from tarmac.app import open_app
+from tarmac.config import Config
 from tarmac.events import TaskId
+from tarmac.mcp.client import Question, Reply
+from tarmac.mcp.place import Place
 from tarmac.paths import state_dir
 from tarmac.tasks.events import CallJudged, TaskCompleted, ToolFinished, ToolStarted
 from tarmac.tasks.store import TaskStore
@@ -168,6 +172,29 @@ async def test_a_call_that_is_taken_back_takes_its_question_with_it(tmp_path: Pa
         place = next(iter(door._places.values()))
         assert not place.permission._open
     assert not (tmp_path / "made").exists()
+
+
+async def test_a_host_lends_its_own_terminals_and_asks_itself(tmp_path: Path) -> None:
+    """A1: an agent that is hosted gets the host's registry and approvals over MCP, never a second one."""
+    asked: list[Question] = []
+
+    async def ask(question: Question) -> Reply:
+        asked.append(question)
+        await asyncio.sleep(0.25)
+        return Reply(action="accept", choice=question.choices[0])
+
+    async with open_app(Config(workspace=tmp_path, user_folder=Path.home() / "config")) as app:
+        place = Place(app, task=TaskId("hosted"), ask=ask)
+        async with a_door(tmp_path) as door:
+            door.hosted = place
+            async with client_of(door, "2026-07-28") as client:  # it can't be asked itself
+                await ran(client, "touch made; X=1")
+                (terminal,) = app.registry.listing(task="hosted")
+                await ran(client, "echo $X > x")
+        assert not terminal.closed  # the host's: it outlives the client
+        await place.record.aclose()
+    assert (tmp_path / "x").read_text() == "1\n"
+    assert len(asked) == 2
 
 
 async def test_every_decision_is_in_a_log_that_can_be_read(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import alive
-from tests.mcp.peers import ERAS, PATIENCE, Person, Pipe, a_pipe, call, encoded, on_pipes, ran
+from tests.mcp.peers import ERAS, PATIENCE, Person, Pipe, a_pipe, call, encoded, on_pipes, ran, until_found
 
 pytestmark = pytest.mark.shell
 RUN = "tools/call"
@@ -136,20 +136,6 @@ def a_python() -> str:
     import sys
 
     return sys.executable
-
-
-def until_found(argument: str) -> int:
-    """The process that has this argument."""
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        for each in Path("/proc").iterdir():
-            if each.name.isdigit():
-                with contextlib.suppress(OSError):
-                    words = (each / "cmdline").read_bytes().split(b"\0")
-                    if words[0].endswith(b"sleep") and argument.encode() in words:
-                        return int(each.name)
-        time.sleep(0.02)
-    raise AssertionError(f"no process has {argument}")
 
 
 def test_a_signal_ends_it_and_all_it_started(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What the door knows of who calls: who it is, what it can be asked, and how it is told that work goes on."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -22,6 +23,9 @@ class Reply:
     action: Action
     choice: str = ""
     feedback: str = ""
+
+
+Ask = Callable[[Question], Awaitable[Reply]]
 
 
 class Unanswered(Exception):
@@ -53,3 +57,22 @@ class Client(Protocol):
 
     async def roots(self) -> tuple[str, ...]:
         """The folders the client works in, as URIs; none where it does not tell."""
+
+
+class Hosted:
+    """A client that somebody else hosts: its person is asked by its host, whatever it can do itself."""
+
+    def __init__(self, client: Client, ask: Ask) -> None:
+        self.name, self.session = client.name, client.session
+        self.can_ask, self.stateless = True, False
+        self.answered: tuple[str, Reply] | None = None
+        self._client, self._ask = client, ask
+
+    async def ask(self, question: Question) -> Reply:
+        return await self._ask(question)
+
+    async def progress(self, done: float, message: str) -> None:
+        await self._client.progress(done, message)
+
+    async def roots(self) -> tuple[str, ...]:
+        return await self._client.roots()

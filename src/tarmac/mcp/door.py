@@ -44,6 +44,7 @@ class Door:
     load: "Callable[[Path], Config]"
     workspace: Path | None = None  # where the person said it is; else where the client says, else `here`
     here: Path = field(default_factory=Path.cwd)
+    hosted: "Place | None" = None  # whoever hosts the client has opened its workspace, and closes it
     _places: "dict[Path, Place]" = field(default_factory=dict)
     _roots: dict[str, Path] = field(default_factory=dict)  # by session: where its client works
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
@@ -77,6 +78,8 @@ class Door:
 
     async def place(self, client: Client) -> "Place":
         """The workspace of this client, open."""
+        if self.hosted is not None:
+            return self.hosted
         folder = await self._workspace(client)
         async with self._opening:
             if folder not in self._places:

@@ -14,7 +14,7 @@ from tarmac.errors import BadArguments, BadRequest, TarmacError, ToolFailed
 from tarmac.events import TaskId
 from tarmac.mcp import results
 from tarmac.mcp.catalog import BY_NAME, MOST_SECONDS, Entry
-from tarmac.mcp.client import Client
+from tarmac.mcp.client import Ask, Client, Hosted
 from tarmac.mcp.door import Answer
 from tarmac.mcp.outputs import Listed, Outputs
 from tarmac.mcp.own import CheckCommand, OpenTerminal
@@ -54,9 +54,11 @@ async def open_place(config: Config) -> "AsyncIterator[Place]":
 class Place:
     """One workspace: its terminals, its judge, and what was printed there."""
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: App, *, task: TaskId | None = None, ask: Ask | None = None) -> None:
+        """`task`: whose terminals they are, where somebody hosts the client; `ask`: how that one asks the person."""
         self.workspace = app.config.workspace
-        self.task = TaskId(f"mcp-{secrets.token_hex(4)}")
+        self.task = task or TaskId(f"mcp-{secrets.token_hex(4)}")
+        self._ask = ask
         self.registry = app.registry
         self.outputs = Outputs()
         self.permission = Permission(
@@ -72,6 +74,7 @@ class Place:
     async def call(self, name: str, arguments: Mapping[str, Any], client: Client, *, end: float) -> Answer:
         """Read, judge, ask, run, tell. `end`: when it has to be told what there is."""
         entry = BY_NAME.get(name)
+        client = client if self._ask is None else Hosted(client, self._ask)
         if entry is None:
             raise BadRequest(f"there is no tool `{name}`", hint=f"tools: {', '.join(BY_NAME)}")
         try:
