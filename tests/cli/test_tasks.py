@@ -24,7 +24,11 @@ async def test_a_list_has_id_status_cost_and_first_words(store: TaskStore) -> No
     lines = tarmac("tasks").out.splitlines()
     assert [line.split()[0] for line in lines] == ["ID", new, old]
     assert all(word in lines[1] for word in ("completed", "$0.030", "make the tests pass"))
-    assert all(word in lines[2] for word in ("2023-11-1", "running", "an old thing"))
+    assert all(word in lines[2] for word in ("2023-11-1", "stopped", "an old thing"))
+    async with open_log(store.folder / old):
+        assert "running" in tarmac("tasks").out.splitlines()[2]
+    (store.folder / old / "writer").write_text("4194305")  # killed: its number is nobody's now
+    assert "stopped" in tarmac("tasks").out.splitlines()[2]
     assert tarmac("tasks", "list", "--limit", "1").out.splitlines()[2].startswith("1 more")
 
 

@@ -21,6 +21,7 @@ from tarmac.show.columns import cut, padded
 from tarmac.show.harmless import one_line
 from tarmac.show.look import Look, look_of
 from tarmac.show.summary import money, size, when
+from tarmac.tasks.log import writer_of
 from tarmac.tasks.store import Listed, Sort, TaskStore
 
 OPTIONS: Final = ["json", "workspace=", "sort=", "limit=", "format=", "to=", "yes", "force", "all"]
@@ -31,6 +32,7 @@ TAKES: Final = {
     "export": {"format", "to", "force"},
     "delete": {"yes", "json"},
 }
+NARROW: Final = 70  # columns; below, a list leaves time and cost out
 SHOWN: Final = 20  # of a list, unless told otherwise
 COLOURS: Final = {"completed": "32", "running": "36", "waiting": "33", "aborted": "31", "paused": "33"}
 Given = dict[str, list[str]]
@@ -87,28 +89,44 @@ async def _list(store: TaskStore, given: Given) -> int:
     limit = None if "all" in given else number(given, "limit", None if "json" in given else SHOWN)
     if "json" in given:
         for each in found[:limit]:
-            print(json.dumps(as_data(each)))
+            print(json.dumps(as_data(each) | {"at_work": is_at_work(store, each.task)}))
         return 0
     if not found:
         print(f"no tasks{f' in {one_line(str(workspace))}' if workspace else ' yet'}")
         print('  hint: tarmac run "make the tests pass" starts one; tarmac demo shows how that looks')
         return 0
     look = look_of(sys.stdout, os.environ)
-    print(look.paint("2", cut(f"{'ID':<12}{'WHEN':<12}{'STATUS':<13}{'COST':>9}  TASK", look.columns - 1)))
+    when_, cost = ("", "") if look.columns < NARROW else (f"{'WHEN':<12}", f"{'COST':>9}  ")
+    print(look.paint("2", f"{'ID':<12}{when_}{'STATUS':<13}{cost}TASK"))
     for each in found[:limit]:
-        print(_line(each, look))
+        print(_line(each, look, at_work=is_at_work(store, each.task)))
     if limit is not None and len(found) > limit:
         print(look.paint("2", f"{len(found) - limit} more; --all shows them, `tarmac tasks search` finds them"))
     return 0
 
 
-def _line(listed: Listed, look: Look) -> str:
+def is_at_work(store: TaskStore, task: TaskId) -> bool:
+    """Whether a process works on it. (A killed one leaves its number behind: it must be alive.)"""
+    pid = writer_of(store.folder / task)
+    try:
+        os.kill(pid or 0, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # another user's: it is there
+        pass
+    return pid is not None
+
+
+def _line(listed: Listed, look: Look, *, at_work: bool) -> str:
     meta = listed.metadata
-    status = "unreadable" if listed.trouble else (meta.outcome or meta.status)
-    start = f"{padded(one_line(listed.task), 11)} {when(meta.at):<12}"
+    status: str = "unreadable" if listed.trouble else (meta.outcome or meta.status)
+    if status in ("running", "waiting") and not at_work:
+        status = "stopped"  # its log ends in the middle: `tarmac resume` goes on
+    narrow = look.columns < NARROW
+    start = f"{padded(one_line(listed.task), 11)} " + ("" if narrow else f"{when(meta.at):<12}")
     middle = look.paint("31" if listed.trouble else COLOURS.get(status, "2"), f"{status:<13}")
-    cost = f"{'-' if not meta.requests else money(meta.total_cost):>9}  "
-    room = look.columns - 1 - 24 - 13 - 11
+    cost = "" if narrow else f"{'-' if not meta.requests else money(meta.total_cost):>9}  "
+    room = look.columns - 1 - 12 - 13 - (0 if narrow else 12 + 11)
     return f"{start}{middle}{cost}{cut(one_line(listed.trouble or meta.name), max(room, 8))}"
 
 

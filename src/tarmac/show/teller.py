@@ -50,6 +50,7 @@ class Teller:
         self._flows: dict[str, Flow] = {}
         self._running: dict[str, str] = {}  # calls under way → their titles, where they are not printed yet
         self._asked: set[str] = set()  # calls that a person was asked about
+        self._seen: set[str] = set()  # calls whose change was part of the question
         self._doing = ""
 
     @property
@@ -133,6 +134,7 @@ class Teller:
                 self._doing = ""
                 if event.call:
                     self._asked.add(event.call)
+                    self._seen |= {event.call for each in details.requests(event.details) if each.get("file")}
                 return self._block("question", "".join(f"{line}\n" for line in question_lines(event, self.look)))
             case e.QuestionAnswered():
                 return self._answered(event)
@@ -239,7 +241,7 @@ class Teller:
         end = self._fit(f" · {', '.join(facts)}" if facts else "")
         said = cut(title, max(self.look.columns - 3 - width(end), 20)) if self.look.live else title
         printed += self._block("tool", f"{self.look.paint(colour, mark)} {self._fit(said + end)}\n")
-        if event.outcome == "done" and event.call not in self._asked:
+        if event.outcome == "done" and event.call not in self._seen:
             printed += self._diffs(changed)
         return printed + self._trouble(event)
 
