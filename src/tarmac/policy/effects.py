@@ -47,6 +47,11 @@ class Assessment:
         self.effects.append(Effect(risk, rule, does, deny, known, vague))
 
     @property
+    def protected(self) -> bool:
+        """Whether a protected file was found that it may change."""
+        return any(effect.rule == "effect.protected" for effect in self.effects)
+
+    @property
     def worst(self) -> Effect | None:
         """The effect that weighs most; among equals the first."""
         return max(self.effects, key=lambda e: (e.deny, RISKS.index(e.risk)), default=None)

@@ -21,7 +21,7 @@ from tarmac.policy.planning import Proofs
 from tarmac.policy.readonly import Proof, Prover
 from tarmac.policy.running import fetched_files, sends
 from tarmac.policy.touching import At
-from tarmac.policy.verdict import Plan, Risk
+from tarmac.policy.verdict import RISKS, Plan, Risk
 from tarmac.policy.wrappers import peel
 
 # Never lifted by a rule or a grant of the user: always asked.
@@ -51,7 +51,8 @@ class Judged:
 
     @property
     def worst(self) -> Effect:
-        return max(self.effects, key=lambda e: (e.deny, ("low", "medium", "high", "critical").index(e.risk)))
+        """The effect that weighs most; among equals one that is always asked about, else the first."""
+        return max(self.effects, key=lambda e: (e.deny, RISKS.index(e.risk), e.rule in ASK_ALWAYS))
 
     @property
     def risk(self) -> Risk:

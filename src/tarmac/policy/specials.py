@@ -162,6 +162,10 @@ def transfer(found: Assessment, args: Arguments, at: At, words: Sequence[Word], 
                 write_file(found, value, at, verb="fetches into")
         elif _SENDING.fullmatch(shape) and (value.startswith("@") or "=@" in value or UNKNOWN in value):
             found.add("high", "effect.upload", "sends data to another machine")
+    if args.name == "wget" or args.has("-O", "--remote-name", "--remote-name-all"):
+        for each in shapes:  # the file is called as the address ends
+            if re.match(r"\w+://", each) and not found.protected:
+                protect(found, each.partition("?")[0].rpartition("/")[2], at)
     if args.name == "curl" and args.has("-T", "--upload-file"):
         found.add("high", "effect.upload", "sends data to another machine")
     if any(UNKNOWN in each and re.match(r"(https?:)?//|\w+\.", each) for each in shapes):

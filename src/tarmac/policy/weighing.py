@@ -158,7 +158,8 @@ class Scales:
         quiet = not self.settings.ask_medium and effect.risk in ("low", "medium")
         if quiet and not always and all(e.known for e in judged.effects):
             return "allow", "settings.ask_medium", "medium risk is not asked about"
-        if effect.does.startswith("may ") or (effect.rule == "effect.read" and effect.risk == "low"):
+        unsure = effect.does.startswith("may ") and effect.rule not in ASK_ALWAYS
+        if unsure or (effect.rule == "effect.read" and effect.risk == "low"):
             return "ask", "ask.unproven", judged.unproven or reason_of(effect)
         return "ask", effect.rule, reason_of(effect)
 

@@ -39,11 +39,11 @@ def write_operands(found: Assessment, args: Arguments, at: At, words: Sequence[W
     for target in targets:
         if target not in _STREAMS:
             write_file(found, target, at, verb=_VERBS.get(args.name, "writes"))
-    if args.name in COPIES:
-        for each in _landing(into, sources, at):
-            protect(found, each, at)
-    if args.name in ("mv", "ln"):  # a file that goes away, or gets a second name to be written by
+    if args.name in ("mv", "ln") and not found.protected:  # it goes away, or gets a second name to be written by
         for each in sources:
+            protect(found, each, at)
+    if args.name in COPIES and not found.protected:
+        for each in _landing(into, sources, at):
             protect(found, each, at)
     if args.name == "ln" and operands:
         found.add("medium", "effect.link", f"makes a link to {shown(operands[:1])}")
@@ -167,7 +167,7 @@ def _readers() -> frozenset[str]:
 
 def look_for_protected(found: Assessment, args: Arguments, words: Sequence[Word], at: At) -> None:
     """A protected file among the words of a command that may change it."""
-    if args.name in _HANDLED or any(effect.rule == "effect.protected" for effect in found.effects):
+    if args.name in _HANDLED or found.protected:
         return
     given = list(words[1:])
     if args.name == "git":
