@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -135,7 +136,7 @@ async def test_a_question_that_nobody_answers_stays_open_and_the_same_call_finds
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A3: every call comes back; the question is put once, and its answer is good once."""
-    monkeypatch.setattr("tarmac.mcp.door.WITHIN", 4.0)  # 48 in earnest
+    monkeypatch.setattr("tarmac.mcp.door.WITHIN", 4.0)  # 42 in earnest
     person = Slow()
     async with a_door(tmp_path) as door, client_of(door, "legacy", person) as client:
         told = await refused(client, "run_command", command="touch made")
@@ -172,6 +173,17 @@ async def test_a_call_that_is_taken_back_takes_its_question_with_it(tmp_path: Pa
         place = next(iter(door._places.values()))
         assert not place.permission._open
     assert not (tmp_path / "made").exists()
+
+
+async def test_no_call_takes_longer_than_its_client_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A3: whatever time it asks for, a call comes back with a handle."""
+    monkeypatch.setattr("tarmac.mcp.door.WITHIN", 3.0)  # 42 in earnest
+    async with a_door(tmp_path) as door, client_of(door, "2026-07-28", Person()) as client:
+        began = time.monotonic()
+        result = await ran(client, "X=1; sleep 600", timeout=3600)
+        took = time.monotonic() - began
+    assert result["running"] and result["terminal_id"]
+    assert took < 10
 
 
 async def test_a_host_lends_its_own_terminals_and_asks_itself(tmp_path: Path) -> None:

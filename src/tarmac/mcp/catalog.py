@@ -16,7 +16,7 @@ from tarmac.tools.terminal_waiting import WaitForTerminal
 from tarmac.tools.tool import Tool
 
 Schema = dict[str, Any]
-MOST_SECONDS: Final = 45  # of one call; the rest of 50 is for judging, a terminal, and the answer
+MOST_SECONDS: Final = 38  # of one call; the rest of 50 is for judging, a terminal, and the answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

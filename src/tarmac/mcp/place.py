@@ -30,8 +30,8 @@ from tarmac.tools.command import directory
 from tarmac.tools.tool import Bench, Done, Reply, Suggestion, TodoItem, Tool, Want
 
 AT_ONCE: Final = 32  # calls that act; the next ones wait for their turn
-LEAST: Final = 3.0  # seconds a command is waited for, however long a person took to say yes
-FOR_TERMINAL: Final = 10.0  # seconds to wait for a terminal when all are in use
+LEAST: Final = 2.0  # seconds a command is waited for, however long a person took to say yes
+FOR_TERMINAL: Final = 6.0  # seconds to wait for a terminal when all are in use
 TERMINALS: Final = 16  # of one workspace: subagents of a client share them
 
 
