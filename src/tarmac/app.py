@@ -159,6 +159,21 @@ class App:
                     await task.switch_mode(wanted.slug)
                 yield task
 
+    @asynccontextmanager
+    async def create_desk(self, model: Model, *, attended: bool) -> AsyncIterator[Desk]:
+        """A new task that somebody else works on (an agent we host): its log, and all it may use. No model is asked."""
+        workspace = check_directory(self.config.workspace)
+        modes = await asyncio.to_thread(load_modes, workspace, self.config.user_folder)
+        async with self.store.create(workspace=workspace, mode=find_mode(modes, self.config.mode).slug) as log:
+            past = (await asyncio.to_thread(read_log, log.folder)).events
+            desk = self._desk(log, past, workspace, model, modes, attended=attended, auto=None, limits=None)
+            for trouble in self.config.notes:
+                log.add(Noted(at=now(), what="notice", text=trouble))
+            try:
+                yield desk
+            finally:
+                await self.registry.end_task(desk.task)
+
     def _desk(
         self,
         log: TaskLog,

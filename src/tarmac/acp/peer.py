@@ -85,8 +85,17 @@ class Handler(Protocol):
 class Peer:
     """A connection. `run()` serves it until the other side is gone or `aclose()` ends it."""
 
-    def __init__(self, reader: Reader, writer: Writer, handler: Handler, *, name: str = "the other side") -> None:
+    def __init__(
+        self,
+        reader: Reader,
+        writer: Writer,
+        handler: Handler,
+        *,
+        name: str = "the other side",
+        answers_nonsense: bool = True,
+    ) -> None:
         self.name = name
+        self._answers_nonsense = answers_nonsense  # False: what is no message is passed over, as a stray print is
         self._reader, self._writer, self._handler = reader, writer, handler
         self._lines = Lines()
         self._asked: dict[Id, asyncio.Future[Json]] = {}
@@ -245,7 +254,7 @@ class Peer:
                 self._answered(id, message)
             case Bad(answer=answer):
                 self._handler.odd(message)
-                if answer and self._gone is None:
+                if answer and self._gone is None and (self._answers_nonsense or message.id is not None):
                     self._send(message)
 
     def _answered(self, id: Id, response: Response) -> None:

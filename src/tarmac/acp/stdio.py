@@ -17,7 +17,9 @@ T = TypeVar("T")
 
 
 @dataclass(slots=True)
-class _Reader:
+class FdReader:
+    """A descriptor that does not block, to read from."""
+
     fd: int
 
     async def read(self, n: int = -1) -> bytes:
@@ -25,7 +27,9 @@ class _Reader:
 
 
 @dataclass(slots=True)
-class _Writer:
+class FdWriter:
+    """A descriptor that does not block, to write to."""
+
     fd: int
     data: bytes = b""
 
@@ -83,4 +87,4 @@ def take_stdio() -> tuple[int, int]:
 def stdio_peer(handler: Handler, *, name: str) -> Peer:
     """A peer on our standard input and output."""
     incoming, outgoing = take_stdio()
-    return Peer(_Reader(incoming), _Writer(outgoing), handler, name=name)
+    return Peer(FdReader(incoming), FdWriter(outgoing), handler, name=name)

@@ -19,6 +19,7 @@ VERBS = {
     "import": "Take in the tasks of Roo-Code.",
     "config": "Show what is set, and where each value comes from.",
     "acp": "Let an editor drive Tarmac's agent (Agent Client Protocol).",
+    "host": "Run another agent (ACP) with Tarmac's terminals and policy.",
     "grants": "List what was always allowed, and take it back.",
     "check": "Judge a command, or many as JSON lines, without running it.",
     "exec": "Run one command in a fresh terminal, or many as JSON lines.",

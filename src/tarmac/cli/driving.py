@@ -10,21 +10,25 @@ it ends, it can be resumed.
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
+from typing import Protocol
 
 from tarmac.cli.stopping import Stop
 from tarmac.errors import BadRequest, SecretNotAsked, TarmacError, TerminalNotFound
+from tarmac.events import TaskId
 from tarmac.show.asking import ask, ask_secret
 from tarmac.show.harmless import one_line
 from tarmac.show.keyboard import Keyboard
 from tarmac.show.records import record, signal_record
 from tarmac.show.screen import Screen
 from tarmac.show.teller import Teller
+from tarmac.tasks.audience import Listener
 from tarmac.tasks.desk import Ended
-from tarmac.tasks.events import QuestionAnswered, QuestionAsked, TaskEvent
+from tarmac.tasks.events import Answer, MessageId, QuestionAnswered, QuestionAsked, QuestionId, TaskEvent
+from tarmac.tasks.metadata import Metadata
 from tarmac.tasks.signals import Signal
-from tarmac.tasks.task import Picture, Task
+from tarmac.tasks.task import Picture
 from tarmac.terminals.events import AwaitingInput, TerminalEvent
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.registry import TerminalRegistry
@@ -42,12 +46,44 @@ STATUS = {
 LONGEST = 86_400.0  # seconds that a secret is waited for
 
 
+class Driven(Protocol):
+    """What a door needs: a Task, or an agent that we host (`tarmac.acp.host`)."""
+
+    @property
+    def id(self) -> TaskId: ...
+    @property
+    def afterwards(self) -> str: ...
+    @property
+    def metadata(self) -> Metadata: ...
+    @property
+    def attended(self) -> bool: ...
+    @property
+    def running(self) -> bool: ...
+    @property
+    def questions(self) -> tuple[QuestionAsked, ...]: ...
+    def subscribe(self, listener: Listener) -> Callable[[], None]: ...
+    async def say(self, text: str, images: Sequence[Picture] = ()) -> MessageId | None: ...
+    async def answer(
+        self,
+        question: QuestionId,
+        answer: Answer,
+        *,
+        text: str = "",
+        edited: str | None = None,
+        always: str = "",
+        grant: int = 0,
+        by: str = "",
+    ) -> None: ...
+    def cancel(self) -> None: ...
+    async def run_until_idle(self) -> Ended: ...
+
+
 class Door:
     """One task in one terminal, or in a pipe."""
 
     def __init__(
         self,
-        task: Task,
+        task: Driven,
         registry: TerminalRegistry,
         screen: Screen,
         teller: Teller,
@@ -222,9 +258,9 @@ class Door:
         """What the person says to a task that stands still; False: nothing."""
         assert self._keyboard is not None
         what = "– Stopped." if ended.why == "interrupted" else "It is your turn."
-        hint = f"Say what to do now, or Enter to go on as before; Ctrl-C leaves (`tarmac resume {self.task.id}`)."
+        hint = f"Say what to do now, or Enter to go on as before; Ctrl-C leaves ({self.task.afterwards})."
         if ended.why == "idle":
-            hint = f"Say what to do next; Ctrl-C or Ctrl-D leaves (`tarmac resume {self.task.id}`)."
+            hint = f"Say what to do next; Ctrl-C or Ctrl-D leaves ({self.task.afterwards})."
         self._keyboard.forget()
         self.screen.say(f"\n{self.screen.look.paint('33', what)} {hint}\n{self.screen.look.paint('1;34', '❯ ')}")
         while (line := await self._keyboard.line()) is not None:
@@ -259,7 +295,7 @@ def status_of(ended: Ended) -> int:
     return STATUS[ended.why]
 
 
-def tell_end(ended: Ended, task: Task, screen: Screen, *, as_json: bool) -> None:
+def tell_end(ended: Ended, task: Driven, screen: Screen, *, as_json: bool) -> None:
     """The last words: how it ended, and how one goes on."""
     if as_json:
         end = {"end": ended.why, "text": ended.text, "task": task.id, "exit_status": status_of(ended)}
@@ -273,4 +309,4 @@ def tell_end(ended: Ended, task: Task, screen: Screen, *, as_json: bool) -> None
     text = one_line(ended.text)
     if text and ended.why not in ("interrupted", "aborted"):
         what += f": {text}"
-    sys.stderr.write(f"{what}\n  hint: `tarmac resume {task.id}` goes on with it\n")
+    sys.stderr.write(f"{what}\n  hint: {task.afterwards}\n")

@@ -148,4 +148,26 @@ A session is a task: `tarmac tasks` lists it, and `tarmac resume` goes on with i
 How to set up editors: docs/acp.md.
 """
 
-PAGES = {"acp": ACP, "run": RUN, "resume": RESUME, "demo": DEMO, "tasks": TASKS, "import": IMPORT}
+HOST = """\
+Run any agent that speaks the Agent Client Protocol, with Tarmac's display, questions,
+policy and terminals: its commands and files are judged as those of `tarmac run` are.
+
+Usage: tarmac host [OPTIONS] -- AGENT [ARGUMENTS...]
+
+Options:
+  --prompt TEXT   Say this, and end with the agent's turn. Without it, on a terminal,
+                  you talk with the agent; Ctrl-D leaves.
+  --auto LEVEL    What runs without asking: ask, read, edit, safe or all [ask].
+  --cwd DIR       The workspace [here].
+  --auth METHOD   Log in by this method of the agent first.
+  --json          One JSON object a line (docs/json.md).
+  -h, --help      Show this page.
+
+Ctrl-C stops the agent's turn; a second one ends it. Whatever the agent started ends
+with it. The session is kept as a task: `tarmac tasks show ID`. See docs/host.md.
+
+Exit status: 0 when the agent ended its turn; 1 when it failed, refused, or is no ACP
+agent; 2 when the arguments make no sense; 5 at a limit of its own; 130 when stopped.
+"""
+
+PAGES = {"acp": ACP, "host": HOST, "run": RUN, "resume": RESUME, "demo": DEMO, "tasks": TASKS, "import": IMPORT}

@@ -51,10 +51,10 @@ def main(arguments: list[str]) -> int:
     if not text.strip():
         raise BadRequest("what is to be done? There are no words", hint='tarmac run "make the tests pass"')
     images = [_image(Path(each)) for each in given.get("image", [])]
-    where = _folder(given)
-    overrides = _overrides(given)
+    where = folder(given)
+    chosen = overrides(given)
     look = look_of(sys.stdout, os.environ)
-    return _guarded(lambda: _start(text, images, where, overrides, look, given))
+    return _guarded(lambda: _start(text, images, where, chosen, look, given))
 
 
 def resume(arguments: list[str]) -> int:
@@ -63,11 +63,11 @@ def resume(arguments: list[str]) -> int:
         given, words = parse("resume", arguments, OPTIONS)
     except HelpShown:
         return 0
-    where = _folder(given)
+    where = folder(given)
     images = [_image(Path(each)) for each in given.get("image", [])]
     id, text = (words[0], " ".join(words[1:])) if words else ("", "")
-    overrides = _overrides(given)
-    return _guarded(lambda: _resume(id, text, images, where, overrides, given))
+    chosen = overrides(given)
+    return _guarded(lambda: _resume(id, text, images, where, chosen, given))
 
 
 def _guarded(work: Callable[[], int]) -> int:
@@ -192,7 +192,7 @@ async def _which(store: "TaskStore", id: str, where: Path) -> "tuple[str, Metada
 # Arguments
 
 
-def _folder(given: Given) -> Path:
+def folder(given: Given) -> Path:
     from tarmac.paths import check_directory
 
     try:
@@ -201,7 +201,7 @@ def _folder(given: Given) -> Path:
         raise BadRequest(error.what, hint=error.hint) from None
 
 
-def _overrides(given: Given) -> dict[str, object]:
+def overrides(given: Given) -> dict[str, object]:
     """What the command line says, by the names of the configuration."""
     found: dict[str, object] = {}
     if "script" in given and "model" in given:

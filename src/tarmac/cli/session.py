@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from tarmac.app import App
-from tarmac.cli.driving import Door, status_of, tell_end
+from tarmac.cli.driving import Door, Driven, status_of, tell_end
 from tarmac.cli.stopping import Stop
 from tarmac.show.columns import cut
 from tarmac.show.harmless import one_line
@@ -18,7 +18,7 @@ from tarmac.show.records import record
 from tarmac.show.screen import Screen
 from tarmac.show.teller import Teller
 from tarmac.tasks.events import Noted
-from tarmac.tasks.task import Picture, Task
+from tarmac.tasks.task import Picture
 
 
 def is_attended(*, as_json: bool) -> bool:
@@ -28,15 +28,19 @@ def is_attended(*, as_json: bool) -> bool:
 
 async def drive(
     app: App,
-    task: Task,
+    task: Driven,
     stop: Stop,
     *,
     as_json: bool,
     words: str = "",
     images: Sequence[Picture] = (),
     yes: str = "",
+    header: str = "",
 ) -> int:
-    """Run it; the exit status. It goes on with `words`; `yes`: by whose word all that is asked is allowed."""
+    """Run it; the exit status. It goes on with `words`; `yes`: by whose word all that is asked is allowed.
+
+    `header` says what it is, where it is no task of a model of ours.
+    """
     look = Look() if as_json else look_of(sys.stdout, os.environ)
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")
@@ -55,7 +59,7 @@ async def drive(
     else:
         if task.metadata.requests:
             screen.say(look.paint("1;34", _fit(f"❯ {one_line(task.metadata.name)}", look)) + "\n")
-        screen.say(look.paint("2", _fit(_header(app, task), look)) + "\n\n")
+        screen.say(look.paint("2", _fit(f"  {one_line(header)}" if header else _header(app, task), look)) + "\n\n")
         for note in await _notes(app, task):
             screen.say(teller.event(note))
     try:
@@ -63,7 +67,7 @@ async def drive(
     except BaseException:
         screen.quiet()
         if not as_json and task.metadata.requests:
-            sys.stderr.write(f"\ntarmac: stopped\n  hint: `tarmac resume {task.id}` goes on with it\n")
+            sys.stderr.write(f"\ntarmac: stopped\n  hint: {task.afterwards}\n")
         raise
     tell_end(ended, task, screen, as_json=as_json)
     if screen.broken:
@@ -71,7 +75,7 @@ async def drive(
     return status_of(ended)
 
 
-def _header(app: App, task: Task) -> str:
+def _header(app: App, task: Driven) -> str:
     """Which task, which model, and what runs without asking."""
     model = app.config.model or task.metadata.model
     if model.startswith("scripted/"):
@@ -86,14 +90,14 @@ def _fit(line: str, look: Look) -> str:
     return cut(line, look.columns - 1) if look.live else line
 
 
-async def _notes(app: App, task: Task) -> list[Noted]:
+async def _notes(app: App, task: Driven) -> list[Noted]:
     """What a new task noted before anybody could listen: what its workspace was refused, files that make no sense."""
     if task.metadata.requests:
         return []
     return [each for each in (await app.store.read(task.id)).events if isinstance(each, Noted)]
 
 
-async def _tell_past(app: App, task: Task, screen: Screen) -> None:
+async def _tell_past(app: App, task: Driven, screen: Screen) -> None:
     """In JSON nothing is missing: what the log had before anybody could listen."""
     for seq, event in enumerate((await app.store.read(task.id)).events, 1):
         screen.say(json.dumps(record(seq, event)) + "\n")

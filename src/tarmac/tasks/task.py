@@ -49,6 +49,11 @@ class Task:
         return self._desk.task
 
     @property
+    def afterwards(self) -> str:
+        """What a person can do with it later."""
+        return f"`tarmac resume {self.id}` goes on with it"
+
+    @property
     def log(self) -> TaskLog:
         return self._desk.log
 

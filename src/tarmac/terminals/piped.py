@@ -96,7 +96,8 @@ class PipeTerminal(Terminal):
         if reason in ("interrupted", "killed") and status == 0 and not execution.notes:
             reason = "done"
         self._process = None
-        execution.finish(Ending(reason=reason, evidence="waitpid", cwd=self.cwd, exit_code=code))
+        ending = Ending(reason=reason, evidence="waitpid", cwd=self.cwd, exit_code=code, signal=max(-status, 0))
+        execution.finish(ending)
         self._finished_execution(execution)
         if self._listeners:
             self._emit(events.BecameIdle(at=time.monotonic(), terminal=self.id))

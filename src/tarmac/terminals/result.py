@@ -39,6 +39,7 @@ class Ending(NamedTuple):
     exit_code: int | None = None
     pipestatus: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
+    signal: int = 0  # that ended the process itself, where `waitpid` said so
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

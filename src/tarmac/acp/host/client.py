@@ -1,0 +1,75 @@
+"""What an agent hears from its host: ACP v1's client side. Each request goes to who serves it; updates are told."""
+
+from collections.abc import Callable
+from typing import Final
+
+from tarmac.acp.host.files import Files
+from tarmac.acp.host.permission import Permission
+from tarmac.acp.host.reading import Object, object_of, text_of
+from tarmac.acp.host.telling import Telling
+from tarmac.acp.host.terminals import Terminals
+from tarmac.acp.peer import unknown
+from tarmac.acp.wire import Bad, Json, Response
+from tarmac.tasks import events as e
+from tarmac.tasks import signals as s
+from tarmac.tasks.desk import Desk, now
+from tarmac.tasks.questions import Questions
+
+CAPABILITIES: Final = {
+    "fs": {"readTextFile": True, "writeTextFile": True},
+    "terminal": True,
+    "_meta": {"terminal_output": True},  # we show terminals of the agent's own
+}
+
+
+class Client:
+    """The handler of the connection to one agent."""
+
+    def __init__(self, desk: Desk, questions: Questions, show: Callable[[e.TaskEvent | s.Signal], None]) -> None:
+        self._show = show
+        self.permission = Permission(desk, questions)
+        self.files = Files(desk, self.permission)
+        self.terminals = Terminals(desk, self.permission, show)
+        self.telling = Telling()
+        self.nonsense = 0  # lines that were no message
+        self.first_nonsense = ""
+
+    async def requested(self, method: str, params: Json) -> Json:
+        given = object_of(params)
+        match method:
+            case "session/request_permission":
+                call = text_of(object_of(given.get("toolCall")).get("toolCallId"))
+                return await self.permission.requested(given, self.telling.known(call))
+            case "fs/read_text_file":
+                return await self.files.read(given)
+            case "fs/write_text_file":
+                return await self.files.write(given)
+            case "terminal/create":
+                return await self.terminals.create(given)
+            case "terminal/output":
+                return self.terminals.output(given)
+            case "terminal/wait_for_exit":
+                return await self.terminals.wait(given)
+            case "terminal/kill":
+                return await self.terminals.kill(given)
+            case "terminal/release":
+                return await self.terminals.release(given)
+        raise unknown(method)
+
+    def notified(self, method: str, params: Json) -> None:
+        if method == "session/update":  # of whatever session, at whatever time: there is one agent
+            self._tell(object_of(object_of(params).get("update")))
+
+    def odd(self, message: Bad | Response) -> None:
+        if isinstance(message, Bad):
+            self.nonsense += 1
+            self.first_nonsense = self.first_nonsense or str(message.error.data or message.error.message)[:200]
+
+    def flush(self) -> None:
+        """What was said so far becomes a fact."""
+        for each in self.telling.flush(at=now()):
+            self._show(each)
+
+    def _tell(self, update: Object) -> None:
+        for each in self.telling.of(update, at=now()):
+            self._show(each)

@@ -1,0 +1,63 @@
+"""fs/read_text_file and fs/write_text_file: files for the agent, as the policy lets it have them."""
+
+import asyncio
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+from tarmac.acp.host.permission import DENIED, Permission
+from tarmac.acp.host.reading import Object, optional_number, wanted_path, wanted_text
+from tarmac.acp.peer import Refused
+from tarmac.acp.wire import NOT_FOUND
+from tarmac.policy.actions import ReadFile
+from tarmac.tasks.desk import Desk
+from tarmac.tools.edit.saving import read_bytes, save_file
+from tarmac.tools.tool import Want
+
+
+@dataclass(slots=True)
+class Files:
+    """The files of one hosted agent."""
+
+    desk: Desk
+    permission: Permission
+
+    async def read(self, params: Object) -> Object:
+        """Its text, or `limit` lines of it from `line` (from 1) on."""
+        path = wanted_path(params, "path")
+        first, most = optional_number(params, "line", least=0), optional_number(params, "limit", least=0)
+        await self.permission.leave(_call(), "fs/read_text_file", f"Reading {path}", Want(action=ReadFile(path)))
+        data = await asyncio.to_thread(read_bytes, self._behind(path))
+        if data is None:
+            raise Refused(NOT_FOUND, f"there is no file {path}")
+        text = data.decode("utf-8", "replace")
+        if first is not None or most is not None:
+            lines = text.splitlines(keepends=True)
+            start = max(first or 1, 1) - 1
+            text = "".join(lines[start : None if most is None else start + most])
+        return {"content": text}
+
+    async def write(self, params: Object) -> Object:
+        """All of it or nothing; what was approved is what is written, over what was seen."""
+        path, content = wanted_path(params, "path"), wanted_text_with_nul(params).encode("utf-8", "replace")
+        target = self._behind(path)
+        before = await asyncio.to_thread(read_bytes, target)
+        want = self.permission.file_want(path, before, content)
+        await self.permission.leave(_call(), "fs/write_text_file", f"Writing {path}", want)
+        if self._behind(path) != target:
+            raise Refused(DENIED, f"{path} has come to mean another file meanwhile")
+        await asyncio.to_thread(save_file, target, content, expected=before, new=before is None)
+        return {}
+
+    def _behind(self, path: Path) -> Path:
+        return self.desk.files.look(path, cwd=self.desk.workspace, workspace=self.desk.workspace).path
+
+
+def wanted_text_with_nul(params: Object) -> str:
+    """Of a file, any text."""
+    value = params.get("content")
+    return value if isinstance(value, str) else wanted_text(params, "content")
+
+
+def _call() -> str:
+    return f"fs-{secrets.token_hex(4)}"

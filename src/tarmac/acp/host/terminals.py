@@ -1,0 +1,268 @@
+"""terminal/* of ACP v1: commands that the agent wants run, judged first, in terminals of our registry.
+
+create ─ judged, asked ─ started → id        kill: SIGTERM → grace → SIGKILL for all it started; the id stays
+output: the last bytes, whole characters     release: killed, closed; the id is gone, who still waits hears its end
+
+What the protocol leaves open: without `args`, `command` is a line for bash; with them each word is a word. Commands
+have pipes, no PTY, and an input that has ended. Both streams are one. A command ends with its process, whoever still
+holds its pipe.
+"""
+
+import asyncio
+import os
+import shlex
+import shutil
+import signal
+import time
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from typing import Final
+
+from tarmac.acp.host.permission import Permission
+from tarmac.acp.host.reading import Object, object_of, optional_number, text_of, wanted_path, wanted_text
+from tarmac.acp.peer import Refused
+from tarmac.acp.wire import INVALID_PARAMS, INVALID_REQUEST, NOT_FOUND
+from tarmac.errors import TarmacError
+from tarmac.events import TerminalId
+from tarmac.models.messages import Text
+from tarmac.policy import Execute
+from tarmac.policy.plan import environment
+from tarmac.tasks import events as e
+from tarmac.tasks import signals as s
+from tarmac.tasks.desk import Desk, now
+from tarmac.terminals import processes
+from tarmac.terminals.execution import Execution
+from tarmac.terminals.plans import start_plan
+from tarmac.terminals.terminal import Terminal
+from tarmac.tools.command import allowed_plan, short
+from tarmac.tools.tool import Want
+
+MOST_OPEN: Final = 32
+MOST_BYTES: Final = 4 << 20  # of an output that has no limit: what is sent must end
+MOST_LOGGED: Final = 16_000  # characters of it in the task's log
+GRACE: Final = 1.0  # seconds between SIGTERM and SIGKILL
+_NAME: Final = "terminal/create"
+
+
+@dataclass(slots=True)
+class _Open:
+    id: str
+    command: str
+    execution: Execution
+    terminal: Terminal | None  # None: a plan, which has none
+    owns: AsyncExitStack
+    limit: int | None
+    began: float = field(default_factory=time.monotonic)
+    shown: "asyncio.Task[None] | None" = None
+
+
+class Terminals:
+    """Those of one hosted agent."""
+
+    def __init__(self, desk: Desk, permission: Permission, show: Callable[[e.TaskEvent | s.Signal], None]) -> None:
+        self._desk = desk
+        self._permission = permission
+        self._show = show
+        self._open: dict[str, _Open] = {}
+        self._numbers = 0
+        self._starting = 0
+
+    def __contains__(self, id: str) -> bool:
+        return id in self._open
+
+    async def create(self, params: Object) -> Object:
+        """Start it; the id."""
+        line = command_line(params)
+        cwd = wanted_path(params, "cwd") if params.get("cwd") is not None else self._desk.workspace
+        if not cwd.is_dir():
+            raise Refused(INVALID_PARAMS, f"there is no directory {cwd}")
+        limit = optional_number(params, "outputByteLimit", least=0)
+        if len(self._open) + self._starting >= MOST_OPEN:
+            raise Refused(INVALID_REQUEST, f"{MOST_OPEN} terminals are open: release some first")
+        self._numbers += 1
+        id = f"term-{self._numbers}"
+        self._starting += 1
+        try:
+            want = Want(action=Execute(line, cwd=cwd))
+            go = await self._permission.leave(id, _NAME, f"Running `{short(line)}`", want)
+            plan = allowed_plan(go)
+            command = go.command if go.command is not None else line
+            async with AsyncExitStack() as stack:
+                terminal: Terminal | None = None
+                if plan is not None:
+                    env = environment(os.environ, workspace=self._desk.workspace)
+                    settings = self._desk.registry.settings
+                    execution = await stack.enter_async_context(
+                        start_plan(plan, command=command, environment=env, settings=settings)
+                    )
+                else:
+                    registry = self._desk.registry
+                    terminal = await registry.open(
+                        name=id, cwd=cwd, shell="bash", provider="exec", task=self._desk.task
+                    )
+                    stack.push_async_callback(registry.kill, terminal.id)
+                    execution = await terminal.start(command)
+                    execution.approved = go.approved
+                    execution.close_input()
+                opened = _Open(id, command, execution, terminal, stack.pop_all(), limit)
+        finally:
+            self._starting -= 1
+        self._open[id] = opened
+        where = terminal.id if terminal else None
+        title = f"Running `{short(command)}`"
+        self._show(
+            e.ToolStarted(
+                at=now(), call=e.CallId(id), name=_NAME, title=title, command=command, cwd=cwd, terminal=where
+            )
+        )
+        opened.shown = asyncio.create_task(self._follow(opened))
+        return {"terminalId": id}
+
+    def output(self, params: Object) -> Object:
+        """What it printed, the last part of it, and how it ended if it has."""
+        found = self._find(params)
+        text, truncated = last_part(found.execution, found.limit)
+        answer: Object = {"output": text, "truncated": truncated}
+        if found.execution.ending is not None:
+            answer["exitStatus"] = exit_status(found.execution)
+        return answer
+
+    async def wait(self, params: Object) -> Object:
+        """How it ended, once it has; released meanwhile, it ends by that."""
+        found = self._find(params)
+        while not await found.execution.ended(3600.0):
+            pass
+        return exit_status(found.execution)
+
+    async def kill(self, params: Object) -> Object:
+        """End it; the id stays."""
+        await self._end(self._find(params))
+        return {}
+
+    async def release(self, params: Object) -> Object:
+        """End it and forget it."""
+        found = self._find(params)
+        del self._open[found.id]
+        await self._close(found)
+        return {}
+
+    async def aclose(self) -> None:
+        """End all of them."""
+        mine, self._open = list(self._open.values()), {}
+        await asyncio.gather(*map(self._close, mine), return_exceptions=True)
+
+    def _find(self, params: Object) -> _Open:
+        id = wanted_text(params, "terminalId")
+        found = self._open.get(id)
+        if found is None:
+            raise Refused(NOT_FOUND, f"there is no terminal {id[:100]!r}", {"terminalId": id[:100]})
+        return found
+
+    async def _end(self, found: _Open) -> None:
+        if not found.execution.running:
+            return
+        terminal = found.terminal
+        if terminal is not None:
+            await processes.end(lambda: terminal.tree(own=True), grace=GRACE)
+        if found.execution.running:
+            await found.execution.kill()
+
+    async def _close(self, found: _Open) -> None:
+        try:
+            await self._end(found)
+            if found.shown is not None:
+                await asyncio.wait({found.shown}, timeout=2)
+        finally:
+            await found.owns.aclose()
+
+    async def _follow(self, found: _Open) -> None:
+        """Show it as it grows, and tell its end."""
+        call = e.CallId(found.id)
+        terminal = TerminalId(found.terminal.id if found.terminal else found.id)
+        try:
+            async for piece in found.execution.follow():
+                if isinstance(piece, bytes):
+                    self._show(s.OutputStreamed(call=call, terminal=terminal, data=piece))
+        except TarmacError:
+            pass
+        text, _ = last_part(found.execution, MOST_LOGGED)
+        status = exit_status(found.execution)
+        told = f" ({status['signal']})" if status["signal"] else ""
+        self._show(
+            e.ToolFinished(
+                at=now(),
+                call=call,
+                name=_NAME,
+                outcome="done",
+                content=(Text(text),),
+                title=f"Ran `{short(found.command)}`{told}",
+                seconds=time.monotonic() - found.began,
+                exit_code=found.execution.ending.exit_code if found.execution.ending else None,
+            )
+        )
+
+
+def command_line(params: Object) -> str:
+    """The line that bash will read, with the variables in front: a person sees all of it."""
+    command = wanted_text(params, "command")
+    args = params.get("args") or []
+    if not isinstance(args, list) or not all(isinstance(each, str) and "\0" not in each for each in args):
+        raise Refused(INVALID_PARAMS, "`args` must be a list of texts")
+    if not command.strip():
+        raise Refused(INVALID_PARAMS, "`command` is empty")
+    alone = not args
+    if alone and " " in command and "/" in command and shutil.which(command):
+        alone, command = False, shlex.quote(command)  # one program, with a blank in its path
+    elif args:
+        command = " ".join(map(shlex.quote, [command, *args]))
+    variables = params.get("env") or []
+    if not isinstance(variables, list):
+        raise Refused(INVALID_PARAMS, "`env` must be a list of names and values")
+    pairs: list[str] = []
+    for each in map(object_of, variables):
+        name, value = text_of(each.get("name")), text_of(each.get("value"))
+        if not name.isidentifier() or not name.isascii() or "\0" in value:
+            raise Refused(INVALID_PARAMS, f"{name[:80]!r} is no name of a variable")
+        pairs.append(f"{name}={shlex.quote(value)}")
+    if not pairs:
+        return command
+    return f"export {' '.join(pairs)}; {command}" if alone else f"{' '.join(pairs)} {command}"
+
+
+def last_part(execution: Execution, limit: int | None) -> tuple[str, bool]:
+    """At most so many bytes of its output, the last ones, from a whole character on; whether some are missing."""
+    most = MOST_BYTES if limit is None else min(limit, MOST_BYTES)
+    end = execution.spool.end
+    start, data = execution.spool.read(max(end - most, 0), most) if most else (end, b"")
+    while start + len(data) < end and most:  # a hole: what is kept behind it
+        start, data = execution.spool.read(start + len(data), most)
+    text, cut = whole_characters(data, most, middle=start > 0)
+    return text, start > 0 or cut
+
+
+def whole_characters(data: bytes, most: int, *, middle: bool) -> tuple[str, bool]:
+    """Text that has at most `most` bytes; with `middle` it may begin in the middle of a character, which goes."""
+    if middle:
+        for skip in range(min(4, len(data))):
+            if data[skip] & 0xC0 != 0x80:
+                data = data[skip:]
+                break
+    text = data.decode("utf-8", "replace")
+    encoded = text.encode()
+    if len(encoded) <= most:
+        return text, False
+    return encoded[len(encoded) - most :].decode("utf-8", "ignore"), True  # what was no text is longer as U+FFFD
+
+
+def exit_status(execution: Execution) -> Object:
+    """The exit code, or the signal."""
+    ending = execution.ending
+    if ending is None:
+        return {"exitCode": None, "signal": None}
+    if ending.signal:
+        try:
+            return {"exitCode": None, "signal": signal.Signals(ending.signal).name}
+        except ValueError:
+            return {"exitCode": None, "signal": f"SIG{ending.signal}"}
+    return {"exitCode": ending.exit_code, "signal": None}

@@ -1,0 +1,79 @@
+"""Tarmac as a host, with the scripted agent as a real process: for the tests of hosting."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tarmac.acp.host.hosted import Hosted, open_hosted
+from tarmac.app import open_app
+from tarmac.config import load_config
+from tarmac.tasks import events as e
+from tarmac.tasks import signals as s
+from tarmac.tasks.desk import Ended
+
+AGENT = [sys.executable, str(Path(__file__).with_name("scripted_agent.py"))]
+Steps = list[dict[str, Any]]
+
+
+@dataclass
+class Stage:
+    """A hosted agent, and what was seen of it."""
+
+    hosted: Hosted
+    folder: Path
+    seen: list[e.TaskEvent | s.Signal] = field(default_factory=list)
+    asked: list[e.QuestionAsked] = field(default_factory=list)
+    answer: "Callable[[e.QuestionAsked], e.Answer | None]" = lambda asked: "no"
+
+    def hear(self, _: int | None, thing: e.TaskEvent | s.Signal) -> None:
+        self.seen.append(thing)
+        if isinstance(thing, e.QuestionAsked):
+            self.asked.append(thing)
+            if (said := self.answer(thing)) is not None:
+                task = asyncio.create_task(self.hosted.answer(thing.question, said, by="test"))
+                self._jobs.append(task)
+
+    _jobs: "list[asyncio.Task[None]]" = field(default_factory=list)
+
+    async def play(self, *steps: dict[str, Any]) -> dict[str, Any]:
+        """One turn; what the agent's requests gave, by name."""
+        await self.turn(*steps)
+        found: dict[str, Any] = json.loads((self.folder / "agent.json").read_text())["found"]
+        return found
+
+    async def turn(self, *steps: dict[str, Any]) -> Ended:
+        async with asyncio.timeout(20):
+            await self.hosted.say(json.dumps(steps))
+            return await self.hosted.run_until_idle()
+
+    def heard(self) -> list[dict[str, Any]]:
+        log: list[dict[str, Any]] = json.loads((self.folder / "agent.json").read_text())["heard"]
+        return log
+
+    def of(self, kind: type) -> list[Any]:
+        return [each for each in self.seen if isinstance(each, kind)]
+
+
+@asynccontextmanager
+async def hosting(
+    folder: Path, *, auto: str = "ask", attended: bool = True, once: bool = False, **environ: str
+) -> AsyncIterator[Stage]:
+    """The scripted agent in a workspace and a home of its own."""
+    workspace = folder / "work"
+    workspace.mkdir(exist_ok=True)
+    own = {"TARMAC_STATE_DIR": str(folder / "state"), "TARMAC_CONFIG_DIR": str(folder / "config")}
+    env = {**os.environ, "HOME": str(folder), **own, "AGENT_LOG": str(folder / "agent.json"), **environ}
+    config = load_config(workspace, env, {"auto": auto})
+    async with (
+        open_app(config, environ=env) as app,
+        open_hosted(app, AGENT, attended=attended, once=once, environ=env) as hosted,
+    ):
+        stage = Stage(hosted, folder)
+        hosted.subscribe(stage.hear)
+        yield stage

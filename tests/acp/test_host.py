@@ -1,0 +1,345 @@
+"""Tarmac hosts an agent: the wire, files, terminals, permissions, and the end of it."""
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.acp.hosting import hosting
+
+from tarmac.errors import PeerGone, PeerRefused
+from tarmac.tasks import events as e
+from tarmac.tasks import signals as s
+from tarmac.terminals import processes
+
+pytestmark = pytest.mark.shell
+
+OPTIONS = [
+    {"optionId": "forever", "name": "Always", "kind": "allow_always"},
+    {"optionId": "fine", "name": "Once", "kind": "allow_once"},
+    {"optionId": "nope", "name": "No", "kind": "reject_once"},
+]
+
+
+def create(command: str, **more: Any) -> dict[str, Any]:
+    return {"call": "terminal/create", "params": {"command": command, **more}, "as": "t"}
+
+
+def on(method: str, name: str, how: str = "call") -> dict[str, Any]:
+    return {how: f"terminal/{method}", "params": {"terminalId": "$t.terminalId"}, "as": name}
+
+
+def yes(_: e.QuestionAsked) -> e.Answer:
+    return "yes"
+
+
+# Terminals
+
+
+async def test_a_command_is_run_told_and_released(tmp_path: Path) -> None:
+    """A1: create, wait, output, release; the id is then unknown."""
+    async with hosting(tmp_path) as stage:
+        stage.answer = yes
+        found = await stage.play(
+            create("printf 'a%s' \"$X\"; echo e >&2; exit 3", env=[{"name": "X", "value": "b c"}]),
+            on("wait_for_exit", "w"),
+            on("output", "o"),
+            on("release", "r"),
+            on("output", "gone"),
+        )
+    assert found["w"] == {"exitCode": 3, "signal": None}
+    assert found["o"] == {"output": "ab ce\n", "truncated": False, "exitStatus": {"exitCode": 3, "signal": None}}
+    assert found["gone"]["error"]["code"] == -32002
+    assert "X='b c'" in stage.asked[0].details
+    finished = stage.of(e.ToolFinished)[0]
+    assert (finished.title.startswith("Ran `export X="), finished.exit_code) == (True, 3)
+
+
+async def test_words_are_words_and_a_line_is_a_line(tmp_path: Path) -> None:
+    async with hosting(tmp_path) as stage:
+        stage.answer = yes
+        found = await stage.play(
+            create("printf", args=["%s|", "a b", "$HOME", "'"]), on("wait_for_exit", "w"), on("output", "o")
+        )
+    assert found["o"]["output"] == "a b|$HOME|'|"
+
+
+async def test_what_only_reads_runs_without_a_question(tmp_path: Path) -> None:
+    """A1: the policy is asked first."""
+    async with hosting(tmp_path) as stage:
+        (stage.folder / "work" / "f").write_text("x\n")
+        found = await stage.play(create("cat", args=["f"]), on("wait_for_exit", "w"), on("output", "o"))
+    assert (found["o"]["output"], stage.asked) == ("x\n", [])
+
+
+async def test_a_command_that_is_denied_is_an_error_and_never_runs(tmp_path: Path) -> None:
+    async with hosting(tmp_path) as stage:
+        found = await stage.play(create("touch made"))
+        assert found["t"]["error"]["code"] == -32010
+        assert not (tmp_path / "work" / "made").exists()
+
+
+async def test_the_output_is_cut_from_its_beginning_at_a_character(tmp_path: Path) -> None:
+    """A1: outputByteLimit."""
+    async with hosting(tmp_path, auto="all", attended=False) as stage:
+        found = await stage.play(
+            create("printf 'ééééé'; true # all", outputByteLimit=5), on("wait_for_exit", "w"), on("output", "o")
+        )
+    assert (found["o"]["output"], found["o"]["truncated"]) == ("éé", True)
+
+
+async def test_kill_keeps_the_id_and_tells_the_signal(tmp_path: Path) -> None:
+    """A1: kill, then output and wait; release frees."""
+    async with hosting(tmp_path, auto="all", attended=False) as stage:
+        found = await stage.play(
+            create("touch ready; exec sleep 1000"),
+            {"shell": "until [ -e ready ]; do sleep 0.01; done"},
+            on("kill", "k"),
+            on("wait_for_exit", "w"),
+            on("output", "o"),
+            on("release", "r"),
+        )
+    assert found["k"] == found["r"] == {}
+    assert found["w"] == found["o"]["exitStatus"] == {"exitCode": None, "signal": "SIGTERM"}
+
+
+async def test_who_waits_hears_the_end_when_it_is_released(tmp_path: Path) -> None:
+    """A1: wait_for_exit pending at release; what ignores SIGTERM is killed."""
+    async with hosting(tmp_path, auto="all", attended=False) as stage:
+        found = await stage.play(
+            create("trap '' TERM; touch ready; while :; do sleep 0.2; done"),
+            {"shell": "until [ -e ready ]; do sleep 0.01; done"},
+            on("wait_for_exit", "w", "send"),
+            on("release", "r"),
+            {"await": "w"},
+        )
+    assert found["w"] == {"exitCode": None, "signal": "SIGKILL"}
+
+
+async def test_an_exit_code_above_128_is_no_signal(tmp_path: Path) -> None:
+    async with hosting(tmp_path, auto="all", attended=False) as stage:
+        found = await stage.play(create("exit 137"), on("wait_for_exit", "w"))
+    assert found["w"] == {"exitCode": 137, "signal": None}
+
+
+# Files
+
+
+async def test_files_are_read_by_lines_and_written_when_approved(tmp_path: Path) -> None:
+    """A1: fs/read_text_file, fs/write_text_file."""
+    file = tmp_path / "work" / "f.txt"
+    async with hosting(tmp_path, auto="read") as stage:
+        stage.answer = yes
+        file.write_text("1\n2\n3\n4\n")
+        found = await stage.play(
+            {"call": "fs/read_text_file", "params": {"path": str(file), "line": 2, "limit": 2}, "as": "part"},
+            {"call": "fs/read_text_file", "params": {"path": str(file) + "x"}, "as": "none"},
+            {"call": "fs/read_text_file", "params": {"path": "f.txt"}, "as": "relative"},
+            {"call": "fs/write_text_file", "params": {"path": str(file), "content": "new\n"}, "as": "w"},
+        )
+    assert found["part"] == {"content": "2\n3\n"}
+    assert [found[each]["error"]["code"] for each in ("none", "relative")] == [-32002, -32602]
+    assert (found["w"], file.read_text()) == ({}, "new\n")
+    assert [each.ask for each in stage.asked] == ["tool"]
+    assert "+new" in stage.asked[0].details
+
+
+async def test_hidden_and_protected_files_stay_what_they_are(tmp_path: Path) -> None:
+    """A1: ignore, protected, outside, through a link."""
+    work = tmp_path / "work"
+    async with hosting(tmp_path, auto="all", attended=False) as stage:
+        (work / ".tarmacignore").write_text("secret\n")
+        (work / "secret").write_text("s")
+        (work / "link").symlink_to("secret")
+        (work / ".git").mkdir()
+        found = await stage.play(
+            {"call": "fs/read_text_file", "params": {"path": str(work / "link")}, "as": "a"},
+            {"call": "fs/write_text_file", "params": {"path": str(work / "secret"), "content": "x"}, "as": "b"},
+            {"call": "fs/write_text_file", "params": {"path": str(work / ".git/config"), "content": "x"}, "as": "c"},
+        )
+    assert [found[each]["error"]["code"] for each in "abc"] == [-32010] * 3
+    assert (work / "secret").read_text() == "s"
+    assert not (work / ".git/config").exists()
+
+
+# Permission
+
+
+def request(call: dict[str, Any], name: str = "p", how: str = "call") -> dict[str, Any]:
+    params = {"toolCall": {"toolCallId": "c1", **call}, "options": OPTIONS}
+    return {how: "session/request_permission", "params": params, "as": name}
+
+
+async def test_permission_is_judged_first_and_answered_by_kind(tmp_path: Path) -> None:
+    """A1: harmless → once, never always; asked → as the person says; unknown input → asked."""
+    async with hosting(tmp_path) as stage:
+        found = await stage.play(
+            request({"kind": "execute", "title": "x", "rawInput": {"command": "ls"}}, "harmless"),
+            request({"kind": "execute", "title": "x", "rawInput": {"command": "touch a"}}, "asked"),
+            request({"kind": "fetch", "title": "Look at a page", "rawInput": {"url": "http://a"}}, "unknown"),
+        )
+    chosen = {name: each["outcome"].get("optionId") for name, each in found.items()}
+    assert chosen == {"harmless": "fine", "asked": "nope", "unknown": "nope"}
+    assert len(stage.asked) == 2
+    assert "Look at a page" in stage.asked[1].text
+
+
+async def test_a_yes_to_a_command_is_good_for_one_run_of_it(tmp_path: Path) -> None:
+    """A1: who asks for permission and then creates the terminal asks once; a second run asks again."""
+    async with hosting(tmp_path) as stage:
+        stage.answer = yes
+        call = {"kind": "execute", "title": "x", "rawInput": {"command": "touch a"}}
+        await stage.play(request(call), create("touch a"), on("wait_for_exit", "w"))
+        assert len(stage.asked) == 1
+        assert (tmp_path / "work" / "a").exists()
+        await stage.play(create("touch a"))
+        assert len(stage.asked) == 2
+
+
+async def test_nobody_there_means_no(tmp_path: Path) -> None:
+    async with hosting(tmp_path, attended=False) as stage:
+        found = await stage.play(
+            request({"kind": "execute", "rawInput": {"command": "touch a"}}, "a"), request({"kind": "other"}, "b")
+        )
+    assert [found[each]["outcome"]["optionId"] for each in "ab"] == ["nope", "nope"]
+
+
+async def test_cancelling_answers_every_question_with_cancelled(tmp_path: Path) -> None:
+    """A1: on cancel the agent is told, and each pending permission gets `cancelled`."""
+    async with hosting(tmp_path) as stage:
+
+        def stop(_: e.QuestionAsked) -> None:
+            asyncio.get_running_loop().call_soon(stage.hosted.cancel)
+
+        stage.answer = stop
+        ended = await stage.turn(
+            request({"kind": "other", "title": "x"}, "a", "send"),
+            request({"kind": "execute", "rawInput": {"command": "touch a"}}, "b", "send"),
+            {"await": "a"},
+            {"await": "b"},
+            {"until": "session/cancel"},
+            {"stop": "cancelled"},
+        )
+        assert ended.why == "interrupted"
+        assert [each["result"] for each in stage.heard() if each.get("id") in (1, 2) and "result" in each] == [
+            {"outcome": {"outcome": "cancelled"}}
+        ] * 2
+        assert (await stage.turn({"stop": "end_turn"})).why == "idle"
+
+
+# What it shows, and what it bears
+
+
+async def test_updates_become_the_task(tmp_path: Path) -> None:
+    """A7: words, plans, calls in both tenses, terminals of the agent's own; tool_call_update first."""
+
+    def update(what: str, **more: Any) -> dict[str, Any]:
+        return {"update": {"sessionUpdate": what, **more}}
+
+    def text(words: str) -> dict[str, str]:
+        return {"type": "text", "text": words}
+
+    own = {"terminal_id": "theirs"}
+    async with hosting(tmp_path) as stage:
+        await stage.play(
+            update("agent_message_chunk", content=text("Hel")),
+            update("agent_message_chunk", content=text("lo")),
+            update("plan", entries=[{"content": "one", "priority": "high", "status": "in_progress"}]),
+            update("tool_call_update", toolCallId="u", title="Read f.py", kind="read", status="in_progress"),
+            update("tool_call_update", toolCallId="u", status="completed"),
+            update("tool_call", toolCallId="v", title="x", kind="execute", rawInput={"command": "make"},
+                   status="pending", content=[{"type": "terminal", "terminalId": "theirs"}],
+                   _meta={"terminal_info": own}),
+            update("tool_call_update", toolCallId="v", _meta={"terminal_output": {**own, "data": "out\n"}}),
+            update("tool_call_update", toolCallId="v", status="failed",
+                   _meta={"terminal_exit": {**own, "exit_code": 2}}),
+            update("tool_call", toolCallId="w", title="Edit g", kind="edit", status="completed",
+                   content=[{"type": "diff", "path": "/g", "oldText": "a\n", "newText": "b\n"}]),
+        )  # fmt: skip
+        await stage.turn()  # by its end, what came after the response before is told
+        id = stage.hosted.id
+    said = [part.text for each in stage.of(e.ModelSaid) for part in each.parts]
+    assert said[0] == "Hello"
+    assert [todo.status for todo in stage.of(e.TodosUpdated)[0].todos] == ["doing"]
+    assert [each.title for each in stage.of(e.ToolStarted)] == ["Reading f.py", "Running `make`", "Editing g"]
+    ends = [(each.title, each.outcome, each.exit_code) for each in stage.of(e.ToolFinished)]
+    assert ends == [("Read f.py", "done", None), ("Ran `make`", "failed", 2), ("Edited g", "done", None)]
+    assert stage.of(s.OutputStreamed)[0].data == b"out\n"
+    assert "+b" in stage.of(e.ToolFinished)[2].details
+    log = (tmp_path / "state" / "tasks" / id / "log.jsonl").read_text()
+    assert log.count("tool_finished") == 3
+    assert "(late)" in log  # an update after the response
+
+
+async def test_nonsense_is_borne(tmp_path: Path) -> None:
+    """A1: junk on stdout, a batch, unknown kinds and methods, a line of megabytes."""
+    big = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "x" * 3_000_000}}
+    async with hosting(tmp_path) as stage:
+        found = await stage.play(
+            {"raw": "npm warn deprecated"},
+            {"raw": '[{"jsonrpc":"2.0","method":"_x"},{"jsonrpc":"2.0","method":"session/update","params":7}]'},
+            {"update": {"sessionUpdate": "something_new", "a": 1}},
+            {"update": {"sessionUpdate": "tool_call_update"}},
+            {"update": {"sessionUpdate": "plan", "entries": 3}},
+            {"update": big},
+            {"call": "no/such", "params": {}, "as": "n"},
+            {"call": "terminal/output", "params": {"terminalId": "foreign"}, "as": "f"},
+            {"call": "terminal/create", "params": {"command": ["x"]}, "as": "c"},
+        )
+        assert [found[each]["error"]["code"] for each in "nfc"] == [-32601, -32002, -32602]
+        assert [each for each in stage.heard() if each.get("id", 0) is None] == []  # junk is not answered
+    assert sum(len(each.text) for each in stage.of(s.TextStreamed)) >= 3_000_000
+
+
+@pytest.mark.parametrize(("reason", "why"), [("refusal", "refused"), ("max_tokens", "limit"), ("new_one", "idle")])
+async def test_why_a_turn_ended_is_told(tmp_path: Path, reason: str, why: str) -> None:
+    async with hosting(tmp_path) as stage:
+        assert (await stage.turn({"stop": reason})).why == why
+
+
+# Its beginning and its end
+
+
+async def test_an_agent_that_says_two_and_speaks_one_is_taken(tmp_path: Path) -> None:
+    async with hosting(tmp_path, AGENT_INITIALIZE='{"protocolVersion":2,"agentCapabilities":{}}') as stage:
+        assert (await stage.turn()).why == "idle"
+
+
+async def test_an_agent_of_version_two_is_told_as_one(tmp_path: Path) -> None:
+    with pytest.raises(PeerRefused, match="version 2"):
+        async with hosting(tmp_path, AGENT_INITIALIZE='{"protocolVersion":2,"capabilities":{},"info":{}}'):
+            pass
+
+
+async def test_an_agent_that_wants_a_login_says_so(tmp_path: Path) -> None:
+    with pytest.raises(PeerRefused, match="log in"):
+        async with hosting(tmp_path, AGENT_AUTH="1"):
+            pass
+
+
+async def test_an_agent_that_dies_is_a_failure_with_its_last_words(tmp_path: Path) -> None:
+    async with hosting(tmp_path) as stage:
+        ended = await stage.turn({"die": 3})
+        assert ended.why == "failed"
+        assert "exit code 3" in ended.text
+        assert "it is all over" in stage.of(e.Noted)[-1].text
+        with pytest.raises(PeerGone):
+            await stage.hosted.peer.request("x")
+
+
+async def test_nothing_of_the_agent_is_left(tmp_path: Path) -> None:
+    """A1: its own children, daemons that left its session, and commands of ours end with it."""
+    pids = tmp_path / "pids"
+    keep = f"echo $$ >> {pids}; exec sleep"
+    daemons = f"(trap '' TERM; sh -c '{keep} 1000') & setsid sh -c '{keep} 1001' & sh -c '{keep} 1002' &"
+    async with hosting(tmp_path, auto="all", attended=False) as stage:
+        await stage.play(
+            {"shell": f"touch {pids}; {daemons}"},
+            create(f"{keep} 1003"),
+            {"shell": f"until [ $(wc -w < {pids}) -ge 4 ]; do sleep 0.01; done"},
+        )
+        agent = stage.hosted.agent.pid
+    found = [int(each) for each in pids.read_text().split()]
+    assert [pid for pid in (agent, *found) if processes.look(pid)] == []
+    assert os.getpid() not in found
