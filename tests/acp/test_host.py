@@ -78,6 +78,7 @@ async def test_a_command_that_is_denied_is_an_error_and_never_runs(tmp_path: Pat
         found = await stage.play(create("touch made"))
         assert found["t"]["error"]["code"] == -32010
         assert not (tmp_path / "work" / "made").exists()
+        assert [each.outcome for each in stage.of(e.ToolFinished)] == ["denied"]
 
 
 async def test_the_output_is_cut_from_its_beginning_at_a_character(tmp_path: Path) -> None:
@@ -316,6 +317,7 @@ async def test_an_agent_that_wants_a_login_says_so(tmp_path: Path) -> None:
     with pytest.raises(PeerRefused, match="log in"):
         async with hosting(tmp_path, AGENT_AUTH="1"):
             pass
+    assert not list((tmp_path / "state" / "tasks").glob("*/log.jsonl"))  # no task is left of what never began
 
 
 async def test_an_agent_that_dies_is_a_failure_with_its_last_words(tmp_path: Path) -> None:

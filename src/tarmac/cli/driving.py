@@ -10,7 +10,7 @@ it ends, it can be resumed.
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Protocol
 
@@ -25,7 +25,7 @@ from tarmac.show.screen import Screen
 from tarmac.show.teller import Teller
 from tarmac.tasks.audience import Listener
 from tarmac.tasks.desk import Ended
-from tarmac.tasks.events import Answer, MessageId, QuestionAnswered, QuestionAsked, QuestionId, TaskEvent
+from tarmac.tasks.events import Answer, Choice, MessageId, QuestionAnswered, QuestionAsked, QuestionId, TaskEvent
 from tarmac.tasks.metadata import Metadata
 from tarmac.tasks.signals import Signal
 from tarmac.tasks.task import Picture
@@ -69,6 +69,7 @@ class Driven(Protocol):
         answer: Answer,
         *,
         text: str = "",
+        choices: Iterable[Choice] = (),
         edited: str | None = None,
         always: str = "",
         grant: int = 0,

@@ -10,7 +10,7 @@ with it.
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -50,13 +50,20 @@ async def open_hosted(
     environ: Mapping[str, str] | None = None,
 ) -> "AsyncIterator[Hosted]":
     """The agent, started, with a session in the app's workspace. `once`: it is done after its first turn."""
-    async with app.create_desk(_Nobody(), attended=attended) as desk:
-        hosted = Hosted(desk, argv, once=once, environ=os.environ if environ is None else environ)
-        try:
-            await hosted.begin(auth)
-            yield hosted
-        finally:
-            await hosted.aclose()
+    began, task = False, None
+    try:
+        async with app.create_desk(_Nobody(), attended=attended) as desk:
+            task = desk.task
+            hosted = Hosted(desk, argv, once=once, environ=os.environ if environ is None else environ)
+            try:
+                await hosted.begin(auth)
+                began = True
+                yield hosted
+            finally:
+                await hosted.aclose()
+    finally:
+        if task is not None and not began:  # there is nothing to remember
+            await app.store.delete(task)
 
 
 class Hosted:
@@ -177,6 +184,7 @@ class Hosted:
         answer: e.Answer,
         *,
         text: str = "",
+        choices: Iterable[e.Choice] = (),
         edited: str | None = None,
         always: str = "",
         grant: int = 0,
@@ -185,7 +193,14 @@ class Hosted:
         """As Task.answer."""
         scope = f"{always}:{grant}" if always and grant else always
         fact = e.QuestionAnswered(
-            at=now(), question=question, answer=answer, text=text, edited=edited, always=scope, by=by
+            at=now(),
+            question=question,
+            answer=answer,
+            text=text,
+            choices=tuple(choices),
+            edited=edited,
+            always=scope,
+            by=by,
         )
         await self._questions.answer(fact)
 

@@ -17,13 +17,13 @@ from typing import Final
 from tarmac.acp.host.reading import Object, block_text, object_of, objects_of, text_of
 from tarmac.acp.peer import Refused
 from tarmac.acp.wire import CANCELLED
-from tarmac.models.messages import ToolUse
+from tarmac.models.messages import Text, ToolUse
 from tarmac.policy import Execute
 from tarmac.policy.actions import ReadFile, WriteFile
 from tarmac.policy.request import Approval
 from tarmac.tasks.approvals import Approvals, Leave
-from tarmac.tasks.desk import Desk
-from tarmac.tasks.events import CallId
+from tarmac.tasks.desk import Desk, now
+from tarmac.tasks.events import CallId, ToolFinished
 from tarmac.tasks.questions import Questions
 from tarmac.tools.tool import Done, Go, Ready, Want
 
@@ -61,6 +61,11 @@ class Permission:
         if found is None:
             raise Refused(CANCELLED, "the person cancelled this turn")
         if found.go is None:
+            self._desk.add(
+                ToolFinished(
+                    at=now(), call=CallId(call), name=name, outcome="denied", content=(Text(found.told),), title=title
+                )
+            )
             raise Refused(DENIED, found.told)
         if found.go.command is None and (why := self._approvals.spend(found, ready)):
             raise Refused(DENIED, why)
@@ -107,7 +112,8 @@ class Permission:
         found = await self._permit(use, ready)
         if found is None:
             return None
-        if found.go is None or found.go.command is not None:  # changed by the person: the agent would run the old one
+        # Changed by the person, the agent would still run the old one; allowed in part, it would do all of it.
+        if found.go is None or found.go.command is not None or found.go.refused:
             return False
         if isinstance(wants[0].action, Execute):
             self._said.extend(each.approval for each in found.spends)
