@@ -4,6 +4,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 RUN := $(BIN)/python -m
+TOGETHER := -n 2 --dist loadfile  # two at a time: most of the time they wait for shells
 
 .PHONY: help run test check peers lint bench clean
 .DEFAULT_GOAL := help
@@ -17,10 +18,10 @@ run: .venv/.run  ## Set up what is needed and show Tarmac at work
 	@if [ -t 0 ] && [ -t 1 ]; then $(RUN) tarmac demo; else $(RUN) tarmac demo --yes; fi
 
 test: lint  ## Everything CI runs: checks and all the tests, on real shells
-	$(RUN) pytest
+	$(RUN) pytest $(TOGETHER)
 
 check: lint  ## The quick part, under a minute: checks and unit tests
-	$(RUN) pytest -m "not shell"
+	$(RUN) pytest $(TOGETHER) -m "not shell and not slow and not peers"
 
 peers: .venv/.dev  ## Against programs nobody here wrote, from the registries: minutes, and a network
 	$(RUN) pytest -m peers
