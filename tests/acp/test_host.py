@@ -196,6 +196,10 @@ async def test_a_yes_to_a_command_is_good_for_one_run_of_it(tmp_path: Path) -> N
         assert (tmp_path / "work" / "a").exists()
         await stage.play(create("touch a"))
         assert len(stage.asked) == 2
+        await stage.play(request(call), create("/bin/sh", args=["-lc", "touch a"]))  # as fast-agent runs it
+        assert len(stage.asked) == 3
+        await stage.play(request(call), create("/bin/sh", args=["-lc", "touch b"]))
+        assert len(stage.asked) == 5
 
 
 async def test_nobody_there_means_no(tmp_path: Path) -> None:

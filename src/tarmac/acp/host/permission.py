@@ -50,10 +50,10 @@ class Permission:
 
     # What we are to do ourselves
 
-    async def leave(self, call: str, name: str, title: str, want: Want) -> Go:
-        """Leave to do it, spent; or Refused with why."""
+    async def leave(self, call: str, name: str, title: str, want: Want, *, same: Want | None = None) -> Go:
+        """Leave to do it, spent; or Refused with why. A yes to `same` is one to this as well."""
         ready = Ready(title=title, done=title, act=_never, wants=(want,))
-        if self._already(want):
+        if self._already(want) or (same is not None and self._already(same)):
             verdict = await self._desk.policy.judge(want.action, workspace=self._desk.workspace, task=self._desk.task)
             if verdict.decision != "deny":
                 return Go(verdicts=(verdict,), approved=True)

@@ -43,6 +43,7 @@ MOST_BYTES: Final = 4 << 20  # of an output that has no limit: what is sent must
 MOST_LOGGED: Final = 16_000  # characters of it in the task's log
 GRACE: Final = 1.0  # seconds between SIGTERM and SIGKILL
 _NAME: Final = "terminal/create"
+_SHELLS: Final = ("sh", "bash", "/bin/sh", "/bin/bash", "/usr/bin/sh", "/usr/bin/bash")
 
 
 @dataclass(slots=True)
@@ -85,7 +86,9 @@ class Terminals:
         self._starting += 1
         try:
             want = Want(action=Execute(line, cwd=cwd))
-            go = await self._permission.leave(id, _NAME, f"Running `{short(line)}`", want)
+            inner = handed_line(params)
+            same = Want(action=Execute(inner, cwd=cwd)) if inner else None
+            go = await self._permission.leave(id, _NAME, f"Running `{short(line)}`", want, same=same)
             plan = allowed_plan(go)
             command = go.command if go.command is not None else line
             async with AsyncExitStack() as stack:
@@ -228,6 +231,14 @@ def command_line(params: Object) -> str:
     if not pairs:
         return command
     return f"export {' '.join(pairs)}; {command}" if alone else f"{' '.join(pairs)} {command}"
+
+
+def handed_line(params: Object) -> str:
+    """The line behind `/bin/sh -lc LINE`: an agent that asked for LINE may run it that way (fast-agent does)."""
+    args = params.get("args")
+    if params.get("command") not in _SHELLS or params.get("env") or not isinstance(args, list) or len(args) != 2:
+        return ""
+    return text_of(args[1]) if args[0] in ("-c", "-lc") else ""
 
 
 def last_part(execution: Execution, limit: int | None) -> tuple[str, bool]:
