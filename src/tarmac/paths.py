@@ -231,23 +231,15 @@ def scratch_dir(environ: Mapping[str, str]) -> Path:
 def sweep_scratch(environ: Mapping[str, str], *, older_than: float) -> None:
     """Remove scratch folders whose owner was killed: old ones of ours, in which the file `in` is not locked.
 
-    They hold what a shell exported, and so perhaps secrets. Looked for once in that time, whoever asks.
+    They hold what a shell exported, and so perhaps secrets. A process looks for them once in that time.
     """
     import fcntl
 
     limit = time.time() - older_than
-    swept = state_dir(environ) / "swept"
-    try:
-        if swept.stat().st_mtime > limit:
-            return
-    except OSError:
-        pass
-    try:
-        private_dir(swept.parent)
-        swept.touch(mode=0o600)
-    except OSError:
-        return  # nobody would know that it was done
     for place in {environ.get("TMPDIR") or "/tmp", "/tmp"}:
+        if _swept.get(place, 0) > limit:
+            continue
+        _swept[place] = time.time()
         try:
             with os.scandir(place) as entries:
                 found = [each.path for each in entries if _SCRATCH.fullmatch(each.name) and _is_old(each, limit)]
@@ -267,6 +259,7 @@ def sweep_scratch(environ: Mapping[str, str], *, older_than: float) -> None:
                 os.close(fd)
 
 
+_swept: dict[str, float] = {}  # where this process has looked, and when
 _SCRATCH = re.compile(r"tarmac-[0-9a-f]{16}")
 
 

@@ -54,7 +54,9 @@ class WaitForTerminal(Tool):
             busy = [each for each in ids if terminals.readable(bench, each).busy]
             if not busy and not {"pattern", "port", "quiet"} & conditions.keys():
                 looks = [await standing.look(terminals.readable(bench, each)) for each in ids]
-                over = {"terminal": looks[0].facts, "happened": {"what": "ended", "after": 0}}
+                past = terminals.readable(bench, ids[0]).history
+                ended = {"what": "ended", "after": 0, **({"exit_code": past[-1].exit_code} if past else {})}
+                over = {"terminal": looks[0].facts, "happened": ended}
                 return Done.text(
                     "\n".join(each.text for each in looks),
                     details=json.dumps(over, ensure_ascii=False),
