@@ -23,7 +23,8 @@ def own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("TARMAC_STATE_DIR", str(home / "state"))
-    for name in ("MAKELEVEL", "MAKEFLAGS", "MFLAGS"):  # of the `make test` around us
+    # of the `make test` around us, and of pytest-xdist
+    for name in ("MAKELEVEL", "MAKEFLAGS", "MFLAGS", "COLUMNS", "LINES", "PYTEST_XDIST_WORKER"):
         monkeypatch.delenv(name, raising=False)
     yield home
 
