@@ -29,6 +29,12 @@ LEAVES = [
 ]
 
 
+def _looped(inner: str) -> str:
+    """Around another loop it has another variable."""
+    name = f"x{inner.count('for ')}"
+    return f"for {name} in 1 2; do {inner}; echo ${name}; done"
+
+
 def lines(leaves: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     def around(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
         two = st.tuples(inner, inner)
@@ -40,7 +46,7 @@ def lines(leaves: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
             two.map("if {0[0]}; then {0[1]}; fi".format),
             st.tuples(inner, inner, inner).map("if {0[0]}; then {0[1]}; else {0[2]}; fi".format),
             st.tuples(inner, inner, inner).map("if {0[0]}; then {0[1]}; elif {0[2]}; then echo e; fi".format),
-            inner.map("for x in 1 2; do {0}; echo $x; done".format),
+            inner.map(_looped),
         )
 
     return st.recursive(leaves, around, max_leaves=6)
@@ -64,6 +70,21 @@ def test_a_plan_takes_the_ways_that_bash_takes(line: str) -> None:
         bash = subprocess.run(["bash", "-c", line], cwd=folder, env=env, capture_output=True, timeout=20, check=False)
         found = asyncio.run(planned(line, Path(folder).resolve(), env))
     assert found == (bash.stdout.decode(), bash.returncode), line
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "for x in 1 2; do false && { for x in 3 4; do echo $x; done; }; echo $x; done",
+        "for x in 1 2; do for x in 3 4; do echo $x; done; echo $x; done",
+        "false && { for x in 1 2; do echo $x; done; }; echo $x",
+        "for x in 1 2; do echo $x; done; echo $x",
+    ],
+)
+async def test_a_variable_whose_value_only_the_run_knows_is_in_no_plan(line: str) -> None:
+    """P1: what is run is what bash would run, or it asks."""
+    verdict = await Policy().judge(Execute(line, cwd=NOWHERE), workspace=NOWHERE)
+    assert (verdict.decision, verdict.plan) == ("ask", None)
 
 
 @given(line=lines(st.sampled_from([*LEAVES[:4], "frobnicate", "rm a", "cat a > b", "echo $(id)", "cat .env"])))

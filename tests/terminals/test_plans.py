@@ -163,9 +163,9 @@ async def test_what_cannot_be_started_is_told_as_a_shell_tells_it(tmp_path: Path
         "no-such-program: command not found\n0\nno-such-program: command not found\n",
         127,
     )
-    gone = [Step(pipe("echo 1"), tmp_path / "gone"), Step(pipe("echo 2"), tmp_path)]
+    gone = [Step(pipe("echo one"), tmp_path / "gone"), Step(pipe("echo SECOND"), tmp_path)]
     text, code = await output(tmp_path, *gone)
-    assert (code, "No such file or directory" in text, "2" in text) == (1, True, False)
+    assert (code, "No such file or directory" in text, "SECOND" in text) == (1, True, False)
 
 
 async def test_words_go_to_programs_as_they_are(tmp_path: Path) -> None:

@@ -159,11 +159,14 @@ class _Planner:
             values = [each for item in loop.items for each in prover.names(item.filled(self._known()))]
         except Unproven as error:
             raise _NoPlan(error.reason) from error
+        if loop.name in self.values:  # a loop in a loop: whether it changes the outer one's variable, only its run says
+            raise _NoPlan(f"two loops, one in the other, use the variable {loop.name}")
         for value in values:
             self.values[loop.name] = value
             self.walk(loop.body)
             if not self.complete:
                 return
+        self.values.pop(loop.name, None)  # nobody knows whether the loop was run at all
 
     # single commands
 
