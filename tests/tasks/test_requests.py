@@ -233,27 +233,6 @@ async def test_the_environment_comes_with_each_turn_after_the_persons_words(tmp_
     assert "a.txt" not in told[1] and "a.txt" in told[2]
 
 
-async def test_files_that_came_and_went_are_told_with_the_next_turn(tmp_path: Path) -> None:
-    """S8: the files at the first turn, then what changed; not those that the task itself wrote."""
-    work = tmp_path / "work"
-    (work / "deep").mkdir(parents=True)
-    (work / "deep" / "old.txt").write_text("a\n")
-    turns = [
-        turn(call("write_to_file", path="mine.txt", content="mine\n")),
-        turn(call("execute_command", command="mkdir new && touch new/made.txt && rm deep/old.txt")),
-        turn(call("list_files", path=".")),
-        done(),
-    ]
-    async with a_task(work, *turns, auto="all") as task:
-        seen = Seen(task)
-        await task.run_until_idle()
-    told = [each.text for each in seen.all if isinstance(each, ModelTold) and each.about == "environment"]
-    assert len(told) == 4
-    assert "deep/old.txt" in told[0] and "mine.txt" not in told[1]
-    assert "new/made.txt" in told[2] and "deep/old.txt" in told[2] and "gone" in told[2]
-    assert "gone" not in told[3] and "\nnew/made.txt" not in told[3]
-
-
 async def test_the_model_can_be_switched_between_turns(tmp_path: Path) -> None:
     """S16: each request says which model it went to."""
     other = write_script(tmp_path / "other.toml", done("From the other."), name="other")

@@ -19,7 +19,6 @@ from tarmac.tools.news import news
 
 MOST_WATCHED: Final = 200  # files the task saw last that are looked at each turn
 MOST_LISTED: Final = 200
-MOST_KNOWN: Final = 2000  # names of files that are compared with those of the turn before; of more nobody is told
 
 _Stamp = tuple[int, int, int]
 
@@ -29,18 +28,13 @@ class Surroundings:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._names: frozenset[str] | None = (
-            None  # the files there were; None: nobody has looked, or there are too many
-        )
-        self._folders: dict[Path, _Stamp | None] = {}  # where they are: a name that comes or goes changes its folder
-        self._looked = False
+        self._listed = False  # the files were told
         self._known: dict[Path, tuple[_Stamp | None, str | None]] = {}  # a file's digest, while it has this stamp
 
     async def look(self, *, first: bool) -> str:
         """The text for the model. `first`: it knows nothing of the workspace yet."""
         desk = self._desk
         edited, desk.edited = desk.edited, False
-        listing, appeared, gone = await self._files(first=first)
         terminals = await news(desk.registry, desk.task, edited=edited, most=desk.settings.tools.news_characters)
         facts = Facts(
             workspace=desk.workspace,
@@ -55,9 +49,7 @@ class Surroundings:
             todos=[TodoFacts(text=each.text, status=each.status) for each in desk.todos],
             terminals=terminals,
             changed=await self._changed(),
-            listing=listing,
-            appeared=appeared,
-            gone=gone,
+            listing=await self._listing() if first and not self._listed else None,
         )
         return environment_details(facts)
 
@@ -86,26 +78,8 @@ class Surroundings:
                 changed.append(path)
         return changed
 
-    async def _files(self, *, first: bool) -> tuple[Listing | None, list[str], list[str]]:
-        """The files of the workspace, once; afterwards those that came and those that went, without the task's own."""
-        if self._looked and (self._names is None or all(_stamp(each) == at for each, at in self._folders.items())):
-            return None, [], []
-        before, found = self._names, await self._listing()
-        told = found if first and not self._looked else None
-        self._looked = True
-        whole = found is not None and not found.more
-        self._names = frozenset(found.paths) if found is not None and whole else None
-        workspace = self._desk.workspace
-        names = self._names or ()
-        self._folders = {each: _stamp(each) for each in {workspace, *(workspace / Path(name).parent for name in names)}}
-        if told is not None:
-            told = Listing(paths=told.paths[:MOST_LISTED], more=told.more or len(told.paths) > MOST_LISTED)
-        if before is None or self._names is None or told is not None:
-            return told, [], []
-        own = {_shown(path, workspace) for path in self._desk.seen}
-        return None, sorted(self._names - before - own), sorted(before - self._names - own)
-
     async def _listing(self) -> Listing | None:
+        self._listed = True
         workspace = self._desk.workspace
         if workspace in (Path.home(), Path("/")):
             return None  # nobody's project: what lies there is nobody's business
@@ -115,7 +89,7 @@ class Surroundings:
             return bool(look(path, cwd=workspace, workspace=workspace).ignored)
 
         try:
-            found = await list_files(workspace, recursive=True, most=MOST_KNOWN, hidden=hidden)
+            found = await list_files(workspace, recursive=True, most=MOST_LISTED, hidden=hidden)
         except (TarmacError, OSError):
             return None
         return Listing(paths=found.names, more=found.truncated)
