@@ -20,7 +20,7 @@ run: .venv/.run  ## Set up what is needed and show Tarmac at work
 test: lint  ## Everything CI runs: checks and all the tests, on real shells
 	$(RUN) pytest $(TOGETHER)
 
-check: lint  ## The quick part, under a minute: checks and unit tests
+check: lint  ## The quick part, about a minute: checks and unit tests
 	$(RUN) pytest $(TOGETHER) -m "not shell and not slow and not peers"
 
 peers: .venv/.dev  ## Against programs nobody here wrote, from the registries: minutes, and a network
