@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tarmac.vt.text import Renderer, clean
+from tarmac.vt.text import Renderer, _longest_state, clean
 
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -342,3 +342,10 @@ def test_a_long_progress_bar_reads_the_same_in_one_piece_and_in_many() -> None:
         for at in range(0, len(data), 999):
             pieces.feed(data[at : at + 999])
         assert whole.finish() == pieces.finish()
+
+
+@given(st.lists(st.text("ab", max_size=4), min_size=1, max_size=12), st.booleans())
+def test_the_longest_state_of_a_bar_is_found_however_they_are_mixed(states: list[str], even: bool) -> None:
+    """T25: of one length, as bars are, or of any."""
+    text = "\r".join(each.ljust(4) for each in states) if even else "\r".join(states)
+    assert _longest_state(text) == max(map(len, text.split("\r")))

@@ -176,8 +176,13 @@ def _longest_state(text: str) -> int:
     """
     end = text.rfind("\r") + 1
     most = max(len(text) - end, end - 2 - text.rfind("\r", 0, max(end - 1, 0)))
-    if text.find("\r") <= most and not re.search(f"\r[^\r]{{{most}}}[^\r]", text):
-        return most
+    first = text.find("\r")
+    if first <= most:
+        every = text[first :: most + 1] if first >= 0 else ""
+        if every.count("\r") == len(every) == text.count("\r"):  # all are of one length, as bars are
+            return most
+        if not re.search(f"\r[^\r]{{{most}}}[^\r]", text):
+            return most
     longest, start = 0, 0
     while start <= len(text):
         stop = text.find("\r", start + SLICE)
