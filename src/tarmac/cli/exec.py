@@ -4,7 +4,6 @@ arguments → parse() → Request → run_one() → exit code         (--jsonl: 
 """
 
 import asyncio
-import dataclasses
 import json
 import math
 import os
@@ -154,7 +153,7 @@ async def run_one(request: Request, stop: Stop) -> int:
                     except BrokenPipeError:
                         return NOBODY_READS
     kept = result.output_path if result.output_path and result.output_path.exists() else None  # only what is too long
-    result = dataclasses.replace(result, command=request.command, output_path=kept)
+    result = result._replace(command=request.command, output_path=kept)
     if request.json:
         await stdio.write(1, json.dumps(result.as_dict()).encode() + b"\n")
     return _exit_code(result, stop, limit, quiet=request.json)

@@ -42,8 +42,7 @@ class Ending(NamedTuple):
     signal: int = 0  # that ended the process itself, where `waitpid` said so
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class Result(NamedTuple):  # as fixed as a frozen dataclass, and made in a third of the time
     """A command's result. A non-zero exit is data here, never an exception."""
 
     command: str

@@ -217,12 +217,12 @@ __tarmac_hook() {
     fi
   fi
   if [[ ! -v PS1 || ( $PS1 != "$__tarmac_ps1" && ${PS1@a} != *r* ) ]]; then
-    # The user's prompt between two marks. A: number, whose turn, $?, the number that ended before it with its status
+    # The user's prompt after our mark. A: number, whose turn, $?, the number that ended before it with its status
     # (or only what its note said, if our own words are gone), directory; lines executed, before the hook as well if
     # that ran; whether plain words may be typed now.
     if [[ ${PS1-} != *__tarmac_nonce* ]]; then
       __tarmac_ps1='\[\e]633;A;$__tarmac_nonce;$__tarmac_n;$__tarmac_person;$?;$__tarmac_ended;$__tarmac_status'
-      __tarmac_ps1+=';${__tarmac_inner:-$__tarmac_code};$__tarmac_x;$__tarmac_where;$__tarmac_k;$__tarmac_at;$__tarmac_fast\a\]'${PS1-}'\[\e]633;B;$__tarmac_nonce\a\]'
+      __tarmac_ps1+=';${__tarmac_inner:-$__tarmac_code};$__tarmac_x;$__tarmac_where;$__tarmac_k;$__tarmac_at;$__tarmac_fast\a\]'${PS1-}
       PS1=$__tarmac_ps1
     else
       __tarmac_ps1=$PS1 # something put itself around ours: (venv) …
