@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarmac.errors import BadRequest
-from tarmac.terminals.spool import BLOCK, Lines, Match, Spool
+from tarmac.terminals.spool import Spool
+from tarmac.terminals.spool_lines import BLOCK, Lines, Match
 
 
 def whole(spool: Spool) -> bytes:

@@ -10,7 +10,8 @@ TYPE_CHECKING = False  # as typing has it, without importing typing
 
 if TYPE_CHECKING:
     from tarmac.terminals.answering import Answer
-    from tarmac.terminals.execution import Execution, Gap
+    from tarmac.terminals.execution import Execution
+    from tarmac.terminals.following import Gap
     from tarmac.terminals.null import NoTerminals, Terminals
     from tarmac.terminals.opening import open_terminal, run_batch, run_once
     from tarmac.terminals.plans import run_plan, start_plan
@@ -41,7 +42,7 @@ __all__ = [
 _HOMES = {
     "Answer": "answering",
     "Execution": "execution",
-    "Gap": "execution",
+    "Gap": "following",
     "Happened": "watching",
     "NoTerminals": "null",
     "PathContribution": "settings",

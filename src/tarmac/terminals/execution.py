@@ -8,64 +8,32 @@ A listener never holds up the command: it reads the spool at its own pace, and s
 go of the oldest bytes.
 """
 
-import asyncio
 import re
 import time
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, Unpack
+from typing import TYPE_CHECKING, Unpack
 
-from tarmac.errors import BadRequest, ExecutionEnded
-from tarmac.terminals.bell import Alarm, Bell
+from tarmac.errors import ExecutionEnded
+from tarmac.terminals.asked import check_on_timeout, check_timeout, short
+from tarmac.terminals.bell import Bell
+from tarmac.terminals.following import Gap, as_text, follow
 from tarmac.terminals.result import NOTHING, Ending, Reason, Rendered, Result, render, signal_name
+from tarmac.terminals.runner import Runner
 from tarmac.terminals.secrets import Secrets
 from tarmac.terminals.settings import OnTimeout, Settings
 from tarmac.terminals.spool import Spool
 from tarmac.terminals.waiting import Waiting
 from tarmac.vt.buffer import HeadTail
-from tarmac.vt.live import LiveText
 from tarmac.vt.text import clean
 
 if TYPE_CHECKING:
-    from tarmac.events import TerminalId
-    from tarmac.terminals.processes import Process
-    from tarmac.terminals.watching import Conditions, Happened, Listener
+    from tarmac.terminals.watching import Conditions, Happened
 
-READ_SIZE = 64 << 10
 FOREVER = float("inf")
 BEGIN_PATIENCE = 2.0
 LONGEST_PROMPT = 4096
 LONGEST_SCREEN = 16384
 PLACED = re.compile(rb"\x1b\[\d*;?\d*[Hf]")  # the cursor sent to a place of the screen
-
-
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """Bytes a listener can't have any more: it was too slow and the spool is bounded."""
-
-    bytes: int
-
-
-class Runner(Protocol):
-    """Who runs executions: a terminal of either provider."""
-
-    id: "TerminalId"
-    cwd: Path
-    alarm: Alarm
-
-    @property
-    def closed(self) -> bool: ...
-    @property
-    def current(self) -> "Execution | None": ...
-    def subscribe(self, listener: "Listener") -> Callable[[], None]: ...
-    def tree(self, *, own: bool) -> "set[Process]": ...
-    def written_since_last_command(self) -> bytes: ...
-    def send_input(self, execution: "Execution", data: bytes) -> None: ...
-    def close_input(self, execution: "Execution") -> None: ...
-    async def interrupt(self, execution: "Execution") -> None: ...
-    async def kill(self, execution: "Execution") -> None: ...
-    def waiting(self, execution: "Execution") -> Waiting | None: ...
 
 
 class Execution:
@@ -136,7 +104,7 @@ class Execution:
         """Type into it. Raises ExecutionEnded when there is nobody to read it any more."""
         if self.ending is not None:
             raise ExecutionEnded(
-                f"`{_short(self.command)}` has ended ({self.ending.reason}, exit code {self.ending.exit_code}): "
+                f"`{short(self.command)}` has ended ({self.ending.reason}, exit code {self.ending.exit_code}): "
                 "nothing was sent",
                 hint="start a new command",
             )
@@ -250,43 +218,11 @@ class Execution:
 
     def __aiter__(self) -> AsyncIterator[str | Gap]:
         """Its text as it comes, from the first byte; see `follow`."""
-        return self._live()
+        return as_text(self.follow())
 
-    async def _live(self) -> AsyncIterator[str | Gap]:
-        text = LiveText()
-        async for piece in self.follow():
-            if isinstance(piece, Gap):
-                yield piece
-            elif new := text.feed(piece):
-                yield new
-        if rest := text.finish():
-            yield rest
-
-    async def follow(self, offset: int = 0) -> AsyncIterator[bytes | Gap]:
+    def follow(self, offset: int = 0) -> AsyncIterator[bytes | Gap]:
         """Its raw bytes as they come, at most ten times a second, from `offset` to the end."""
-        told = 0.0
-        while True:
-            if offset >= self.spool.end:
-                if self.ending is not None:
-                    return
-                await self._news.wait()
-                continue
-            pause = told + self._settings.display_interval - time.monotonic()
-            if pause > 0 and self.ending is None:
-                await self._ended.wait(pause)  # the end cuts it short
-                continue
-            told = time.monotonic()
-            start, data = self.spool.read(offset, READ_SIZE)
-            if start > offset or not data:
-                lost = (start if data else self.spool.end) - offset
-                offset += lost
-                yield Gap(lost)
-            if data:
-                offset = start + len(data)
-                yield data
-            if offset < self.spool.end:
-                told = 0.0  # behind: catch up before pausing again, but let others run
-                await asyncio.sleep(0)
+        return follow(self, offset, interval=self._settings.display_interval)
 
     # What its provider does
 
@@ -405,37 +341,3 @@ class Execution:
             prompt=awaiting.prompt if awaiting else "",
             notes=tuple(notes),
         )
-
-
-def check_timeout(timeout: float | None, name: str = "timeout") -> None:
-    """Refuse a time that can't be waited for."""
-    if timeout is not None and not timeout > 0:
-        raise BadRequest(f"{name} must be more than 0 seconds, not {timeout!r}", hint="None waits without a limit")
-
-
-def check_on_timeout(on_timeout: str) -> None:
-    if on_timeout not in ("leave", "interrupt", "kill"):
-        raise BadRequest(f"on_timeout is 'leave', 'interrupt' or 'kill', not {on_timeout!r}")
-
-
-def check_command(command: str) -> bytes:
-    """The command's bytes, or why it can't be run."""
-    if not isinstance(command, str):
-        raise BadRequest(f"a command is text, not {type(command).__name__}")
-    if not command.strip():
-        raise BadRequest("the command is empty")
-    if "\0" in command:
-        raise BadRequest(
-            "the command contains a NUL character, which no shell can read", hint="use printf '\\0' to print one"
-        )
-    try:
-        return command.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError as error:
-        raise BadRequest(
-            f"the command contains a lone surrogate at character {error.start}, which has no bytes"
-        ) from error
-
-
-def _short(command: str) -> str:
-    line = command.strip().splitlines()[0]
-    return line if len(line) <= 60 else line[:59] + "…"

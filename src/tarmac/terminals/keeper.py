@@ -8,7 +8,8 @@ from pathlib import Path
 from tarmac.errors import ShellFailed, TerminalClosed
 from tarmac.paths import nearest_existing
 from tarmac.terminals.arrival import until_up
-from tarmac.terminals.session import Owner, Session
+from tarmac.terminals.owner import Owner
+from tarmac.terminals.session import Session
 from tarmac.terminals.settings import Settings
 from tarmac.terminals.shells import Shell
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from tarmac.errors import BadRequest
 from tarmac.events import TaskId, TerminalId
 from tarmac.paths import check_directory
+from tarmac.terminals.asked import check_command
 from tarmac.terminals.exec import ExecTerminal
-from tarmac.terminals.execution import check_command
 from tarmac.terminals.keeper import NoIntegration
 from tarmac.terminals.pty_terminal import PtyTerminal
 from tarmac.terminals.result import Result

@@ -165,7 +165,7 @@ class PipeTerminal(Terminal):
         left = await asyncio.get_running_loop().run_in_executor(None, self._leftovers) if self._numbers else None
         if left:
             await processes.end(self._leftovers, grace=0.2)
-        self._clear_spools()
+        self.spools.clear()
         self._emit(events.TerminalClosedEvent(at=time.monotonic(), terminal=self.id, reason="closed"))
 
     def _leftovers(self) -> set[processes.Process]:

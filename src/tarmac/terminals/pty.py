@@ -167,6 +167,10 @@ class Pty:
 
     # Control
 
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
     def make_sane(self) -> bool:
         """Undo `stty raw`, `stty -echo` and the like; True when something was undone."""
         try:

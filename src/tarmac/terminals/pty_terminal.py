@@ -154,7 +154,7 @@ class PtyTerminal(ShellTerminal):
             await self._live_shell()
             session = self._need_session()
             theirs = session.exports_file()
-            target = theirs or self._spool_folder() / "exports"
+            target = theirs or self.spools.folder() / "exports"
             command = session.shell.export(target)
             # Our own question: not in the history, not told to anybody.
             last, used, listeners, self._listeners = self.last_command, self.used_at, self._listeners, []
@@ -194,7 +194,7 @@ class PtyTerminal(ShellTerminal):
             await task
         self.keyboard = Keyboard()
         self._released.ring()
-        self._clear_spools()
+        self.spools.clear()
         sweep = partial(sweep_scratch, os.environ, older_than=SCRATCH_AGE)
         await asyncio.get_running_loop().run_in_executor(None, sweep)
         self._emit(events.TerminalClosedEvent(at=time.monotonic(), terminal=self.id, reason="closed"))

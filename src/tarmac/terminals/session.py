@@ -9,48 +9,31 @@ terminal opens another.
 
 import asyncio
 import errno
-import fcntl
 import os
 import signal
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
 
-from tarmac.errors import StateUnavailable, TarmacError
+from tarmac.errors import TarmacError
 from tarmac.paths import remove_scratch, scratch_dir
 from tarmac.terminals import birthmark, processes
 from tarmac.terminals.bell import Bell
 from tarmac.terminals.child import USED_UP, used_up
 from tarmac.terminals.environment import COOKIE
+from tarmac.terminals.inbox import lock, no_room, write_over
+from tarmac.terminals.owner import TURNS, Owner, Turn
 from tarmac.terminals.pty import Pty
+from tarmac.terminals.queries import Queries
 from tarmac.terminals.sandbox import Sandbox, Wrapped
 from tarmac.terminals.settings import Settings
 from tarmac.terminals.shell_process import ShellProcess
 from tarmac.terminals.shells import INTEGRATION, Shell
 from tarmac.terminals.zdotdir import private_zdotdir
 from tarmac.vt.marks import Mark, MarkParser, Query
-from tarmac.vt.replies import answer
 
-Turn = Literal["ours", "theirs", "was theirs"]
-TURNS: dict[bytes, Turn] = {b"0": "ours", b"1": "theirs", b"3": "was theirs"}
 EDITOR_PATIENCE = 0.15  # a line editor listens so soon after its prompt's mark
 LAST_SHOWN = 1000
-ANSWER_PATIENCE = 1.0  # how long a question may wait for its program to listen
-
-
-class Owner(Protocol):
-    """Who is told what the shell does."""
-
-    def on_output(self, data: bytes) -> None: ...
-    def on_forged(self, mark: Mark) -> None: ...
-    def on_started(self, number: int) -> None: ...
-    def on_not_started(self) -> None: ...
-    def on_refused(self, number: int, why: str) -> None: ...
-    def on_ended(self, number: int, status: int, pipestatus: tuple[int, ...]) -> None: ...
-    def on_prompt(self, number: int, status: int, turn: Turn, pipestatus: tuple[int, ...], *, sure: bool) -> None: ...
-    def on_person_ran(self, command: str) -> None: ...
-    def on_exit(self, status: int) -> None: ...
 
 
 @dataclass(slots=True)
@@ -90,7 +73,7 @@ class Session(ShellProcess):
         self._traced = False  # `set -x` was on when the last command ended
         self._parser = MarkParser(self._nonce)
         self._in = -1
-        self._questions: list[tuple[float, bytes]] = []
+        self._queries = Queries(self.pty)
         self._changed = Bell()  # a prompt, or the end
 
     def start(self, *, cwd: Path, start_up_files: bool) -> None:
@@ -101,7 +84,7 @@ class Session(ShellProcess):
                 folder=self._folder, nonce=self._nonce, start_up_files=start_up_files, env=base
             )
             self._in = os.open(self._folder / "in", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            _lock(self._in)
+            lock(self._in)
             if self.shell.pipe:
                 self._open_pipe()
             if self._sandbox is not None:
@@ -114,7 +97,7 @@ class Session(ShellProcess):
                 raise
             if error.errno in USED_UP - {errno.ENOSPC}:
                 raise used_up(error, "cannot open a terminal") from error
-            raise _no_room(error) from error  # PTYs have been had by now: it is the disk
+            raise no_room(error) from error  # PTYs have been had by now: it is the disk
         except BaseException:
             self.close()
             raise
@@ -142,7 +125,7 @@ class Session(ShellProcess):
         try:
             self._give(number, command, data, cwd=cwd, jobs=jobs)
         except OSError as error:
-            raise _no_room(error) from error
+            raise no_room(error) from error
 
     def _give(self, number: int, command: str, data: bytes, *, cwd: bytes, jobs: bool) -> None:
         line = b""
@@ -159,7 +142,7 @@ class Session(ShellProcess):
     def _load(self, number: int, command: str, data: bytes, *, cwd: bytes, jobs: bool, guard: bytes = b"") -> None:
         loading = self.shell.load(number, command, data, cwd=cwd, jobs=jobs, traced=self._traced)
         if loading.fields:
-            _write_over(self._in, loading.fields + guard)
+            write_over(self._in, loading.fields + guard)
         if loading.script:
             assert self._folder is not None
             (self._folder / self.shell.name).write_bytes(loading.script)
@@ -266,13 +249,13 @@ class Session(ShellProcess):
             if isinstance(piece, bytes):
                 self._owner.on_output(piece)
             elif isinstance(piece, Query):
-                self._question(piece)
+                self._queries.ask(piece)
             elif piece.trusted:
                 self._mark(piece)
             else:
                 self._owner.on_forged(piece)
-        if self._questions:
-            self._answer()
+        if self._queries.open:
+            self._queries.answer()
 
     def _mark(self, mark: Mark) -> None:
         try:
@@ -287,7 +270,7 @@ class Session(ShellProcess):
                     self.where = where
                     status, *pipestatus = map(int, statuses.split())
                     self._typed = None
-                    self._questions.clear()  # or the next command gets the answers
+                    self._queries.forget()
                     self.prompted = self.prompt_to_come = True  # what is typed now waits for the prompt's own hooks
                     self._owner.on_ended(int(number), status, tuple(pipestatus))
                 case "A", (number, person, now, ended, statuses, inner, traced, where, *lines):
@@ -299,7 +282,7 @@ class Session(ShellProcess):
                         self._look_inside()
                     self.integrated = True
                     self.prompt_to_come = False
-                    self._questions.clear()
+                    self._queries.forget()
                     if person == b"0" and ended == number:
                         said = statuses
                     else:  # a person's command; or our hook did not run before this prompt
@@ -355,7 +338,7 @@ class Session(ShellProcess):
             self._owner.on_not_started()
             return False
         self.where = where
-        self._questions.clear()
+        self._queries.forget()
         sure = line == before
         if sure:
             self._typed = None
@@ -367,32 +350,12 @@ class Session(ShellProcess):
 
     def _exited(self, status: int) -> None:
         self.exit_status = status
+        self._queries.forget()
         for piece in self._parser.flush():
             if isinstance(piece, bytes):
                 self._owner.on_output(piece)
         self._changed.ring()
         self._owner.on_exit(status)
-
-    # Questions of programs to the terminal
-
-    def _question(self, query: Query) -> None:
-        reply = answer(query, rows=self.pty.rows, columns=self.pty.columns)
-        if reply:
-            self._questions.append((asyncio.get_running_loop().time() + ANSWER_PATIENCE, reply))
-
-    def _answer(self) -> None:
-        """Answer once the program listens for keys. In line mode the answer would wait and be typed into the shell."""
-        if not self._questions or not self.alive:
-            return
-        loop = asyncio.get_running_loop()
-        if self.pty.canonical():
-            self._questions = [each for each in self._questions if each[0] > loop.time()]
-            if self._questions:
-                loop.call_later(0.01, self._answer)
-            return
-        replies = b"".join(reply for _, reply in self._questions)
-        self._questions.clear()
-        self.pty.write(replies)
 
     # Ends
 
@@ -451,28 +414,6 @@ class Session(ShellProcess):
         if self._folder is not None:
             remove_scratch(self._folder)
             self._folder = None
-
-
-def _write_over(fd: int, data: bytes) -> None:
-    """Written over and then cut to length: cutting to nothing first makes ext4 flush it to the disk on close."""
-    done = 0
-    while done < len(data):  # an almost full disk takes a part: half a command must never run
-        done += os.pwrite(fd, data[done:] if done else data, done)
-    os.ftruncate(fd, len(data))
-
-
-def _lock(fd: int) -> None:
-    """As long as we live, nobody takes its folder for one that was left behind (paths.sweep_scratch)."""
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # a disk without locks
-        pass
-
-
-def _no_room(error: OSError) -> StateUnavailable:
-    return StateUnavailable(
-        f"cannot write what the shell is to read: {error.strerror}", hint="make room, or set TMPDIR to another disk"
-    )
 
 
 def _kill(pid: int, number: int) -> None:

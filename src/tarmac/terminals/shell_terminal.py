@@ -20,9 +20,10 @@ from tarmac.terminals.bell import Bell
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.keeper import Keeper
 from tarmac.terminals.keyboard import Keyboard
+from tarmac.terminals.owner import Turn
 from tarmac.terminals.pending import Pending
 from tarmac.terminals.result import Ending, Evidence, Reason
-from tarmac.terminals.session import Session, Turn
+from tarmac.terminals.session import Session
 from tarmac.terminals.settings import Settings
 from tarmac.terminals.shells import Shell
 from tarmac.terminals.terminal import Origin, Terminal, echo_of

@@ -10,21 +10,23 @@ import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self, Unpack
 
-from tarmac.errors import BadRequest, TarmacError, TerminalBusy, TerminalClosed
+from tarmac.errors import BadRequest, TerminalBusy, TerminalClosed
 from tarmac.events import TaskId, TerminalId
-from tarmac.paths import check_directory, private_dir, remove_scratch, state_dir
+from tarmac.paths import check_directory
 from tarmac.terminals import events
+from tarmac.terminals.asked import check_command, check_on_timeout, check_timeout
 from tarmac.terminals.bell import Alarm
-from tarmac.terminals.execution import Execution, check_command, check_on_timeout, check_timeout
+from tarmac.terminals.execution import Execution
 from tarmac.terminals.processes import Process
 from tarmac.terminals.result import Result
 from tarmac.terminals.sandbox import Sandbox
 from tarmac.terminals.settings import OnTimeout, Settings
 from tarmac.terminals.shells import Shell
-from tarmac.terminals.spool import Spool
+from tarmac.terminals.spools import Spools
 from tarmac.terminals.waiting import Waiting
 
 if TYPE_CHECKING:
@@ -52,17 +54,6 @@ class Past(NamedTuple):
     cwd: Path
     began: float  # time.time()
     duration: float
-
-
-def sweep_old(folder: Path, *, older_than: float) -> None:
-    """Remove output that was kept by terminals long gone."""
-    limit = time.time() - older_than
-    try:
-        for each in folder.iterdir():
-            if each.stat().st_mtime < limit:
-                remove_scratch(each)
-    except OSError:
-        pass
 
 
 def echo_of(command: str) -> bytes:
@@ -116,8 +107,7 @@ class Terminal(ABC):
         self._closing: asyncio.Task[None] | None = None
         self._heading: Path | None = None  # where its next command must run
         self._heading_counts = False
-        self._spools: Path | None = None
-        self._spooled: list[Spool] = []
+        self.spools = Spools(id, settings)
 
     # State
 
@@ -363,25 +353,13 @@ class Terminal(ABC):
     def _new_execution(self, command: str, *, by_person: bool = False, notes: tuple[str, ...] = ()) -> Execution:
         self._numbers += 1
         number = self._numbers
-
-        def make_spool() -> Spool:
-            no_place = ""
-            try:
-                folder = self._spool_folder()
-            except OSError as error:  # no room, no right: the result will say so
-                folder = Path(os.devnull)
-                no_place = error.what if isinstance(error, TarmacError) else str(error)
-            spool = Spool(folder / f"{number}.out", limit=self.settings.spool_limit, no_place=no_place)
-            self._spooled.append(spool)
-            return spool
-
         execution = Execution(
             number=number,
             command=command,
             by_person=by_person,
             runner=self,
             settings=self.settings,
-            make_spool=make_spool,
+            make_spool=partial(self.spools.new, number),
             notes=notes,
         )
         self.current = execution
@@ -447,25 +425,3 @@ class Terminal(ABC):
     def _check_open(self) -> None:
         if self._closed:
             raise TerminalClosed(f"terminal {self.id} is closed", hint="open another one")
-
-    # Spools
-
-    def _spool_folder(self) -> Path:
-        if self._spools is None:
-            base = self.settings.spool_directory or state_dir(os.environ) / "output"
-            sweep_old(private_dir(base), older_than=self.settings.spool_days * 86400)
-            self._spools = base / f"{self.id}-{os.getpid()}-{time.time_ns():x}"
-            self._spools.mkdir(mode=0o700)
-        return self._spools
-
-    def _clear_spools(self) -> None:
-        """Only what was too long for its result is worth keeping on disk after the terminal is gone."""
-        if self._spools is None:
-            return
-        for spool in self._spooled:
-            if not spool.worth_keeping:
-                spool.remove()
-        try:
-            self._spools.rmdir()
-        except OSError:
-            pass

@@ -1,6 +1,7 @@
 """What a command printed that nobody has read yet: once each, and while it runs only whole lines (T10)."""
 
-from tarmac.terminals.execution import READ_SIZE, Execution
+from tarmac.terminals.execution import Execution
+from tarmac.terminals.following import READ_SIZE
 from tarmac.terminals.result import render
 from tarmac.terminals.settings import Settings
 from tarmac.terminals.terminal import Terminal

@@ -16,8 +16,10 @@ from typing import Literal, Self, TypedDict, Unpack
 from tarmac.errors import BadRequest, TerminalClosed
 from tarmac.events import TerminalId
 from tarmac.terminals import events, ports
+from tarmac.terminals.asked import check_timeout
 from tarmac.terminals.bell import Bell
-from tarmac.terminals.execution import Execution, Runner, check_timeout
+from tarmac.terminals.execution import Execution
+from tarmac.terminals.runner import Runner
 from tarmac.terminals.waiting import Waiting
 from tarmac.vt.live import LiveText
 

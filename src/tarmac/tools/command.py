@@ -15,7 +15,7 @@ from tarmac.models.messages import Text
 from tarmac.policy import Execute, Plan
 from tarmac.policy.plan import environment
 from tarmac.policy.visible import shortened, visible
-from tarmac.terminals.execution import check_command
+from tarmac.terminals.asked import check_command
 from tarmac.terminals.plans import start_plan
 from tarmac.terminals.shells import find_shell
 from tarmac.terminals.terminal import Terminal

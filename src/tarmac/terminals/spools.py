@@ -1,0 +1,66 @@
+"""Where a terminal keeps what its commands print: one folder, one file a command, and what is left of it later."""
+
+import os
+import time
+from pathlib import Path
+
+from tarmac.errors import TarmacError
+from tarmac.events import TerminalId
+from tarmac.paths import private_dir, remove_scratch, state_dir
+from tarmac.terminals.settings import Settings
+from tarmac.terminals.spool import Spool
+
+
+class Spools:
+    """The spools of one terminal."""
+
+    def __init__(self, terminal: TerminalId, settings: Settings) -> None:
+        self._terminal = terminal
+        self._settings = settings
+        self._folder: Path | None = None
+        self._all: list[Spool] = []
+
+    def new(self, number: int) -> Spool:
+        """The spool of command `number`. It never fails: without a place it keeps little, and the result says why."""
+        no_place = ""
+        try:
+            folder = self.folder()
+        except OSError as error:  # no room, no right
+            folder = Path(os.devnull)
+            no_place = error.what if isinstance(error, TarmacError) else str(error)
+        spool = Spool(folder / f"{number}.out", limit=self._settings.spool_limit, no_place=no_place)
+        self._all.append(spool)
+        return spool
+
+    def folder(self) -> Path:
+        """The folder, made when it is first asked for."""
+        if self._folder is None:
+            base = self._settings.spool_directory or state_dir(os.environ) / "output"
+            sweep_old(private_dir(base), older_than=self._settings.spool_days * 86400)
+            folder = base / f"{self._terminal}-{os.getpid()}-{time.time_ns():x}"
+            folder.mkdir(mode=0o700)
+            self._folder = folder
+        return self._folder
+
+    def clear(self) -> None:
+        """Only what was too long for its result is worth keeping on disk after the terminal is gone."""
+        if self._folder is None:
+            return
+        for spool in self._all:
+            if not spool.worth_keeping:
+                spool.remove()
+        try:
+            self._folder.rmdir()
+        except OSError:
+            pass
+
+
+def sweep_old(folder: Path, *, older_than: float) -> None:
+    """Remove output that was kept by terminals long gone."""
+    limit = time.time() - older_than
+    try:
+        for each in folder.iterdir():
+            if each.stat().st_mtime < limit:
+                remove_scratch(each)
+    except OSError:
+        pass
