@@ -4,10 +4,10 @@ Followup questions are none of these: an editor's person answers them with the n
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from tarmac.acp.updates import kind_of
+from tarmac.dataclass import dataclass
 from tarmac.show import details
 from tarmac.show.harmless import harmless, one_line
 from tarmac.tasks.events import Answer, QuestionAsked

@@ -6,9 +6,9 @@ for the model to read with its tools.
 
 import base64
 import binascii
-from dataclasses import dataclass
 from typing import Final
 
+from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest
 
 MOST_PICTURES: Final = 20

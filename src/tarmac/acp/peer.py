@@ -11,7 +11,6 @@ It knows JSON-RPC and `$/cancel_request`, and none of the protocol's own shapes.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 from tarmac.acp.wire import (
@@ -30,6 +29,7 @@ from tarmac.acp.wire import (
     Response,
     encode,
 )
+from tarmac.dataclass import dataclass
 from tarmac.errors import PeerGone, PeerRefused, TarmacError
 
 READ_SIZE: Final = 256 << 10

@@ -7,11 +7,11 @@ the editor's messages, and a stray print does not end up among ours.
 import asyncio
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
 from tarmac.acp.peer import Handler, Peer
+from tarmac.dataclass import dataclass
 
 T = TypeVar("T")
 

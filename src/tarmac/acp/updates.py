@@ -8,10 +8,11 @@ editor where it can show ours (`_meta.terminal_*`), and else is text, its last p
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Final
 
+from tarmac.dataclass import dataclass
 from tarmac.models.messages import Image, Reasoning, Text, ToolUse
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s

@@ -6,8 +6,9 @@ kind.check(value) → the value      kind.parse(text) → the value      ValueEr
 import difflib
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+
+from tarmac.dataclass import dataclass
 
 Value = object
 LONGEST = 20_000  # characters of a text

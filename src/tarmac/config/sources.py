@@ -7,12 +7,13 @@ import difflib
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from tarmac.config.config import Origin, Place
 from tarmac.config.keys import Key, by_name
 from tarmac.config.kinds import Value
+from tarmac.dataclass import dataclass
 from tarmac.errors import ConfigError
 from tarmac.paths import read_plain, shown
 from tarmac.prompts.located import Located, Wrong, printable, read_toml

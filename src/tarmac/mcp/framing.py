@@ -1,6 +1,6 @@
 """PURE: a stream of bytes into lines, one message each, however it was cut; one that is too long costs itself only."""
 
-from dataclasses import dataclass
+from tarmac.dataclass import dataclass
 
 LONGEST = 16 << 20  # bytes of one message
 

@@ -9,9 +9,10 @@ import secrets
 import socket
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
+from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest
 
 Message = MutableMapping[str, Any]

@@ -2,10 +2,10 @@
 
 import asyncio
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.terminal import Terminal

@@ -9,10 +9,10 @@ import math
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
+from tarmac.dataclass import dataclass
 from tarmac.models.draft import Draft
 from tarmac.models.provider import ErrorKind, ModelError
 

@@ -6,8 +6,9 @@ Images are named by the hash of their content, never carried along: the task tha
 Arguments of a tool call stay the JSON text that the model wrote, broken or not: the next request repeats its bytes.
 """
 
-from dataclasses import dataclass
 from typing import Literal
+
+from tarmac.dataclass import dataclass
 
 Role = Literal["user", "assistant"]
 StopReason = Literal["end", "tool_use", "max_tokens", "stop_sequence", "refusal", "pause", "cut", "other"]

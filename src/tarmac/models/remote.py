@@ -9,10 +9,11 @@ import asyncio
 import base64
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Generic, Protocol, TypeVar
 from urllib.parse import urlsplit
 
+from tarmac.dataclass import dataclass
 from tarmac.errors import TarmacError
 from tarmac.models import catalog
 from tarmac.models.draft import Draft, used_ids

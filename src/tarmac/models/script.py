@@ -25,10 +25,10 @@ import difflib
 import json
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Never, get_args
 
+from tarmac.dataclass import dataclass
 from tarmac.errors import FileUnavailable, ScriptWrong
 from tarmac.models.messages import NO_USAGE, StopReason, Usage
 from tarmac.models.provider import ErrorKind, ModelInfo, Price

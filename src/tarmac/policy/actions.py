@@ -1,9 +1,10 @@
 """What an agent may want to do: the questions the policy answers. Plain data; nothing here acts."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from pathlib import Path
 from typing import Literal
 
+from tarmac.dataclass import dataclass
 from tarmac.events import TerminalId
 
 Awaiting = Literal["line", "secret", "keys", "unknown"]

@@ -8,8 +8,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tarmac.dataclass import dataclass
 from tarmac.policy.grammar import Unproven
 
 LOOKS = 8_000  # at single names

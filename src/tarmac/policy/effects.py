@@ -11,9 +11,10 @@ import itertools
 import re
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib import resources
 
+from tarmac.dataclass import dataclass
 from tarmac.policy.verdict import RISKS, Risk
 from tarmac.policy.words import Word
 from tarmac.policy.wrappers import program_name

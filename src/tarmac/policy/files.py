@@ -18,10 +18,10 @@ import sys
 import tomllib
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from tarmac.dataclass import dataclass
 from tarmac.policy.actions import ReadFile, WriteFile
 from tarmac.policy.ignore import IgnoreFiles
 from tarmac.policy.settings import PolicySettings

@@ -12,8 +12,10 @@ import functools
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib import resources
+
+from tarmac.dataclass import dataclass
 
 # `nm @file`: what is in the file is read as if it was typed, and may be `--plugin=x.so`.
 _TAKES_WORDS_FROM_FILES = frozenset(

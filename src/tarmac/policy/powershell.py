@@ -8,8 +8,9 @@ rules/effects-powershell.toml and cmdlets.py.
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tarmac.dataclass import dataclass
 from tarmac.policy.command import Line, Redirect, Simple
 from tarmac.policy.words import UNKNOWN, Word, word_of
 

@@ -12,10 +12,11 @@ import itertools
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
+from tarmac.dataclass import dataclass
 from tarmac.policy.checks import FURTHER, REPLACEMENTS
 from tarmac.policy.command import Redirect, Simple
 from tarmac.policy.files import Files, Look

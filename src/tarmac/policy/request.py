@@ -13,10 +13,11 @@ import dataclasses
 import difflib
 import hashlib
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Literal
 
+from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest
 from tarmac.events import TaskId, TerminalId
 from tarmac.policy.actions import Action, Execute, KillTerminal, OpenTerminal, ReadFile, SendInput, WriteFile

@@ -8,9 +8,9 @@ import os
 import re
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import resources
 
+from tarmac.dataclass import dataclass
 from tarmac.policy.verdict import Risk
 from tarmac.policy.words import Word, word_of
 

@@ -10,7 +10,8 @@ import functools
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+
+from tarmac.dataclass import dataclass
 
 DEEPEST = 20
 PATIENCE = 1 << 19  # characters that are parsed to find lines

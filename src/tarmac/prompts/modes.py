@@ -10,10 +10,10 @@ line, and left out: a mode that is half understood could allow what its author f
 import difflib
 import functools
 import json
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
+from tarmac.dataclass import dataclass
 from tarmac.prompts.located import Key, Located, Wrong, read_yaml
 from tarmac.prompts.mode import Group, GroupRule, Mode, Source
 from tarmac.prompts.modefile import ROO_FIELDS, make_mode, parse_mode

@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import IO
+
+from tarmac.dataclass import dataclass
 
 NARROWEST = 20
 UNSEEN = 100  # columns of what is read later, from a file or a pipe

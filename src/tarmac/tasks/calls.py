@@ -9,9 +9,10 @@ denial, a failure), it gets a result, and those before it keep theirs; after a d
 import asyncio
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
+from tarmac.dataclass import dataclass
 from tarmac.errors import BadArguments, StateUnavailable, TarmacError, ToolFailed
 from tarmac.models.messages import Part, Text, ToolUse
 from tarmac.policy import ReadFile, WriteFile

@@ -5,10 +5,11 @@ that were just written, the mode, what a run has used) is kept here beside them.
 """
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Literal
 
+from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest
 from tarmac.events import TaskId
 from tarmac.models.provider import Model

@@ -15,10 +15,10 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from tarmac import __version__
+from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest, StateUnavailable, TaskInUse, TaskNotFound
 from tarmac.events import TaskId
 from tarmac.tasks.blobs import Blobs

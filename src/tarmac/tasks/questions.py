@@ -9,8 +9,8 @@ After a restart none is open: an answer on the disk is history, never authority,
 import asyncio
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest
 from tarmac.tasks.desk import now
 from tarmac.tasks.events import Ask, CallId, QuestionAnswered, QuestionAsked, QuestionId

@@ -5,11 +5,11 @@ tells: it is as it was, it is as it was meant to be, or somebody else has been a
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Literal
 
+from tarmac.dataclass import dataclass
 from tarmac.tasks.events import CallId, CommandOutput, FileIntent, TaskEvent, ToolFinished, ToolStarted
 
 Fate = Literal["happened", "did not happen", "unknown"]

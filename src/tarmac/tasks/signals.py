@@ -1,7 +1,6 @@
 """Fleeting things: shown while they happen, never stored. What becomes of them is an event (`events.py`)."""
 
-from dataclasses import dataclass
-
+from tarmac.dataclass import dataclass
 from tarmac.events import TerminalId
 from tarmac.tasks.events import CallId, RequestId
 

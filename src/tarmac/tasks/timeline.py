@@ -4,9 +4,10 @@ Each fact adds an item or changes one; `add` gives what changed, so that a door 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
+from tarmac.dataclass import dataclass
 from tarmac.models.messages import Blob, Image, Reasoning, Text
 from tarmac.tasks import events as e
 from tarmac.tasks.history import text_of

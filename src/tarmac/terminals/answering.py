@@ -9,8 +9,9 @@ answer for ends the wait with `awaiting input`.
 import re
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest, ExecutionEnded, SecretNotAsked
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.result import Result

@@ -5,9 +5,9 @@ A file that a start-up file reads in turn is not seen; nor is a program it asks.
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from tarmac.dataclass import dataclass
 from tarmac.terminals.settings import Settings
 from tarmac.terminals.shells import Shell
 

@@ -21,8 +21,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache
+
+from tarmac.dataclass import dataclass
 
 _PR_SET_CHILD_SUBREAPER = 36
 _MOST_WALKS = 5  # of a tree that changes while we look

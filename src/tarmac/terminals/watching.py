@@ -10,9 +10,10 @@ import asyncio
 import re
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, Self, TypedDict, Unpack
 
+from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest, TerminalClosed
 from tarmac.events import TerminalId
 from tarmac.terminals import events, ports

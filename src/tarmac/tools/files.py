@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
+from tarmac.dataclass import dataclass
 from tarmac.errors import BadArguments
 from tarmac.models.messages import Image, Part, Text
 from tarmac.policy import ReadFile as ReadAction

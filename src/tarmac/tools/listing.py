@@ -8,10 +8,10 @@ import asyncio
 import os
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tarmac.dataclass import dataclass
 from tarmac.paths import check_directory
 
 if TYPE_CHECKING:

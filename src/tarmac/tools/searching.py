@@ -13,10 +13,11 @@ import asyncio
 import base64
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest, FileUnavailable, SearchFailed
 from tarmac.paths import shown
 from tarmac.tools.programs import program, running

@@ -6,10 +6,11 @@ box.decode("read_file", '{"path": "a.py"}')
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from types import MappingProxyType
 
+from tarmac.dataclass import dataclass
 from tarmac.models.provider import ToolSchema
 from tarmac.tools import decoding
 from tarmac.tools.command import ExecuteCommand

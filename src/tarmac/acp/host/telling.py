@@ -8,11 +8,12 @@ Whatever comes is taken: a call that is first heard of by an update, one that en
 
 import difflib
 import json
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from tarmac.acp.host.permission import command_of
 from tarmac.acp.host.reading import Object, block_text, object_of, objects_of, text_of, whole_of
+from tarmac.dataclass import dataclass
 from tarmac.events import TerminalId
 from tarmac.models.messages import NO_USAGE, Part, Reasoning, Text
 from tarmac.tasks import events as e

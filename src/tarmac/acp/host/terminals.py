@@ -16,13 +16,14 @@ import signal
 import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from tarmac.acp.host.permission import Permission
 from tarmac.acp.host.reading import Object, object_of, optional_number, text_of, wanted_path, wanted_text
 from tarmac.acp.peer import Refused
 from tarmac.acp.wire import INVALID_PARAMS, INVALID_REQUEST, NOT_FOUND
+from tarmac.dataclass import dataclass
 from tarmac.errors import TarmacError
 from tarmac.events import TerminalId
 from tarmac.models.messages import Text

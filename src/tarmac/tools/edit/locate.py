@@ -9,8 +9,8 @@ of them equal, and no other place that would do.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
+from tarmac.dataclass import dataclass
 from tarmac.tools.edit.result import Rung
 
 THRESHOLD = 0.9

@@ -10,9 +10,10 @@ import codecs
 import difflib
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
+from tarmac.dataclass import dataclass
 from tarmac.errors import EditFailed
 
 _SNIFF = 8192
