@@ -1,30 +1,37 @@
 """Doors for other programs: what a client waits for before the first answer, in CPU of the whole process.
 
 `tarmac mcp`, from its start to the answer to `initialize`, beside `import mcp.server` alone, which every server that is
-built on that SDK pays. What a tool needs is imported after the first answer.
+built on that SDK pays; `tarmac acp` by itself. What a tool or a session needs is imported after the first answer;
+what that adds, an editor sees with the answer to `session/new`.
 """
 
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import median
 
 from benchmarks.home import private_home
 from benchmarks.rounds import Goal, Row, compared
 
 IMPORT = (sys.executable, "-c", "import mcp.server")
-SERVER = (sys.executable, "-m", "tarmac", "mcp")
-HELLO = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {
-        "protocolVersion": "2025-11-25",
-        "capabilities": {},
-        "clientInfo": {"name": "benchmark", "version": "1"},
-    },
-}
+MCP = (sys.executable, "-m", "tarmac", "mcp")
+ACP = (sys.executable, "-m", "tarmac", "acp")
+Message = Mapping[str, object]
+
+
+def _request(id: int, method: str, params: Message) -> Message:
+    return {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
+
+
+MCP_HELLO = _request(
+    1,
+    "initialize",
+    {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "benchmark", "version": "1"}},
+)
+ACP_HELLO = _request(1, "initialize", {"protocolVersion": 1, "clientCapabilities": {}})
 
 
 def measure(*, quick: bool) -> Iterator[Row]:
@@ -32,12 +39,29 @@ def measure(*, quick: bool) -> Iterator[Row]:
     with private_home() as home:
         env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
         env["PYTHONPYCACHEPREFIX"] = str(home / "bytecode")
-        _import(env), _first_answer(env)  # fills the cache
-        imports, answers = [], []
-        for _ in range(rounds):  # in turn, so that both see the same machine
-            imports.append(_import(env))
-            answers.append(_first_answer(env))
-    yield compared("`tarmac mcp`, first answer | import mcp.server", answers, imports, unit="ms", goal=Goal("≤", 1.6))
+        script = home / "script.toml"
+        script.write_text('[[turn]]\ntext = "Hello."\n')
+        env["TARMAC_MODEL"] = f"scripted/{script}"
+        new = _request(2, "session/new", {"cwd": str(home), "mcpServers": []})
+        commands: dict[str, Callable[[], float]] = {
+            "import": lambda: _import(env),
+            "mcp": lambda: _answered(MCP, [MCP_HELLO], env),
+            "acp": lambda: _answered(ACP, [ACP_HELLO], env),
+            "session": lambda: _answered(ACP, [ACP_HELLO, new], env),
+        }
+        for each in commands.values():
+            each()  # fills the cache
+        spent: dict[str, list[float]] = {name: [] for name in commands}
+        for _ in range(rounds):  # in turn, so that all see the same machine
+            for name, each in commands.items():
+                spent[name].append(each())
+    goal = Goal("≤", 1.6)
+    yield compared(
+        "`tarmac mcp`, first answer | import mcp.server", spent["mcp"], spent["import"], unit="ms", goal=goal
+    )
+    first = median(spent["acp"])
+    yield Row(what="`tarmac acp`, first answer, CPU", ours=first, unit="ms", goal=Goal("≤", 300, of="ours"))
+    yield Row(what="the same, until a session is open", ours=median(spent["session"]), unit="ms")
 
 
 def _import(env: Mapping[str, str]) -> float:
@@ -48,17 +72,18 @@ def _import(env: Mapping[str, str]) -> float:
     return (used.ru_utime + used.ru_stime) * 1000
 
 
-def _first_answer(env: Mapping[str, str]) -> float:
-    """What the server has used, in ms, when its first answer is there."""
+def _answered(command: Sequence[str], requests: Sequence[Message], env: Mapping[str, str]) -> float:
+    """What all threads of the program have used, in ms, when the last of its answers is there."""
     with subprocess.Popen(
-        SERVER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env
     ) as process:
         assert process.stdin and process.stdout
-        process.stdin.write(json.dumps(HELLO).encode() + b"\n")
-        process.stdin.flush()
-        answer = process.stdout.readline()
-        with open(f"/proc/{process.pid}/schedstat") as file:  # noqa: PTH123
-            spent = int(file.read().split()[0]) / 1e6  # of its main thread: nothing else runs yet
+        for request in requests:
+            process.stdin.write(json.dumps(request).encode() + b"\n")
+            process.stdin.flush()
+            answer = json.loads(process.stdout.readline())
+        threads = Path(f"/proc/{process.pid}/task").glob("*/schedstat")
+        spent = sum(int(each.read_text().split()[0]) for each in threads) / 1e6
         process.stdin.close()
-    assert b'"serverInfo"' in answer
+    assert answer["id"] == len(requests) and "result" in answer, answer
     return spent

@@ -5,9 +5,7 @@
 
 Half of what importing Tarmac cost was `dataclasses` compiling five functions for each of 300 classes (ADR 70). Here
 the standard library collects the fields and makes the slots; `__init__` is written at the first object, and the others
-are shared functions. `fields`, `replace`, `asdict`, `match` and msgspec see an ordinary dataclass. Type checkers too.
-
-The surprise: a frozen class of the standard library's can't inherit from one of these; use this decorator for both.
+are shared functions. `fields`, `replace`, `asdict`, `match` and msgspec see an ordinary dataclass; type checkers too.
 """
 
 from typing import TYPE_CHECKING
@@ -16,16 +14,23 @@ if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
 else:
     import dataclasses
+    from contextlib import contextmanager
     from dataclasses import MISSING, FrozenInstanceError
     from operator import attrgetter
     from reprlib import recursive_repr
+    from threading import Lock
+
+    _one_at_a_time = Lock()
 
     def dataclass(cls=None, /, *, frozen=False, slots=False, kw_only=False, eq=True):
         """As `dataclasses.dataclass`, with those of its options that Tarmac uses."""
         collected = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)
 
         def decorate(cls):
-            cls = collected(cls)
+            with _thawed(cls.__mro__):
+                cls = collected(cls)
+            said = cls.__dataclass_params__
+            said.init, said.repr, said.eq, said.frozen = True, True, eq, frozen
             methods = {"__init__": _init(cls, frozen), "__repr__": _repr}
             if eq:
                 methods |= _comparing(cls, frozen)
@@ -39,6 +44,20 @@ else:
             return cls
 
         return decorate if cls is None else decorate(cls)
+
+    @contextmanager
+    def _thawed(classes):
+        """The standard library makes no class from frozen ones that is not frozen (by functions it compiles) itself."""
+        said = [each.__dict__["__dataclass_params__"] for each in classes if "__dataclass_params__" in each.__dict__]
+        frozen = [each for each in said if each.frozen]
+        with _one_at_a_time:
+            for each in frozen:
+                each.frozen = False
+            try:
+                yield
+            finally:
+                for each in frozen:
+                    each.frozen = True
 
     # __init__, when it is first called
 

@@ -2,27 +2,30 @@
 
 It speaks version 1 and says so, whatever it is offered. Sessions are tasks, with the same ids: what an editor began can
 be gone on with by `tarmac resume`, and the other way round.
+
+An editor waits for the first answer, to `initialize`: what a session needs is imported after it.
 """
 
 import asyncio
+import importlib
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from tarmac import __version__
 from tarmac.acp.content import read_prompt
 from tarmac.acp.peer import Peer, Refused, Reply, unknown
-from tarmac.acp.session import Session
-from tarmac.acp.updates import Updates
 from tarmac.acp.wire import INVALID_PARAMS, INVALID_REQUEST, NOT_FOUND, Bad, Json, Response
-from tarmac.app import App, open_app
-from tarmac.config import load_config
 from tarmac.errors import BadRequest, ConfigError, DirectoryUnavailable, TaskInUse, TaskNotFound
 from tarmac.events import TaskId
 from tarmac.paths import check_directory
-from tarmac.prompts.modes import load_modes
+
+if TYPE_CHECKING:
+    from tarmac.acp.session import Session
+    from tarmac.app import App
+    from tarmac.tasks.task import Task
 
 PAGE: Final = 50  # sessions in one answer of session/list
 Params = Mapping[str, object]
@@ -41,6 +44,7 @@ class Agent:
         self._sessions: dict[str, Session] = {}
         self._terminals = False
         self._initialized = False
+        self._warming: asyncio.Task[None] | None = None
         self._methods: dict[str, Callable[[Params], Awaitable[Json | Reply]]] = {
             "initialize": self._initialize,
             "authenticate": self._authenticate,
@@ -86,12 +90,12 @@ class Agent:
 
     # Connection
 
-    async def _initialize(self, params: Params) -> Json:
+    async def _initialize(self, params: Params) -> Reply:
         capabilities = params.get("clientCapabilities")
         meta = capabilities.get("_meta") if isinstance(capabilities, dict) else None
         self._terminals = isinstance(meta, dict) and meta.get("terminal_output") is True
         self._initialized = True
-        return {
+        answer: Json = {
             "protocolVersion": 1,
             "agentInfo": {"name": "tarmac", "title": "Tarmac", "version": __version__},
             "agentCapabilities": {
@@ -102,6 +106,15 @@ class Agent:
             },
             "authMethods": [],
         }
+        return Reply(answer, then=self._warm_up)
+
+    def _warm_up(self) -> None:
+        if self._warming is None:
+            self._warming = asyncio.create_task(self._imported())
+
+    async def _imported(self) -> None:
+        """What a session needs, imported beside the event loop."""
+        await asyncio.to_thread(importlib.import_module, "tarmac.acp.session")
 
     async def _authenticate(self, _: Params) -> Json:
         return {}  # keys come from the environment or the user's configuration
@@ -121,6 +134,8 @@ class Agent:
         session = await self._reopened(params)
         if session.task.id in self._sessions:
             past = (await session.app.store.read(session.task.id)).events
+            from tarmac.acp.updates import Updates
+
             replay = Updates(replay=True)
             for event in past:
                 for update in replay.of(event):
@@ -131,7 +146,7 @@ class Agent:
         session = await self._reopened(params)
         return Reply(_state(session), then=lambda: session.send(session.commands()))
 
-    async def _reopened(self, params: Params) -> Session:
+    async def _reopened(self, params: Params) -> "Session":
         id = _text(params, "sessionId")
         if id in self._sessions:
             return self._sessions[id]
@@ -143,19 +158,24 @@ class Agent:
             session.owns.push_async_callback(owns.pop_all().aclose)
         return session
 
-    def _session(self, app: App, task: object, workspace: Path, *, model: str) -> Session:
-        from tarmac.tasks.task import Task
+    def _session(self, app: "App", task: "Task", workspace: Path, *, model: str) -> "Session":
+        from tarmac.acp.session import Session
+        from tarmac.prompts.modes import load_modes
 
-        assert self._peer is not None and isinstance(task, Task)
+        assert self._peer is not None
         modes = load_modes(workspace, app.config.user_folder)
         session = Session(app, task, modes, workspace, self._peer, model=model, terminals=self._terminals)
         self._sessions[session.id] = session
         return session
 
-    async def _app(self, workspace: Path) -> App:
+    async def _app(self, workspace: Path) -> "App":
         """One for each workspace: its configuration may tighten what the user's allows."""
         async with self._opening:
             if workspace not in self._apps:
+                await self._imported()
+                from tarmac.app import open_app
+                from tarmac.config import load_config
+
                 config = await asyncio.to_thread(load_config, workspace, self._environ, self._overrides)
                 self._apps[workspace] = await self._owns.enter_async_context(open_app(config, environ=self._environ))
             return self._apps[workspace]
@@ -220,7 +240,7 @@ class Agent:
             raise Refused(INVALID_PARAMS, f"there is no option {option!r}: mode and model can be set")
         return {"configOptions": session.options()}
 
-    def _open(self, params: Params) -> Session:
+    def _open(self, params: Params) -> "Session":
         session = self._sessions.get(_text(params, "sessionId"))
         if session is None:
             raise Refused(NOT_FOUND, f"there is no open session {params.get('sessionId')}: new, load or resume one")
@@ -228,12 +248,14 @@ class Agent:
 
     async def aclose(self) -> None:
         """Leave every session in order. May be called twice."""
+        if self._warming is not None:
+            self._warming.cancel()
         sessions, self._sessions = self._sessions, {}
         await asyncio.gather(*(each.aclose() for each in sessions.values()), return_exceptions=True)
         await self._owns.aclose()
 
 
-def _state(session: Session) -> dict[str, object]:
+def _state(session: "Session") -> dict[str, object]:
     return {"modes": session.mode_state(), "configOptions": session.options()}
 
 
