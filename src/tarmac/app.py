@@ -174,6 +174,21 @@ class App:
             finally:
                 await self.registry.end_task(desk.task)
 
+    @asynccontextmanager
+    async def resume_desk(self, id: str, model: Model, *, attended: bool) -> AsyncIterator[Desk]:
+        """A task of before that somebody else works on, as `create_desk`."""
+        folder = await asyncio.to_thread(self.store.path, id)
+        modes = await asyncio.to_thread(load_modes, self.config.workspace, self.config.user_folder)
+        async with self.store.open(TaskId(folder.name)) as log:
+            past, log.past = log.past, []
+            created = next((each for each in past if isinstance(each, TaskCreated)), None)
+            workspace = check_directory(created.workspace if created else self.config.workspace)
+            desk = self._desk(log, past, workspace, model, modes, attended=attended, auto=None, limits=None)
+            try:
+                yield desk
+            finally:
+                await self.registry.end_task(desk.task)
+
     def _desk(
         self,
         log: TaskLog,

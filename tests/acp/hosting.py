@@ -4,14 +4,15 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tarmac.acp.host.hosted import Hosted, open_hosted
-from tarmac.app import open_app
+from tarmac.acp.host.hosted import Hosted
+from tarmac.acp.host.opening import Lend, Wishes, open_hosted
+from tarmac.app import App, open_app
 from tarmac.config import load_config
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
@@ -36,10 +37,12 @@ class Stage:
         if isinstance(thing, e.QuestionAsked):
             self.asked.append(thing)
             if (said := self.answer(thing)) is not None:
-                task = asyncio.create_task(self.hosted.answer(thing.question, said, by="test"))
-                self._jobs.append(task)
+                self.start(self.hosted.answer(thing.question, said, by="test"))
 
     _jobs: "list[asyncio.Task[None]]" = field(default_factory=list)
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        self._jobs.append(asyncio.create_task(work))
 
     async def play(self, *steps: dict[str, Any]) -> dict[str, Any]:
         """One turn; what the agent's requests gave, by name."""
@@ -62,7 +65,13 @@ class Stage:
 
 @asynccontextmanager
 async def hosting(
-    folder: Path, *, auto: str = "ask", attended: bool = True, once: bool = False, **environ: str
+    folder: Path,
+    *,
+    auto: str = "ask",
+    attended: bool = True,
+    wishes: Wishes | None = None,
+    lend: "Callable[[App], Lend] | None" = None,
+    **environ: str,
 ) -> AsyncIterator[Stage]:
     """The scripted agent in a workspace and a home of its own."""
     workspace = folder / "work"
@@ -72,7 +81,9 @@ async def hosting(
     config = load_config(workspace, env, {"auto": auto})
     async with (
         open_app(config, environ=env) as app,
-        open_hosted(app, AGENT, attended=attended, once=once, environ=env) as hosted,
+        open_hosted(
+            app, AGENT, attended=attended, wishes=wishes, lend=lend(app) if lend else None, environ=env
+        ) as hosted,
     ):
         stage = Stage(hosted, folder)
         hosted.subscribe(stage.hear)

@@ -2,6 +2,8 @@
 
 {"call": METHOD, "params": {…}, "as": NAME}   ask and wait          {"send": …} ask, {"await": NAME} wait
 {"update": {…}} · {"raw": "junk"} · {"shell": "sleep 9 &"} · {"stop": REASON} · {"until": METHOD} · {"die": 3}
+{"connect": NAME, "env": …, "with": [COMMAND …]}   start the MCP server it was given, and shake hands
+{"tool": NAME, "arguments": {…}, "as": NAME, "on": NAME}   call one of its tools; {"begin": …} without waiting
 
 "$NAME.key" in params is what came back under that name. Everything is written to $AGENT_LOG at the end of a turn.
 """
@@ -17,6 +19,9 @@ heard: list[Any] = []
 found: dict[str, Any] = {}
 names: dict[str, int] = {}
 waiting: list[Any] = []
+servers: list[Any] = []
+logged_in: list[str] = []
+connected: "dict[str, subprocess.Popen[str]]" = {}
 numbers = 0
 
 
@@ -59,6 +64,45 @@ def result(name: str) -> None:
     found[name] = answers[names[name]]
 
 
+def connect(step: dict[str, Any]) -> None:
+    """Start the injected MCP server as it is told, or with what the step changes about that."""
+    entry = servers[0]
+    env = {each["name"]: each["value"] for each in entry["env"]}
+    env = {name: value.format(**env) for name, value in step["env"].items()} if "env" in step else env
+    argv = [*step.get("with", []), entry["command"], *entry["args"]]
+    pipe = subprocess.PIPE
+    server = subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env={**os.environ, **env})
+    connected[step["connect"]] = server
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "scripted", "version": "1"}}
+    answer = speak(server, "initialize", hello)
+    found[step["connect"]] = answer
+    if "refused" not in answer:
+        note = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+        server.stdin.write(json.dumps(note) + "\n")  # type: ignore[union-attr]
+
+
+def begin(server: "subprocess.Popen[str]", method: str, params: Any) -> int:
+    global numbers
+    numbers += 1
+    assert server.stdin
+    try:
+        server.stdin.write(json.dumps({"jsonrpc": "2.0", "id": numbers, "method": method, "params": params}) + "\n")
+        server.stdin.flush()
+    except BrokenPipeError:
+        pass
+    return numbers
+
+
+def speak(server: "subprocess.Popen[str]", method: str, params: Any) -> Any:
+    assert server.stdout and server.stderr
+    id = begin(server, method, params)
+    for line in server.stdout:
+        message = json.loads(line)
+        if message.get("id") == id and "method" not in message:
+            return message.get("result", {"error": message.get("error")})
+    return {"refused": server.stderr.read().strip()}
+
+
 def play(steps: list[dict[str, Any]]) -> str:
     for step in steps:
         if "call" in step:
@@ -74,6 +118,13 @@ def play(steps: list[dict[str, Any]]) -> str:
             sys.stdout.write(step["raw"] + "\n")
         elif "shell" in step:
             subprocess.run(["sh", "-c", step["shell"]], check=False)
+        elif "connect" in step:
+            connect(step)
+        elif "tool" in step or "begin" in step:
+            name = step.get("tool") or step["begin"]
+            params = {"name": name, "arguments": fill(step["arguments"])}
+            act = speak if "tool" in step else begin
+            found[step["as"]] = act(connected[step.get("on", "mcp")], "tools/call", params)
         elif "until" in step:
             while not any(each.get("method") == step["until"] for each in heard):
                 read()
@@ -95,13 +146,20 @@ def main() -> None:
             case "initialize":
                 shape = json.loads(os.environ.get("AGENT_INITIALIZE", '{"protocolVersion":1,"agentCapabilities":{}}'))
                 send({"id": message["id"], "result": shape})
-            case "session/new":
+            case "session/new" | "session/load" | "session/resume":
+                servers[:] = message["params"]["mcpServers"]
                 early = {"sessionUpdate": "usage_update", "used": 1, "size": 2}
                 send({"method": "session/update", "params": {"sessionId": "s1", "update": early}})
-                if os.environ.get("AGENT_AUTH"):
+                if os.environ.get("AGENT_NO_MCP") and servers:
+                    send({"id": message["id"], "error": {"code": -32602, "message": "no servers, please"}})
+                elif os.environ.get("AGENT_AUTH") and not logged_in:
                     send({"id": message["id"], "error": {"code": -32000, "message": "Authentication required"}})
                 else:
-                    send({"id": message["id"], "result": {"sessionId": "s1"}})
+                    modes = json.loads(os.environ.get("AGENT_SESSION", "{}"))
+                    send({"id": message["id"], "result": {"sessionId": "s1", **modes}})
+            case "authenticate":
+                logged_in.append(message["params"]["methodId"])
+                send({"id": message["id"], "result": {}})
             case "session/prompt":
                 stop = play(json.loads(message["params"]["prompt"][0]["text"]))
                 with open(os.environ["AGENT_LOG"], "w") as file:  # noqa: PTH123

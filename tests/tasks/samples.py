@@ -179,6 +179,7 @@ def one_of_each() -> list[e.TaskEvent]:
         e.TaskImported(
             at=31.0, source="roo", name="0193", last=9, files=(e.KeptFile(name="ui_messages.json", blob=blob),)
         ),
+        e.AgentHosted(at=32.0, name="fast-agent 0.10", session="s-1"),
     ]
 
 

@@ -1,21 +1,42 @@
 """`tarmac host -- AGENT COMMAND`: run any agent that speaks ACP, with Tarmac's terminals, policy and display."""
 
+import asyncio
+import importlib
 import os
 import sys
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from tarmac.cli import complain
 from tarmac.cli.options import HelpShown, parse
 from tarmac.errors import BadRequest, ConfigError, TarmacError
 
 if TYPE_CHECKING:
+    from tarmac.acp.host.hosted import Hosted
+    from tarmac.acp.host.opening import Wishes
+    from tarmac.app import App
     from tarmac.cli.stopping import Stop
     from tarmac.config import Config
+    from tarmac.tasks.task import Picture
 
-OPTIONS: Final = ["prompt=", "auto=", "cwd=", "auth=", "json"]
+OPTIONS: Final = ["prompt=", "image=", "auto=", "cwd=", "mode=", "auth=", "resume=", "no-mcp", "json"]
 TERMINALS: Final = 32  # of one agent: it may open many at once, and holds them until it releases them
 FOR_TERMINAL: Final = 10.0  # seconds
+USAGE: Final = "tarmac host [OPTIONS] -- AGENT [ARGS…]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What the command line asks for."""
+
+    argv: list[str]
+    prompt: str
+    images: "list[Picture]"
+    wishes: "Wishes"
+    lends: bool  # our terminals, over MCP
+    as_json: bool
 
 
 def main(arguments: list[str]) -> int:
@@ -29,44 +50,101 @@ def main(arguments: list[str]) -> int:
     except HelpShown:
         return 0
     if words:
-        raise BadRequest(f"`{words[0]}` is no option of `tarmac host`", hint="tarmac host [OPTIONS] -- AGENT [ARGS…]")
+        raise BadRequest(f"`{words[0]}` is no option of `tarmac host`", hint=USAGE)
     if not argv:
-        raise BadRequest("which agent?", hint="tarmac host [OPTIONS] -- AGENT [ARGS…]")
-    from tarmac.cli.run import folder, overrides
-    from tarmac.cli.session import is_attended
+        raise BadRequest("which agent?", hint=USAGE)
     from tarmac.cli.stopping import run
-    from tarmac.config import load_config
 
-    prompt = given["prompt"][-1] if "prompt" in given else ""
-    as_json = "json" in given
-    if not prompt.strip() and ("prompt" in given or not is_attended(as_json=as_json)):
-        raise BadRequest("what is to be done?", hint='--prompt "make the tests pass"; without one, use a terminal')
-    config = load_config(folder(given), os.environ, overrides(given))
-    bounds = {
-        "terminals.max_per_task": max(config.terminals.max_per_task, TERMINALS),
-        "terminals.lease_timeout": min(config.terminals.lease_timeout, FOR_TERMINAL),
-    }
-    config = replace(config, values={**config.values, **bounds})
-    auth = given["auth"][-1] if "auth" in given else ""
+    wanted = _wanted(argv, given)
     try:
-        return run(lambda stop: _host(argv, prompt, auth, config, stop, as_json=as_json))
+        config = _config(given, wanted.wishes.resume)
+        return run(lambda stop: _host(wanted, config, stop))
     except (BadRequest, ConfigError):
         raise
     except TarmacError as error:
         return complain(error.what, hint=error.hint, code=1)
 
 
-async def _host(argv: list[str], prompt: str, auth: str, config: "Config", stop: "Stop", *, as_json: bool) -> int:
-    from tarmac.acp.host.hosted import open_hosted
+def _wanted(argv: list[str], given: dict[str, list[str]]) -> Wanted:
+    from tarmac.acp.host.opening import Wishes
+    from tarmac.cli.run import image
+    from tarmac.cli.session import is_attended
+
+    last = {name: values[-1] for name, values in given.items()}
+    prompt, as_json = last.get("prompt", ""), "json" in given
+    if not prompt.strip() and ("prompt" in given or not is_attended(as_json=as_json)):
+        raise BadRequest("what is to be done?", hint='--prompt "make the tests pass"; without one, use a terminal')
+    return Wanted(
+        argv=argv,
+        prompt=prompt,
+        images=[image(Path(each)) for each in given.get("image", [])],
+        wishes=Wishes(
+            auth=last.get("auth", ""), mode=last.get("mode", ""), resume=last.get("resume", ""), once=bool(prompt)
+        ),
+        lends="no-mcp" not in given,
+        as_json=as_json,
+    )
+
+
+def _config(given: dict[str, list[str]], resume: str) -> "Config":
+    """That of the workspace: of the folder we are in, or of the task that is gone on with."""
+    from tarmac.cli.run import folder, overrides
+    from tarmac.config import load_config
+
+    where = folder(given)
+    if resume:
+        from tarmac.cli.tasks import open_store
+        from tarmac.paths import check_directory
+
+        store = open_store()
+        task = store.path(resume).name
+        listed = next(each for each in asyncio.run(store.listing()) if each.task == task)
+        where = check_directory(listed.metadata.workspace or where)
+    own = {name: values for name, values in given.items() if name != "mode"}  # that is the agent's
+    config = load_config(where, os.environ, overrides(own))
+    bounds = {
+        "terminals.max_per_task": max(config.terminals.max_per_task, TERMINALS),
+        "terminals.lease_timeout": min(config.terminals.lease_timeout, FOR_TERMINAL),
+    }
+    return replace(config, values={**config.values, **bounds})
+
+
+async def _host(wanted: Wanted, config: "Config", stop: "Stop") -> int:
+    from tarmac.acp.host.opening import open_hosted
     from tarmac.app import open_app
     from tarmac.cli.session import drive, is_attended
 
-    attended = is_attended(as_json=as_json)
-    async with (
-        open_app(config) as app,
-        open_hosted(app, argv, attended=attended, once=bool(prompt), auth=auth) as hosted,
-    ):
-        level = "" if config.auto == "ask" else f" · --auto {config.auto}"
-        header = f"task {hosted.id} · {hosted.name}{level}"
-        sys.stdout.flush()
-        return await drive(app, hosted, stop, as_json=as_json, words=prompt, header=header)
+    attended = is_attended(as_json=wanted.as_json)
+    async with open_app(config) as app:
+        lend = (lambda hosted: Lending(app, hosted)) if wanted.lends else None
+        async with open_hosted(app, wanted.argv, attended=attended, wishes=wanted.wishes, lend=lend) as hosted:
+            level = "" if config.auto == "ask" else f" · --auto {config.auto}"
+            header = f"task {hosted.id} · {hosted.name}{level}{' · goes on' if wanted.wishes.resume else ''}"
+            sys.stdout.flush()
+            return await drive(
+                app,
+                hosted,
+                stop,
+                as_json=wanted.as_json,
+                words=wanted.prompt,
+                images=wanted.images,
+                header=header,
+            )
+
+
+class Lending:
+    """Our terminals for the agent, over MCP; what that needs takes long to import, and is when it first connects."""
+
+    def __init__(self, app: "App", hosted: "Hosted") -> None:
+        self._app, self._hosted = app, hosted
+        self._place: Any = None  # tarmac.cli.lending.Shared
+
+    async def serve(self, pieces: AsyncIterator[bytes], write: Callable[[bytes], Awaitable[None]]) -> None:
+        lending = await asyncio.to_thread(importlib.import_module, "tarmac.cli.lending")
+        if self._place is None:
+            self._place = lending.Shared(self._app, self._hosted)
+        await lending.serve(self._place, pieces, write)
+
+    def cancel(self) -> None:
+        if self._place is not None:
+            self._place.cancel()

@@ -157,9 +157,13 @@ Usage: tarmac host [OPTIONS] -- AGENT [ARGUMENTS...]
 Options:
   --prompt TEXT   Say this, and end with the agent's turn. Without it, on a terminal,
                   you talk with the agent; Ctrl-D leaves.
+  --image FILE    Show the agent this picture with the prompt. May be repeated.
   --auto LEVEL    What runs without asking: ask, read, edit, safe or all [ask].
   --cwd DIR       The workspace [here].
+  --mode MODE     The mode the agent works in: one of its own.
   --auth METHOD   Log in by this method of the agent first.
+  --resume ID     Go on with this task, if the agent can.
+  --no-mcp        Don't offer the agent Tarmac's terminals as an MCP server.
   --json          One JSON object a line (docs/json.md).
   -h, --help      Show this page.
 

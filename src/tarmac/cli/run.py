@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tarmac.cli.stopping import Stop
     from tarmac.config import Config
     from tarmac.tasks.metadata import Metadata
-    from tarmac.tasks.store import TaskStore
+    from tarmac.tasks.store import Listed, TaskStore
 
 OPTIONS: Final = ["model=", "mode=", "cwd=", "image=", "auto=", "max-cost=", "max-turns=", "json", "script="]
 LEVELS: Final = ("ask", "read", "edit", "safe", "all")
@@ -50,7 +50,7 @@ def main(arguments: list[str]) -> int:
     text = sys.stdin.read() if words == ["-"] else " ".join(words)
     if not text.strip():
         raise BadRequest("what is to be done? There are no words", hint='tarmac run "make the tests pass"')
-    images = [_image(Path(each)) for each in given.get("image", [])]
+    images = [image(Path(each)) for each in given.get("image", [])]
     where = folder(given)
     chosen = overrides(given)
     look = look_of(sys.stdout, os.environ)
@@ -64,7 +64,7 @@ def resume(arguments: list[str]) -> int:
     except HelpShown:
         return 0
     where = folder(given)
-    images = [_image(Path(each)) for each in given.get("image", [])]
+    images = [image(Path(each)) for each in given.get("image", [])]
     id, text = (words[0], " ".join(words[1:])) if words else ("", "")
     chosen = overrides(given)
     return _guarded(lambda: _resume(id, text, images, where, chosen, given))
@@ -160,6 +160,9 @@ async def _again(
 
     store = open_store()
     task_id, meta = await _which(store, id, where)
+    if meta.agent:
+        hint = f"tarmac host --resume {task_id} -- the agent's command"
+        raise BadRequest(f"the task {task_id} is that of another agent: {meta.agent}", hint=hint)
     attended = is_attended(as_json=as_json)
     if meta.outcome == "completed" and not text and not attended:
         raise BadRequest(
@@ -182,11 +185,16 @@ async def _which(store: "TaskStore", id: str, where: Path) -> "tuple[str, Metada
     if id:
         name = store.path(id).name
         return name, next(each.metadata for each in found if each.task == name)
-    here = [each for each in found if each.metadata.workspace == where and not each.trouble]
+    here = [each for each in found if _ours(each, where)]
     if not here:
         raise BadRequest(f"there is no task in {where} to go on with", hint="`tarmac tasks` lists those elsewhere")
     chosen = next((each for each in here if each.metadata.outcome != "completed"), here[0])
     return chosen.task, chosen.metadata
+
+
+def _ours(each: "Listed", where: Path) -> bool:
+    """A task of this folder that we can go on with: not that of an agent we hosted."""
+    return each.metadata.workspace == where and not each.trouble and not each.metadata.agent
 
 
 # Arguments
@@ -237,7 +245,8 @@ def _dollars(text: str) -> float:
     return cost
 
 
-def _image(path: Path) -> tuple[bytes, str]:
+def image(path: Path) -> tuple[bytes, str]:
+    """A picture of the disk, and what it is."""
     try:
         if path.stat().st_size > LARGEST:
             raise BadRequest(f"{path} is too large: an image may have {LARGEST >> 20} MiB")

@@ -34,6 +34,8 @@ def note_on(event: e.TaskEvent, *, past: bool) -> tuple[str, str] | None:
             return CYAN, f"→ subtask {child}: {text}"
         case e.SubtaskFinished(child=child, outcome=outcome, result=result):
             return CYAN, f"← subtask {child} {outcome}: {result}"
+        case e.AgentHosted(name=name) if past:
+            return FAINT, f"the agent: {name}"
         case e.TaskImported(source=source, name=name):
             return FAINT, f"from {source}: {name}"
         case e.RecordLost(seq=seq, why=why):

@@ -388,6 +388,14 @@ class SubtaskFinished(TaskEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AgentHosted(TaskEvent):
+    """An agent of somebody else works on it from here on; `session` is what it calls this task."""
+
+    name: str
+    session: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Noted(TaskEvent):
     """Something for people alone."""
 

@@ -12,6 +12,7 @@ from tarmac.dataclass import dataclass
 from tarmac.events import TaskId
 from tarmac.models.messages import NO_USAGE, Usage
 from tarmac.tasks.events import (
+    AgentHosted,
     FileSeen,
     HistoryCondensed,
     ModelSaid,
@@ -69,6 +70,8 @@ class Metadata:
     workspace: Path | None = None
     mode: str = ""
     model: str = ""
+    agent: str = ""  # of somebody else, that works on it; `session` is what it calls the task
+    session: str = ""
     created: float = 0.0
     at: float = 0.0  # of the last message that mattered: opening a task does not make it newer
     title: str = ""  # the first message
@@ -135,6 +138,8 @@ class Metadata:
                     self.status = "running"
             case ModeSwitched(mode=mode):
                 self.mode = mode
+            case AgentHosted(name=name, session=session):
+                self.agent, self.session = name, session
             case ModelSwitched(model=model):
                 self.model = model
             case TaskCreated():

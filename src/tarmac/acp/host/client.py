@@ -1,11 +1,13 @@
 """What an agent hears from its host: ACP v1's client side. Each request goes to who serves it; updates are told."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from tarmac.acp.host.files import Files
+from tarmac.acp.host.forms import Forms
 from tarmac.acp.host.permission import Permission
-from tarmac.acp.host.reading import Object, object_of, text_of
+from tarmac.acp.host.reading import Object, object_of, present, text_of
 from tarmac.acp.host.telling import Telling
 from tarmac.acp.host.terminals import Terminals
 from tarmac.acp.peer import unknown
@@ -18,6 +20,7 @@ from tarmac.tasks.questions import Questions
 CAPABILITIES: Final = {
     "fs": {"readTextFile": True, "writeTextFile": True},
     "terminal": True,
+    "elicitation": {"form": {}},
     "_meta": {"terminal_output": True},  # we show terminals of the agent's own
 }
 
@@ -30,7 +33,10 @@ class Client:
         self.permission = Permission(desk, questions)
         self.files = Files(desk, self.permission)
         self.terminals = Terminals(desk, self.permission, show)
+        self.forms = Forms(desk, questions)
         self.telling = Telling()
+        self.agent = "the agent"  # what it calls itself
+        self._deaf = False
         self.nonsense = 0  # lines that were no message
         self.first_nonsense = ""
 
@@ -38,8 +44,9 @@ class Client:
         given = object_of(params)
         match method:
             case "session/request_permission":
-                call = text_of(object_of(given.get("toolCall")).get("toolCallId"))
-                return await self.permission.requested(given, self.telling.known(call))
+                call = object_of(given.get("toolCall")) or object_of(object_of(given.get("subject")).get("toolCall"))
+                known = self.telling.known(text_of(call.get("toolCallId")))
+                return await self.permission.requested(given, {**known, **present(call)})
             case "fs/read_text_file":
                 return await self.files.read(given)
             case "fs/write_text_file":
@@ -54,16 +61,32 @@ class Client:
                 return await self.terminals.kill(given)
             case "terminal/release":
                 return await self.terminals.release(given)
+            case "elicitation/create":
+                return await self.forms.requested(given, self.agent)
         raise unknown(method)
 
     def notified(self, method: str, params: Json) -> None:
-        if method == "session/update":  # of whatever session, at whatever time: there is one agent
+        if method == "session/update" and not self._deaf:  # of whatever session, at whatever time: there is one agent
             self._tell(object_of(object_of(params).get("update")))
 
     def odd(self, message: Bad | Response) -> None:
         if isinstance(message, Bad):
             self.nonsense += 1
             self.first_nonsense = self.first_nonsense or str(message.error.data or message.error.message)[:200]
+
+    @contextmanager
+    def deaf(self) -> Iterator[None]:
+        """What it tells during this is known already."""
+        self._deaf = True
+        try:
+            yield
+        finally:
+            self._deaf = False
+
+    def cancel(self) -> None:
+        """The turn is over: whatever is being asked is asked no more."""
+        self.permission.cancel()
+        self.forms.cancel()
 
     def flush(self) -> None:
         """What was said so far becomes a fact."""

@@ -1,30 +1,24 @@
 """A hosted agent's session, with the verbs of a task: say something, answer, stop it, let it run.
 
-async with open_hosted(app, ["some-agent", "--acp"], attended=True) as hosted:
-    await hosted.say("make the tests pass")
-    ended = await hosted.run_until_idle()
-
 It is a task of Tarmac: its log has what was said, run, asked and answered. The agent's process begins with it and ends
 with it.
 """
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
-from typing import Final
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from typing import Final, Protocol
 
-import tarmac
-from tarmac.acp.host.client import CAPABILITIES, Client
+from tarmac.acp.host.beginning import Met
+from tarmac.acp.host.client import Client
+from tarmac.acp.host.hatch import Hatch, Write
 from tarmac.acp.host.launch import Agent
-from tarmac.acp.host.reading import Object, object_of, objects_of, text_of, whole_of
+from tarmac.acp.host.reading import Object
+from tarmac.acp.host.turns import Said, how_ended, prompt_of
 from tarmac.acp.peer import Peer
-from tarmac.acp.wire import AUTH_REQUIRED
-from tarmac.app import App
-from tarmac.errors import BadRequest, PeerGone, PeerRefused, StateUnavailable
+from tarmac.errors import BadRequest, PeerGone
 from tarmac.events import TaskId
 from tarmac.models.messages import NO_USAGE
-from tarmac.models.provider import Chunk, Load, ModelInfo, Prompt
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
 from tarmac.tasks.audience import Listener
@@ -33,50 +27,34 @@ from tarmac.tasks.metadata import Metadata
 from tarmac.tasks.questions import Questions
 from tarmac.tasks.task import Picture
 
-VERSION: Final = 1
 TO_BEGIN: Final = 120.0  # seconds for initialize, and for session/new: npx may have to fetch it first
 TO_CANCEL: Final = 10.0  # seconds for an agent to end its turn once it is told to
-_ENDED: Final = {"max_tokens": "limit", "max_turn_requests": "limit", "refusal": "refused", "cancelled": "interrupted"}
 
 
-@asynccontextmanager
-async def open_hosted(
-    app: App,
-    argv: Sequence[str],
-    *,
-    attended: bool,
-    once: bool = False,
-    auth: str = "",
-    environ: Mapping[str, str] | None = None,
-) -> "AsyncIterator[Hosted]":
-    """The agent, started, with a session in the app's workspace. `once`: it is done after its first turn."""
-    began, task = False, None
-    try:
-        async with app.create_desk(_Nobody(), attended=attended) as desk:
-            task = desk.task
-            hosted = Hosted(desk, argv, once=once, environ=os.environ if environ is None else environ)
-            try:
-                await hosted.begin(auth)
-                began = True
-                yield hosted
-            finally:
-                await hosted.aclose()
-    finally:
-        if task is not None and not began:  # there is nothing to remember
-            await app.store.delete(task)
+class Lent(Protocol):
+    """Our terminals, as an MCP server that the agent reaches over its hatch."""
+
+    async def serve(self, pieces: AsyncIterator[bytes], write: Write) -> None:
+        """One connection, to its end."""
+
+    def cancel(self) -> None:
+        """The turn is over: so are the calls that are under way."""
 
 
 class Hosted:
     """An agent at work for a person. Get one from `open_hosted`."""
 
     def __init__(self, desk: Desk, argv: Sequence[str], *, once: bool, environ: Mapping[str, str]) -> None:
-        self._desk = desk
+        """`once`: it is done after its first turn."""
+        self.desk = desk
         self._once = once
         self._questions = Questions(desk.log)
-        self._words: list[str] = []
+        self._words: list[Said] = []
         self._turn: asyncio.Task[object] | None = None
         self._cancelled = asyncio.Event()
-        self.name = os.path.basename(argv[0])  # noqa: PTH119
+        self.lent: Lent | None = None
+        self.hatch: Hatch | None = None
+        self.met = Met(os.path.basename(argv[0]))  # noqa: PTH119
         self.session = ""
         self.client = Client(desk, self._questions, self._show)
         self.agent = Agent(argv, cwd=desk.workspace, environ=environ)
@@ -87,19 +65,25 @@ class Hosted:
 
     @property
     def id(self) -> TaskId:
-        return self._desk.task
+        return self.desk.task
+
+    @property
+    def name(self) -> str:
+        return self.met.name
 
     @property
     def afterwards(self) -> str:
+        if self.met.resumes:
+            return f"`tarmac host --resume {self.id} -- AGENT` goes on with it"
         return f"`tarmac tasks show {self.id}` tells what it did"
 
     @property
     def metadata(self) -> Metadata:
-        return self._desk.metadata
+        return self.desk.metadata
 
     @property
     def attended(self) -> bool:
-        return self._desk.attended
+        return self.desk.attended
 
     @property
     def running(self) -> bool:
@@ -111,41 +95,23 @@ class Hosted:
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """As Task.subscribe."""
-        return self._desk.audience.subscribe(listener)
+        return self.desk.audience.subscribe(listener)
 
     def _show(self, thing: e.TaskEvent | s.Signal) -> None:
         if isinstance(thing, s.Signal):
-            self._desk.audience.show(thing)
+            self.desk.audience.show(thing)
         else:
-            self._desk.log.add(thing)
+            self.desk.log.add(thing)
+
+    def note(self, text: str) -> None:
+        """For people alone."""
+        self.desk.add(e.Noted(at=now(), what="notice", text=text))
 
     # Its beginning
 
-    async def begin(self, auth: str = "") -> None:
-        """initialize, authenticate if told how, session/new."""
-        self._desk.add(e.TaskStarted(at=now(), pid=os.getpid(), version=tarmac.__version__))
-        info = {"name": "tarmac", "title": "Tarmac", "version": tarmac.__version__}
-        offer = {"protocolVersion": VERSION, "clientCapabilities": CAPABILITIES, "clientInfo": info}
-        answer = object_of(await self._request("initialize", offer, TO_BEGIN))
-        _check_version(answer, self.name)
-        told = object_of(answer.get("agentInfo"))
-        self.name = text_of(told.get("title")) or text_of(told.get("name")) or self.name
-        if text_of(told.get("version")):
-            self.name += f" {text_of(told.get('version'))}"
-        methods = [text_of(each.get("id")) for each in objects_of(answer.get("authMethods"))]
-        if auth:
-            await self._request("authenticate", {"methodId": auth}, TO_BEGIN)
-        try:
-            new = await self._request("session/new", {"cwd": str(self._desk.workspace), "mcpServers": []}, TO_BEGIN)
-        except PeerRefused as error:
-            if error.code == AUTH_REQUIRED:
-                known = ", ".join(filter(None, methods))
-                hint = "log in with the agent's own command first" + (f", or --auth with one of: {known}" * bool(known))
-                raise PeerRefused(f"{self.name} wants you to log in", hint=hint, code=error.code) from None
-            raise
-        self.session = text_of(object_of(new).get("sessionId"))
-        if not self.session:
-            raise PeerRefused(f"{self.name} gave no session: it answered session/new without a sessionId")
+    async def ask(self, method: str, params: Object) -> object:
+        """A request that it must answer before it can work; PeerGone says how it failed, with its own last words."""
+        return await self._request(method, params, TO_BEGIN)
 
     async def _request(self, method: str, params: Object, seconds: float | None) -> object:
         try:
@@ -170,12 +136,13 @@ class Hosted:
 
     async def say(self, text: str, images: Sequence[Picture] = ()) -> e.MessageId | None:
         """The next prompt; while it works, it is sent after this turn."""
-        if not text.strip():
+        if not text.strip() and not images:
             raise BadRequest("there is nothing said")
-        if images:
-            raise BadRequest("pictures are not sent to hosted agents yet")
-        await self._desk.log.append(e.UserSaid(at=now(), text=text))
-        self._words.append(text)
+        if images and not self.met.images:
+            raise BadRequest(f"{self.name} takes no images")
+        blobs = [await asyncio.to_thread(self.desk.log.blobs.keep, data, media) for data, media in images]
+        await self.desk.log.append(e.UserSaid(at=now(), text=text, images=tuple(blobs)))
+        self._words.append(Said(text, tuple(images)))
         return None
 
     async def answer(
@@ -209,7 +176,9 @@ class Hosted:
         if self._turn is None or self._cancelled.is_set():
             return
         self._cancelled.set()
-        self.client.permission.cancel()
+        self.client.cancel()
+        if self.lent is not None:
+            self.lent.cancel()
         self.peer.notify("session/cancel", {"sessionId": self.session})
 
     # Running
@@ -218,23 +187,27 @@ class Hosted:
         """Send what was said, and wait for the end of the turn; the agent's death is a failure, told with its words."""
         ended = Ended("idle")
         while self._words and ended.why == "idle":
-            text, self._words = "\n\n".join(self._words), []
-            ended = await self._prompt(text)
+            words, self._words = self._words, []
+            ended = await self._prompt(words)
         if ended.why == "idle" and self._once:
-            await self._desk.log.append(e.TaskCompleted(at=now(), result="", usage=NO_USAGE))
+            await self.desk.log.append(e.TaskCompleted(at=now(), result="", usage=NO_USAGE))
             return Ended("completed")
         return ended
 
-    async def _prompt(self, text: str) -> Ended:
-        params: Object = {"sessionId": self.session, "prompt": [{"type": "text", "text": text}]}
+    async def _prompt(self, words: Sequence[Said]) -> Ended:
+        params: Object = {"sessionId": self.session, "prompt": prompt_of(words)}
         self._cancelled.clear()
+        self.client.permission.begin()
         self._turn = asyncio.create_task(self._request("session/prompt", params, None))
         watching = asyncio.create_task(self._patience())
         try:
             await asyncio.wait({self._turn, watching}, return_when=asyncio.FIRST_COMPLETED)
             if not self._turn.done():
                 return Ended("interrupted", f"{self.name} did not end its turn when told to")
-            return self._how_ended(self._turn)
+            ended = how_ended(self._turn, self.name, cancelled=self._cancelled.is_set())
+            if ended.why == "failed":
+                self.desk.add(e.Noted(at=now(), what="error", text=str(self._turn.exception())))
+            return ended
         except asyncio.CancelledError:
             self.cancel()
             raise
@@ -243,39 +216,20 @@ class Hosted:
             for each in (turn, watching):
                 each.cancel()
             await asyncio.gather(turn, watching, return_exceptions=True)
+            self.client.permission.begin()
             self.client.flush()
-            await self._settled()
-
-    def _how_ended(self, turn: "asyncio.Task[object]") -> Ended:
-        error = turn.exception()
-        if isinstance(error, PeerGone | PeerRefused):
-            if self._cancelled.is_set() and isinstance(error, PeerRefused):
-                return Ended("interrupted", "the person stopped it")
-            self._desk.add(e.Noted(at=now(), what="error", text=str(error)))
-            return Ended("failed", error.what)
-        if error is not None:
-            raise error
-        reason = text_of(object_of(turn.result()).get("stopReason"))
-        if self._cancelled.is_set():
-            return Ended("interrupted", "the person stopped it")
-        why = _ENDED.get(reason, "idle")
-        return Ended(why, f"{self.name} stopped: {reason}" if why != "idle" else "")  # type: ignore[arg-type]
+            await self.desk.log.commit()  # all that was told is on the disk, and shown
 
     async def _patience(self) -> None:
         await self._cancelled.wait()
         await asyncio.sleep(TO_CANCEL)
 
-    async def _settled(self) -> None:
-        """All that was told is on the disk, and shown."""
-        try:
-            await self._desk.log.commit()
-        except StateUnavailable as error:
-            raise StateUnavailable(error.what, hint=error.hint) from error
-
     async def aclose(self) -> None:
         """End the agent, its commands and all it started; leave the log in order."""
-        self.client.permission.cancel()
+        self.client.cancel()
         try:
+            if self.hatch is not None:
+                await self.hatch.aclose()
             await self.client.terminals.aclose()
         finally:
             try:
@@ -284,27 +238,4 @@ class Hosted:
             finally:
                 await self.agent.aclose()
         self.client.flush()
-        self._desk.add(e.TaskSaved(at=now()))
-
-
-def _check_version(answer: Object, name: str) -> None:
-    """By its shape: some agents say 2 and speak 1."""
-    version = whole_of(answer.get("protocolVersion"))
-    if version == VERSION or "agentCapabilities" in answer:
-        return
-    if version is None:
-        raise PeerRefused(f"{name} answered initialize without a protocolVersion: that is no ACP")
-    raise PeerRefused(f"{name} speaks version {version} of ACP only; Tarmac speaks {VERSION}")
-
-
-class _Nobody:
-    """No model is asked here: the agent has its own."""
-
-    info = ModelInfo(id="hosted/agent")
-
-    async def stream(self, prompt: Prompt, *, load: Load) -> AsyncGenerator[Chunk, None]:
-        raise BadRequest("a hosted agent has a model of its own")
-        yield  # makes it a generator
-
-    async def aclose(self) -> None:
-        pass
+        self.desk.add(e.TaskSaved(at=now()))

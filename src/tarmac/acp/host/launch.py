@@ -27,7 +27,7 @@ class Agent:
     """A running agent. Start it in an event loop; `aclose` ends it and all that it started."""
 
     def __init__(self, argv: Sequence[str], *, cwd: Path, environ: Mapping[str, str]) -> None:
-        self._cookie = f"host-{secrets.token_hex(8)}"
+        self._cookie = f"host.{secrets.token_hex(6)}"
         env = {name: value for name, value in environ.items() if not name.startswith("TARMAC_")}
         env[COOKIE] = self._cookie
         self._errors = bytearray()

@@ -22,13 +22,22 @@ from tarmac.policy import Execute
 from tarmac.policy.actions import ReadFile, WriteFile
 from tarmac.policy.request import Approval
 from tarmac.tasks.approvals import Approvals, Leave
+from tarmac.tasks.auto import reaches
 from tarmac.tasks.desk import Desk, now
 from tarmac.tasks.events import CallId, ToolFinished
 from tarmac.tasks.questions import Questions
 from tarmac.tools.tool import Done, Go, Ready, Want
 
 DENIED: Final = -32010  # ours: the policy or the person said no
+LENT: Final = (  # the tools that are told as they act, the longer names first
+    "run_persistent_command", "open_persistent_terminal", "kill_persistent_terminal", "send_to_terminal", "run_command",
+)  # fmt: skip
 LONGEST: Final = 8_000  # characters of what an agent shows with its question
+_FOLDERS: Final = ("cwd", "workdir", "working_directory", "dir_path", "directory")
+_KNOWN: Final = {  # of a command's input: what changes nothing about what is run
+    "command", "cmd", *_FOLDERS, "description", "timeout", "timeout_ms", "is_background", "run_in_background",
+    "call_id", "parsed_cmd", "reason",
+}  # fmt: skip
 _PATHS: Final = ("file_path", "filePath", "path", "abs_path", "absolute_path", "target_file", "filename")
 
 
@@ -41,9 +50,15 @@ class Permission:
         self._approvals = Approvals(desk, questions)
         self._said: deque[Approval] = deque(maxlen=64)  # yes to permission requests, not used yet
         self._pending: set[asyncio.Task[object]] = set()
+        self._over = False  # the turn is cancelled, and has not ended yet
+
+    def begin(self) -> None:
+        """A turn begins, or has ended: what is asked from now on is asked."""
+        self._over = False
 
     def cancel(self) -> None:
-        """The turn is cancelled: whatever is being asked is asked no more."""
+        """The turn is cancelled: whatever is being asked, or will be until it ends, is asked no more."""
+        self._over = True
         self._said.clear()
         for each in list(self._pending):
             each.cancel()
@@ -53,11 +68,7 @@ class Permission:
     async def leave(self, call: str, name: str, title: str, want: Want, *, same: Want | None = None) -> Go:
         """Leave to do it, spent; or Refused with why. A yes to `same` is one to this as well."""
         ready = Ready(title=title, done=title, act=_never, wants=(want,))
-        if self._already(want) or (same is not None and self._already(same)):
-            verdict = await self._desk.policy.judge(want.action, workspace=self._desk.workspace, task=self._desk.task)
-            if verdict.decision != "deny":
-                return Go(verdicts=(verdict,), approved=True)
-        found = await self._permit(ToolUse(call, name, "{}"), ready)
+        found = await self.permit(ToolUse(call, name, "{}"), ready, same=same)
         if found is None:
             raise Refused(CANCELLED, "the person cancelled this turn")
         if found.go is None:
@@ -67,9 +78,24 @@ class Permission:
                 )
             )
             raise Refused(DENIED, found.told)
-        if found.go.command is None and (why := self._approvals.spend(found, ready)):
+        if found.go.command is None and (why := self.spend(found, ready)):
             raise Refused(DENIED, why)
         return found.go
+
+    async def permit(self, use: ToolUse, ready: Ready, *, same: Want | None = None) -> Leave | None:
+        """Judge it, ask where a person must be asked and has not said yes to this before; None: the turn is over."""
+        if len(ready.wants) == 1:
+            (want,) = ready.wants
+            if self._already(want) or (same is not None and self._already(same)):
+                desk = self._desk
+                verdict = await desk.policy.judge(want.action, workspace=desk.workspace, task=desk.task)
+                if verdict.decision != "deny":
+                    return Leave(go=Go(verdicts=(verdict,), approved=True))
+        return await self._permit(use, ready)
+
+    def spend(self, leave: Leave, ready: Ready) -> str:
+        """Use up the yes, just before it is done: why that may not be, or ""."""
+        return self._approvals.spend(leave, ready)
 
     def _already(self, want: Want) -> bool:
         """Whether a person said yes to this very command, when the agent asked for it."""
@@ -81,6 +107,8 @@ class Permission:
 
     async def _permit(self, use: ToolUse, ready: Ready) -> Leave | None:
         """None: cancelled meanwhile."""
+        if self._over:
+            return None
         asking = asyncio.create_task(self._approvals.permit(use, ready))
         self._pending.add(asking)
         try:
@@ -92,21 +120,20 @@ class Permission:
 
     # What it asks about
 
-    async def requested(self, params: Object, known: Object) -> Object:
-        """The outcome of `session/request_permission`; `known` is the call as its updates told it."""
-        call = {**known, **{name: value for name, value in object_of(params.get("toolCall")).items() if value}}
+    async def requested(self, params: Object, call: Object) -> Object:
+        """The outcome of `session/request_permission` for this call, as its updates and the request tell it."""
         options = objects_of(params.get("options"))
+        title = text_of(call.get("title")) or text_of(params.get("title")) or "a tool"
         wants = self._wants(call)
-        title = text_of(call.get("title")) or "a tool"
-        if wants:
-            said = await self._judged(call, title, wants)
-        else:
-            said = await self._asked(call, title, options)
+        said = await self._judged(call, title, wants, options) if wants else await self._asked(call, title, options)
         if said is None:
             return {"outcome": {"outcome": "cancelled"}}
         return {"outcome": choose(options, yes=said)}
 
-    async def _judged(self, call: Object, title: str, wants: tuple[Want, ...]) -> bool | None:
+    async def _judged(self, call: Object, title: str, wants: tuple[Want, ...], options: list[Object]) -> bool | None:
+        command = wants[0].action if isinstance(wants[0].action, Execute) else None
+        if command is not None and not await self._is_plain(call, command):
+            return await self._asked(call, title, options)
         ready = Ready(title=title, done=title, act=_never, wants=wants)
         use = ToolUse(text_of(call.get("toolCallId")) or "?", text_of(call.get("kind")) or "other", "{}")
         found = await self._permit(use, ready)
@@ -115,13 +142,34 @@ class Permission:
         # Changed by the person, the agent would still run the old one; allowed in part, it would do all of it.
         if found.go is None or found.go.command is not None or found.go.refused:
             return False
-        if isinstance(wants[0].action, Execute):
+        if command is not None:
             self._said.extend(each.approval for each in found.spends)
         return True
+
+    async def _is_plain(self, call: Object, command: Execute) -> bool:
+        """Whether what the agent *says* it will run can be judged as a command: the policy's own yes may stand, and a
+        person is shown the command alone.
+
+        It is the agent that runs it, in its own way. So nothing may stand beside the command that could change its
+        meaning (another machine, a shell, variables), and a proof must not rest on how *we* would run it: git does
+        what a workspace's settings say, unless they are switched off. Else a person is shown all of it, and asked.
+        """
+        desk = self._desk
+        verdict = await desk.policy.judge(command, workspace=desk.workspace, task=desk.task)
+        if verdict.decision == "deny" or desk.settings.auto == "all":
+            return True
+        claimed = call.get("kind") == "execute" or bool(lent_tool(text_of(call.get("title"))))
+        if not claimed or not set(object_of(call.get("rawInput"))) <= _KNOWN:
+            return False
+        proven = verdict.decision == "allow" and verdict.plan is not None
+        git = any(part.rule.startswith("read.git") for part in verdict.parts)
+        return not (proven and git) or reaches(desk.settings.auto, "safe")
 
     async def _asked(self, call: Object, title: str, options: list[Object]) -> bool | None:
         """Nothing of it can be judged: it is for the person alone."""
         kind = text_of(call.get("kind"))
+        if self._over:
+            return None
         if self._desk.settings.auto == "all" and kind not in ("execute", "edit", "delete", "move"):
             return True
         if not self._desk.attended:
@@ -154,7 +202,7 @@ class Permission:
         raw = object_of(call.get("rawInput"))
         kind = text_of(call.get("kind"))
         if command := command_of(raw):
-            cwd = text_of(raw.get("cwd")) or text_of(raw.get("workdir"))
+            cwd = next((text_of(raw.get(name)) for name in _FOLDERS if text_of(raw.get(name))), "")
             here = Path(cwd) if cwd.startswith("/") else self._desk.workspace / cwd
             return (Want(action=Execute(command, cwd=here)),)
         if kind not in ("edit", "read"):
@@ -182,6 +230,12 @@ class Permission:
         return Want(
             action=WriteFile(path), before=before, content=content, outside=not seen.inside, protected=seen.protected
         )
+
+
+def lent_tool(title: str) -> str:
+    """Which of our MCP tools a call's title names (`mcp__tarmac__run_command`, `tarmac/run_command`); or none."""
+    words = title.lower()
+    return next((each for each in LENT if each in words), "") if "tarmac" in words else ""
 
 
 def command_of(raw: Object) -> str:

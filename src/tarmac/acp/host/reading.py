@@ -18,6 +18,11 @@ def objects_of(value: Json) -> list[Object]:
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
+def present(value: Object) -> Object:
+    """What it really says: what is null or empty is no word on anything."""
+    return {name: each for name, each in value.items() if each}
+
+
 def text_of(value: Json) -> str:
     """The text it is, or none."""
     return value if isinstance(value, str) else ""

@@ -11,7 +11,7 @@ import json
 from dataclasses import field
 from typing import Final
 
-from tarmac.acp.host.permission import command_of
+from tarmac.acp.host.permission import command_of, lent_tool
 from tarmac.acp.host.reading import Object, block_text, object_of, objects_of, text_of, whole_of
 from tarmac.dataclass import dataclass
 from tarmac.events import TerminalId
@@ -36,6 +36,7 @@ _VERBS: Final = {
     "fetch": ("Fetching", "Fetched"),
     "switch_mode": ("Switching", "Switched"),
 }
+_ENDS: Final[dict[str, e.Outcome]] = {"completed": "done", "failed": "failed", "cancelled": "interrupted"}
 _SPOKEN: Final = {"run", "write", "create", *(w.lower() for pair in _VERBS.values() for w in pair)} | set(_VERBS)
 _TODOS: Final = {"pending": "open", "in_progress": "doing", "completed": "done"}
 
@@ -62,6 +63,11 @@ class Telling:
         self._said: list[Part] = []
         self._size = 0
         self._numbers = 1
+        self._elsewhere: dict[str, int] = {}  # calls of our own MCP tools that were told when we made them
+
+    def told_elsewhere(self, tool: str) -> None:
+        """The agent's next word on a call of this tool of ours is no news."""
+        self._elsewhere[tool] = self._elsewhere.get(tool, 0) + 1
 
     @property
     def _request(self) -> e.RequestId:
@@ -132,21 +138,34 @@ class Telling:
         call.facts |= {name: value for name, value in update.items() if value is not None and name != "_meta"}
         if call.finished:
             return []
+        if (lent := lent_tool(text_of(call.facts.get("title")))) and not call.started:
+            return self._of_ours(call, lent, at)
         told: list[Told] = []
         status = text_of(update.get("status"))
         meta = object_of(update.get("_meta"))
         output = self._terminal_output(call, meta)
         grown = self._grown(call, update)
-        if not call.started and (status in ("in_progress", "completed", "failed", "cancelled") or output or grown):
+        if not call.started and (status == "in_progress" or status in _ENDS or output or grown):
             told += self._start(call, at)
         told += [
             s.OutputStreamed(call=e.CallId(id), terminal=TerminalId(""), data=text.encode("utf-8", "replace"))
             for text in (output, grown)
             if text
         ]
-        if status in ("completed", "failed", "cancelled"):
+        if status in _ENDS:
             told += self._finish(call, status, at)
         return told
+
+    def _of_ours(self, call: Call, tool: str, at: float) -> list[Told]:
+        """A call of one of our MCP tools, says the agent. It is shown at its end, unless we made it and told it."""
+        if (status := text_of(call.facts.get("status"))) not in _ENDS:
+            return []
+        if self._elsewhere.get(tool):
+            self._elsewhere[tool] -= 1
+            call.finished = True
+            call.facts.pop("content", None)
+            return []
+        return [*self._start(call, at), *self._finish(call, status, at)]
 
     def _start(self, call: Call, at: float) -> list[Told]:
         call.started = True
@@ -181,12 +200,11 @@ class Telling:
         text = call.output or _content_text(content) or _raw(call.facts.get("rawOutput"))
         files = [_diff(each) for each in content if each.get("type") == "diff"]
         _, did = titles(call.facts)
-        outcomes: dict[str, e.Outcome] = {"completed": "done", "failed": "failed", "cancelled": "interrupted"}
         finished = e.ToolFinished(
             at=at,
             call=e.CallId(call.id),
             name=_name(call),
-            outcome=outcomes[status],
+            outcome=_ENDS[status],
             content=(Text(text[-MOST_LOGGED:]),) if text else (),
             title=did,
             seconds=max(at - call.began, 0.0),

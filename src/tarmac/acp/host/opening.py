@@ -1,0 +1,145 @@
+"""Start an agent, meet it, and get a session from it, new or of before; with our terminals over MCP.
+
+async with open_hosted(app, ["some-agent", "--acp"], attended=True) as hosted:
+    await hosted.say("make the tests pass")
+    ended = await hosted.run_until_idle()
+"""
+
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+import tarmac
+from tarmac.acp.host import beginning
+from tarmac.acp.host.hatch import Hatch, unavailable
+from tarmac.acp.host.hosted import Hosted, Lent
+from tarmac.acp.host.reading import Object
+from tarmac.acp.wire import AUTH_REQUIRED
+from tarmac.app import App
+from tarmac.errors import BadRequest, DirectoryUnavailable, PeerRefused
+from tarmac.models.provider import Chunk, Load, ModelInfo, Prompt
+from tarmac.tasks import events as e
+from tarmac.tasks.desk import Desk, now
+
+T = TypeVar("T")
+Lend = Callable[[Hosted], Lent]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What a person wants of an agent when it begins."""
+
+    auth: str = ""  # the login to use
+    mode: str = ""  # one of the agent's own
+    resume: str = ""  # the task of before to go on with
+    once: bool = False  # it is done after its first turn
+
+
+@asynccontextmanager
+async def open_hosted(
+    app: App,
+    argv: Sequence[str],
+    *,
+    attended: bool,
+    wishes: Wishes | None = None,
+    lend: Lend | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> AsyncIterator[Hosted]:
+    """The agent, started, with a session in the app's workspace; `lend`: it gets our terminals over MCP as well."""
+    wishes, environ = wishes or Wishes(), os.environ if environ is None else environ
+    began, task = bool(wishes.resume), None
+    try:
+        async with _desk(app, wishes.resume, attended=attended) as desk:
+            task = desk.task
+            hosted = Hosted(desk, argv, once=wishes.once, environ=environ)
+            try:
+                hosted.lent = lend(hosted) if lend else None
+                if hosted.lent is not None:
+                    await _open_hatch(hosted, hosted.lent, environ)
+                await _begin(hosted, wishes)
+                began = True
+                yield hosted
+            finally:
+                await hosted.aclose()
+    finally:
+        if task is not None and not began:  # there is nothing to remember
+            await app.store.delete(task)
+
+
+def _desk(app: App, resume: str, *, attended: bool) -> AbstractAsyncContextManager[Desk]:
+    if resume:
+        return app.resume_desk(resume, _Nobody(), attended=attended)
+    return app.create_desk(_Nobody(), attended=attended)
+
+
+async def _open_hatch(hosted: Hosted, lent: Lent, environ: Mapping[str, str]) -> None:
+    hatch = Hatch(lent.serve, hosted.note, environ=environ)
+    try:
+        await hatch.open(hosted.agent.pid)
+    except (OSError, DirectoryUnavailable) as error:
+        await hatch.aclose()
+        hosted.note(unavailable(error))
+    else:
+        hosted.hatch = hatch
+
+
+async def _begin(hosted: Hosted, wishes: Wishes) -> None:
+    """initialize, log in, a session, its mode."""
+    hosted.desk.add(e.TaskStarted(at=now(), pid=os.getpid(), version=tarmac.__version__))
+    hosted.met = met = await beginning.meet(hosted.ask, hosted.name)
+    hosted.peer.name = hosted.client.agent = met.name
+    folder = hosted.desk.workspace
+    if wishes.auth:
+        await beginning.log_in(hosted.ask, met, wishes.auth)
+    if not wishes.resume:
+        hosted.session = await _with_servers(
+            hosted, lambda servers: beginning.new_session(hosted.ask, met, folder, servers)
+        )
+    else:
+        hosted.session = session = _session_of(hosted)
+        with hosted.client.deaf():  # what the agent tells of it anew is in the log already
+            await _with_servers(
+                hosted, lambda servers: beginning.old_session(hosted.ask, met, session, folder, servers)
+            )
+    if wishes.mode:
+        await beginning.set_mode(hosted.ask, met, hosted.session, wishes.mode)
+    await hosted.desk.log.append(e.AgentHosted(at=now(), name=met.name, session=hosted.session))
+
+
+def _session_of(hosted: Hosted) -> str:
+    """What the agent called the task when it worked on it before."""
+    how = f"`tarmac tasks show {hosted.id}` tells what was done in it"
+    if not hosted.metadata.session:
+        raise BadRequest(f"no hosted agent has a session of the task {hosted.id}", hint=how)
+    if not hosted.met.resumes:
+        raise BadRequest(f"{hosted.name} can't go on with a session of before", hint=how)
+    return hosted.metadata.session
+
+
+async def _with_servers(hosted: Hosted, ask: Callable[[list[Object]], Awaitable[T]]) -> T:
+    """With our MCP server; an agent that takes none gets its session all the same."""
+    if hosted.hatch is None:
+        return await ask([])
+    try:
+        return await ask([hosted.hatch.entry()])
+    except PeerRefused as error:
+        if error.code == AUTH_REQUIRED:
+            raise
+        given = await ask([])
+        hosted.note(f"the agent does not take Tarmac's terminals over MCP: {error.what}")
+        return given
+
+
+class _Nobody:
+    """No model is asked here: the agent has its own."""
+
+    info = ModelInfo(id="hosted/agent")
+
+    async def stream(self, prompt: Prompt, *, load: Load) -> AsyncGenerator[Chunk, None]:
+        raise BadRequest("a hosted agent has a model of its own")
+        yield  # makes it a generator
+
+    async def aclose(self) -> None:
+        pass

@@ -1,0 +1,195 @@
+"""Our terminals for an agent we host, over MCP: one registry, one asking, one log, whichever way it takes.
+
+the agent → bridge → hatch ─ serve() → mcp's door → Shared (a Place): tools, terminals of the hosted task
+                                          ├ Asking: judged and asked as all that the agent does is
+                                          └ Telling: in the log and on the screen of the hosted task
+
+`tarmac.acp` and `tarmac.mcp` don't know each other; this is where they meet.
+"""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from tarmac.acp.host.hatch import Write
+from tarmac.acp.host.hosted import Hosted
+from tarmac.app import App
+from tarmac.config import Config
+from tarmac.mcp.adapter import serve_lines
+from tarmac.mcp.client import CannotAsk, Client, Question, Reply
+from tarmac.mcp.door import Answer, Door
+from tarmac.mcp.permission import Leave, Permission
+from tarmac.mcp.place import Place
+from tarmac.mcp.progress import Tail
+from tarmac.mcp.record import Line, Record
+from tarmac.mcp.wording import waiting
+from tarmac.models.messages import ToolUse
+from tarmac.policy import Execute
+from tarmac.policy.request import digest
+from tarmac.tasks.approvals import Leave as Said
+from tarmac.tasks.events import CallId
+from tarmac.tasks.live import Live
+from tarmac.tools.tool import Bench, Go, Ready, Want
+from tarmac.tools.tool import Live as Shown
+
+GOOD_FOR: Final = 600.0  # seconds that an answer waits for the call that asked to come again
+STOPPED: Final = "The person stopped this turn: what ran was ended, and nothing more was done."
+
+_call: ContextVar[CallId] = ContextVar("call")  # the one that is being made
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given(Leave):
+    """What the task's approvals said to a call."""
+
+    said: Said | None = None
+    waits: bool = False  # nobody has answered yet
+
+
+class Asking(Permission):
+    """Asks as the hosted task does: the same questions, on the same screen, with the same memory."""
+
+    def __init__(self, app: App, hosted: Hosted) -> None:
+        desk = hosted.desk
+        super().__init__(
+            policy=desk.policy, grants=app.grants, auto=desk.settings.auto, workspace=desk.workspace, task=desk.task
+        )
+        self._hosted = hosted
+        self._waiting: dict[str, asyncio.Task[Said | None]] = {}  # by what they are about
+        self.changed: dict[CallId, str] = {}  # what the person made of a call
+
+    async def permit(self, ready: Ready, client: Client, *, patience: float) -> Leave:
+        """Wait for the person, up to a time; then the call ends, and the same call again finds the answer."""
+        if not ready.wants:
+            return Leave(go=Go())
+        (want,) = ready.wants
+        key = digest(want.action, task=self._hosted.id, terminal=ready.terminal)
+        asking = self._waiting.get(key)
+        if asking is None:
+            asking = self._waiting[key] = asyncio.create_task(self._judge_and_ask(ready, want))
+            asyncio.get_running_loop().call_later(GOOD_FOR, self._drop, key, asking)
+        try:
+            await asyncio.wait({asking}, timeout=max(patience, 0))
+        except asyncio.CancelledError:  # the call was taken back, and with it its question
+            self._drop(key, asking)
+            raise
+        if not asking.done():
+            return Given(told=waiting(want.action), waits=True)
+        if self._waiting.get(key) is not asking:  # of two calls that waited, the other has taken the answer
+            return await self.permit(ready, client, patience=patience)
+        del self._waiting[key]
+        said = None if asking.cancelled() else asking.result()
+        if said is None:
+            return Given(told=STOPPED)
+        if said.go is not None and said.go.command is not None:
+            self.changed[_call.get()] = said.go.command
+        approval = said.spends[0].approval if said.spends else None
+        return Given(go=said.go, told=said.told, approval=approval, said=said)
+
+    async def _judge_and_ask(self, ready: Ready, want: Want) -> Said | None:
+        use = ToolUse(_call.get(), "mcp", "{}")
+        action = want.action
+        # what the agent asked for by session/request_permission names no shell
+        same = Want(action=Execute(action.command, cwd=action.cwd)) if isinstance(action, Execute) else None
+        return await self._hosted.client.permission.permit(use, ready, same=same)
+
+    def _drop(self, key: str, asking: "asyncio.Task[Said | None]") -> None:
+        if self._waiting.get(key) is asking:
+            del self._waiting[key]
+            asking.cancel()
+
+    def spend(self, leave: Leave, ready: Ready) -> str:
+        if not isinstance(leave, Given) or leave.said is None:
+            return ""
+        return self._hosted.client.permission.spend(leave.said, ready)
+
+    def forget(self) -> None:
+        for key, asking in list(self._waiting.items()):
+            self._drop(key, asking)
+
+
+class Telling(Record):
+    """What is done over MCP is told in the hosted task's own log."""
+
+    def __init__(self, app: App, hosted: Hosted) -> None:
+        super().__init__(app.store, hosted.desk.workspace)
+        self._hosted = hosted
+
+    async def judged(self, name: str, client: Client, ready: Ready, leave: Leave) -> Line:
+        if (isinstance(leave, Given) and leave.waits) or not (ready.wants or ready.command):
+            return Line(None, name, ready, _call.get())
+        if isinstance(leave, Given) and leave.go is not None and leave.go.command is not None:
+            command = leave.go.command
+            ready = replace(ready, command=command, title=f"Running `{command}`", done=f"Ran `{command}`")
+        self._hosted.client.telling.told_elsewhere(name)
+        return Line(self._hosted.desk.log, name, ready, _call.get())
+
+    async def aclose(self) -> None:
+        """The log is the host's."""
+
+
+class Shared(Place):
+    """The hosted task's workspace, as its agent uses it over MCP."""
+
+    def __init__(self, app: App, hosted: Hosted) -> None:
+        super().__init__(app, task=hosted.id, ask=_never)
+        self._hosted = hosted
+        self.asking = Asking(app, hosted)
+        self.permission = self.asking
+        self.record = Telling(app, hosted)
+        self._calls: set[asyncio.Task[Answer]] = set()
+
+    async def call(self, name: str, arguments: Mapping[str, Any], client: Client, *, end: float) -> Answer:
+        """As any client's; the end of the turn is the end of it."""
+        _call.set(CallId(f"mcp-{secrets.token_hex(4)}"))
+        made = asyncio.create_task(super().call(name, arguments, client, end=end))
+        self._calls.add(made)
+        made.add_done_callback(self._calls.discard)
+        try:
+            await asyncio.wait({made})
+        except asyncio.CancelledError:
+            made.cancel()
+            await asyncio.wait({made})
+            raise
+        if made.cancelled():
+            return Answer(text=STOPPED, error=True)
+        answer = made.result()
+        changed = self.asking.changed.pop(_call.get(), None)
+        if changed is None:
+            return answer
+        return replace(answer, text=f"The person changed the command to: {changed}\n{answer.text}")
+
+    def cancel(self) -> None:
+        for each in list(self._calls):
+            each.cancel()
+
+    def bench(self, end: float, tail: Tail) -> Bench:
+        live = Live(self._hosted.desk, _call.get(CallId("mcp")))
+
+        def show(shown: Shown) -> None:
+            tail.show(shown)
+            live.show(shown)
+
+        return replace(super().bench(end, tail), show=show, started=live.started)
+
+
+async def serve(place: Shared, pieces: AsyncIterator[bytes], write: Write) -> None:
+    """One connection of the agent, to its end."""
+    door = Door(load=_unused, workspace=place.workspace, hosted=place)
+    try:
+        await serve_lines(door, pieces, write)
+    finally:
+        place.permission.forget()
+        await door.aclose()
+
+
+def _unused(_: Path) -> Config:
+    raise AssertionError("the place is open already")
+
+
+async def _never(_: Question) -> Reply:
+    raise CannotAsk("the host asks by itself")
