@@ -6,15 +6,15 @@
 import asyncio
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 from tarmac.config import Config
 from tarmac.errors import BadRequest
-from tarmac.mcp import adapter, gate
+from tarmac.mcp import adapter, caller, gate
 from tarmac.mcp.catalog import Entry
-from tarmac.mcp.client import Client, Question
+from tarmac.mcp.client import Client, Lacking, Question
 from tarmac.mcp.door import Answer, Door
 from tarmac.mcp.outputs import Listed
 from tarmac.tools.tool import Bench, Group, Ready, Tool
@@ -34,14 +34,60 @@ class Nothing(Tool):
         raise NotImplementedError
 
 
+ASKING = (
+    "test_elicitation",
+    "test_streaming_elicitation",
+    "test_input_required_result_elicitation",
+    "test_input_required_result_request_state",
+    "test_input_required_result_tampered_state",
+)
 NAMES = (
     "test_simple_text",
     "test_error_handling",
     "test_tool_with_progress",
-    "test_elicitation",
-    "test_input_required_result_elicitation",
-    "test_input_required_result_tampered_state",
+    "test_logging_tool",
+    "test_missing_capability",
+    "test_input_required_result_list_roots",
+    "test_input_required_result_multi_round",
+    *ASKING,
 )
+
+
+CONTACT = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "type": "object",
+    "$defs": {
+        "address": {
+            "$anchor": "addressDef",
+            "type": "object",
+            "properties": {"street": {"type": "string"}, "city": {"type": "string"}},
+        }
+    },
+    "properties": {
+        "name": {"type": "string"},
+        "address": {"$ref": "#/$defs/address"},
+        "contactMethod": {"type": "string", "enum": ["phone", "email"]},
+        "phone": {"type": "string"},
+        "email": {"type": "string"},
+    },
+    "allOf": [{"anyOf": [{"required": ["phone"]}, {"required": ["email"]}]}],
+    "if": {"properties": {"contactMethod": {"const": "phone"}}, "required": ["contactMethod"]},
+    "then": {"required": ["phone"]},
+    "else": {"required": ["email"]},
+    "additionalProperties": False,
+}
+REGION = {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}
+SCHEMAS: dict[str, dict[str, Any]] = {"json_schema_2020_12_tool": CONTACT, "test_custom_headers": REGION}
+
+
+class Told(Entry):
+    """A tool whose schema is told word for word."""
+
+    __slots__ = ()
+
+    @property
+    def input(self) -> dict[str, Any]:
+        return SCHEMAS[self.name]
 
 
 @dataclass(slots=True)
@@ -53,7 +99,8 @@ class Fixture(Door):
     def tools(self) -> Sequence[Entry]:
         output = {"type": "object"}
         mine = [Entry(name=each, title=each, tool=Nothing, output=output, read_only=True) for each in NAMES]
-        return (*mine, *Door.tools(self))
+        told = [Told(name=each, title=each, tool=Nothing, output=output, read_only=True) for each in SCHEMAS]
+        return (*mine, *told, *Door.tools(self))
 
     async def call(self, name: str, arguments: Mapping[str, Any], client: Client) -> Answer:
         match name:
@@ -66,12 +113,29 @@ class Fixture(Door):
                     await client.progress(done, f"{done} of 100")
                     await asyncio.sleep(0.05)
                 return Answer(text="done", data={})
-            case _ if name in NAMES:
+            case "json_schema_2020_12_tool" | "test_custom_headers":
+                return Answer(text="ok", data={})
+            case "test_logging_tool":  # nothing is ever logged to a client
+                return Answer(text="done", data={})
+            case "test_missing_capability":
+                raise Lacking("sampling")
+            case "test_input_required_result_list_roots":
+                return Answer(text=f"Roots: {await client.roots()}", data={})
+            case "test_input_required_result_multi_round":
+                first = Question(id="first", message="What is your name?", choices=("Alice", "Bob"))
+                if client.answered is None:
+                    await client.ask(first)
+                elif client.answered[0] == "first":
+                    await client.ask(replace(first, id="second", message="And your colour?"))
+                return Answer(text="done", data={})
+            case _ if name in ASKING:
+                if name == "test_streaming_elicitation":
+                    await client.progress(0, "asking")
                 if client.answered is None:
                     reply = await client.ask(Question(id=name, message="What is your name?", choices=("Alice", "Bob")))
                 else:
                     reply = client.answered[1]
-                return Answer(text=f"User response: action={reply.action}, Hello, {reply.choice}!", data={})
+                return Answer(text=f"User response: action={reply.action}, Hello, {reply.choice}! state-ok", data={})
             case _:
                 return await Door.call(self, name, arguments, client)
 
@@ -88,7 +152,7 @@ class Fixture(Door):
 
 
 async def serve(port: int, folder: Path) -> None:
-    adapter.ASKED = "user_name"  # type: ignore[misc]  # the suite's name for the one question
+    caller.ASKED = "user_name"  # type: ignore[misc]  # the suite's name for the one question
     door = Fixture(load=lambda workspace: Config(workspace=workspace, user_folder=folder), workspace=folder)
     try:
         with gate.listen(port) as listening:

@@ -48,10 +48,10 @@ class Served:
 
 
 @contextmanager
-def served(workspace: Path, **variables: str) -> Iterator[Served]:
+def served(workspace: Path, *options: str, stderr: int = subprocess.DEVNULL, **variables: str) -> Iterator[Served]:
     process = subprocess.Popen(
-        [*TARMAC, "mcp", "--cwd", str(workspace), "--http", "0"],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        [*TARMAC, "mcp", "--cwd", str(workspace), "--http", "0", *options],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr, text=True,
         env=environ(TARMAC_MCP_TOKEN=TOKEN) | variables,
     )  # fmt: skip
     with process:
@@ -143,6 +143,32 @@ async def test_both_eras_share_one_server_over_real_http(tmp_path: Path) -> None
         assert (status, "run_command" in text) == (400, False)  # no session, no envelope: no service
     pid = int(shell["output"].split()[0])
     assert not alive(pid)
+
+
+@pytest.mark.shell
+def test_it_ends_at_once_and_quietly_whatever_is_open(tmp_path: Path) -> None:
+    """A3: a signal, while a client listens and a command runs."""
+    with served(tmp_path, "--allow", "sleep", stderr=subprocess.PIPE) as server:
+        hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+        sleep = {"name": "run_command", "arguments": {"command": "sleep 765431", "timeout": 30}}
+        headers = {"authorization": f"Bearer {TOKEN}", "content-type": "application/json", "accept": BOTH}
+        opened = []
+        for method, message in (("POST", ("initialize", hello)), ("GET", None), ("POST", ("tools/call", sleep))):
+            connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
+            body = {"jsonrpc": "2.0", "id": 1, "method": message[0], "params": message[1]} if message else None
+            connection.request(method, "/mcp", json.dumps(body) if body else None, headers)
+            if "mcp-session-id" not in headers:
+                headers["mcp-session-id"] = str(connection.getresponse().getheader("mcp-session-id"))
+            opened.append(connection)
+        sleeper = until_found("765431")
+        began = time.monotonic()
+        server.process.terminate()
+        code, took = server.process.wait(PATIENCE), time.monotonic() - began
+        for connection in opened:
+            connection.close()
+        assert server.process.stderr is not None
+        assert (code, server.process.stderr.read()) == (143, "")
+        assert took < 8 and not alive(sleeper)
 
 
 def test_a_token_that_can_be_guessed_is_not_taken() -> None:

@@ -239,20 +239,6 @@ async def test_the_whole_machine_is_no_workspace(tmp_path: Path) -> None:
     assert "--cwd" in told
 
 
-async def test_the_workspace_is_where_the_client_works(tmp_path: Path) -> None:
-    """A3: terminals belong to the client's workspace."""
-    from mcp_types import ListRootsResult, Root
-
-    (tmp_path / "project").mkdir()
-
-    async def roots(_: Any) -> ListRootsResult:
-        return ListRootsResult(roots=[Root.model_validate({"uri": f"file://{tmp_path}/project"})])
-
-    async with a_door(None, here=Path("/")) as door, client_of(door, "legacy", list_roots_callback=roots) as client:
-        result = await ran(client, "pwd")
-    assert result["output"] == f"{tmp_path}/project\n"
-
-
 @each_era
 async def test_a_rule_of_the_user_needs_no_question(tmp_path: Path, era: str) -> None:
     """P4: `--allow` is such a rule."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.mcp.peers import a_door, encoded
 
-from tarmac.mcp.adapter import serve_lines
+import tarmac.mcp
+from tarmac.mcp.pipes import serve_lines
 
 TRANSCRIPTS = Path(__file__).parent / "transcripts"
 values = st.recursive(
@@ -124,3 +126,16 @@ def shape(value: Any) -> Any:
     if isinstance(value, list):
         return [shape(value[0])] if value else []
     return type(value).__name__ if not isinstance(value, bool) else "bool"
+
+
+def test_three_files_know_the_sdk_and_nothing_private_of_it() -> None:
+    """A3: what its next version may change without a word is not ours to use."""
+    found = {}
+    for each in Path(tarmac.mcp.__file__).parent.glob("*.py"):
+        if used := re.findall(
+            r"^\s*(?:from|import) (mcp(?:_types)?\b[\w.]*)(?: import (.*))?", each.read_text(), re.MULTILINE
+        ):
+            found[each.name] = used
+            assert not re.search(r"\b(session|server|ctx|request)\._", each.read_text()), each
+    assert sorted(found) == ["adapter.py", "caller.py", "pipes.py"]
+    assert [name for uses in found.values() for use in uses for name in use if re.search(r"\b_", name)] == []

@@ -107,7 +107,7 @@ async def _on_pipes(door: "Door") -> None:
     os.close(nowhere)
     sys.stdout.flush()
     os.dup2(2, 1)
-    from tarmac.mcp.adapter import serve_lines
+    from tarmac.mcp.pipes import serve_lines
 
     writing = asyncio.Lock()
 

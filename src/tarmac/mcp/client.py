@@ -37,6 +37,18 @@ class Unanswered(Exception):
         self.question = question
 
 
+class RootsWanted(Exception):
+    """The stateless era: the client is asked where it works; the call comes again with its answer."""
+
+
+class Lacking(Exception):
+    """Something was to be asked of the client that it never said it could do."""
+
+    def __init__(self, capability: str) -> None:
+        super().__init__(f"this client has no {capability}")
+        self.capability = capability
+
+
 class CannotAsk(Exception):
     """The client said that it could be asked, and can't."""
 
@@ -45,19 +57,20 @@ class Client(Protocol):
     """One call's caller."""
 
     name: str  # "claude-code 2.1"
-    session: str  # the connection it belongs to, or "" where there is none
+    session: str | None  # the connection it belongs to, "" on a pipe; None where each request stands alone
     can_ask: bool
     stateless: bool  # the era in which a question is a call's result
     answered: tuple[str, Reply] | None  # the stateless era: the question's id, and what the person said
 
     async def ask(self, question: Question) -> Reply:
-        """Wait for the person; Unanswered where that is another call's matter; CannotAsk."""
+        """Wait for the person; Unanswered where that is another call's matter; CannotAsk, Lacking."""
 
     async def progress(self, done: float, message: str) -> None:
         """Tell how far it is, where it was asked for."""
 
-    async def roots(self) -> tuple[str, ...]:
-        """The folders the client works in, as URIs; none where it does not tell."""
+    async def roots(self) -> tuple[str, ...] | None:
+        """The folders the client works in, as URIs; none where it does not tell; None: nobody can ask it now.
+        RootsWanted where its answer is another call's matter."""
 
 
 class Hosted:
@@ -75,5 +88,5 @@ class Hosted:
     async def progress(self, done: float, message: str) -> None:
         await self._client.progress(done, message)
 
-    async def roots(self) -> tuple[str, ...]:
+    async def roots(self) -> tuple[str, ...] | None:
         return await self._client.roots()

@@ -8,6 +8,7 @@ client's workspace: all clients of a workspace share them, and they end with the
 
 import asyncio
 import importlib
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -78,36 +79,41 @@ class Door:
             return Answer(text=str(error), error=True)
 
     async def place(self, client: Client) -> "Place":
-        """The workspace of this client, open."""
+        """The workspace of this client, open. RootsWanted, in the stateless era."""
         if self.hosted is not None:
             return self.hosted
         folder = await self._workspace(client)
+        known = Path(os.path.realpath(folder))  # however a client spells it
         async with self._opening:
-            if folder not in self._places:
+            if known not in self._places:
                 await self.warm_up()
                 from tarmac.mcp.place import open_place
 
                 config = await asyncio.to_thread(self.load, folder)
-                self._places[folder] = await self._stack.enter_async_context(open_place(config))
-        return self._places[folder]
+                self._places[known] = await self._stack.enter_async_context(open_place(config))
+        return self._places[known]
 
     async def _workspace(self, client: Client) -> Path:
         if self.workspace is not None:
             return self.workspace
-        if client.session not in self._roots:
-            folders = [each for each in map(_folder, await client.roots()) if each is not None]
-            self._roots[client.session] = folders[0] if folders else self.here
-        found = self._roots[client.session]
-        if found == Path(found.anchor):
+        found = self._roots.get(client.session) if client.session is not None else None
+        if found is None or client.stateless:  # that era does not tell of changes: it is asked each time
+            told = await client.roots()
+            if told is not None:
+                found = next((each for each in map(_folder, told) if each is not None), self.here)
+                if client.session is not None:
+                    self._roots[client.session] = found
+        if found is None or found == Path(found.anchor):
             raise BadRequest(
                 "no workspace is known: the whole machine is none, so nothing is run",
                 hint="start it with `tarmac mcp --cwd DIR`, or in the folder to work in",
             )
         return found
 
-    def roots_changed(self, session: str) -> None:
+    def roots_changed(self, session: str | None) -> None:
         """The client works elsewhere now: ask it again."""
-        self._roots.pop(session, None)
+        if session is not None:
+            self._roots.pop(session, None)
 
     async def session_ended(self, session: str) -> None:
         """A client is gone: what it opened is closed, unless it was to stay."""

@@ -5,6 +5,7 @@ has another), Origin absent or exactly ours, the bearer token by a comparison th
 """
 
 import asyncio
+import logging
 import secrets
 import socket
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
@@ -99,13 +100,24 @@ async def serve(app: App, listening: socket.socket) -> None:
     )
     server: Any = uvicorn.Server(config)
     server.capture_signals = nullcontext  # signals are for whoever runs us
+    _streams_end(False)
     running = asyncio.create_task(server.serve(sockets=[listening]))
     try:
         await asyncio.shield(running)
     except asyncio.CancelledError:
         server.should_exit = True
+        _streams_end(True)
+        for name in ("uvicorn.error", "mcp"):  # that answers and streams were cut is no news
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         await asyncio.wait({running}, timeout=2 * CLOSING)
         raise
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
+
+
+def _streams_end(end: bool) -> None:
+    """Open streams end now. Their library listens for signals, which never reach it, and every half second for this."""
+    from sse_starlette.sse import AppStatus
+
+    AppStatus.should_exit = end

@@ -67,7 +67,7 @@ class Place:
         self.record = Record(app.store, self.workspace)
         self._app = app
         self._turns = asyncio.Semaphore(AT_ONCE)
-        self._opened: dict[str, str] = {}  # terminal → the session whose call opened it
+        self._opened: dict[str, str | None] = {}  # terminal → the session whose call opened it
 
     # One call
 
@@ -133,7 +133,7 @@ class Place:
             return Answer(text=text, error=True)
         return Answer(text=text, data=data)
 
-    def _uri(self, data: Mapping[str, Any], done: Done, session: str) -> str:
+    def _uri(self, data: Mapping[str, Any], done: Done, session: str | None) -> str:
         if data.get("terminal_id"):
             if data["running"]:  # it ends with who started it
                 self._opened.setdefault(data["terminal_id"], session)
