@@ -19,7 +19,7 @@ from tarmac.acp.host.hatch import Write
 from tarmac.acp.host.hosted import Hosted
 from tarmac.app import App
 from tarmac.config import Config
-from tarmac.mcp.adapter import serve_lines
+from tarmac.mcp.pipes import serve_lines
 from tarmac.mcp.client import CannotAsk, Client, Question, Reply
 from tarmac.mcp.door import Answer, Door
 from tarmac.mcp.permission import Leave, Permission
