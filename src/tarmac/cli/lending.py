@@ -19,10 +19,10 @@ from tarmac.acp.host.hatch import Write
 from tarmac.acp.host.hosted import Hosted
 from tarmac.app import App
 from tarmac.config import Config
-from tarmac.mcp.pipes import serve_lines
 from tarmac.mcp.client import CannotAsk, Client, Question, Reply
 from tarmac.mcp.door import Answer, Door
 from tarmac.mcp.permission import Leave, Permission
+from tarmac.mcp.pipes import serve_lines
 from tarmac.mcp.place import Place
 from tarmac.mcp.progress import Tail
 from tarmac.mcp.record import Line, Record
