@@ -5,7 +5,6 @@ import dataclasses
 import pickle
 from collections.abc import Callable
 from dataclasses import field, fields, replace
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -15,7 +14,6 @@ from hypothesis import strategies as st
 
 from tarmac.dataclass import dataclass
 
-SOURCES = Path(__file__).parent.parent / "src" / "tarmac"
 NAMES = ("alpha", "beta", "gamma")
 options = st.fixed_dictionaries(
     {"frozen": st.booleans(), "slots": st.booleans(), "kw_only": st.booleans(), "eq": st.booleans()}
@@ -176,18 +174,3 @@ def test_its_methods_are_written_for_the_first_object() -> None:
     assert before is not Fresh.__init__
     with pytest.raises(TypeError, match=r"Fresh\.__init__\(\) missing 1 required positional argument: 'value'"):
         Fresh()  # type: ignore[call-arg]
-
-
-def test_all_of_tarmac_uses_it() -> None:
-    """A class of the standard library's costs ten times as much to define."""
-    own = SOURCES / "dataclass.py"
-    others = [
-        str(path.relative_to(SOURCES))
-        for path in SOURCES.rglob("*.py")
-        if path != own
-        and any(
-            line.startswith("from dataclasses import") and "dataclass" in line.replace(",", " ").split()
-            for line in path.read_text().splitlines()
-        )
-    ]
-    assert others == []

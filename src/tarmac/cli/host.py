@@ -5,12 +5,13 @@ import importlib
 import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tarmac.cli import complain
 from tarmac.cli.options import HelpShown, parse
+from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest, ConfigError, TarmacError
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from tarmac.acp.host.hatch import Write
 from tarmac.acp.host.hosted import Hosted
 from tarmac.app import App
 from tarmac.config import Config
+from tarmac.dataclass import dataclass
 from tarmac.mcp.client import CannotAsk, Client, Question, Reply
 from tarmac.mcp.door import Answer, Door
 from tarmac.mcp.permission import Leave, Permission
