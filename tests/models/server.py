@@ -119,10 +119,12 @@ def event(data: object, name: str = "") -> bytes:
 # Anthropic's dialect
 
 
-def claude(*blocks: dict[str, object], stop: str = "end_turn", usage: dict[str, int] | None = None) -> list[bytes]:
+def claude(
+    *blocks: dict[str, object], stop: str = "end_turn", usage: dict[str, int] | None = None, id: str = "m"
+) -> list[bytes]:
     """An answer of blocks: {"type": "text", "text": [pieces]}, {"type": "tool_use", …, "json": [pieces]} …"""
     counts = {"input_tokens": 10, "output_tokens": 1, **(usage or {})}
-    message = {"id": "m", "type": "message", "role": "assistant", "model": "x", "content": [], "usage": counts}
+    message = {"id": id, "type": "message", "role": "assistant", "model": "x", "content": [], "usage": counts}
     found = [event({"type": "message_start", "message": message}, "message_start"), event({"type": "ping"}, "ping")]
     for index, block in enumerate(blocks):
         found += _block(index, dict(block))
