@@ -67,7 +67,7 @@ def claude(folder: Path, model: Model, mcp: Sequence[str] | None = None) -> Agen
     """claude-agent-acp; and Claude Code itself, with the server's tools allowed."""
     programs, environ = npm("claude", CLAUDE)
     own = {"ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": "none", "DISABLE_AUTOUPDATER": "1"}
-    own["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"] = "1"
+    own |= {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "IS_SANDBOX": "1"}  # the latter: root may run it
     argv = [str(programs / "claude-agent-acp")]
     if mcp:
         (program,) = (programs.parent / "@anthropic-ai").glob("claude-agent-sdk-*/claude")

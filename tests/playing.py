@@ -9,7 +9,7 @@ tools.
 
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -132,7 +132,12 @@ def _kind(path: str) -> str:
 
 def _claude(turn: Turn, number: int, body: Body) -> tuple[str, bytes]:
     if turn.tool:
-        block = {"type": "tool_use", "id": f"toolu_{number}", "name": turn.tool, "json": [json.dumps(turn.arguments)]}
+        block: dict[str, object] = {
+            "type": "tool_use",
+            "id": f"toolu_{number}",
+            "name": turn.tool,
+            "json": [json.dumps(turn.arguments)],
+        }
         return dialect.SSE, b"".join(dialect.claude(block, stop="tool_use", id=f"msg_{number}"))
     if not body.get("stream"):
         whole = {"id": "m", "type": "message", "role": "assistant", "model": "x", "stop_reason": "end_turn"}
@@ -178,7 +183,7 @@ def _nothing(*_: object) -> tuple[str, bytes]:
     return "application/json", b"{}"
 
 
-SPEAKS: Final = {
+SPEAKS: Final[dict[str, Callable[[Turn, int, Body], tuple[str, bytes]]]] = {
     "messages": _claude,
     "count_tokens": _count,
     "completions": _gpt,

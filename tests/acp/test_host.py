@@ -334,6 +334,13 @@ async def test_an_agent_that_dies_is_a_failure_with_its_last_words(tmp_path: Pat
             await stage.hosted.peer.request("x")
 
 
+async def test_an_agent_is_told_where_it_is_started_also_by_pwd(tmp_path: Path) -> None:
+    """A1: opencode believes PWD more than the kernel, and would work in the folder in which Tarmac was started."""
+    async with hosting(tmp_path, PWD=str(tmp_path)) as stage:
+        await stage.play({"shell": f"tr '\\0' '\\n' < /proc/$PPID/environ | grep ^PWD= > {tmp_path}/told"})
+    assert (tmp_path / "told").read_text() == f"PWD={tmp_path}/work\n"
+
+
 async def test_nothing_of_the_agent_is_left(tmp_path: Path) -> None:
     """A1: its own children, daemons that left its session, and commands of ours end with it."""
     pids = tmp_path / "pids"

@@ -169,6 +169,27 @@ async def test_a_request_of_theirs_can_be_cancelled_at_any_moment() -> None:
         assert (await raw.line())["id"] == 2
 
 
+@pytest.mark.parametrize(
+    "data, told",
+    [
+        ({"details": "it may not\n run as root"}, "Internal error (it may not run as root)"),
+        ("in words", "Internal error (in words)"),
+        ({"field": 1}, 'Internal error ({"field": 1})'),
+        ("x" * 1000, f"Internal error ({'x' * 500}…)"),
+        ({}, "Internal error"),
+    ],
+)
+async def test_what_an_error_tells_beside_its_message_is_told(data: object, told: str) -> None:
+    """A1: real agents say "Internal error", and why in its data."""
+    async with connected(Recorder()) as (peer, raw):
+        asking = asyncio.create_task(peer.request("a"))
+        error = {"code": -32603, "message": "Internal error", "data": data}
+        raw.send({"id": (await raw.line())["id"], "error": error})
+        with pytest.raises(PeerRefused) as refused:
+            await asking
+        assert refused.value.what == f"the editor refused: {told}"
+
+
 async def test_our_requests_are_answered_refused_timed_out_or_cancelled() -> None:
     """A1: whoever waits hears what became of it, and the other side that nobody waits any more."""
     handler = Recorder()

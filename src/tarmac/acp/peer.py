@@ -10,6 +10,7 @@ It knows JSON-RPC and `$/cancel_request`, and none of the protocol's own shapes.
 """
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 
@@ -35,6 +36,7 @@ from tarmac.errors import PeerGone, PeerRefused, TarmacError
 READ_SIZE: Final = 256 << 10
 MOST_RUNNING: Final = 256  # requests of the other side at once
 MOST_UNSENT: Final = 64 << 20  # bytes that the other side has not read
+MOST_DETAILS: Final = 500  # characters of what an error tells beside its message
 LAST: Final = 0.2  # seconds for answers after the other side has closed its end
 CANCEL_REQUEST: Final = "$/cancel_request"
 
@@ -266,7 +268,8 @@ class Peer:
                 future.set_result(response.result)
             else:
                 error = response.error
-                future.set_exception(PeerRefused(f"{self.name} refused: {error.message}", code=error.code))
+                why = f"{self.name} refused: {error.message}{_details(error.data)}"
+                future.set_exception(PeerRefused(why, code=error.code))
 
     def _serve(self, id: Id, request: Request) -> None:
         why = None
@@ -311,3 +314,13 @@ class Peer:
 def unknown(method: str) -> Refused:
     """For a handler: there is no such method."""
     return Refused(METHOD_NOT_FOUND, f"there is no method {method}")
+
+
+def _details(data: Json) -> str:
+    """What an error tells beside its message, which is often "Internal error" and nothing else."""
+    if isinstance(data, dict):
+        data = data.get("details") or data.get("message") or data
+    if not data:
+        return ""
+    text = " ".join((data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)).split())
+    return f" ({text[:MOST_DETAILS]}{'…' * (len(text) > MOST_DETAILS)})"

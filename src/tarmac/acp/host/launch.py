@@ -29,7 +29,7 @@ class Agent:
     def __init__(self, argv: Sequence[str], *, cwd: Path, environ: Mapping[str, str]) -> None:
         self._cookie = f"host.{secrets.token_hex(6)}"
         env = {name: value for name, value in environ.items() if not name.startswith("TARMAC_")}
-        env[COOKIE] = self._cookie
+        env |= {COOKIE: self._cookie, "PWD": str(cwd)}  # some believe PWD more than the kernel
         self._errors = bytearray()
         self._exited = asyncio.Event()
         self.status: int | None = None  # the exit code, or minus the signal

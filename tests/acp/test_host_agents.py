@@ -1,0 +1,140 @@
+"""opencode and claude-agent-acp, as their makers ship them, hosted: with a model that plays a script. `make peers`.
+
+Both run commands themselves: what Tarmac sees of them is what they ask about, and what they use of the server it gives
+them.
+"""
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tests.acp.hosting import Stage
+from tests.agents import PATIENCE, Agent, claude, leaving_nothing, opencode
+from tests.mcp.peers import until
+from tests.playing import Model, Turn, playing, say, use
+
+from tarmac.acp.host.hosted import open_hosted
+from tarmac.app import open_app
+from tarmac.config import load_config
+from tarmac.tasks import events as e
+from tarmac.terminals import processes
+
+pytestmark = [pytest.mark.peers, pytest.mark.shell]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How an agent is started, and what it calls its tools."""
+
+    start: Callable[[Path, Model], Agent]
+    command: Callable[[str], Turn]
+    write: Callable[[Path, str], Turn]
+
+
+KINDS = [
+    pytest.param(
+        Kind(
+            opencode,
+            lambda command: use("bash", command=command, description="as asked"),
+            lambda path, text: use("write", filePath=str(path), content=text),
+        ),
+        id="opencode",
+    ),
+    pytest.param(
+        Kind(
+            claude,
+            lambda command: use("Bash", command=command, description="as asked"),
+            lambda path, text: use("Write", file_path=str(path), content=text),
+        ),
+        id="claude",
+    ),
+]
+
+
+def host(work: Path, agent: Agent, *options: str) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-m", "tarmac", "host", *options, "--prompt", "do it", "--", *agent.argv]
+    return subprocess.run(
+        argv, cwd=work, env=agent.environ, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        timeout=PATIENCE, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_real_agent_runs_a_command_and_writes_a_file(tmp_path: Path, kind: Kind) -> None:
+    """A1: both are asked about, shown, and logged; nothing of the agent survives."""
+    with leaving_nothing(tmp_path) as work:
+        script = [kind.command("touch made; echo 4$((1+1))"), kind.write(work / "new.txt", "one\ntwo\n")]
+        with playing(*script, say("All is done.")) as model:
+            ran = host(work, kind.start(tmp_path, model), "--auto", "all")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "Ran `touch made; echo 4$((1+1))`" in ran.stdout
+    assert "│ 42" in ran.stdout
+    assert "new.txt" in ran.stdout
+    assert "All is done." in ran.stdout
+    assert "42" in model.results[0]
+    assert {each.name for each in work.iterdir()} == {"made", "new.txt"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_real_agent_is_told_no_where_nobody_can_be_asked(tmp_path: Path, kind: Kind) -> None:
+    """A1: what needs a person is rejected, and nothing happens."""
+    with leaving_nothing(tmp_path) as work, playing(kind.command("touch made"), say("All is done.")) as model:
+        ran = host(work, kind.start(tmp_path, model))
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "✗ Ran `touch made`" in ran.stdout
+    assert list(work.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_what_a_real_agent_asks_is_judged_first_and_then_asked(tmp_path: Path, kind: Kind) -> None:
+    """A1: what only reads is no question; else the whole command is shown, and a file as a diff."""
+    with leaving_nothing(tmp_path) as work:
+        script = [kind.command("ls -a"), kind.command("touch made; exit 3"), kind.write(work / "new.txt", "one\n")]
+        with playing(*script, say("All is done.")) as model:
+            async with staged(tmp_path, kind.start(tmp_path, model)) as stage:
+                stage.answer = lambda asked: "yes" if "touch made" in asked.details else "no"
+                ended = await stage.hosted.run_until_idle()
+    assert ended.why == "completed"
+    command, change = (json.loads(each.details)["requests"][0] for each in stage.asked)
+    assert (command["shown"], command["directory"]) == ("touch made; exit 3", str(work))
+    assert (change["file"]["path"], "one" in change["file"]["diff"]) == (str(work / "new.txt"), True)
+    listed, touched, written = stage.of(e.ToolFinished)
+    assert (listed.outcome, listed.content[0].text.split()) == ("done", [".", ".."])
+    assert (touched.title, written.outcome) == ("Ran `touch made; exit 3`", "failed")
+    assert [each.name for each in work.iterdir()] == ["made"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_real_agent_stops_when_it_is_told_to(tmp_path: Path, kind: Kind) -> None:
+    """A1: session/cancel while its own command runs: the turn is over, and so is the command."""
+    script = [kind.command("echo $$ > pid; exec tail -f /dev/null"), say("All is done.")]
+    with leaving_nothing(tmp_path) as work, playing(*script) as model:
+        async with staged(tmp_path, kind.start(tmp_path, model), auto="all") as stage:
+            running = asyncio.create_task(stage.hosted.run_until_idle())
+            await until(lambda: running.done() or ((work / "pid").exists() and (work / "pid").read_text().strip()))
+            stage.hosted.cancel()
+            ended = await running
+            await until(lambda: processes.look(int((work / "pid").read_text())) is None)
+    assert (ended.why, ended.text) == ("interrupted", "the person stopped it")
+
+
+@asynccontextmanager
+async def staged(folder: Path, agent: Agent, auto: str = "ask") -> AsyncIterator[Stage]:
+    """Somebody sits before it, and has said the prompt."""
+    work = folder / "work"
+    config = load_config(work, agent.environ, {"auto": auto})
+    async with (
+        asyncio.timeout(PATIENCE),
+        open_app(config, environ=agent.environ) as app,
+        open_hosted(app, agent.argv, attended=True, once=True, environ=agent.environ) as hosted,
+    ):
+        stage = Stage(hosted, folder)
+        hosted.subscribe(stage.hear)
+        await hosted.say("do it")
+        yield stage
