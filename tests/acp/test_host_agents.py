@@ -11,7 +11,9 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.acp.hosting import Stage
@@ -19,8 +21,9 @@ from tests.agents import PATIENCE, Agent, claude, leaving_nothing, opencode
 from tests.mcp.peers import until
 from tests.playing import Model, Turn, playing, say, use
 
-from tarmac.acp.host.hosted import open_hosted
+from tarmac.acp.host.opening import Wishes, open_hosted
 from tarmac.app import open_app
+from tarmac.cli.host import Lending
 from tarmac.config import load_config
 from tarmac.tasks import events as e
 from tarmac.terminals import processes
@@ -35,6 +38,7 @@ class Kind:
     start: Callable[[Path, Model], Agent]
     command: Callable[[str], Turn]
     write: Callable[[Path, str], Turn]
+    ours: str  # the name under which the model sees our run_command
 
 
 KINDS = [
@@ -43,6 +47,7 @@ KINDS = [
             opencode,
             lambda command: use("bash", command=command, description="as asked"),
             lambda path, text: use("write", filePath=str(path), content=text),
+            "tarmac_run_command",
         ),
         id="opencode",
     ),
@@ -51,6 +56,7 @@ KINDS = [
             claude,
             lambda command: use("Bash", command=command, description="as asked"),
             lambda path, text: use("Write", file_path=str(path), content=text),
+            "mcp__tarmac__run_command",
         ),
         id="claude",
     ),
@@ -101,12 +107,35 @@ async def test_what_a_real_agent_asks_is_judged_first_and_then_asked(tmp_path: P
                 stage.answer = lambda asked: "yes" if "touch made" in asked.details else "no"
                 ended = await stage.hosted.run_until_idle()
     assert ended.why == "completed"
-    command, change = (json.loads(each.details)["requests"][0] for each in stage.asked)
+    command, change = requests(stage)
     assert (command["shown"], command["directory"]) == ("touch made; exit 3", str(work))
     assert (change["file"]["path"], "one" in change["file"]["diff"]) == (str(work / "new.txt"), True)
     listed, touched, written = stage.of(e.ToolFinished)
     assert (listed.outcome, listed.content[0].text.split()) == ("done", [".", ".."])
     assert (touched.title, written.outcome) == ("Ran `touch made; exit 3`", "failed")
+    assert [each.name for each in work.iterdir()] == ["made"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_real_agent_uses_our_terminals_and_a_person_is_asked_once(tmp_path: Path, kind: Kind) -> None:
+    """A1: by the MCP server that its session was given; the shell keeps its state, the exit code is true.
+
+    Claude asks about the call, too: that yes is good for the command, and nobody is asked twice.
+    """
+    commands = ["WORD=kept; mkdir made", 'echo "$WORD"; rmdir not-there']
+    script = [use(kind.ours, command=each) for each in commands]
+    with leaving_nothing(tmp_path) as work, playing(*script, say("All is done.")) as model:
+        async with staged(tmp_path, kind.start(tmp_path, model)) as stage:
+            stage.answer = lambda asked: "yes"
+            ended = await stage.hosted.run_until_idle()
+    assert ended.why == "completed"
+    assert [request["shown"] for request in requests(stage)] == commands
+    assert [(each.name, each.exit_code) for each in stage.of(e.ToolFinished)] == [
+        ("run_command", 0),
+        ("run_command", 1),
+    ]
+    assert "kept" in model.results[1]
+    assert stage.of(e.Noted) == []
     assert [each.name for each in work.iterdir()] == ["made"]
 
 
@@ -124,6 +153,11 @@ async def test_a_real_agent_stops_when_it_is_told_to(tmp_path: Path, kind: Kind)
     assert (ended.why, ended.text) == ("interrupted", "the person stopped it")
 
 
+def requests(stage: Stage) -> list[dict[str, Any]]:
+    """What was asked about."""
+    return [each for asked in stage.asked for each in json.loads(asked.details)["requests"]]
+
+
 @asynccontextmanager
 async def staged(folder: Path, agent: Agent, auto: str = "ask") -> AsyncIterator[Stage]:
     """Somebody sits before it, and has said the prompt."""
@@ -132,7 +166,14 @@ async def staged(folder: Path, agent: Agent, auto: str = "ask") -> AsyncIterator
     async with (
         asyncio.timeout(PATIENCE),
         open_app(config, environ=agent.environ) as app,
-        open_hosted(app, agent.argv, attended=True, once=True, environ=agent.environ) as hosted,
+        open_hosted(
+            app,
+            agent.argv,
+            attended=True,
+            wishes=Wishes(once=True),
+            lend=partial(Lending, app),
+            environ=agent.environ,
+        ) as hosted,
     ):
         stage = Stage(hosted, folder)
         hosted.subscribe(stage.hear)
