@@ -233,7 +233,126 @@ async def test_cancelling_answers_every_question_with_cancelled(tmp_path: Path) 
         assert (await stage.turn({"stop": "end_turn"})).why == "idle"
 
 
+async def test_what_stands_beside_a_command_is_not_overlooked(tmp_path: Path) -> None:
+    """A1: the agent's word is no proof: another machine, an editor's verb, git by a workspace's settings."""
+    async with hosting(tmp_path) as stage:
+        await stage.play(
+            request({"kind": "execute", "rawInput": {"command": "ls", "host": "prod"}}, "a"),
+            request({"kind": "edit", "rawInput": {"command": "ls", "path": "x"}}, "b"),
+            request({"kind": "execute", "rawInput": {"command": "git log"}}, "c"),
+            request({"kind": "execute", "rawInput": {"command": "ls", "description": "look"}}, "d"),
+        )
+        assert [each.ask for each in stage.asked] == ["tool", "tool", "tool"]
+        assert "prod" in stage.asked[0].text
+        found = await stage.play(request({"kind": "execute", "rawInput": {"command": "rm -rf /", "host": "x"}}, "e"))
+        assert (found["e"]["outcome"]["optionId"], len(stage.asked)) == ("nope", 3)  # denied is denied
+
+
+async def test_where_a_command_runs_is_known_from_what_was_told_before(tmp_path: Path) -> None:
+    """A1: opencode tells the directory with the call, and not again with its question."""
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "sub").mkdir()
+    async with hosting(tmp_path) as stage:
+        told = {"command": "touch a", "cwd": str(tmp_path / "work" / "sub")}
+        await stage.play(
+            {"update": {"sessionUpdate": "tool_call", "toolCallId": "c1", "kind": "execute", "rawInput": told}},
+            request({"kind": "execute", "rawInput": {"command": "touch a"}}),
+        )
+    assert f'"directory": "{tmp_path}/work/sub"' in stage.asked[0].details
+
+
+async def test_that_nobody_could_be_asked_is_told(tmp_path: Path) -> None:
+    async with hosting(tmp_path, attended=False) as stage:
+        await stage.play(
+            request({"kind": "execute", "rawInput": {"command": "touch a"}}, "a"),
+            request({"kind": "other", "title": "Look up"}, "b"),
+        )
+    first, second = [each.text for each in stage.of(e.Noted)]
+    assert "touch a" in first and "tarmac grants allow" in first and "--auto" in first
+    assert "Look up" in second and "nobody" in second.lower()
+
+
+async def test_a_question_that_crosses_the_cancel_is_answered_with_cancelled(tmp_path: Path) -> None:
+    """A1: an agent may ask before it has heard that the turn is over."""
+    async with hosting(tmp_path) as stage:
+
+        def stop(_: int | None, thing: object) -> None:
+            if isinstance(thing, s.TextStreamed):
+                stage.hosted.cancel()
+
+        stage.hosted.subscribe(stop)
+        ended = await stage.turn(
+            {"update": {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "x"}}},
+            {"until": "session/cancel"},
+            request({"kind": "execute", "rawInput": {"command": "touch a"}}, "a"),
+            request({"kind": "other", "title": "x"}, "b"),
+            create("touch c"),
+            {"stop": "cancelled"},
+        )
+        assert ended.why == "interrupted"
+        answers = [each.get("result") or each["error"] for each in stage.heard() if "method" not in each]
+    assert [each.get("outcome", each.get("code")) for each in answers] == [{"outcome": "cancelled"}] * 2 + [-32800]
+    assert stage.asked == []
+
+
 # What it shows, and what it bears
+
+
+def execute(id: str, command: str, **more: Any) -> dict[str, Any]:
+    facts = {"toolCallId": id, "title": "execute", "kind": "execute", "rawInput": {"command": command}}
+    return {"update": {"sessionUpdate": "tool_call_update", **facts, **more}}
+
+
+def content(text: str) -> list[dict[str, Any]]:
+    return [{"type": "content", "content": {"type": "text", "text": text}}]
+
+
+@pytest.mark.parametrize("status", ["pending", "in_progress"])
+async def test_a_command_in_our_terminal_is_shown_once(tmp_path: Path, status: str) -> None:
+    """A1: fast-agent tells of a call, runs it by terminal/create, and tells its output once more."""
+    async with hosting(tmp_path, auto="all", attended=False) as stage:
+        await stage.play(
+            execute("c", "echo hi; (exit 3)", status=status),
+            create("/bin/sh", args=["-lc", "echo hi; (exit 3)"]),
+            on("wait_for_exit", "w"),
+            on("release", "r"),
+            execute("c", "echo hi; (exit 3)", status="failed", content=content("hi\n[Exit code: 3]")),
+            execute("d", "echo other", status="completed", content=content("other")),
+        )
+    ended = [(each.title, each.exit_code) for each in stage.of(e.ToolFinished)]
+    assert ended == [("Ran `echo hi; (exit 3)`", 3), ("Ran `echo other`", None)]
+    assert [each.call for each in stage.of(e.ToolStarted)] == [each.call for each in stage.of(e.ToolFinished)]
+    assert b"".join(each.data for each in stage.of(s.OutputStreamed)) == b"hi\nother"
+
+
+async def test_a_call_that_embeds_our_terminal_is_shown_once(tmp_path: Path) -> None:
+    async with hosting(tmp_path, auto="all", attended=False) as stage:
+        embeds = [{"type": "terminal", "terminalId": "term-1"}]
+        await stage.play(
+            create("echo hi"),
+            execute("c", "something like echo", status="in_progress", content=embeds),
+            on("wait_for_exit", "w"),
+            execute("c", "something like echo", status="completed", content=embeds),
+        )
+    assert [each.title for each in stage.of(e.ToolFinished)] == ["Ran `echo hi`"]
+
+
+@pytest.mark.parametrize("raw", [{"metadata": {"exit": 3}}, {"exit_code": 3}, {"exitCode": 3.0}])
+async def test_an_exit_code_is_found_where_agents_put_it(tmp_path: Path, raw: dict[str, Any]) -> None:
+    """A7: opencode tells it in rawOutput alone."""
+    async with hosting(tmp_path) as stage:
+        await stage.play(execute("c", "make", status="completed", rawOutput=raw))
+    assert [each.exit_code for each in stage.of(e.ToolFinished)] == [3]
+
+
+async def test_a_call_that_is_first_heard_of_in_a_question_keeps_its_name(tmp_path: Path) -> None:
+    """A1: gemini and qwen send no tool_call before the permission request."""
+    async with hosting(tmp_path) as stage:
+        await stage.play(
+            request({"kind": "fetch", "title": "Fetch example.org"}),
+            {"update": {"sessionUpdate": "tool_call_update", "toolCallId": "c1", "status": "completed"}},
+        )
+    assert [each.title for each in stage.of(e.ToolFinished)] == ["Fetched example.org"]
 
 
 async def test_updates_become_the_task(tmp_path: Path) -> None:
@@ -287,6 +406,16 @@ async def test_nonsense_is_borne(tmp_path: Path) -> None:
             {"update": {"sessionUpdate": "something_new", "a": 1}},
             {"update": {"sessionUpdate": "tool_call_update"}},
             {"update": {"sessionUpdate": "plan", "entries": 3}},
+            {"update": {"sessionUpdate": "state_update", "state": "running"}},  # those of version 2
+            {"update": {"sessionUpdate": "terminal_update", "terminalId": "x", "output": {"data": "aGk="}}},
+            {"update": {"sessionUpdate": "terminal_output_chunk", "terminalId": "x", "data": "aGk="}},
+            {"update": {"sessionUpdate": "tool_call_content_chunk", "toolCallId": "x", "content": {"type": "?"}}},
+            {"update": {"sessionUpdate": "plan_update", "plan": {"type": "items", "entries": []}}},
+            {"update": {"sessionUpdate": "agent_message", "messageId": "m", "content": []}},
+            {"update": 7},
+            {"update": {"sessionUpdate": ["x"]}},
+            {"update": {"sessionUpdate": "tool_call", "toolCallId": "q", "content": 3, "status": {"a": 1}}},
+            {"update": {"sessionUpdate": "tool_call", "toolCallId": "q2", "kind": 3, "title": None, "locations": "x"}},
             {"update": big},
             {"call": "no/such", "params": {}, "as": "n"},
             {"call": "terminal/output", "params": {"terminalId": "foreign"}, "as": "f"},

@@ -243,7 +243,7 @@ class Teller:
         printed += self._block("tool", f"{self.look.paint(colour, mark)} {self._fit(said + end)}\n")
         if event.outcome == "done" and event.call not in self._seen:
             printed += self._diffs(changed)
-        return printed + self._trouble(event)
+        return printed + ("" if flow else self._trouble(event))  # what streamed is on the screen
 
     def _diffs(self, changed: list[tuple[str, str, bool]]) -> str:
         printed = ""

@@ -32,9 +32,9 @@ class Client:
         self._show = show
         self.permission = Permission(desk, questions)
         self.files = Files(desk, self.permission)
-        self.terminals = Terminals(desk, self.permission, show)
+        self.terminals = Terminals(desk, self.permission, show, lambda command: self.telling.adopt(command))
         self.forms = Forms(desk, questions)
-        self.telling = Telling()
+        self.telling = Telling(self.terminals.__contains__)
         self.agent = "the agent"  # what it calls itself
         self._deaf = False
         self.nonsense = 0  # lines that were no message
@@ -45,8 +45,9 @@ class Client:
         match method:
             case "session/request_permission":
                 call = object_of(given.get("toolCall")) or object_of(object_of(given.get("subject")).get("toolCall"))
-                known = self.telling.known(text_of(call.get("toolCallId")))
-                return await self.permission.requested(given, {**known, **present(call)})
+                id = text_of(call.get("toolCallId"))
+                facts = self.telling.call(id, at=now()).asked(present(call)) if id else call
+                return await self.permission.requested(given, facts)
             case "fs/read_text_file":
                 return await self.files.read(given)
             case "fs/write_text_file":

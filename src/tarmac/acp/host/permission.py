@@ -9,6 +9,7 @@ who asked first and then runs it asks no second time.
 
 import asyncio
 import json
+import shlex
 import time
 from collections import deque
 from pathlib import Path
@@ -24,8 +25,9 @@ from tarmac.policy.request import Approval
 from tarmac.tasks.approvals import Approvals, Leave
 from tarmac.tasks.auto import reaches
 from tarmac.tasks.desk import Desk, now
-from tarmac.tasks.events import CallId, ToolFinished
+from tarmac.tasks.events import CallId, Noted, ToolFinished
 from tarmac.tasks.questions import Questions
+from tarmac.tools.command import short
 from tarmac.tools.tool import Done, Go, Ready, Want
 
 DENIED: Final = -32010  # ours: the policy or the person said no
@@ -139,6 +141,8 @@ class Permission:
         found = await self._permit(use, ready)
         if found is None:
             return None
+        if found.go is None and not self._desk.attended:
+            self._not_asked(command.command if command else title, found.told)
         # Changed by the person, the agent would still run the old one; allowed in part, it would do all of it.
         if found.go is None or found.go.command is not None or found.go.refused:
             return False
@@ -173,6 +177,9 @@ class Permission:
         if self._desk.settings.auto == "all" and kind not in ("execute", "edit", "delete", "move"):
             return True
         if not self._desk.attended:
+            self._not_asked(
+                command_of(object_of(call.get("rawInput"))) or title, "Nobody is here to be asked about it."
+            )
             return False
         lines = [title, *(block_text(object_of(each.get("content"))) for each in objects_of(call.get("content")))]
         if call.get("rawInput"):
@@ -194,6 +201,12 @@ class Permission:
         finally:
             self._pending.discard(asking)
             asking.cancel()
+
+    def _not_asked(self, what: str, why: str) -> None:
+        """The agent hears a no; the person reads why, and what would have been a yes."""
+        allow = f"--auto LEVEL, or `tarmac grants allow -- {shlex.quote(what)}`, allows such things beforehand"
+        text = f"`{short(what)}` was not allowed: {why} ({allow})"
+        self._desk.add(Noted(at=now(), what="notice", text=text))
 
     # What can be judged
 
@@ -245,9 +258,7 @@ def command_of(raw: Object) -> str:
         if isinstance(found, str) and found.strip() and "\0" not in found:
             return found
         if isinstance(found, list) and found and all(isinstance(each, str) for each in found):
-            from shlex import join
-
-            return join(found)
+            return shlex.join(found)
     return ""
 
 

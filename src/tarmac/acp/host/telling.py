@@ -6,59 +6,32 @@ Whatever comes is taken: a call that is first heard of by an update, one that en
 (`_meta.terminal_*`), a kind nobody knows yet.
 """
 
-import difflib
 import json
-from dataclasses import field
+from collections.abc import Callable
 from typing import Final
 
-from tarmac.acp.host.permission import command_of, lent_tool
+from tarmac.acp.host.calls import Call, content_text, diff_of, kind_of, titles
+from tarmac.acp.host.permission import lent_tool
 from tarmac.acp.host.reading import Object, block_text, object_of, objects_of, text_of, whole_of
-from tarmac.dataclass import dataclass
 from tarmac.events import TerminalId
 from tarmac.models.messages import NO_USAGE, Part, Reasoning, Text
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
-from tarmac.tools.command import short
 
 Told = e.TaskEvent | s.Signal
 MOST_SAID: Final = 256 << 10  # characters held before they become a fact
-MOST_LOGGED: Final = 16_000  # characters of a call's result
-MOST_DIFFED: Final = 5_000  # lines
+MOST_LOGGED: Final = 16_000  # characters of a terminal of the agent's own
 MOST_CALLS: Final = 10_000
-_VERBS: Final = {
-    "read": ("Reading", "Read"),
-    "edit": ("Editing", "Edited"),
-    "delete": ("Deleting", "Deleted"),
-    "move": ("Moving", "Moved"),
-    "search": ("Searching", "Searched"),
-    "execute": ("Running", "Ran"),
-    "think": ("Thinking", "Thought"),
-    "fetch": ("Fetching", "Fetched"),
-    "switch_mode": ("Switching", "Switched"),
-}
 _ENDS: Final[dict[str, e.Outcome]] = {"completed": "done", "failed": "failed", "cancelled": "interrupted"}
-_SPOKEN: Final = {"run", "write", "create", *(w.lower() for pair in _VERBS.values() for w in pair)} | set(_VERBS)
 _TODOS: Final = {"pending": "open", "in_progress": "doing", "completed": "done"}
-
-
-@dataclass(slots=True)
-class Call:
-    """A tool call, as its updates told it."""
-
-    id: str
-    facts: Object = field(default_factory=dict)  # the last word on each of its fields
-    started: bool = False
-    finished: bool = False
-    streamed: str = ""  # text content that was shown as it grew
-    output: str = ""  # of a terminal of the agent's own
-    exit_code: int | None = None
-    began: float = 0.0
 
 
 class Telling:
     """The fold of one session."""
 
-    def __init__(self) -> None:
+    def __init__(self, ours: Callable[[str], bool] = lambda _: False) -> None:
+        """`ours`: whether a terminal is one that we told of."""
+        self._ours = ours
         self.calls: dict[str, Call] = {}
         self._said: list[Part] = []
         self._size = 0
@@ -72,11 +45,6 @@ class Telling:
     @property
     def _request(self) -> e.RequestId:
         return e.RequestId(f"said-{self._numbers}")
-
-    def known(self, id: str) -> Object:
-        """What is known of a call."""
-        call = self.calls.get(id)
-        return dict(call.facts) if call else {}
 
     def of(self, update: Object, *, at: float) -> list[Told]:
         """What it means."""
@@ -126,17 +94,33 @@ class Telling:
 
     # Calls
 
-    def _call(self, update: Object, at: float) -> list[Told]:
-        id = text_of(update.get("toolCallId"))
-        if not id:
-            return []
+    def call(self, id: str, *, at: float) -> Call:
+        """What is known of a call, be it nothing."""
         call = self.calls.get(id)
         if call is None:
             if len(self.calls) >= MOST_CALLS:
                 self.calls = {key: each for key, each in self.calls.items() if not each.finished}
             call = self.calls[id] = Call(id, began=at)
-        call.facts |= {name: value for name, value in update.items() if value is not None and name != "_meta"}
+        return call
+
+    def adopt(self, command: str) -> Call | None:
+        """The agent's own call for a command that we run now: we tell what comes of it, the agent need not."""
+        for call in reversed(self.calls.values()):
+            if not call.finished and call.command == command:
+                call.finished = True
+                return call
+        return None
+
+    def _call(self, update: Object, at: float) -> list[Told]:
+        id = text_of(update.get("toolCallId"))
+        if not id:
+            return []
+        call = self.call(id, at=at)
+        call.learn(update)
         if call.finished:
+            return []
+        if not call.started and any(self._ours(text_of(each.get("terminalId"))) for each in call.content):
+            call.finished = True  # what it shows is shown
             return []
         if (lent := lent_tool(text_of(call.facts.get("title")))) and not call.started:
             return self._of_ours(call, lent, at)
@@ -170,10 +154,10 @@ class Telling:
     def _start(self, call: Call, at: float) -> list[Told]:
         call.started = True
         doing, _ = titles(call.facts)
-        command = command_of(object_of(call.facts.get("rawInput"))) or None
+        command = call.command or None
         return [
             *self.flush(at=at),
-            e.ToolStarted(at=at, call=e.CallId(call.id), name=_name(call), title=doing, command=command),
+            e.ToolStarted(at=at, call=e.CallId(call.id), name=kind_of(call), title=doing, command=command),
         ]
 
     def _terminal_output(self, call: Call, meta: Object) -> str:
@@ -188,7 +172,7 @@ class Telling:
         """What was added to the text of a running command: agents send all of it each time."""
         if text_of(call.facts.get("kind")) != "execute" or "content" not in update:
             return ""
-        text = _content_text(objects_of(update.get("content")))
+        text = content_text(objects_of(update.get("content")))
         if not text.startswith(call.streamed):
             return ""
         grown, call.streamed = text[len(call.streamed) :], text
@@ -196,61 +180,19 @@ class Telling:
 
     def _finish(self, call: Call, status: str, at: float) -> list[Told]:
         call.finished = True
-        content = objects_of(call.facts.get("content"))
-        text = call.output or _content_text(content) or _raw(call.facts.get("rawOutput"))
-        files = [_diff(each) for each in content if each.get("type") == "diff"]
+        files = [diff_of(each) for each in call.content if each.get("type") == "diff"]
+        text = call.text
         _, did = titles(call.facts)
         finished = e.ToolFinished(
             at=at,
             call=e.CallId(call.id),
-            name=_name(call),
+            name=kind_of(call),
             outcome=_ENDS[status],
-            content=(Text(text[-MOST_LOGGED:]),) if text else (),
+            content=(Text(text),) if text else (),
             title=did,
             seconds=max(at - call.began, 0.0),
-            exit_code=call.exit_code,
+            exit_code=call.code(),
             details=json.dumps({"files": files}) if files else "",
         )
         call.facts.pop("content", None)  # it may be large, and is told
         return [finished]
-
-
-def titles(facts: Object) -> tuple[str, str]:
-    """What a call does, and what it did: "Running `make`", "Ran `make`" (A7)."""
-    doing, did = _VERBS.get(text_of(facts.get("kind")), ("Using", "Used"))
-    command = command_of(object_of(facts.get("rawInput"))) if text_of(facts.get("kind")) == "execute" else ""
-    title = f"`{short(command)}`" if command else " ".join(text_of(facts.get("title")).split()) or "a tool"
-    first, _, rest = title.partition(" ")
-    if not command and first.lower().strip(":") in _SPOKEN and rest:
-        title = rest
-    return f"{doing} {title}", f"{did} {title}"
-
-
-def _name(call: Call) -> str:
-    return text_of(call.facts.get("kind")) or "other"
-
-
-def _content_text(content: list[Object]) -> str:
-    return "\n".join(
-        text
-        for each in content
-        if each.get("type") == "content" and (text := block_text(object_of(each.get("content"))))
-    )
-
-
-def _raw(value: object) -> str:
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)[:MOST_LOGGED]
-
-
-def _diff(each: Object) -> dict[str, object]:
-    old, new = each.get("oldText"), text_of(each.get("newText"))
-    path = text_of(each.get("path"))
-    if not isinstance(old, str):
-        return {"path": path, "diff": new[:MOST_LOGGED], "new": True}
-    before, after = old.splitlines(), new.splitlines()
-    if len(before) + len(after) > MOST_DIFFED:
-        return {"path": path, "diff": f"({len(before):,} lines become {len(after):,})", "new": False}
-    lines = difflib.unified_diff(before, after, "before", "after", lineterm="")
-    return {"path": path, "diff": "\n".join(lines)[:MOST_LOGGED], "new": False}

@@ -10,17 +10,18 @@ holds its pipe.
 
 import asyncio
 import os
-import shlex
-import shutil
 import signal
 import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import field
+from pathlib import Path
 from typing import Final
 
+from tarmac.acp.host.calls import Call
+from tarmac.acp.host.commands import command_line, handed_line
 from tarmac.acp.host.permission import Permission
-from tarmac.acp.host.reading import Object, object_of, optional_number, text_of, wanted_path, wanted_text
+from tarmac.acp.host.reading import Object, optional_number, wanted_path, wanted_text
 from tarmac.acp.peer import Refused
 from tarmac.acp.wire import INVALID_PARAMS, INVALID_REQUEST, NOT_FOUND
 from tarmac.dataclass import dataclass
@@ -44,7 +45,6 @@ MOST_BYTES: Final = 4 << 20  # of an output that has no limit: what is sent must
 MOST_LOGGED: Final = 16_000  # characters of it in the task's log
 GRACE: Final = 1.0  # seconds between SIGTERM and SIGKILL
 _NAME: Final = "terminal/create"
-_SHELLS: Final = ("sh", "bash", "/bin/sh", "/bin/bash", "/usr/bin/sh", "/usr/bin/bash")
 
 
 @dataclass(slots=True)
@@ -57,21 +57,33 @@ class _Open:
     limit: int | None
     began: float = field(default_factory=time.monotonic)
     shown: "asyncio.Task[None] | None" = None
+    call: e.CallId = e.CallId("")  # whose end is told
+    title: str = ""  # the command, as it is shown
 
 
 class Terminals:
     """Those of one hosted agent."""
 
-    def __init__(self, desk: Desk, permission: Permission, show: Callable[[e.TaskEvent | s.Signal], None]) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        permission: Permission,
+        show: Callable[[e.TaskEvent | s.Signal], None],
+        adopt: Callable[[str], Call | None],
+    ) -> None:
+        """`adopt`: the agent's own call for a command, which is ours to tell from then on."""
+        self._adopt = adopt
         self._desk = desk
         self._permission = permission
         self._show = show
         self._open: dict[str, _Open] = {}
+        self._known: set[str] = set()
         self._numbers = 0
         self._starting = 0
 
     def __contains__(self, id: str) -> bool:
-        return id in self._open
+        """Whether it is, or was, one of these."""
+        return id in self._known
 
     async def create(self, params: Object) -> Object:
         """Start it; the id."""
@@ -113,15 +125,28 @@ class Terminals:
         finally:
             self._starting -= 1
         self._open[id] = opened
-        where = terminal.id if terminal else None
-        title = f"Running `{short(command)}`"
-        self._show(
-            e.ToolStarted(
-                at=now(), call=e.CallId(id), name=_NAME, title=title, command=command, cwd=cwd, terminal=where
-            )
-        )
+        self._known.add(id)
+        self._tell_start(opened, inner, cwd)
         opened.shown = asyncio.create_task(self._follow(opened))
         return {"terminalId": id}
+
+    def _tell_start(self, opened: _Open, inner: str, cwd: Path) -> None:
+        theirs = self._adopt(inner or opened.command)
+        opened.call = e.CallId(theirs.id if theirs is not None and theirs.started else opened.id)
+        opened.title = short(inner if theirs is not None and inner else opened.command)
+        if theirs is not None and theirs.started:
+            return  # it is on the screen
+        self._show(
+            e.ToolStarted(
+                at=now(),
+                call=opened.call,
+                name=_NAME,
+                title=f"Running `{opened.title}`",
+                command=opened.command,
+                cwd=cwd,
+                terminal=opened.terminal.id if opened.terminal else None,
+            )
+        )
 
     def output(self, params: Object) -> Object:
         """What it printed, the last part of it, and how it ended if it has."""
@@ -182,7 +207,7 @@ class Terminals:
 
     async def _follow(self, found: _Open) -> None:
         """Show it as it grows, and tell its end."""
-        call = e.CallId(found.id)
+        call = found.call
         terminal = TerminalId(found.terminal.id if found.terminal else found.id)
         try:
             async for piece in found.execution.follow():
@@ -200,46 +225,11 @@ class Terminals:
                 name=_NAME,
                 outcome="done",
                 content=(Text(text),),
-                title=f"Ran `{short(found.command)}`{told}",
+                title=f"Ran `{found.title}`{told}",
                 seconds=time.monotonic() - found.began,
                 exit_code=found.execution.ending.exit_code if found.execution.ending else None,
             )
         )
-
-
-def command_line(params: Object) -> str:
-    """The line that bash will read, with the variables in front: a person sees all of it."""
-    command = wanted_text(params, "command")
-    args = params.get("args") or []
-    if not isinstance(args, list) or not all(isinstance(each, str) and "\0" not in each for each in args):
-        raise Refused(INVALID_PARAMS, "`args` must be a list of texts")
-    if not command.strip():
-        raise Refused(INVALID_PARAMS, "`command` is empty")
-    alone = not args
-    if alone and " " in command and "/" in command and shutil.which(command):
-        alone, command = False, shlex.quote(command)  # one program, with a blank in its path
-    elif args:
-        command = " ".join(map(shlex.quote, [command, *args]))
-    variables = params.get("env") or []
-    if not isinstance(variables, list):
-        raise Refused(INVALID_PARAMS, "`env` must be a list of names and values")
-    pairs: list[str] = []
-    for each in map(object_of, variables):
-        name, value = text_of(each.get("name")), text_of(each.get("value"))
-        if not name.isidentifier() or not name.isascii() or "\0" in value:
-            raise Refused(INVALID_PARAMS, f"{name[:80]!r} is no name of a variable")
-        pairs.append(f"{name}={shlex.quote(value)}")
-    if not pairs:
-        return command
-    return f"export {' '.join(pairs)}; {command}" if alone else f"{' '.join(pairs)} {command}"
-
-
-def handed_line(params: Object) -> str:
-    """The line behind `/bin/sh -lc LINE`: an agent that asked for LINE may run it that way (fast-agent does)."""
-    args = params.get("args")
-    if params.get("command") not in _SHELLS or params.get("env") or not isinstance(args, list) or len(args) != 2:
-        return ""
-    return text_of(args[1]) if args[0] in ("-c", "-lc") else ""
 
 
 def last_part(execution: Execution, limit: int | None) -> tuple[str, bool]:

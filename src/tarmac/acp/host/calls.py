@@ -1,0 +1,123 @@
+"""PURE: a tool call of the agent's, as its updates told it: its name, what it printed and changed, how it ended."""
+
+import difflib
+import json
+from dataclasses import field
+from typing import Final
+
+from tarmac.acp.host.permission import command_of
+from tarmac.acp.host.reading import Object, block_text, object_of, objects_of, text_of, whole_of
+from tarmac.dataclass import dataclass
+from tarmac.tools.command import short
+
+MOST_LOGGED: Final = 16_000  # characters of a call's result
+MOST_DIFFED: Final = 5_000  # lines
+_VERBS: Final = {
+    "read": ("Reading", "Read"),
+    "edit": ("Editing", "Edited"),
+    "delete": ("Deleting", "Deleted"),
+    "move": ("Moving", "Moved"),
+    "search": ("Searching", "Searched"),
+    "execute": ("Running", "Ran"),
+    "think": ("Thinking", "Thought"),
+    "fetch": ("Fetching", "Fetched"),
+    "switch_mode": ("Switching", "Switched"),
+}
+_SPOKEN: Final = {"run", "write", "create", *(w.lower() for pair in _VERBS.values() for w in pair)} | set(_VERBS)
+
+
+@dataclass(slots=True)
+class Call:
+    """A tool call, as its updates told it."""
+
+    id: str
+    facts: Object = field(default_factory=dict)  # the last word on each of its fields
+    heard: bool = False  # of, by an update
+    started: bool = False
+    finished: bool = False
+    streamed: str = ""  # text content that was shown as it grew
+    output: str = ""  # of a terminal of the agent's own
+    exit_code: int | None = None
+    began: float = 0.0
+
+    @property
+    def command(self) -> str:
+        return command_of(object_of(self.facts.get("rawInput")))
+
+    @property
+    def content(self) -> list[Object]:
+        return objects_of(self.facts.get("content"))
+
+    @property
+    def text(self) -> str:
+        """What it printed, or came to."""
+        return (self.output or content_text(self.content) or _raw(self.facts.get("rawOutput")))[-MOST_LOGGED:]
+
+    def learn(self, told: Object) -> None:
+        """An update: the last word on each of its fields."""
+        self.heard = True
+        self.facts |= {name: value for name, value in told.items() if value is not None and name != "_meta"}
+
+    def asked(self, told: Object) -> Object:
+        """The call as a permission request has it, with what updates told of it before; its input field by field.
+
+        One that no update told of is known by its last request alone: some agents use one id for all they ask.
+        """
+        if not self.heard:
+            self.facts = dict(told)
+            return told
+        before, after = object_of(self.facts.get("rawInput")), object_of(told.get("rawInput"))
+        return {**self.facts, **told, "rawInput": {**before, **after}}
+
+    def code(self) -> int | None:
+        """Its exit code: agents put it here and there."""
+        raw = object_of(self.facts.get("rawOutput"))
+        places = (
+            raw.get("exit_code"),
+            raw.get("exitCode"),
+            raw.get("exit"),
+            object_of(raw.get("metadata")).get("exit"),
+        )
+        found = (self.exit_code, *map(whole_of, places))
+        return next((each for each in found if each is not None), None)
+
+
+def titles(facts: Object) -> tuple[str, str]:
+    """What a call does, and what it did: "Running `make`", "Ran `make`" (A7)."""
+    doing, did = _VERBS.get(text_of(facts.get("kind")), ("Using", "Used"))
+    command = command_of(object_of(facts.get("rawInput"))) if text_of(facts.get("kind")) == "execute" else ""
+    title = f"`{short(command)}`" if command else " ".join(text_of(facts.get("title")).split()) or "a tool"
+    first, _, rest = title.partition(" ")
+    if not command and first.lower().strip(":") in _SPOKEN and rest:
+        title = rest
+    return f"{doing} {title}", f"{did} {title}"
+
+
+def kind_of(call: Call) -> str:
+    return text_of(call.facts.get("kind")) or "other"
+
+
+def content_text(content: list[Object]) -> str:
+    return "\n".join(
+        text
+        for each in content
+        if each.get("type") == "content" and (text := block_text(object_of(each.get("content"))))
+    )
+
+
+def _raw(value: object) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)[:MOST_LOGGED]
+
+
+def diff_of(each: Object) -> dict[str, object]:
+    old, new = each.get("oldText"), text_of(each.get("newText"))
+    path = text_of(each.get("path"))
+    if not isinstance(old, str):
+        return {"path": path, "diff": new[:MOST_LOGGED], "new": True}
+    before, after = old.splitlines(), new.splitlines()
+    if len(before) + len(after) > MOST_DIFFED:
+        return {"path": path, "diff": f"({len(before):,} lines become {len(after):,})", "new": False}
+    lines = difflib.unified_diff(before, after, "before", "after", lineterm="")
+    return {"path": path, "diff": "\n".join(lines)[:MOST_LOGGED], "new": False}
