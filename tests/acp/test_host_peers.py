@@ -52,11 +52,13 @@ def _starts(python: str) -> bool:
         return False
 
 
-def host(folder: Path, agent: Path, command: str, *options: str) -> subprocess.CompletedProcess[str]:
+def host(
+    folder: Path, agent: Path, command: str, *options: str, tool: str = "execute"
+) -> subprocess.CompletedProcess[str]:
     work = folder / "work"
     work.mkdir(exist_ok=True)
     env = {**os.environ, "HOME": str(folder), "TARMAC_STATE_DIR": str(folder / "state")}
-    prompt = f"***CALL_TOOL execute {json.dumps({'command': command})}"
+    prompt = f"***CALL_TOOL {tool} {json.dumps({'command': command})}"
     argv = [sys.executable, "-m", "tarmac", "host", *options, "--prompt", prompt, "--"]
     argv += [str(agent), "--model", "passthrough", "-x"]
     return subprocess.run(argv, cwd=work, env=env, capture_output=True, text=True, timeout=90, check=False)
@@ -66,7 +68,7 @@ def test_fast_agent_runs_its_commands_in_our_terminals(tmp_path: Path, fast_agen
     """A1: an agent that uses terminal/*; the exit code reaches it."""
     done = host(tmp_path, fast_agent, "touch made; echo hi; exit 3", "--auto", "all")
     assert done.returncode == 0, done.stderr
-    assert "exit code 3" in done.stdout
+    assert done.stdout.count("exit code 3") == 1  # it tells of the call as well: once is enough
     assert "[Exit code: 3]" in done.stdout
     assert (tmp_path / "work" / "made").exists()
 
@@ -76,3 +78,24 @@ def test_fast_agent_is_told_no(tmp_path: Path, fast_agent: Path) -> None:
     done = host(tmp_path, fast_agent, "touch made")
     assert (done.returncode, "declined" in done.stdout) == (0, True)
     assert not (tmp_path / "work" / "made").exists()
+
+
+def test_fast_agent_uses_our_terminals_over_mcp(tmp_path: Path, fast_agent: Path) -> None:
+    """A1: the server that its session was given is a pipe to this host: shown once, in the hosted task's log."""
+    done = host(tmp_path, fast_agent, "X=1; touch made; (exit 3)", "--auto", "all", tool="tarmac__run_command")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("exit code 3") == 1
+    assert '"terminal_id":"t1"' in done.stdout
+    assert (tmp_path / "work" / "made").exists()
+    assert len(list((tmp_path / "state" / "tasks").glob("*/log.jsonl"))) == 1
+
+
+def test_fast_agent_over_mcp_is_told_no(tmp_path: Path, fast_agent: Path) -> None:
+    done = host(tmp_path, fast_agent, "X=1; touch made", tool="tarmac__run_command")
+    assert "was not allowed" in done.stdout
+    assert not (tmp_path / "work" / "made").exists()
+
+
+def test_without_mcp_fast_agent_has_no_such_tool(tmp_path: Path, fast_agent: Path) -> None:
+    done = host(tmp_path, fast_agent, "ls", "--no-mcp", tool="tarmac__run_command")
+    assert "is not available" in done.stdout
