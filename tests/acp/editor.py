@@ -1,20 +1,44 @@
-"""An editor by hand: starts `tarmac acp` as a process, speaks the protocol, and checks each message by its schema."""
+"""An editor by hand: speaks the protocol with `tarmac acp`, and checks each message by its schema.
+
+`editor` starts it as a process; `inside` has the same agent in this one, behind a real socket, which is much quicker.
+"""
 
 import asyncio
 import json
 import os
+import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tarmac.acp.agent import Agent
+from tarmac.acp.peer import Peer
+
 schema = pytest.importorskip("acp.schema", reason="agent-client-protocol is not installed")
 
 Params = dict[str, Any]
 Choose = Callable[[Params], Params]
+
+
+SCHEMAS = {
+    "elicitation/create": schema.CreateFormSessionElicitationRequest,
+    "terminal/create": schema.CreateTerminalRequest,
+    "terminal/output": schema.TerminalOutputRequest,
+    "terminal/wait_for_exit": schema.WaitForTerminalExitRequest,
+    "terminal/kill": schema.KillTerminalRequest,
+    "terminal/release": schema.ReleaseTerminalRequest,
+    "fs/read_text_file": schema.ReadTextFileRequest,
+    "fs/write_text_file": schema.WriteTextFileRequest,
+}
+NEVER = object()
+
+
+class Refusal(Exception):
+    """Raised by what a test serves: an error for the agent."""
 
 
 def allow(params: Params) -> Params:
@@ -26,19 +50,20 @@ def allow(params: Params) -> Params:
 class Editor:
     """The client's side."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self.process = process
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader, self.writer = reader, writer
         self.wire: list[Params] = []  # all that came, in order
         self.choose: Choose = allow
         self.asked: list[Params] = []
+        self.serves: dict[str, Callable[[Params], Any]] = {}  # other requests of the agent: what to answer, or Refusal
         self._numbers = 0
         self._waiting: dict[int, asyncio.Future[Params]] = {}
         self._changed = asyncio.Event()
+        self._serving: set[asyncio.Task[None]] = set()
         self._reading = asyncio.create_task(self._read())
 
     async def _read(self) -> None:
-        assert self.process.stdout is not None
-        while line := await self.process.stdout.readline():
+        while line := await self.reader.readline():
             message = json.loads(line)
             self.wire.append(message)
             if "method" not in message:
@@ -50,11 +75,25 @@ class Editor:
                 self.send({"id": message["id"], "result": self.choose(message["params"])})
             elif message["method"] == "session/update":
                 schema.SessionNotification.model_validate(message["params"])
+            elif "id" in message:
+                self._serving.add(task := asyncio.create_task(self._serve(message)))
+                task.add_done_callback(self._serving.discard)
             self._changed.set()
 
+    async def _serve(self, message: Params) -> None:
+        """What a test serves beside permission; NEVER is no answer at all."""
+        SCHEMAS[message["method"]].model_validate(message["params"])
+        try:
+            answer = self.serves[message["method"]](message["params"])
+            result = await answer if isinstance(answer, Awaitable) else answer
+        except Refusal as refusal:
+            self.send({"id": message["id"], "error": {"code": -32603, "message": str(refusal)}})
+            return
+        if result is not NEVER:
+            self.send({"id": message["id"], "result": result})
+
     def send(self, message: Params) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        self.writer.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
 
     def ask(self, method: str, params: Params) -> "asyncio.Future[Params]":
         self._numbers += 1
@@ -97,20 +136,35 @@ class Editor:
                 self._changed.clear()
                 await self._changed.wait()
 
-    async def aclose(self) -> int:
-        assert self.process.stdin is not None
-        self.process.stdin.close()
+    async def hang_up(self) -> None:
+        """Close our end, and read what is still said."""
+        self.writer.close()
         async with asyncio.timeout(10):
-            code = await self.process.wait()
-        await self._reading
-        return code
+            await self._reading
+        for each in self._serving:
+            each.cancel()
+
+    async def killed(self) -> None:
+        self._reading.cancel()
+        for each in self._serving:
+            each.cancel()
+        self.writer.close()
 
 
-@asynccontextmanager
-async def editor(folder: Path, script: str, **environ: str) -> AsyncIterator[Editor]:
-    """`tarmac acp` with a scripted model, in a home of its own."""
+class Process(Editor):
+    """With a real `tarmac acp` at the other end."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdout is not None and process.stdin is not None
+        super().__init__(process.stdout, process.stdin)
+        self.process = process
+        self.code = 0  # as it shall exit
+
+
+def settings(folder: Path, script: str, environ: Mapping[str, str]) -> dict[str, str]:
+    """A scripted model, in a home of its own."""
     (folder / "script.toml").write_text(script)
-    env: Mapping[str, str] = {
+    return {
         **os.environ,
         "HOME": str(folder),
         "TARMAC_STATE_DIR": str(folder / "state"),
@@ -118,23 +172,57 @@ async def editor(folder: Path, script: str, **environ: str) -> AsyncIterator[Edi
         "TARMAC_MODEL": f"scripted/{folder / 'script.toml'}",
         **environ,
     }
+
+
+@asynccontextmanager
+async def editor(folder: Path, script: str, *options: str, **environ: str) -> AsyncIterator[Process]:
+    """`tarmac acp` as an editor starts it."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
         "tarmac",
         "acp",
-        env=env,
+        *options,
+        env=settings(folder, script, environ),
         cwd=folder,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         limit=1 << 26,
     )
-    made = Editor(process)
+    made = Process(process)
     try:
         yield made
-        assert await made.aclose() == 0
+        await made.hang_up()
+        async with asyncio.timeout(10):
+            assert await process.wait() == made.code
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
-            await made._reading
+            await made.killed()
+
+
+@asynccontextmanager
+async def inside(
+    folder: Path, script: str, overrides: Mapping[str, object] | None = None, **environ: str
+) -> AsyncIterator[Editor]:
+    """The agent in this process."""
+    ours, theirs = socket.socketpair()
+    agent = Agent(settings(folder, script, environ), overrides)
+    reader, writer = await asyncio.open_connection(sock=ours)
+    peer = Peer(reader, writer, agent, name="the editor")
+    agent.connect(peer)
+    made = Editor(*await asyncio.open_connection(sock=theirs, limit=1 << 26))
+    serving = asyncio.create_task(peer.run())
+    try:
+        yield made
+        await made.hang_up()
+        async with asyncio.timeout(10):
+            await serving
+    finally:
+        await peer.aclose()
+        await agent.aclose()
+        await made.killed()
+        for each in (writer, made.writer):
+            with suppress(OSError):
+                await each.wait_closed()

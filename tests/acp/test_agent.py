@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.acp.editor import allow, editor
+from tests.acp.editor import allow, editor, inside
 
 pytestmark = pytest.mark.shell
 
@@ -49,7 +49,7 @@ def by_kind(options: list[dict[str, str]]) -> list[str]:
 
 async def test_an_editor_is_told_what_we_are_and_offered_version_1(tmp_path: Path) -> None:
     """A2: whatever version it offers; nothing else is served before."""
-    async with editor(tmp_path, HELLO) as ours:
+    async with inside(tmp_path, HELLO) as ours:
         assert (await ours.refused("session/new", {"cwd": str(tmp_path)}))["code"] == -32600
         for offered in (1, 2, 99):
             found = await ours.call("initialize", {"protocolVersion": offered, "clientCapabilities": {}})
@@ -62,7 +62,7 @@ async def test_a_prompt_is_answered_and_all_updates_come_before_its_end(tmp_path
     """A2: text as it streams; the commands of a new session come after its id."""
     (tmp_path / ".tarmac" / "commands").mkdir(parents=True)
     (tmp_path / ".tarmac" / "commands" / "greet.md").write_text("Say hello.\n")
-    async with editor(tmp_path, HELLO) as ours:
+    async with inside(tmp_path, HELLO) as ours:
         await ours.initialize()
         made = await ours.call("session/new", {"cwd": str(tmp_path), "mcpServers": []})
         assert [each["id"] for each in made["modes"]["availableModes"]][:2] == ["architect", "code"] or made["modes"]
@@ -101,7 +101,7 @@ async def test_work_is_shown_as_calls_with_diffs_output_plan_and_use(tmp_path: P
 
 async def test_commands_are_terminals_where_the_editor_shows_ours(tmp_path: Path) -> None:
     """A2: by the `_meta.terminal_*` convention: info, output, exit."""
-    async with editor(tmp_path, WORK) as ours:
+    async with inside(tmp_path, WORK) as ours:
         await ours.initialize(_meta={"terminal_output": True})
         session = (await ours.call("session/new", {"cwd": str(tmp_path), "mcpServers": []}))["sessionId"]
         await ours.prompt(session, "write it")
@@ -123,7 +123,7 @@ async def test_a_no_is_told_to_the_model_and_nothing_is_done(tmp_path: Path) -> 
     for answer in ({"outcome": "selected", "optionId": "reject"}, {"outcome": "selected", "optionId": "nosuch"}):
         folder = tmp_path / answer["optionId"]
         folder.mkdir()
-        async with editor(folder, WORK) as ours:
+        async with inside(folder, WORK) as ours:
             ours.choose = lambda _, answer=answer: {"outcome": answer}  # type: ignore[misc]
             await ours.initialize()
             session = (await ours.call("session/new", {"cwd": str(folder), "mcpServers": []}))["sessionId"]
@@ -156,7 +156,7 @@ async def test_an_always_is_asked_once(tmp_path: Path) -> None:
         found = [each["optionId"] for each in params["options"] if each["kind"] == "allow_always"]
         return {"outcome": {"outcome": "selected", "optionId": found[0]}}
 
-    async with editor(tmp_path, ALWAYS) as ours:
+    async with inside(tmp_path, ALWAYS) as ours:
         ours.choose = always
         await ours.initialize()
         session = (await ours.call("session/new", {"cwd": str(tmp_path), "mcpServers": []}))["sessionId"]
@@ -179,7 +179,7 @@ text = "And on."
 
 async def test_a_turn_can_be_cancelled_while_a_command_runs_and_while_it_asks(tmp_path: Path) -> None:
     """A2: stop reason cancelled, no process left, and the session goes on."""
-    async with editor(tmp_path, SLOW) as ours:
+    async with inside(tmp_path, SLOW) as ours:
         await ours.initialize()
         session = (await ours.call("session/new", {"cwd": str(tmp_path), "mcpServers": []}))["sessionId"]
         turn = asyncio.create_task(ours.prompt(session, "wait"))
@@ -193,7 +193,7 @@ async def test_a_turn_can_be_cancelled_while_a_command_runs_and_while_it_asks(tm
 
 async def test_a_permission_that_is_cancelled_ends_the_turn(tmp_path: Path) -> None:
     """A2: the editor answers what is pending with `cancelled` when its person stops."""
-    async with editor(tmp_path, SLOW) as ours:
+    async with inside(tmp_path, SLOW) as ours:
         ours.choose = lambda _: {"outcome": {"outcome": "cancelled"}}
         await ours.initialize()
         session = (await ours.call("session/new", {"cwd": str(tmp_path), "mcpServers": []}))["sessionId"]
@@ -216,7 +216,7 @@ text = "Tea it is."
 
 async def test_a_question_ends_the_turn_and_the_next_prompt_answers_it(tmp_path: Path) -> None:
     """A2, S10: an editor has no other place for it."""
-    async with editor(tmp_path, QUESTION) as ours:
+    async with inside(tmp_path, QUESTION) as ours:
         await ours.initialize()
         session = (await ours.call("session/new", {"cwd": str(tmp_path), "mcpServers": []}))["sessionId"]
         assert await ours.prompt(session, "serve me") == "end_turn"
@@ -228,14 +228,14 @@ async def test_a_question_ends_the_turn_and_the_next_prompt_answers_it(tmp_path:
 async def test_sessions_are_listed_loaded_resumed_closed_and_deleted(tmp_path: Path) -> None:
     """A2: the same tasks in another process; what was said is told again by load, and not by resume."""
     there = {"cwd": str(tmp_path), "mcpServers": []}
-    async with editor(tmp_path, WORK) as ours:
+    async with inside(tmp_path, WORK) as ours:
         await ours.initialize()
         session = (await ours.call("session/new", there))["sessionId"]
         silent = (await ours.call("session/new", there))["sessionId"]
         await ours.prompt(session, "write it")
         await ours.call("session/close", {"sessionId": silent})
         assert (await ours.refused("session/prompt", {"sessionId": silent, "prompt": []}))["code"] == -32002
-    async with editor(tmp_path, HELLO) as ours:
+    async with inside(tmp_path, HELLO) as ours:
         await ours.initialize()
         (listed,) = (await ours.call("session/list", {"cwd": str(tmp_path)}))["sessions"]
         assert (listed["sessionId"], listed["cwd"], listed["title"]) == (session, str(tmp_path), "write it")
@@ -254,7 +254,7 @@ async def test_sessions_are_listed_loaded_resumed_closed_and_deleted(tmp_path: P
 
 async def test_mode_and_model_are_options(tmp_path: Path) -> None:
     """A2: set by either way, told by both."""
-    async with editor(tmp_path, HELLO) as ours:
+    async with inside(tmp_path, HELLO) as ours:
         await ours.initialize()
         made = await ours.call("session/new", {"cwd": str(tmp_path), "mcpServers": []})
         session = made["sessionId"]
@@ -277,7 +277,7 @@ async def test_pictures_and_files_come_with_a_prompt_and_sound_is_refused(tmp_pa
         {"type": "resource_link", "uri": "file:///x/a.py", "name": "a.py"},
         {"type": "resource", "resource": {"uri": "file:///x/b.py", "text": "```\nfence"}},
     ]
-    async with editor(tmp_path, HELLO) as ours:
+    async with inside(tmp_path, HELLO) as ours:
         await ours.initialize()
         session = (await ours.call("session/new", {"cwd": str(tmp_path), "mcpServers": []}))["sessionId"]
         for wrong in ([{"type": "audio", "data": "", "mimeType": "audio/wav"}], [], [{"type": "hologram"}], "text"):
@@ -307,7 +307,7 @@ async def test_an_editor_that_dies_leaves_no_process_and_a_task_that_resumes(tmp
 
 async def test_without_a_model_a_session_says_what_to_set(tmp_path: Path) -> None:
     """A2: one clear message."""
-    async with editor(tmp_path, HELLO, TARMAC_MODEL="") as ours:
+    async with inside(tmp_path, HELLO, TARMAC_MODEL="") as ours:
         await ours.initialize()
         error = await ours.refused("session/new", {"cwd": str(tmp_path), "mcpServers": []})
         assert "no model" in error["message"] and "TARMAC_MODEL" in error["message"]

@@ -1,7 +1,4 @@
-"""PURE: a task's question as `session/request_permission`, and the editor's choice as an answer to the task.
-
-Followup questions are none of these: an editor's person answers them with the next prompt (`session.py`).
-"""
+"""PURE: a task's question as `session/request_permission` or as a form, and what the person chose as its answer."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -13,6 +10,7 @@ from tarmac.show.harmless import harmless, one_line
 from tarmac.tasks.events import Answer, QuestionAsked
 
 LONGEST: Final = 16_000
+LONGEST_CHOICE: Final = 200
 _PLAIN: Final = {
     "api_req_failed": "The model can't be reached. Try again?",
     "mistake_limit_reached": "The model makes one mistake after another. Go on?",
@@ -27,6 +25,7 @@ class Chosen:
     """What a person chose, for Task.answer."""
 
     answer: Answer
+    text: str = ""
     always: str = ""
     grant: int = 0
 
@@ -78,6 +77,36 @@ def chosen(asked: QuestionAsked, outcome: object) -> Chosen | None:
     if isinstance(option, str) and option.startswith("always-"):
         return Chosen("yes", always="workspace", grant=int(option.removeprefix("always-")))
     return Chosen("no")
+
+
+def form(asked: QuestionAsked) -> dict[str, object]:
+    """A followup question for `elicitation/create`: one of the choices, or the person's own words."""
+    own: dict[str, object] = {"type": "string", "title": "In your own words" if asked.choices else "Answer"}
+    fields: dict[str, object] = {"own": own}
+    if asked.choices:
+        listed = [{"const": each, "title": one_line(each)[:LONGEST_CHOICE]} for each in dict.fromkeys(asked.choices)]
+        fields = {"choice": {"type": "string", "title": "Answer", "oneOf": listed}, **fields}
+    params: dict[str, object] = {
+        "mode": "form",
+        "message": harmless(asked.text)[:LONGEST],
+        "requestedSchema": {"type": "object", "properties": fields, "required": [] if asked.choices else ["own"]},
+    }
+    if asked.call:
+        params["toolCallId"] = asked.call
+    return params
+
+
+def filled(result: object) -> Chosen | None:
+    """What the person wrote into the form, or that they will not; None: it was put away, or makes no sense."""
+    action = result.get("action") if isinstance(result, dict) else None
+    if action == "decline":
+        return Chosen("no")
+    content = result.get("content") if isinstance(result, dict) else None
+    if action != "accept" or not isinstance(content, dict):
+        return None
+    words = [content.get(name) for name in ("choice", "own")]
+    said = [each.strip() for each in words if isinstance(each, str) and each.strip()]
+    return Chosen("message", text="\n".join(said)) if said else None
 
 
 def _shown(request: Mapping[str, object]) -> str:

@@ -36,6 +36,7 @@ from tarmac.errors import PeerGone, PeerRefused, TarmacError
 READ_SIZE: Final = 256 << 10
 MOST_RUNNING: Final = 256  # requests of the other side at once
 MOST_UNSENT: Final = 64 << 20  # bytes that the other side has not read
+CROWDED: Final = 2 << 20  # of them, from which on output of commands is left out
 MOST_DETAILS: Final = 500  # characters of what an error tells beside its message
 LAST: Final = 0.2  # seconds for answers after the other side has closed its end
 CANCEL_REQUEST: Final = "$/cancel_request"
@@ -109,6 +110,7 @@ class Peer:
         self._sent = asyncio.Event()  # all of it
         self._sent.set()
         self._gone: str | None = None
+        self._given_up = False
         self._running: asyncio.Task[None] | None = None
 
     # What we ask and tell
@@ -144,6 +146,16 @@ class Peer:
         if self._gone is None:
             await self._sent.wait()
 
+    async def room(self) -> None:
+        """For who has much to say: wait until the other side has read most of what was said."""
+        if self.crowded:
+            await self.flushed()
+
+    @property
+    def crowded(self) -> bool:
+        """The other side reads more slowly than we speak: what can be left out should be."""
+        return self._gone is None and self._unsent_bytes > CROWDED
+
     @property
     def gone(self) -> bool:
         return self._gone is not None
@@ -168,8 +180,11 @@ class Peer:
         except (OSError, ValueError) as error:
             why = f"the connection to {self.name} broke: {error}"
         except asyncio.CancelledError:
-            why = "the connection was closed"
-            raise
+            current = asyncio.current_task()
+            if not self._given_up or current is None:
+                why = "the connection was closed"
+                raise
+            current.uncancel()  # by ourselves: it can't be written to
         finally:
             self._end(why)
             tasks = [writing, *self._serving.values()]
@@ -221,9 +236,14 @@ class Peer:
         self._sent.clear()
         self._something.set()
         if self._unsent_bytes > MOST_UNSENT:
-            self._end(f"{self.name} does not read what it is sent: {self._unsent_bytes:,} bytes wait")
-            if self._running is not None:
-                self._running.cancel()
+            self._give_up(f"{self.name} does not read what it is sent: {self._unsent_bytes:,} bytes wait")
+
+    def _give_up(self, why: str) -> None:
+        """Nothing can be sent any more: then there is no use in listening either."""
+        if self._gone is None and self._running is not None:
+            self._given_up = True
+            self._running.cancel()
+        self._end(why)
 
     async def _write(self) -> None:
         try:
@@ -238,7 +258,7 @@ class Peer:
                     self._unsent_bytes -= len(data)
                 self._sent.set()
         except (OSError, RuntimeError) as error:
-            self._end(f"the connection to {self.name} broke: {error}")
+            self._give_up(f"the connection to {self.name} broke: {error}")
 
     # What comes
 

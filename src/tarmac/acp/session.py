@@ -1,8 +1,7 @@
 """One session of an editor is one task. A prompt says something to it and lets it run; the turn ends when it stands.
 
 prompt → task.say() → task runs → updates … → stopReason
-question for approval → session/request_permission → task.answer()
-followup question → the turn ends with it, and the next prompt is its answer
+question → questioning.py; one that nobody can show ends the turn, and the next prompt is its answer
 """
 
 import asyncio
@@ -11,15 +10,17 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Final
 
-from tarmac.acp import asking
+from tarmac.acp.client import Client
 from tarmac.acp.content import Said
 from tarmac.acp.peer import Peer, Refused
+from tarmac.acp.questioning import Questioning
+from tarmac.acp.terminal import EditorTerminal
 from tarmac.acp.updates import Update, Updates
 from tarmac.acp.wire import INTERNAL_ERROR
 from tarmac.app import App
-from tarmac.errors import BadRequest, PeerGone, PeerRefused, TarmacError
 from tarmac.models.messages import ToolUse
 from tarmac.prompts.modes import Modes
+from tarmac.show.harmless import one_line
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
 from tarmac.tasks.desk import Ended
@@ -42,19 +43,27 @@ class Session:
     """An open task, as an editor has it."""
 
     def __init__(
-        self, app: App, task: Task, modes: Modes, workspace: Path, peer: Peer, *, model: str, terminals: bool
+        self, app: App, task: Task, modes: Modes, workspace: Path, peer: Peer, client: Client, *, model: str
     ) -> None:
         self.app, self.task, self.modes, self.workspace = app, task, modes, workspace
         self.model = model
         self.owns = AsyncExitStack()  # what is closed with it
+        self.servers: tuple[str, ...] = ()  # MCP servers that the editor named, and nobody uses yet
         self._peer = peer
-        self._updates = Updates(terminals=terminals, read=_text_of)
+        self._updates = Updates(terminals=client.shows_terminals, read=_text_of)
+        self._untold: dict[str, int] = {}  # bytes of a call's output left out because the editor did not keep up
         self._window: int | None = None
         self._tools: dict[str, str] = {}  # of each call, which tool
-        self._asking: dict[str, asyncio.Task[None]] = {}  # by question
         self._run: asyncio.Task[Ended] | None = None
+        self._cancels = 0
+        self._titled = bool(task.metadata.title)
         self._standing = asyncio.Event()  # it asked something that the next prompt answers
+        self._questions = Questioning(task, peer, client, stand=self._standing.set)
         self._leave = task.subscribe(self._heard)
+        # What a sandbox keeps in must not get out through the editor.
+        if client.terminals and app.config.client_terminals and app.config.terminals.sandbox is None:
+            self._updates.elsewhere = True
+            task.run_elsewhere(self._editor_terminal)
 
     @property
     def id(self) -> str:
@@ -64,7 +73,9 @@ class Session:
 
     async def prompt(self, said: Said) -> dict[str, object]:
         """Say it and wait until the task stands; the stop reason."""
+        before = self._cancels
         self._standing.clear()
+        self._tell_of_servers()
         text = self._expanded(said.text)
         question = next((each for each in self.task.questions if each.ask == "followup"), None)
         if question is not None:
@@ -72,11 +83,15 @@ class Session:
         else:
             await self.task.say(text, said.pictures)
         if self._run is None or self._run.done():
-            self._run = asyncio.create_task(self.task.run_until_idle())
+            self._run = asyncio.create_task(self._go(before))
         ended = await self._until_it_stands(self._run)
         if ended is not None and ended.why == "failed":
             raise Refused(INTERNAL_ERROR, ended.text or "the task failed")
         return {"stopReason": _STOPS.get(ended.why, "end_turn") if ended else "end_turn"}
+
+    async def _go(self, cancels: int) -> Ended:
+        """Run it, unless it was stopped before it began."""
+        return await self.task.run_until_idle() if self._cancels == cancels else Ended("interrupted")
 
     async def _until_it_stands(self, run: "asyncio.Task[Ended]") -> Ended | None:
         """How the run ended; None while it waits for the next prompt."""
@@ -92,6 +107,7 @@ class Session:
 
     def cancel(self) -> None:
         """Stop the turn, wherever it is."""
+        self._cancels += 1
         if self._run is not None and not self._run.done():
             self.task.cancel()
 
@@ -106,15 +122,32 @@ class Session:
         except OSError:
             return text
 
+    def _tell_of_servers(self) -> None:
+        """Once, where it is seen: who set them up must not think that they are used."""
+        if self.servers:
+            names, self.servers = ", ".join(one_line(each) for each in self.servers), ()
+            text = f"(Tarmac does not use MCP servers yet: those that your editor passes along are idle: {names}.)\n\n"
+            self.send({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}})
+
     # What happens in it
 
     def send(self, update: Update) -> None:
         self._peer.notify("session/update", {"sessionId": self.id, "update": update})
 
     def _heard(self, _: int | None, thing: e.TaskEvent | s.Signal) -> None:
+        if isinstance(thing, s.OutputStreamed | e.ToolFinished):
+            if isinstance(thing, s.OutputStreamed) and self._peer.crowded:
+                self._untold[thing.call] = self._untold.get(thing.call, 0) + len(thing.data)
+                return
+            if missed := self._untold.pop(thing.call, 0):
+                for each in self._updates.missed(thing.call, missed):
+                    self.send(each)
         for each in self._updates.of(thing):
             self.send(each)
         match thing:
+            case e.UserSaid() if not self._titled and self.task.metadata.title:
+                self._titled = True
+                self.send({"sessionUpdate": "session_info_update", "title": self.task.metadata.title})
             case e.ModelSaid(parts=parts, usage=usage, cost=cost):
                 self._tools |= {part.id: part.name for part in parts if isinstance(part, ToolUse)}
                 if self._window:
@@ -128,46 +161,24 @@ class Session:
                 if isinstance(thing, e.ModelSwitched):
                     self.model = thing.model
                 self.send({"sessionUpdate": "config_option_update", "configOptions": self.options()})
-            case e.QuestionAsked(question=question):
-                self._asking[question] = asyncio.create_task(self._ask(thing))
+            case e.QuestionAsked():
+                self._questions.ask(thing, self._tools.get(thing.call or "", ""))
             case e.QuestionAnswered(question=question):
-                if asked := self._asking.pop(question, None):
-                    asked.cancel()
+                self._questions.closed(question)
             case _:
                 pass
 
-    async def _ask(self, asked: e.QuestionAsked) -> None:
-        """Put a question to the person; whatever becomes of it, the task is answered."""
-        if asked.ask == "followup":
-            self._standing.set()
-            return
-        if asked.ask == "completion_result":  # an editor's person says what they think with the next prompt
-            await self._answer(asked, asking.Chosen("yes"))
-            return
-        tool = self._tools.get(asked.call or "", "")
-        try:
-            params = {"sessionId": self.id, **asking.permission(asked, tool)}
-            outcome = await self._peer.request("session/request_permission", params)
-        except (PeerRefused, PeerGone) as error:
-            await self._answer(asked, asking.Chosen("no"), text=f"the editor could not ask: {error.what}")
-            return
-        found = asking.chosen(asked, outcome)
-        if found is None:
-            self.task.cancel()
-        else:
-            await self._answer(asked, found)
+    async def _editor_terminal(self, call: e.CallId, cwd: Path) -> EditorTerminal:
+        """A terminal of the editor's for a call's command; the call shows it."""
 
-    async def _answer(self, asked: e.QuestionAsked, found: asking.Chosen, *, text: str = "") -> None:
-        self._asking.pop(asked.question, None)
-        try:
-            await self.task.answer(
-                asked.question, found.answer, text=text, always=found.always, grant=found.grant, by="acp"
-            )
-        except BadRequest:  # somebody was quicker, or it can't be allowed for good
-            if found.always:
-                await self._answer(asked, asking.Chosen(found.answer))
-        except TarmacError:  # its log can't be written: the run itself says so
-            pass
+        def shown(theirs: str) -> None:
+            for each in self._updates.embedded(call, theirs):
+                self.send(each)
+
+        settings = self.app.registry.settings
+        terminal = EditorTerminal(self._peer, self.task.id, cwd=cwd, settings=settings, shown=shown)
+        self.app.registry.adopt(terminal)
+        return terminal
 
     # What it is
 
@@ -214,8 +225,7 @@ class Session:
     async def aclose(self) -> None:
         """Stop it in order; what was asked is withdrawn. The task stays, unless nothing was ever said to it."""
         self._leave()
-        for each in list(self._asking.values()):
-            each.cancel()
+        self._questions.close()
         silent = not self.task.metadata.requests and not self.task.metadata.title
         if self._run is not None and not self._run.done():
             self.task.cancel()

@@ -3,9 +3,11 @@
 (seq, event) or (None, signal) → Updates.of() → [update, …]
 
 What was streamed is not said again when the whole answer is in the log. A command's output goes to a terminal of the
-editor where it can show ours (`_meta.terminal_*`), and else is text, its last part, replaced as it grows.
+editor where it can show ours (`_meta.terminal_*`), and else is text, its last part, replaced as it grows; one that runs
+in the editor's own terminal (`embedded`) is shown by the editor.
 """
 
+import codecs
 import json
 from collections.abc import Callable
 from dataclasses import field
@@ -21,7 +23,7 @@ from tarmac.vt.live import LiveText
 Update = dict[str, object]
 
 MOST_OUTPUT: Final = 16_000  # characters of a command's output as text
-EVERY: Final = 2_000  # characters after which it is sent again
+EVERY: Final = 2_000  # characters after which it is sent again; a short one sooner
 _KINDS: Final = {
     "read_file": "read",
     "list_files": "search",
@@ -42,6 +44,7 @@ _KINDS: Final = {
     "kill_persistent_terminal": "execute",
     "switch_mode": "switch_mode",
 }
+_UTF8: Final = codecs.getincrementaldecoder("utf-8")
 _SILENT: Final = frozenset({"update_todo_list", "attempt_completion", "ask_followup_question"})  # told in other ways
 _STATUS: Final = {"open": "pending", "doing": "in_progress", "done": "completed"}
 
@@ -54,22 +57,28 @@ def kind_of(tool: str) -> str:
 @dataclass(slots=True)
 class _Call:
     name: str
-    terminal: bool = False  # shown as one of the editor's
+    terminal: Update | None = None  # shown as one of the editor's: what tells it so, until that is sent
+    announced: bool = False  # it was
+    embedded: bool = False  # it runs in one of the editor's own
     before: dict[str, str | None] = field(default_factory=dict)  # the files it is about to change, as they are
+    bytes: codecs.IncrementalDecoder = field(default_factory=lambda: _UTF8("replace"))  # a character may come in two
     live: LiveText | None = None
-    text: str = ""
-    sent: int = 0  # how much of it
+    text: str = ""  # the last of it
+    total: int = 0  # characters of all of it
+    sent: int = 0  # how many of them
 
 
 @dataclass(slots=True)
 class Updates:
     """The fold of one session.
 
-    `terminals`: the editor shows terminals of ours. `replay`: the past, for who loads it. `read` gives a file's text
+    `terminals`: the editor shows terminals of ours; `elsewhere`: a command may run in one of its own, which is known
+    only once it has begun. `replay`: the past, for who loads it. `read` gives a file's text
     or None: an editor wants to see both texts of a change.
     """
 
     terminals: bool = False
+    elsewhere: bool = False
     replay: bool = False
     read: Callable[[Path], str | None] = lambda path: None
     _streamed: set[str] = field(default_factory=set)  # requests whose words were sent as they came
@@ -154,32 +163,59 @@ class Updates:
         if started.intents:
             update["locations"] = [{"path": str(each.path)} for each in started.intents]
             call.before = {str(each.path): self.read(each.path) if each.before else None for each in started.intents}
-        if started.command is not None:
-            if self.terminals and not self.replay:
-                call.terminal = True
-                info: dict[str, object] = {"terminal_id": started.call}
-                if started.cwd is not None:
-                    info["cwd"] = str(started.cwd)
-                update["content"] = [{"type": "terminal", "terminalId": started.call}]
-                update["_meta"] = {"terminal_info": info}
-            else:
-                call.live = LiveText()
-        return [update]
+        if started.command is None:
+            return [update]
+        if not self.terminals or self.replay:
+            call.live = LiveText()
+            return [update]
+        info: dict[str, object] = {"terminal_id": started.call}
+        if started.cwd is not None:
+            info["cwd"] = str(started.cwd)
+        content = [{"type": "terminal", "terminalId": started.call}]
+        call.terminal = {"content": content, "_meta": {"terminal_info": info}}
+        if self.elsewhere:
+            return [update]
+        call.announced = True
+        return [{**update, **call.terminal}]
 
-    def _output(self, id: str, data: bytes) -> list[Update]:
+    def embedded(self, id: str, terminal: str) -> list[Update]:
+        """A call's command runs in this terminal of the editor, which shows it from now on."""
         call = self._calls.get(id)
         if call is None:
             return []
-        if call.terminal:
-            meta = {"terminal_output": {"terminal_id": id, "data": data.decode("utf-8", "replace")}}
-            return [{**_call(id), "_meta": meta}]
+        call.embedded, call.terminal = True, None
+        return [{**_call(id), "content": [{"type": "terminal", "terminalId": terminal}]}]
+
+    def missed(self, id: str, size: int) -> list[Update]:
+        """So many bytes of its output were left out here."""
+        return self._output(id, f"\r\n[… {size:,} bytes, which came faster than the editor took them]\r\n".encode())
+
+    def _output(self, id: str, data: bytes) -> list[Update]:
+        call = self._calls.get(id)
+        if call is None or call.embedded:
+            return []
+        if call.terminal is not None:
+            text = call.bytes.decode(data)
+            meta: Update = {"terminal_output": {"terminal_id": id, "data": text}}
+            told = [{**_call(id), "_meta": meta}] if text else []
+            return [*self._announce(id, call), *told]
         if call.live is None:
             call.live = LiveText()
-        call.text += call.live.feed(data)
-        if len(call.text) - call.sent < EVERY and call.sent:
+        self._more(call, call.live.feed(data))
+        if call.total - call.sent < min(EVERY, max(1, call.sent // 8)):
             return []
-        call.sent = len(call.text)
-        return [{**_call(id), "content": [_console(call.text)]}] if call.text else []
+        call.sent = call.total
+        return [{**_call(id), "content": [_console(call.text, call.total)]}]
+
+    def _more(self, call: _Call, new: str) -> None:
+        call.total += len(new)
+        call.text = (call.text + new)[-MOST_OUTPUT:]
+
+    def _announce(self, id: str, call: _Call) -> list[Update]:
+        if call.announced or call.terminal is None:
+            return []
+        call.announced = True
+        return [{**_call(id), **call.terminal}]
 
     def _finished(self, finished: e.ToolFinished) -> list[Update]:
         call = self._calls.pop(finished.call, None)
@@ -192,21 +228,33 @@ class Updates:
         }
         found = _object(finished.details) or {}
         command = found.get("command")
-        if call.terminal:
-            exit: dict[str, object] = {"terminal_id": finished.call, "exit_code": finished.exit_code, "signal": None}
-            if isinstance(command, dict):
-                exit["signal"] = command.get("signal")
-            update["_meta"] = {"terminal_exit": exit}
-            if finished.outcome not in ("done", "failed"):  # it never ran
-                update["content"] = [_content(_text_of(finished))]
-        elif call.text:
-            update["content"] = [_console(call.text)]
+        ran = isinstance(command, dict) or finished.outcome == "interrupted"
+        text = _text_of(finished)
+        before: list[Update] = []
+        if call.live is not None:
+            self._more(call, call.live.finish())
+        if ran and call.embedded:
+            pass  # the editor shows it, and knows how it ended
+        elif ran and call.terminal is not None:
+            before = self._announce(finished.call, call)
+            told = command if isinstance(command, dict) else {}
+            if told.get("running") is True:
+                where = f"It is still running, in Tarmac's terminal {told.get('terminal')}."
+                update["content"] = [{"type": "terminal", "terminalId": finished.call}, _content(where)]
+            else:
+                exit = {"terminal_id": finished.call, "exit_code": finished.exit_code, "signal": told.get("signal")}
+                update["_meta"] = {"terminal_exit": exit}
+        elif ran and call.text:
+            update["content"] = [_console(call.text, call.total)]
         else:
             diffs = self._diffs(call, found) if finished.outcome == "done" else []
-            update["content"] = diffs or ([_content(text)] if (text := _text_of(finished)) else [])
+            update["content"] = diffs or ([_content(text)] if text else [])
+        return [*before, self._located(update, found)]
+
+    def _located(self, update: Update, found: dict[str, object]) -> Update:
         if paths := _paths(found):
             update["locations"] = [{"path": path} for path in paths]
-        return [update]
+        return update
 
     def _diffs(self, call: _Call, found: dict[str, object]) -> list[Update]:
         """Both texts of each file that was changed; of one that can't be read, what changed in it."""
@@ -235,12 +283,9 @@ def _content(text: str) -> Update:
     return {"type": "content", "content": {"type": "text", "text": text}}
 
 
-def _console(text: str) -> Update:
-    shown = (
-        text
-        if len(text) <= MOST_OUTPUT
-        else f"[… {len(text) - MOST_OUTPUT:,} characters before this]\n{text[-MOST_OUTPUT:]}"
-    )
+def _console(text: str, total: int) -> Update:
+    """The last of `total` characters, in a fence that none of its lines can close."""
+    shown = text if total <= len(text) else f"[… {total - len(text):,} characters before this]\n{text}"
     longest = max((len(line) - len(line.lstrip("`")) for line in shown.split("\n")), default=0)
     fence = "`" * max(3, longest + 1)
     return _content(f"{fence}console\n{shown}\n{fence}")

@@ -1,27 +1,29 @@
 """`tarmac acp`: an editor that speaks the Agent Client Protocol drives Tarmac, on standard input and output."""
 
-import asyncio
 import os
 
 from tarmac.cli.options import HelpShown, parse
+from tarmac.cli.stopping import run
 from tarmac.errors import BadRequest
 
-OPTIONS = ["model=", "mode=", "auto="]
+OPTIONS = ["model=", "mode=", "auto=", "client-terminals"]
 
 
 def main(arguments: list[str]) -> int:
-    """Serve until the editor closes our input; the exit code."""
+    """Serve until the editor closes our input, or we are ended; the exit code."""
     try:
         given, words = parse("acp", arguments, OPTIONS)
     except HelpShown:
         return 0
     if words:
         raise BadRequest(f"`tarmac acp` takes no `{words[0]}`", hint="an editor starts it, and speaks on its input")
-    asyncio.run(_serve({name: values[-1] for name, values in given.items()}))
-    return 0
+    overrides: dict[str, object] = {name: values[-1] for name, values in given.items()}
+    if overrides.pop("client-terminals", None) is not None:
+        overrides["acp.client_terminals"] = True
+    return run(lambda _: _serve(overrides))
 
 
-async def _serve(overrides: dict[str, str]) -> None:
+async def _serve(overrides: dict[str, object]) -> int:
     from tarmac.acp.agent import Agent
     from tarmac.acp.stdio import stdio_peer
 
@@ -32,3 +34,4 @@ async def _serve(overrides: dict[str, str]) -> None:
         await peer.run()
     finally:
         await agent.aclose()
+    return 0

@@ -142,6 +142,7 @@ Options:
   --model PROVIDER/NAME   The model [as configured; see `tarmac config show`].
   --mode MODE             The mode a session begins in [code].
   --auto LEVEL            What runs without asking: ask, read, edit, safe or all [ask].
+  --client-terminals      Run commands that you allowed in the editor's own terminals.
   -h, --help              Show this page.
 
 A session is a task: `tarmac tasks` lists it, and `tarmac resume` goes on with it.

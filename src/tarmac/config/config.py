@@ -186,6 +186,11 @@ class Config:
         return ToolSettings(**self._section("tools"))
 
     @property
+    def client_terminals(self) -> bool:
+        """Whether approved commands run in the terminals of an editor that has some."""
+        return cast(bool, self.values["acp.client_terminals"])
+
+    @property
     def models(self) -> "ModelSettings":
         """How the model of the configuration is reached."""
         return self.models_for(self.model or "")

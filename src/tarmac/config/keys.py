@@ -181,6 +181,8 @@ KEYS = (
     Key("tools.images_per_read", integer(1), 20 << 20, "bytes of all together"),
     Key("tools.fuzzy_threshold", share(), 0.9, "how alike a place must be for an edit", Way.HIGHER),
     Key("tools.news_characters", integer(0), 8_000, "of background terminals' output, a turn"),
+    # Editors
+    Key("acp.client_terminals", boolean(), False, "approved commands run in the editor's own terminals, if it has any"),
     # Models
     Key(
         "models.base_urls",

@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
+from functools import partial
 from typing import Final
 
 from tarmac.dataclass import dataclass
@@ -226,6 +227,7 @@ class Calls:
             show=live.show,
             started=live.started,
             settings=desk.settings.tools,
+            elsewhere=partial(desk.elsewhere, CallId(use.id)) if desk.elsewhere else None,
         )
 
     # Results

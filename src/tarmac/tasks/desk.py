@@ -5,6 +5,7 @@ that were just written, the mode, what a run has used) is kept here beside them.
 """
 
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import field
 from pathlib import Path
 from typing import Literal
@@ -27,6 +28,7 @@ from tarmac.tasks.log import TaskLog
 from tarmac.tasks.metadata import Metadata
 from tarmac.tasks.recovery import Unfinished
 from tarmac.terminals.registry import TerminalRegistry
+from tarmac.terminals.terminal import Terminal
 from tarmac.tools.tool import ToolSettings
 from tarmac.tools.toolbox import Toolbox
 
@@ -75,6 +77,7 @@ class Desk:
     model: Model
     settings: TaskSettings
     attended: bool  # a person can be asked
+    elsewhere: Callable[[CallId, Path], Awaitable[Terminal]] | None = None  # where a call's approved command runs
     seen: dict[Path, str | None] = field(default_factory=dict)  # the version of each file that the task knows (S21)
     under_way: dict[CallId, Unfinished] = field(default_factory=dict)  # calls that were started and have no result
     todos: tuple[Todo, ...] = ()

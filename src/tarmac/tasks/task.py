@@ -10,7 +10,8 @@ every call of the model gets a result, and the log can be taken up again.
 
 import asyncio
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from pathlib import Path
 
 from tarmac.errors import BadRequest, StateUnavailable, TerminalNotFound
 from tarmac.events import TaskId, TerminalId
@@ -25,6 +26,7 @@ from tarmac.tasks.questions import Questions
 from tarmac.tasks.queue import Queue
 from tarmac.tasks.running import Running
 from tarmac.terminals.registry import TerminalRegistry
+from tarmac.terminals.terminal import Terminal
 
 Picture = tuple[bytes, str]  # its content and its media type
 
@@ -88,6 +90,10 @@ class Task:
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call `listener(seq, event)` and `listener(None, signal)`, in order; what it returns takes it off."""
         return self._desk.audience.subscribe(listener)
+
+    def run_elsewhere(self, open: Callable[[e.CallId, Path], Awaitable[Terminal]]) -> None:
+        """Commands that a person approved run where `open` says, in a terminal for each: a door's, not ours."""
+        self._desk.elsewhere = open
 
     # What a person does
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
 
-from tarmac.errors import BadRequest, TerminalNotFound
+from tarmac.errors import BadRequest, OutOfTerminals, TerminalNotFound
 from tarmac.events import TaskId
 from tarmac.paths import check_directory
 from tarmac.terminals import heat
@@ -143,6 +143,19 @@ class TerminalRegistry:
         return list(self._entry(id).switches or ())
 
     # Terminals by id
+
+    def adopt(self, terminal: Terminal) -> None:
+        """Have one that somebody else runs (an editor) among ours, by its id, while it is open; nobody is lent it."""
+        self._lending.check_open()
+        if terminal.task is not None and self._stock.count(terminal.task) >= self.settings.max_per_task:
+            raise OutOfTerminals(
+                f"task {terminal.task} has its {self.settings.max_per_task} terminals (max_per_task)",
+                hint="end one of its commands, or close a terminal",
+            )
+        entry = self._stock.add(terminal, claim=Claim("killed", terminal.task), why=f"{terminal.id} is an editor's")
+        entry.users = frozenset({terminal.task})
+        terminal.subscribe(self._lending.on_event)
+        terminal.opened()
 
     async def open(
         self,

@@ -25,7 +25,7 @@ Reason = Literal[
     "left running",
     "not run",
 ]
-Evidence = Literal["mark", "waitpid", "asked", "unknown"]
+Evidence = Literal["mark", "waitpid", "asked", "told", "unknown"]  # told: by who ran it elsewhere
 
 SLICE = 64 << 10  # rendered at a time: a few milliseconds, so that nobody waits for a big result
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tarmac.terminals.answering import Answers
     from tarmac.terminals.watching import Conditions, Happened
 
-Provider = Literal["pty", "exec"]
+Provider = Literal["pty", "exec", "editor"]  # the last one is no provider of ours: see registry.adopt
 Origin = Literal["agent", "person", "system"]
 Listener = Callable[[events.TerminalEvent], None]
 

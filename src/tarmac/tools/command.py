@@ -3,6 +3,7 @@
 allowed by itself → its plan, without a shell (start_plan)      approved → a terminal lent to the task, and left to it
 """
 
+import asyncio
 import os
 from pathlib import Path
 from typing import Annotated, ClassVar
@@ -55,9 +56,11 @@ class ExecuteCommand(Tool):
             plan = allowed_plan(go)
             if plan is not None:
                 return done(await run_planned(bench, plan, command, cwd, timeout=time_limit(bench, self.timeout)))
+            limit = time_limit(bench, self.timeout)
             try:
+                if bench.elsewhere is not None:
+                    return done(await run_elsewhere(bench, command, cwd, timeout=limit, approved=is_approved(go)))
                 async with bench.registry.lease(cwd=cwd, task=bench.task) as terminal:
-                    limit = time_limit(bench, self.timeout)
                     return done(await run_in(bench, terminal, command, cwd, timeout=limit, approved=is_approved(go)))
             except TarmacError as error:
                 raise ToolFailed(error.what, hint=error.hint) from None
@@ -127,6 +130,20 @@ async def run_in(
         execution.close_input()  # nobody sees what waits on a pipe: it gets its end of file, as without a terminal
     result = await following.outcome(bench, execution, terminal=terminal.id, timeout=timeout)
     return Report(result=result, cwd=cwd, terminal=terminal.id, number=execution.number, alone=bench.alone)
+
+
+async def run_elsewhere(bench: Bench, command: str, cwd: Path, *, timeout: float, approved: bool) -> Report:
+    """Run a command in a terminal that is not ours, and is for it alone; it stays while the command runs on."""
+    assert bench.elsewhere is not None
+    terminal = await bench.elsewhere(cwd)
+    running = False
+    try:
+        report = await run_in(bench, terminal, command, cwd, timeout=timeout, approved=approved)
+        running = report.result.running
+        return report
+    finally:
+        if not running:
+            await asyncio.shield(terminal.aclose())
 
 
 def done(report: Report) -> Done:

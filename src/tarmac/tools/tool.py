@@ -19,6 +19,7 @@ from tarmac.models.messages import Blob, Part, Text
 from tarmac.policy import Action, Verdict
 from tarmac.policy.files import Files
 from tarmac.terminals.registry import TerminalRegistry
+from tarmac.terminals.terminal import Terminal
 
 Group = Literal["read", "edit", "command", "mcp", "modes", "browser", "always"]
 
@@ -202,6 +203,7 @@ class Bench:
     show: Callable[[Live], None] = lambda _: None
     started: Callable[[TerminalId, Path], None] = lambda *_: None  # a command prints into this spool
     settings: ToolSettings = ToolSettings()
+    elsewhere: Callable[[Path], Awaitable[Terminal]] | None = None  # where approved commands run instead: one for each
     alone: bool = False  # nobody else sees these terminals, and nobody tells the model of them: it must look itself
 
 

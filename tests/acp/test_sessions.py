@@ -1,0 +1,235 @@
+"""What an editor may do with its sessions beside working in them, and what it is told; a real process each time."""
+
+import asyncio
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.acp.editor import Editor, Refusal, editor, inside
+from tests.acp.test_agent import DONE, HELLO, QUESTION, SLOW
+
+pytestmark = pytest.mark.shell
+
+
+async def begun(ours: Editor, folder: Path, **more: Any) -> str:
+    found = await ours.call("session/new", {"cwd": str(folder), "mcpServers": [], **more})
+    return str(found["sessionId"])
+
+
+def sleepers() -> list[int]:
+    """The processes of SLOW's command."""
+    found = []
+    for each in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if each.read_bytes() == b"sleep\x00600\x00":
+                found.append(int(each.parent.name))
+        except OSError:
+            pass
+    return found
+
+
+def cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+async def test_the_first_request_is_answered_before_the_rest_of_tarmac_is_loaded(tmp_path: Path) -> None:
+    """A2: within 300 ms of CPU; sessions are there when they are wanted."""
+    async with editor(tmp_path, HELLO) as ours:
+        await ours.initialize()
+        spent = cpu_seconds(ours.process.pid)
+        assert await ours.prompt(await begun(ours, tmp_path), "hello") == "end_turn"
+    assert spent < 0.3
+
+
+async def test_a_cancel_that_comes_with_its_prompt_is_heeded(tmp_path: Path) -> None:
+    """A2: in one write; the model is not asked, and the next prompt is served."""
+    async with inside(tmp_path, HELLO) as ours:
+        await ours.initialize()
+        session = await begun(ours, tmp_path)
+        turn = ours.ask("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": "x"}]})
+        ours.send({"method": "session/cancel", "params": {"sessionId": session}})
+        assert (await turn)["result"] == {"stopReason": "cancelled"}
+        assert ours.said() == ""
+        ours.send({"method": "session/cancel", "params": {"sessionId": session}})  # of nothing
+        ours.send({"method": "session/cancel", "params": {"sessionId": ["odd"]}})
+        assert await ours.prompt(session, "hello") == "end_turn"
+        assert ours.said() == "Hello there. Done."
+
+
+async def test_a_prompt_that_is_cancelled_as_a_request_is_answered_once(tmp_path: Path) -> None:
+    """A2: `$/cancel_request`; the command ends with it."""
+    async with inside(tmp_path, SLOW) as ours:
+        await ours.initialize()
+        session = await begun(ours, tmp_path)
+        turn = ours.ask("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": "x"}]})
+        id = ours._numbers
+        while not (tmp_path / "begun").exists():  # noqa: ASYNC110 (the file system tells nobody)
+            await asyncio.sleep(0.02)
+        ours.send({"method": "$/cancel_request", "params": {"requestId": id}})
+        found = await turn
+        assert found.get("error", {}).get("code") == -32800 or found["result"] == {"stopReason": "cancelled"}
+        assert await ours.prompt(session, "and now?") == "end_turn"
+        assert [each.get("id") for each in ours.wire if "method" not in each].count(id) == 1
+
+
+async def test_the_person_is_told_once_that_mcp_servers_are_not_used(tmp_path: Path) -> None:
+    """A2: accepted, whatever they look like, and not silently."""
+    servers = [{"name": "files\x1b[2J", "command": "x", "args": [], "env": []}, {"type": "http"}, 5]
+    async with inside(tmp_path, HELLO + HELLO) as ours:
+        await ours.initialize()
+        session = await begun(ours, tmp_path, mcpServers=servers)
+        await ours.prompt(session, "hello")
+        assert ours.said().count("MCP servers") == 1 and "files" in ours.said() and "\x1b" not in ours.said()
+        before = ours.said()
+        await ours.prompt(session, "hello again")
+        assert "MCP servers" not in ours.said().removeprefix(before)
+
+
+@pytest.mark.parametrize(
+    ("content", "answer"),
+    [({"choice": "Tea"}, "Tea"), ({"own": " Water "}, "Water"), ({"choice": "Tea", "own": "hot"}, "Tea\nhot")],
+)
+async def test_a_question_is_a_form_where_the_editor_shows_forms(
+    tmp_path: Path, content: dict[str, str], answer: str
+) -> None:
+    """A2: one of the choices or the person's own words, in the same turn."""
+    forms: list[dict[str, Any]] = []
+    async with inside(tmp_path, QUESTION) as ours:
+        ours.serves["elicitation/create"] = lambda params: (
+            forms.append(params) or {"action": "accept", "content": content}  # type: ignore[func-returns-value]
+        )
+        await ours.initialize(elicitation={"form": {}})
+        session = await begun(ours, tmp_path)
+        assert await ours.prompt(session, "serve me") == "end_turn"
+        assert ours.said().endswith("Tea it is. Done.")
+    (form,) = forms
+    assert (form["message"], form["mode"], form["sessionId"]) == ("Tea or coffee?", "form", session)
+    assert [each["const"] for each in form["requestedSchema"]["properties"]["choice"]["oneOf"]] == ["Tea", "Coffee"]
+    log = "".join(path.read_text() for path in (tmp_path / "state" / "tasks" / session).glob("*.jsonl"))
+    assert json.dumps(answer)[1:-1] in log
+
+
+@pytest.mark.parametrize("way", ["decline", "cancel", "nonsense", "refuse", "empty"])
+async def test_a_form_that_is_put_away_leaves_a_question_that_the_next_prompt_answers(tmp_path: Path, way: str) -> None:
+    """A2: a no goes on without an answer; all else ends the turn as without forms."""
+    answers = {
+        "decline": {"action": "decline"},
+        "cancel": {"action": "cancel"},
+        "nonsense": [1],
+        "empty": {"action": "accept", "content": {"choice": 5}},
+    }
+
+    def serve(_: dict[str, Any]) -> Any:
+        if way == "refuse":
+            raise Refusal("no forms today")
+        return answers[way]
+
+    async with inside(tmp_path, QUESTION) as ours:
+        ours.serves["elicitation/create"] = serve
+        await ours.initialize(elicitation={"form": {}})
+        session = await begun(ours, tmp_path)
+        assert await ours.prompt(session, "serve me") == "end_turn"
+        if way != "decline":
+            assert "1. Tea" in ours.said() and "it is" not in ours.said()
+            assert await ours.prompt(session, "Tea") == "end_turn"
+        assert ours.said().endswith("Tea it is. Done.")
+
+
+async def test_an_elicitation_capability_without_form_advertises_nothing(tmp_path: Path) -> None:
+    """A2: unlike MCP's."""
+    async with inside(tmp_path, QUESTION) as ours:
+        await ours.initialize(elicitation={})
+        assert await ours.prompt(await begun(ours, tmp_path), "serve me") == "end_turn"
+        assert not [each for each in ours.wire if each.get("method") == "elicitation/create"]
+
+
+async def test_an_id_is_a_whole_id_and_a_session_is_loaded_where_it_belongs(tmp_path: Path) -> None:
+    """A2: half an id deletes nothing; another folder's configuration does not count for it."""
+    other = tmp_path / "other"
+    other.mkdir()
+    async with inside(tmp_path, HELLO) as ours:
+        await ours.initialize()
+        session = await begun(ours, tmp_path)
+        assert (await ours.refused("session/close", {"sessionId": session[:4]}))["code"] == -32002
+        await ours.prompt(session, "hello")
+        await ours.call("session/close", {"sessionId": session})
+        for verb in ("delete", "load", "resume"):
+            for wrong in (session[:4], "nosuch"):
+                params: dict[str, Any] = {"sessionId": wrong, "cwd": str(tmp_path), "mcpServers": []}
+                assert (await ours.refused(f"session/{verb}", params))["code"] == -32002, (verb, wrong)
+            for odd in ("../tasks", "", 5, "a\0b"):
+                params = {"sessionId": odd, "cwd": str(tmp_path), "mcpServers": []}
+                assert (await ours.refused(f"session/{verb}", params))["code"] == -32602, (verb, odd)
+        there = {"sessionId": session, "cwd": str(other), "mcpServers": []}
+        assert str(tmp_path) in (await ours.refused("session/load", there))["message"]
+        for odd in ("x", -1, "9" * 30):
+            assert (await ours.refused("session/list", {"cursor": odd}))["code"] == -32602
+        assert [each["sessionId"] for each in (await ours.call("session/list", {}))["sessions"]] == [session]
+        assert (await ours.call("session/list", {"cwd": str(other)}))["sessions"] == []
+        assert ours.updates("session_info_update")[0]["title"] == "hello"
+
+
+LOUD = (
+    """
+[[turn]]
+[[turn.call]]
+name = "execute_command"
+arguments = { command = "touch begun; yes 'a line of output ä' | head -c 12000000; touch done" }
+[[turn]]
+text = "That was loud."
+"""
+    + DONE
+)
+
+
+async def test_an_editor_that_reads_slowly_misses_output_and_nothing_else(tmp_path: Path) -> None:
+    """A2: memory is bounded, the turn goes on, and it is told what it missed."""
+    async with editor(tmp_path, LOUD) as ours:
+        await ours.initialize(_meta={"terminal_output": True})
+        session = await begun(ours, tmp_path)
+        turn = asyncio.create_task(ours.prompt(session, "loud", timeout=60))
+        await ours.until(lambda: ours.updates("tool_call_update"))
+        ours.reader._transport.pause_reading()  # type: ignore[attr-defined]
+        while not (tmp_path / "done").exists():  # noqa: ASYNC110 (the file system tells nobody)
+            await asyncio.sleep(0.02)
+        resident = int(Path(f"/proc/{ours.process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        ours.reader._transport.resume_reading()  # type: ignore[attr-defined]
+        assert await turn == "end_turn"
+        assert ours.said() == "That was loud. Done."
+    assert resident < 200 << 20
+    told = [each.get("_meta", {}).get("terminal_output", {}) for each in ours.updates("tool_call_update")]
+    output = "".join(each.get("data", "") for each in told)
+    assert "bytes, which came faster than the editor took them]" in output and len(output) < 12_000_000
+
+
+async def test_an_editor_that_closes_only_its_ear_is_gone(tmp_path: Path) -> None:
+    """A2: what runs is ended though its mouth stays open."""
+    async with editor(tmp_path, SLOW) as ours:
+        await ours.initialize()
+        session = await begun(ours, tmp_path)
+        ours.ask("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": "x"}]})
+        while not (tmp_path / "begun").exists():  # noqa: ASYNC110 (the file system tells nobody)
+            await asyncio.sleep(0.02)
+        ours.reader._transport.close()  # type: ignore[attr-defined]
+        ours.send({"id": 99, "method": "session/list", "params": {}})  # its answer finds nobody
+        async with asyncio.timeout(10):
+            assert await ours.process.wait() == 0
+
+
+async def test_a_tarmac_that_is_terminated_leaves_no_process(tmp_path: Path) -> None:
+    """A2: editors end their agents with SIGTERM."""
+    async with editor(tmp_path, SLOW) as ours:
+        await ours.initialize()
+        session = await begun(ours, tmp_path)
+        ours.ask("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": "x"}]})
+        while not (tmp_path / "begun").exists():  # noqa: ASYNC110 (the file system tells nobody)
+            await asyncio.sleep(0.02)
+        ours.process.send_signal(signal.SIGTERM)
+        ours.code = 128 + signal.SIGTERM
+        async with asyncio.timeout(10):
+            await ours.process.wait()
+        assert sleepers() == []
