@@ -10,9 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tarmac.policy import Execute, Policy, Verdict, parser
-from tarmac.policy.checks import FURTHER, REPLACEMENTS
+from tarmac.policy.checks import FURTHER
 from tarmac.policy.effects import rules
 from tarmac.policy.grammar import programs, read_programs, versions
+from tarmac.policy.own_grammars import OWN
 from tarmac.policy.wrappers import wrappers
 
 WORKSPACE = Path("/home/dev/project")
@@ -164,7 +165,7 @@ def test_every_rule_has_a_reason_and_no_option_is_both_known_and_refused() -> No
     for program in programs().values():
         assert program.why, program.name
         assert not program.refuse & program.long.keys(), program.name
-        assert not program.check or program.check in {**FURTHER, **REPLACEMENTS}, program.name
+        assert not program.check or program.check in {**FURTHER, **OWN}, program.name
         known = {"text", "path", "name", "rev", "listed", "number", "none", "pattern", "script", "word", "status"}
         assert set(program.operands) <= known, program.name
     assert all(rule.does and rule.risk for group in rules().values() for rule in group)

@@ -19,7 +19,8 @@ from tarmac.policy.files import Files
 from tarmac.policy.grammar import Program, Unproven
 from tarmac.policy.places import LONGEST_NAME, Ground
 from tarmac.policy.planning import Proofs
-from tarmac.policy.readonly import Proof, Prover
+from tarmac.policy.proof import Proof
+from tarmac.policy.readonly import Prover
 from tarmac.policy.running import fetched_files, sends
 from tarmac.policy.touching import At
 from tarmac.policy.verdict import RISKS, Plan, Risk

@@ -16,10 +16,12 @@ from tarmac.dataclass import dataclass
 from tarmac.policy.agreement import disagreement
 from tarmac.policy.command import Line, Simple
 from tarmac.policy.course import Condition, Course, Group, Loop, Pipeline
+from tarmac.policy.expansion import looks_alike, names_of
 from tarmac.policy.files import Files
 from tarmac.policy.grammar import Program, Unproven
 from tarmac.policy.places import Ground
-from tarmac.policy.readonly import Proof, Prover, looks_alike
+from tarmac.policy.proof import Proof
+from tarmac.policy.readonly import Prover
 from tarmac.policy.verdict import STATUS, Plan, Stage, Step, When
 
 MOST_STEPS = 200  # of a plan: a loop is written out
@@ -157,7 +159,7 @@ class _Planner:
     def _loop(self, loop: Loop) -> None:
         prover = Prover(self.files, self.here, self.extra)
         try:
-            values = [each for item in loop.items for each in prover.names(item.filled(self._known()))]
+            values = [each for item in loop.items for each in names_of(item.filled(self._known()), prover.ground)]
         except Unproven as error:
             raise _NoPlan(error.reason) from error
         if loop.name in self.values:  # a loop in a loop: whether it changes the outer one's variable, only its run says
