@@ -6,16 +6,14 @@ known: of a file, by its hash, whether it was written; of a command, what it had
 
 import asyncio
 from pathlib import Path
-from typing import Final
 
 from tarmac.models.messages import Part, Text, ToolUse
 from tarmac.tasks.desk import Desk, now
-from tarmac.tasks.events import CallId, CommandOutput, FileSeen, Outcome, ToolFinished
+from tarmac.tasks.events import CallId, FileSeen, Outcome, ToolFinished
+from tarmac.tasks.live import TAIL
 from tarmac.tasks.recovery import Unfinished, digest_of, fates
 from tarmac.tools.boundary import labelled
 from tarmac.vt.text import clean
-
-TAIL: Final = 16_000  # bytes of a command's output
 
 
 async def settle(desk: Desk, *, why: str, skip: bool) -> None:
@@ -61,7 +59,7 @@ def _known(found: Unfinished, why: str) -> tuple[str, list[tuple[Path, str | Non
                 lines.append(f"{intent.path}: it is neither as before nor as intended. Read it before you go on.")
     if started.command is not None:
         lines.append(f"`{started.command}` had been started in {started.cwd} and did not come to its end here.")
-        lines.append(_output(found.output))
+        lines.append(_output(found))
     elif not started.intents:
         lines.append("Whether it took effect is not known.")
     return "\n".join(lines), seen
@@ -74,14 +72,14 @@ def _digest(path: Path) -> str | None:
         return "unreadable"
 
 
-def _output(output: CommandOutput | None) -> str:
-    """What a command had printed, as far as it reached the disk."""
+def _output(found: Unfinished) -> str:
+    """What a command had printed, as far as it reached the disk, or us."""
     try:
-        data = output.spool.read_bytes() if output else b""
+        data = found.output.spool.read_bytes() if found.output else found.tail
     except OSError:
-        data = b""
+        data = found.tail
     if not data:
         return "Nothing is known of its output."
-    text = clean(data[-TAIL:])
+    text = clean(data[-TAIL:]).rstrip()
     cut = f", the last {TAIL:,} bytes of {len(data):,}" if len(data) > TAIL else ""
     return labelled(text, what=f"Its output until then{cut}")

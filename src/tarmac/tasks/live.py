@@ -14,6 +14,7 @@ from tarmac.tools.tool import Live as Shown
 from tarmac.tools.tool import Output
 
 OFTEN: Final = 1.0  # seconds between two facts about one command's output
+TAIL: Final = 16_000  # bytes of it that the model is told when it was cut off
 
 
 class Live:
@@ -36,6 +37,8 @@ class Live:
             return
         terminal = shown.terminal or TerminalId("")
         self._desk.audience.show(OutputStreamed(call=self._call, terminal=terminal, data=shown.data))
+        if shown.terminal is None and (found := self._desk.under_way.get(self._call)):
+            self._desk.under_way[self._call] = replace(found, tail=(found.tail + shown.data)[-TAIL:])
         if self._output and time.monotonic() - self._told > OFTEN:
             self._flush()
             self._tell(replace(self._output, at=now(), offset=shown.end))

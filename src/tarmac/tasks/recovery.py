@@ -22,6 +22,7 @@ class Unfinished:
     seq: int
     started: ToolStarted
     output: CommandOutput | None  # of a command: what it had printed until then
+    tail: bytes = b""  # the end of that, of one that has no terminal, as long as our process lives
 
 
 def unfinished(events: Iterable[TaskEvent]) -> list[Unfinished]:

@@ -29,6 +29,7 @@ async def outcome(bench: Bench, execution: Execution, *, terminal: TerminalId | 
         return await execution.so_far()
     except asyncio.CancelledError:
         await asyncio.shield(_ended(execution))
+        execution.spool.flush()  # what is told of it is read from there
         raise
     finally:
         follower.cancel()
