@@ -139,13 +139,14 @@ class Files:
         new = not seen.exists if isinstance(action, ReadFile) or action.new is None else action.new
         decision, risk, reason, rule = _read(seen, settings) if reading else _written(seen, settings)
         verb = "reads" if reading else "makes" if new else "changes"
+        what = "folder" if reading and os.path.isdir(seen.path) else "file"  # noqa: PTH112
         place = "" if seen.inside else ", outside of the workspace"
         return Verdict(
             decision=decision,
             risk=risk,
             reason=reason,
             part=str(action.path),
-            explanation=f"{verb} the file {seen.path}{place}",
+            explanation=f"{verb} the {what} {seen.path}{place}",
             rule=rule,
             personal=reason if decision == "ask" and rule in ("file.protected", "file.credential") else "",
         )

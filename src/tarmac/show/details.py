@@ -59,6 +59,21 @@ def standing(details: str) -> list[str]:
     return said
 
 
+def terminal(details: str) -> Mapping[str, object]:
+    """Of a tool that looked at a terminal: where that stands."""
+    found = read(details).get("terminal")
+    return found if isinstance(found, dict) else {}
+
+
+def ended(details: str) -> list[str]:
+    """Of a tool that looked at a terminal: how the command in it ended, or what that waits for."""
+    found = terminal(details)
+    if text(found, "state") == "idle" and isinstance(code := found.get("exit_code"), int):
+        return [f"it ended with exit code {code}"]
+    states = {"running": "it runs on", "waiting": "it waits for input", "closed": "it is closed"}
+    return [states[state]] if (state := text(found, "state")) in states else []
+
+
 def duration(details: str) -> float:
     """How long a command took by itself; 0: that is not said."""
     found = read(details).get("command")

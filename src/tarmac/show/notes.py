@@ -1,5 +1,7 @@
 """PURE: facts that are one remark between others: what went wrong, what changed in the task itself."""
 
+import math
+
 from tarmac.tasks import events as e
 
 RED, YELLOW, CYAN, FAINT = "31", "33", "36", "2"
@@ -11,10 +13,15 @@ def note_on(event: e.TaskEvent, *, past: bool) -> tuple[str, str] | None:
         case e.TaskUnpaused():
             return FAINT, "goes on"
         case e.ModelTold(about="mistake", text=text):
-            return YELLOW, f"! {text}"
+            text = text.removeprefix("[ERROR] ")
+            said = text if past else text.partition(". ")[0].rstrip(".")  # the rest is advice for the model
+            return YELLOW, f"! the model is told: {said}"
         case e.RequestFailed(what=what, status=status, retry_in=wait):
             code = f" ({status})" if status and str(status) not in what else ""
-            return RED, f"! the model did not answer: {what}{code}{'' if wait is None else f'; again in {wait:.0f} s'}"
+            return (
+                RED,
+                f"! the model did not answer: {what}{code}{'' if wait is None else f'; again in {math.ceil(wait)} s'}",
+            )
         case e.Noted(what=what, text=text):
             return RED if what == "error" else YELLOW, f"! {text}"
         case e.ModeSwitched(mode=mode, why=why):

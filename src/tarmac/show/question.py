@@ -10,6 +10,7 @@ from tarmac.show.look import Look
 from tarmac.tasks.events import QuestionAsked
 
 RISKS = {"low": "32", "medium": "33", "high": "31", "critical": "1;31"}
+HEAD = "1;35"  # bold yellow, which warns better, can't be read on a white screen
 MOST = 120  # lines of a file or command; more is shown when asked for
 _HEADS = {
     "Execute": "Run this command?",
@@ -21,10 +22,10 @@ _HEADS = {
 }
 _PLAIN = {
     "completion_result": "The task is done, says the model. Is it?",
-    "api_req_failed": "The model can't be reached. Try again?",
+    "api_req_failed": "The model can't be reached.",
     "resume_task": "Go on with this task?",
     "resume_completed_task": "This task was completed. Go on with it?",
-    "mistake_limit_reached": "The model makes one mistake after another. Go on?",
+    "mistake_limit_reached": "The model is stuck.",
     "auto_approval_limit": "The limit of what runs without asking is reached. Go on?",
 }
 
@@ -51,7 +52,7 @@ def _lines(request: Mapping[str, object]) -> int:
 
 def _plain(asked: QuestionAsked, look: Look) -> Iterator[str]:
     head = _PLAIN.get(asked.ask, "")
-    yield look.paint("1;33", f"? {head}" if head else "? The model asks:")
+    yield look.paint(HEAD, f"? {head}" if head else "? The model asks:")
     if asked.text.strip():
         yield from (f"  {line}" for line in wrapped(harmless(asked.text.strip()), look.columns - 3))
     for number, choice in enumerate(asked.choices, 1):
@@ -66,7 +67,10 @@ def _request(request: Mapping[str, object], look: Look, *, most: int) -> Iterato
     head = _HEADS.get(kind, f"Allow this ({one_line(kind)})?").format(
         terminal=one_line(details.text(request, "terminal"))
     )
-    yield look.paint("1;33", f"? {head}")
+    explanation = one_line(details.text(request, "explanation"))
+    if kind == "ReadFile" and explanation.startswith("reads the folder "):
+        head = "Look into this folder?"
+    yield look.paint(HEAD, f"? {head}")
     lines = harmless(details.text(request, "shown")).split("\n")
     if len(lines) > most:
         lines = [*lines[: most - 20], f"… {len(lines) - most:,} lines more: `v` shows them …", *lines[-20:]]
@@ -78,8 +82,9 @@ def _request(request: Mapping[str, object], look: Look, *, most: int) -> Iterato
     if directory := details.text(request, "directory"):
         yield f"  in {one_line(directory)}"
     reason = one_line(details.text(request, "reason"))
-    explanation = one_line(details.text(request, "explanation"))
-    if explanation and explanation.lower() not in reason.lower():
+    subject = one_line(details.text(request, "shown"))
+    known = request.get("file") is not None and explanation.endswith((f" the file {subject}", f" the folder {subject}"))
+    if explanation and not known and explanation.lower() not in reason.lower():
         yield from (f"  {line}" for line in wrapped(explanation, room))
     if risk:
         said = wrapped(f"{one_line(risk)} risk{f': {reason}' if reason else ''}", room)

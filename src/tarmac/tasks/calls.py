@@ -7,6 +7,7 @@ denial, a failure), it gets a result, and those before it keep theirs; after a d
 """
 
 import asyncio
+import json
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
@@ -26,6 +27,7 @@ from tarmac.tasks.queue import Queue
 from tarmac.tasks.recovery import Unfinished
 from tarmac.tasks.repetition import Repetition, fingerprint
 from tarmac.tasks.talking import Talking
+from tarmac.tools.command import short
 from tarmac.tools.tool import Bench, Done, Go, Ready, Tool
 
 ENDING: Final = 3.0  # seconds that what is stopped has to end its processes; most take a few hundredths
@@ -125,18 +127,18 @@ class Calls:
                 raise self._refused(use, why)
         leave = await self._approvals.permit(use, ready, void=lambda: bool(tally.stopped))
         if tally.stopped:  # by one beside it, while it waited
-            self._finish(use, (Text(f"[not run: {tally.stopped}]"),), outcome="skipped", began=began)
+            self._finish(use, (Text(f"[not run: {tally.stopped}]"),), outcome="skipped", began=began, title=ready.title)
         elif leave.go is None:
             tally.stopped = "an earlier call of this message was denied" if leave.stops else ""
             if not desk.attended:
                 tally.mistakes.append(leave.told)  # nobody else would stop a model that wants what it can't have
             content = (Text(leave.told), *leave.remarks)
             self._repetition.finished(use.name, use.arguments, fingerprint(content, outcome=leave.outcome))
-            self._finish(use, content, outcome=leave.outcome, began=began)
+            self._finish(use, content, outcome=leave.outcome, began=began, title=ready.title)
         else:
             await self._record_start(use, tool, ready, leave.go)
             if why := self._approvals.spend(leave, ready):
-                self._finish(use, (Text(why),), outcome="denied", began=began)
+                self._finish(use, (Text(why),), outcome="denied", began=began, title=ready.title)
                 return
             if leave.go.command is not None:
                 ready = replace(ready, done=f"Ran `{leave.go.command}`")
@@ -258,9 +260,16 @@ class Calls:
         self._repetition.finished(use.name, use.arguments, fingerprint(content, outcome="failed"))
         self._finish(use, content, outcome="failed", began=began)
 
-    def _finish(self, use: ToolUse, content: tuple[Part, ...], *, outcome: Outcome, began: float | None = None) -> None:
-        titles = {"denied": f"Was not allowed: {use.name}", "skipped": f"Did not run {use.name}"}
-        title = titles.get(outcome, f"Failed: {use.name}")
+    def _finish(
+        self,
+        use: ToolUse,
+        content: tuple[Part, ...],
+        *,
+        outcome: Outcome,
+        began: float | None = None,
+        title: str = "",
+    ) -> None:
+        title = title or _title(use)
         result = ToolFinished(
             at=now(), call=CallId(use.id), name=use.name, outcome=outcome, content=content, title=title
         )
@@ -269,6 +278,16 @@ class Calls:
     def _record_end(self, use: ToolUse, result: ToolFinished, began: float | None) -> None:
         self._desk.under_way.pop(CallId(use.id), None)
         self._desk.add(replace(result, seconds=round(time.monotonic() - began, 4) if began else 0.0))
+
+
+def _title(use: ToolUse) -> str:
+    """Of a call that never got as far as to have one: its tool, and the file or command it is about."""
+    try:
+        given = json.loads(use.arguments)
+    except (ValueError, RecursionError):
+        given = {}
+    about = [given[key] for key in ("path", "command", "id") if isinstance(given, dict) and given.get(key)]
+    return f"{use.name} {short(about[0])}" if about and isinstance(about[0], str) else use.name
 
 
 def _names(desk: Desk, ready: Ready) -> Iterator[str]:

@@ -15,7 +15,7 @@ from tarmac.errors import TarmacError, ToolFailed
 from tarmac.models.messages import Text
 from tarmac.policy import Execute, Plan
 from tarmac.policy.plan import environment
-from tarmac.policy.visible import shortened, visible
+from tarmac.policy.visible import visible
 from tarmac.terminals.asked import check_command
 from tarmac.terminals.plans import start_plan
 from tarmac.terminals.shells import find_shell
@@ -25,7 +25,7 @@ from tarmac.tools.report import Report
 from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool, Want
 
 Seconds = Annotated[float, Meta(gt=0, le=3600)]  # who writes more thinks of milliseconds
-LONGEST_TITLE = 80
+LONGEST_TITLE = 120
 TIMEOUT = (
     "Seconds to wait for its end; a command that takes longer is left running, and can be looked at with read_terminal."
 )
@@ -160,4 +160,8 @@ def done(report: Report) -> Done:
 def short(command: str) -> str:
     """A command as a title shows it."""
     line = " ⏎ ".join(each.strip() for each in command.strip().splitlines())
-    return visible(line) if len(line) <= LONGEST_TITLE else shortened(visible(line), LONGEST_TITLE).replace("\n", " ")
+    line = visible(line)
+    if len(line) <= LONGEST_TITLE:
+        return line
+    tail = LONGEST_TITLE // 3
+    return f"{line[: LONGEST_TITLE - tail]} … {line[-tail:]}"

@@ -1,0 +1,89 @@
+"""Text that only grows, made of blocks: an empty line between what is of different kinds, words that stream in between.
+
+stream(text) in the middle of a line · block(kind, lines) whole lines · both return what is to be printed now
+"""
+
+from tarmac.show.columns import Wrapping, cut, wrapped
+from tarmac.show.harmless import harmless
+from tarmac.show.look import Look
+
+TOGETHER = {"tool", "output", "note", "todos"}  # kinds that stand under each other without an empty line
+
+
+class Lines:
+    """Where one stream stands: the kind of what was told last, and whether its line is at its end."""
+
+    def __init__(self, look: Look) -> None:
+        self.look = look
+        self._open = False  # in the middle of a line
+        self._last = ""  # the kind of what was told last
+        self._held = ""  # a carriage return that may belong to the next piece
+        self._wrapping: Wrapping | None = None  # of the words that stream
+
+    def stream(self, text: str) -> str:
+        """The next piece of what somebody says."""
+        text, self._held = self._held + text, ""
+        if text.endswith("\r"):
+            text, self._held = text[:-1], "\r"
+        if self._last != "text":
+            text = text.lstrip("\n")
+        if not text:
+            return ""
+        gap = "" if self._open and self._last == "text" else self._gap("text")
+        self._open = not text.endswith("\n")
+        return gap + self._wrapped(harmless(text))
+
+    def end_stream(self) -> str:
+        """They have said it."""
+        self._held = ""
+        return self._break()
+
+    def block(self, kind: str, text: str, *, apart: bool = False) -> str:
+        """Whole lines of one kind; an empty line before what is of another, or is to stand apart."""
+        if not text:
+            return ""
+        close = (kind == self._last and not apart) or (kind in TOGETHER and self._last in TOGETHER)
+        gap = self._break() if close else self._gap(kind)
+        self._last, self._open = kind, False
+        return gap + text
+
+    def whole(self, text: str) -> str:
+        """What was said, all at once."""
+        return self._wrapped(f"{harmless(text.strip())}\n", whole=True)
+
+    def note(self, colour: str, text: str, *, indent: str = "  ") -> str:
+        """A remark, in lines that fit where somebody looks."""
+        text = harmless(text.rstrip())
+        if self.look.live:
+            text = "\n".join(wrapped(text, self.look.columns - 1, indent=indent))
+        return self.look.paint(colour, text) + "\n"
+
+    def gutter(self, text: str) -> str:
+        """Lines that belong to what stands above them; long ones go on in the next."""
+        lines = wrapped(text, self.look.columns - 5, indent="  ") if self.look.live else text.split("\n")
+        return "".join(f"  {self.look.paint('2', '│')} {line}".rstrip() + "\n" for line in lines)
+
+    def fit(self, text: str) -> str:
+        return cut(text, self.look.columns - 3) if self.look.live else text
+
+    def _wrapped(self, text: str, *, whole: bool = False) -> str:
+        """Broken between words, where somebody reads along; elsewhere lines are as the model made them."""
+        if not self.look.live:
+            return text
+        if self._wrapping is None:
+            self._wrapping = Wrapping(self.look.columns - 1)
+        text = self._wrapping.feed(text)
+        if whole:
+            text, self._wrapping = text + self._wrapping.finish(), None
+        return text
+
+    def _gap(self, kind: str) -> str:
+        gap = self._break() + ("\n" if self._last else "")
+        self._last = kind
+        return gap
+
+    def _break(self) -> str:
+        """The end of a line that is not at its end."""
+        was, self._open = self._open, False
+        rest, self._wrapping = self._wrapping.finish() if self._wrapping else "", None
+        return f"{rest}\n" if was else rest

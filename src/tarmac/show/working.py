@@ -1,0 +1,178 @@
+"""What tools do, told: begun ("Running …"), their output, done ("Ran …"), with exit code, changes, or what is wrong.
+
+A command is told when it begins, as it may take long; on a screen other tools are told once they are done, and until
+then are part of the status line.
+"""
+
+import re
+import time
+
+from tarmac.show import details
+from tarmac.show.columns import cut, width
+from tarmac.show.diffs import bounded, content_lines, counts, diff_lines
+from tarmac.show.flow import HEAD, TAIL, Flow
+from tarmac.show.harmless import harmless, one_line
+from tarmac.show.lines import Lines
+from tarmac.show.summary import seconds
+from tarmac.tasks import events as e
+from tarmac.tasks.history import text_of
+from tarmac.tools.boundary import inside
+
+SAID_ELSEWHERE = {"attempt_completion", "ask_followup_question", "update_todo_list", "switch_mode"}
+MOST_DIFF = 60  # lines
+MOST_TROUBLE = 8
+SLOW = 3.0  # seconds after which the status says how long it takes
+MARKS = {
+    "done": ("32", "✓"),
+    "failed": ("31", "✗"),
+    "denied": ("33", "✗"),
+    "skipped": ("33", "–"),
+    "interrupted": ("33", "–"),
+}
+_ERROR = re.compile(r"<path>([^\n]*)</path>\n(?:<[^\n]*\n)*?<error>(.*?)</error>", re.DOTALL)
+
+
+class Working:
+    """The calls of one task, for one stream."""
+
+    def __init__(self, lines: Lines, *, past: bool) -> None:
+        self._lines = lines
+        self._past = past
+        self._flows: dict[str, Flow] = {}
+        self._running: dict[str, str] = {}  # calls under way → their titles
+        self._since: dict[str, float] = {}
+        self._told: set[str] = set()  # calls that were told when they began
+        self._asked: set[str] = set()  # calls that a person was asked about
+        self._seen: set[str] = set()  # calls whose change was part of the question
+
+    def status(self, columns: int) -> str:
+        """What is under way, in one line; "": nothing is."""
+        for call, title in reversed(self._running.items()):
+            flow = self._flows.get(call)
+            growing = flow.status if flow else ""
+            if growing or call in self._told:
+                took = elapsed(self._since[call])
+                if not growing and not took:
+                    continue
+                return cut(f"  │ {growing or '…'}", columns - 1 - width(took)) + took
+            others = [each for name, each in self._running.items() if name not in self._told]
+            return cut(f"• {'; '.join(others) or title}", columns - 1)
+        return ""
+
+    def asked(self, event: e.QuestionAsked) -> None:
+        """A person decides about it: what they saw is not told again."""
+        if event.call:
+            self._asked.add(event.call)
+            self._seen |= {event.call for each in details.requests(event.details) if each.get("file")}
+
+    def progress(self, call: str, text: str) -> bool:
+        """How far a call has come; False: none that is known."""
+        if call in self._running:
+            self._running[call] = one_line(text)
+        return call in self._running
+
+    def output(self, call: str, data: bytes) -> str:
+        """The next piece of a command's output."""
+        flow = self._flows.get(call)
+        if flow is None:
+            flow = self._flows[call] = Flow(self._lines.look)
+        printed = flow.feed(data)
+        return (self._begin(call) + self._lines.block("output", printed)) if printed else ""
+
+    def started(self, event: e.ToolStarted) -> str:
+        if event.name in SAID_ELSEWHERE:
+            return ""
+        self._running[event.call] = one_line(event.title)
+        self._since[event.call] = time.monotonic()
+        if self._past or (event.command is None and self._lines.look.live):
+            return ""
+        return self._begin(event.call)
+
+    def _begin(self, call: str) -> str:
+        title = self._running.get(call)
+        if title is None or call in self._told:
+            return ""
+        self._told.add(call)
+        return self._lines.block("tool", f"{self._lines.look.paint('36', '•')} {self._lines.fit(title)}\n")
+
+    def finished(self, event: e.ToolFinished) -> str:
+        began = self._running.pop(event.call, "")
+        flow = self._flows.pop(event.call, None)
+        printed = self._lines.block("output", flow.finish()) if flow else ""
+        if event.name in SAID_ELSEWHERE and event.outcome in ("done", "denied", "interrupted"):
+            return printed
+        printed += self._line(event, began)
+        if event.outcome == "done" and event.call not in self._seen:
+            printed += self._diffs(details.diffs(event.details))
+        return printed + (
+            "" if flow else self._lines.block("output", self._rest(event))
+        )  # what streamed is on the screen
+
+    def _line(self, event: e.ToolFinished, began: str) -> str:
+        """What it was, and how it went."""
+        look = self._lines.look
+        colour, mark = MARKS[event.outcome]
+        title = one_line(event.title or event.name)
+        facts: list[str] = [] if event.outcome == "done" or event.outcome in title.lower() else [event.outcome]
+        if event.exit_code is not None:
+            facts.append(f"exit code {event.exit_code}")
+            colour, mark = ("33", "✗") if event.exit_code and event.outcome == "done" else (colour, mark)
+        facts += details.ended(event.details)
+        took = details.duration(event.details) or (0.0 if event.call in self._asked else event.seconds)
+        if took >= 0.1:
+            facts.append(seconds(took))
+        if standing := details.standing(event.details):
+            colour, mark = "36", "•"
+            if self._past:
+                facts, title = [*facts, *standing], began or title
+            else:  # it stands right above
+                title, facts = standing[0], [*facts, *standing[1:]]
+                title = title[0].upper() + title[1:]
+        changed = details.diffs(event.details)
+        if changed and event.outcome == "done":
+            facts.append(counts(changed))
+        end = self._lines.fit(f" · {', '.join(facts)}" if facts else "")
+        said = cut(title, max(look.columns - 3 - width(end), 20)) if look.live else title
+        return self._lines.block("tool", f"{look.paint(colour, mark)} {self._lines.fit(said + end)}\n")
+
+    def _diffs(self, changed: list[tuple[str, str, bool]]) -> str:
+        look, printed = self._lines.look, ""
+        for path, diff, new in changed:
+            lines = (content_lines if new else diff_lines)(diff, look, most=MOST_DIFF)
+            if len(changed) > 1:
+                lines = [f"  {look.paint('1', one_line(path))}", *lines]
+            printed += self._lines.block("output", "".join(f"{line}\n" for line in lines))
+        return printed
+
+    def _rest(self, event: e.ToolFinished) -> str:
+        """What a person should read of a result: what a terminal printed, or why it did not work."""
+        text = text_of(event.content)
+        if event.outcome == "done":
+            streamed = event.exit_code is not None or bool(details.standing(event.details))
+            if (streamed and not self._past) or not (streamed or details.terminal(event.details)):
+                return ""
+            printed = inside(text) if details.read(event.details) else text  # other programs' results have no fence
+            lines = harmless(printed).rstrip("\n").split("\n")
+            if len(lines) > HEAD + TAIL:
+                left = len(lines) - HEAD - TAIL
+                lines = [*lines[:HEAD], f"… {left:,} line{'s' * (left > 1)} not shown …", *lines[-TAIL:]]
+            return "".join(self._lines.gutter(self._lines.fit(line)) for line in lines) if any(lines) else ""
+        own = event.outcome == "interrupted" or (event.outcome == "denied" and event.call in self._asked)
+        if not text.strip() or (own and not self._past):
+            return ""  # they have just done it themselves
+        lines = bounded(harmless(_reason(text)).strip().split("\n"), MOST_TROUBLE)
+        return "".join(map(self._lines.gutter, lines))
+
+
+def _reason(text: str) -> str:
+    """Why it did not work, in the words that a model gets, without their marks."""
+    found = _ERROR.findall(text)
+    return "\n".join(f"{path}: {why}" for path, why in found) if found else text.removeprefix("[ERROR] ")
+
+
+def elapsed(since: float) -> str:
+    """` · 12 s`, of what takes long."""
+    took = time.monotonic() - since
+    if took < SLOW:
+        return ""
+    return f" · {took:.0f} s" if took < 60 else f" · {seconds(took)}"
