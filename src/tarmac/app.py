@@ -140,7 +140,10 @@ class App:
         auto: Auto | None = None,
         limits: Limits | None = None,
     ) -> AsyncIterator[Task]:
-        """A task of before, open; it goes on when it is run. One that is completed does so only after new words."""
+        """A task of before, open: it asks `resume_task`, and goes on when that is answered or it is run.
+
+        One that is completed asks `resume_completed_task`, and goes on only after a yes, or words.
+        """
         folder = await asyncio.to_thread(self.store.path, id)
         async with self.store.open(TaskId(folder.name)) as log:
             past, log.past = log.past, []
@@ -157,6 +160,7 @@ class App:
             async with self._closing(Task(desk, past, self.open_model)) as task:
                 if wanted:
                     await task.switch_mode(wanted.slug)
+                await task.opened_again()
                 yield task
 
     @asynccontextmanager

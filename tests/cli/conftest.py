@@ -75,6 +75,10 @@ def read_until(fd: int, wanted: bytes, *, seconds: float = PATIENCE) -> bytes:
     return seen
 
 
+OFFER = b"Enter accepts it and leaves"  # what a task that is done ends with
+PROMPT = "❯ ".encode()
+
+
 class Screen:
     """A terminal with `tarmac` on it, and a person's hands."""
 
@@ -92,13 +96,16 @@ class Screen:
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def rest(self) -> bytes:
-        """All that comes until `tarmac` has ended; the process is reaped."""
-        seen = b""
+        """All that comes until `tarmac` has ended; the process is reaped. A task that is done is accepted by Enter."""
+        seen, accepted = b"", 0
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             ready, _, _ = select.select([self.master], [], [], 0.05)
             if ready:
                 seen += os.read(self.master, 65536)
+                if seen.count(OFFER) > accepted and PROMPT in seen.rpartition(OFFER)[2]:
+                    accepted = seen.count(OFFER)
+                    self.type(b"\r")
             elif self.process.poll() is not None:
                 return seen
         raise AssertionError(f"it did not end; there was {seen!r}")

@@ -79,8 +79,8 @@ def test_a_no_is_a_no(own_temp: Path) -> None:
 def test_as_json_it_is_the_stream_of_a_task() -> None:
     said = [json.loads(line) for line in tarmac("demo", "--json").out.splitlines()]
     assert (said[0]["kind"], said[-1]["end"]) == ("task_created", "completed")
-    (answered,) = (each for each in said if each.get("kind") == "question_answered")
-    assert answered["by"] == "auto: tarmac demo --yes"
+    answered, accepted = (each for each in said if each.get("kind") == "question_answered")
+    assert answered["by"] == accepted["by"] == "auto: tarmac demo --yes"
 
 
 def test_make_run_plays_it() -> None:

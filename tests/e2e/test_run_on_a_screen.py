@@ -180,7 +180,7 @@ def test_a_question_of_the_model_is_answered_by_number_or_in_words(project: Path
         screen.until(b"your own words: ")
         screen.type(b"green\r")
         screen.rest()
-    assert [each["text"] for each in facts() if each["kind"] == "question_answered"] == ["blue", "green"]
+    assert [each["text"] for each in facts() if each["kind"] == "question_answered"] == ["blue", "green", ""]
 
 
 def test_a_secret_goes_from_the_keyboard_to_the_program_and_nowhere_else(project: Path, own_state: Path) -> None:
@@ -275,3 +275,44 @@ def test_escapes_of_the_model_and_of_commands_do_nothing_to_the_terminal(project
     for bad in (b"\x1b]", b"\x1b[2J", b"\x07"):
         assert bad not in shown
     assert b"plain" in shown and "⟨U+001B⟩]0;evil".encode() in shown
+
+
+def test_when_it_is_done_one_says_what_is_missing_or_leaves(project: Path) -> None:
+    """S5: the result is asked about; Enter accepts it, words go on with it, Ctrl-C leaves with its exit status 0."""
+    with run(project, done("First."), done("Second."), done("Third.")) as screen:
+        screen.until(b"or say what is missing")
+        screen.type(b"and the docs\r")
+        assert b"Second." in screen.until(b"or say what is missing")
+        screen.type(b"\r")
+        assert b"hint:" not in screen.rest()
+        assert screen.process.returncode == 0
+    asked = [each["ask"] for each in facts() if each["kind"] == "question_asked"]
+    answers = [(each["answer"], each["text"]) for each in facts() if each["kind"] == "question_answered"]
+    assert asked == ["completion_result"] * 2 and answers == [("message", "and the docs"), ("yes", "")]
+    with run(project, done("Once.")) as screen:
+        screen.until("❯ \x1b[m".encode())
+        screen.type(b"\x03")
+        screen.rest()
+        assert screen.process.returncode == 0
+
+
+def test_what_is_resumed_goes_on_at_once_and_what_was_done_asks_for_words(project: Path) -> None:
+    """S4: whoever runs `tarmac resume` has said yes; a completed task needs words."""
+    play = script(project.parent, turn("", command("touch made")), done("First."))
+    with on_a_screen("run", "do it", "--script", play, "--cwd", str(project)) as screen:
+        screen.until(QUESTION)
+        screen.type(b"\x03")
+        screen.until(b"Ctrl-C leaves")
+        screen.type(b"\x03")
+        screen.rest()
+    task = str(json.loads(tarmac("tasks", "--json").out.splitlines()[0])["id"])
+    play = script(project.parent, done("Now."), done("Now."), done("More."))
+    with on_a_screen("resume", task, "--script", play) as screen:
+        assert b"Now." in screen.rest()
+        assert screen.process.returncode == 0
+    with on_a_screen("resume", task, "--script", play) as screen:
+        screen.until(b"Say what to do next")
+        screen.type(b"more\r")
+        screen.rest()
+    answers = [(each["answer"], each["text"], each["by"]) for each in facts() if each["kind"] == "question_answered"]
+    assert ("yes", "", "run") in answers and ("message", "more", "") in answers

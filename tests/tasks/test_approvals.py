@@ -59,7 +59,7 @@ async def test_a_question_shows_the_file_and_a_yes_writes_it(tmp_path: Path) -> 
         assert task.metadata.status == "waiting"
         await task.answer(asked.question, "yes", by="test")
         assert (await run).why == "completed"
-        assert not task.questions
+        assert [each.ask for each in task.questions] == ["completion_result"]
     assert (work / "a.txt").read_text() == "a\n"
     audit = [(each.decision, each.by) for each in seen.all if isinstance(each, CallJudged)]
     assert audit == [("ask", "policy")]
@@ -235,7 +235,7 @@ async def test_questions_of_calls_that_run_together_come_one_by_one(tmp_path: Pa
         assert (await run).why == "completed"
         await messages_of(task)
     assert sorted(each[1] for each in results(seen)[:-1]) == ["denied", "done", "skipped"]
-    assert len([each for each in seen.all if isinstance(each, QuestionAsked)]) == 2
+    assert [each.ask for each in seen.all if isinstance(each, QuestionAsked)] == ["tool", "tool", "completion_result"]
 
 
 async def test_nobody_answers_in_time(tmp_path: Path) -> None:
@@ -286,7 +286,7 @@ async def test_a_question_that_was_open_when_the_process_left_is_asked_again(tmp
         assert (await run).why == "interrupted"
         id = task.id
     async with an_app(work) as app, app.resume_task(id, model=model, auto="ask") as task:
-        assert task.questions == ()
+        assert [each.ask for each in task.questions] == ["resume_task"]
         seen = Seen(task)
         run = asyncio.create_task(task.run_until_idle())
         asked = await seen.question()

@@ -43,7 +43,7 @@ async def test_a_task_is_saved_and_goes_on_in_another_process(tmp_path: Path) ->
     assert any(isinstance(each, ModelTold) and each.about == "resumption" for each in events)
     async with an_app(work) as app, app.resume_task(id, model=other) as task:
         assert (await task.run_until_idle()).why == "completed"  # nothing is asked of the model
-        assert len(await stored(task)) == len(events) + 1  # TaskSaved, of before
+        assert len(await stored(task)) == len(events) + 2  # TaskSaved, of before, and `resume_completed_task`
 
 
 @pytest.mark.shell

@@ -12,7 +12,7 @@ from tarmac.acp import asking
 from tarmac.acp.client import Client
 from tarmac.acp.peer import Peer
 from tarmac.errors import BadRequest, PeerGone, PeerRefused, TarmacError
-from tarmac.tasks.events import QuestionAsked
+from tarmac.tasks.events import RESTING, QuestionAsked
 from tarmac.tasks.task import Task
 
 NOT_ASKED: Final = "the editor could not ask"
@@ -43,9 +43,7 @@ class Questioning:
     async def _ask(self, asked: QuestionAsked, tool: str) -> None:
         if asked.ask == "followup":
             await self._follow_up(asked)
-        elif asked.ask == "completion_result":  # an editor's person says what they think with the next prompt
-            await self._answer(asked, asking.Chosen("yes"))
-        else:
+        elif asked.ask not in RESTING:  # of these an editor's person says what they think with the next prompt
             await self._permission(asked, tool)
 
     async def _permission(self, asked: QuestionAsked, tool: str) -> None:

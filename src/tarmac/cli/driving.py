@@ -25,7 +25,16 @@ from tarmac.show.screen import Screen
 from tarmac.show.teller import Teller
 from tarmac.tasks.audience import Listener
 from tarmac.tasks.desk import Ended
-from tarmac.tasks.events import Answer, Choice, MessageId, QuestionAnswered, QuestionAsked, QuestionId, TaskEvent
+from tarmac.tasks.events import (
+    RESTING,
+    Answer,
+    Choice,
+    MessageId,
+    QuestionAnswered,
+    QuestionAsked,
+    QuestionId,
+    TaskEvent,
+)
 from tarmac.tasks.metadata import Metadata
 from tarmac.tasks.signals import Signal
 from tarmac.tasks.task import Picture
@@ -92,6 +101,7 @@ class Door:
         keyboard: Keyboard | None,
         as_json: bool,
         yes: str = "",
+        offers: bool = True,
     ) -> None:
         self.task = task
         self._registry = registry
@@ -100,6 +110,8 @@ class Door:
         self._keyboard = keyboard  # None: nobody is there
         self._json = as_json
         self._yes = yes  # by whose word everything is allowed: only for what is known beforehand
+        self._offers = offers  # a task that is done may go on: the person is asked what is missing
+        self._offering: asyncio.Future[str | None] | None = None
         self._hands = asyncio.Lock()  # who has the keyboard
         self._hearing: asyncio.Task[None] | None = None
         self._jobs: set[asyncio.Task[None]] = set()
@@ -121,7 +133,12 @@ class Door:
                 ended = await self.task.run_until_idle()
                 await self._rest()
                 self.screen.quiet()
-                if not self._goes_on(ended) or not await self._next(ended):
+                if ended.why == "completed":
+                    more = await self._more()
+                    stop.number = None  # an interrupt there was a way to leave
+                    if not more:
+                        return ended
+                elif not self._goes_on(ended) or not await self._next(ended):
                     return ended
                 stop.number = None  # that interrupt is dealt with
         finally:
@@ -145,7 +162,7 @@ class Door:
             self.task.cancel()
         if isinstance(thing, QuestionAsked) and self._yes:
             self._start(self.task.answer(thing.question, "yes", by=f"auto: {self._yes}"))
-        elif isinstance(thing, QuestionAsked) and self._keyboard is not None:
+        elif isinstance(thing, QuestionAsked) and self._keyboard is not None and thing.ask not in RESTING:
             self._asking[thing.question] = self._start(self._answer(thing))
         elif isinstance(thing, QuestionAnswered):
             self._answered(thing)
@@ -247,6 +264,8 @@ class Door:
     # Stopping
 
     def _interrupted(self) -> bool:
+        if self._offering is not None:  # the task is done: to leave is to accept
+            return self._offering.cancel()
         if not self.task.running:
             return False
         self.task.cancel()
@@ -254,6 +273,30 @@ class Door:
 
     def _goes_on(self, ended: Ended) -> bool:
         return self._keyboard is not None and ended.why in ("interrupted", "idle") and not self.screen.broken
+
+    async def _more(self) -> bool:
+        """Whether the person wants more of a task that is done; else its result is accepted."""
+        asked = next((each for each in self.task.questions if each.ask == "completion_result"), None)
+        if asked is None:
+            return False
+        line: str | None = None
+        if self._keyboard is not None and self._offers and not self.screen.broken:
+            self._keyboard.forget()
+            hint = self.screen.look.paint("2", "Enter accepts it and leaves; or say what is missing.")
+            self.screen.say(f"\n{hint}\n{self.screen.look.paint('1;34', '❯ ')}")
+            self._offering = asyncio.ensure_future(self._keyboard.line())
+            await asyncio.wait([self._offering])
+            line = None if self._offering.cancelled() else self._offering.result()
+            self._offering = None
+            self.screen.say("" if line is not None else "\n")
+        if line and line.strip():
+            await self.task.say(line.strip())
+            return True
+        try:
+            await self.task.answer(asked.question, "yes", by="cli")
+        except BadRequest:  # somebody was quicker
+            return self.task.metadata.outcome != "completed"
+        return False
 
     async def _next(self, ended: Ended) -> bool:
         """What the person says to a task that stands still; False: nothing."""

@@ -35,10 +35,12 @@ async def drive(
     words: str = "",
     images: Sequence[Picture] = (),
     yes: str = "",
+    offers: bool = True,
     header: str = "",
 ) -> int:
     """Run it; the exit status. It goes on with `words`; `yes`: by whose word all that is asked is allowed.
 
+    `offers`: when it is done, ask what is missing.
     `header` says what it is, where it is no task of a model of ours.
     """
     look = Look() if as_json else look_of(sys.stdout, os.environ)
@@ -47,7 +49,7 @@ async def drive(
     screen = Screen(sys.stdout, look)
     teller = Teller(look, meta=task.metadata)
     keyboard = Keyboard(sys.stdin.fileno()) if task.attended and not yes else None
-    door = Door(task, app.registry, screen, teller, keyboard=keyboard, as_json=as_json, yes=yes)
+    door = Door(task, app.registry, screen, teller, keyboard=keyboard, as_json=as_json, yes=yes, offers=offers)
     if look.live and not as_json:
 
         def resized() -> None:

@@ -36,6 +36,7 @@ class Teller:
         self._lines = Lines(look)
         self._working = Working(self._lines, past=past)
         self._streamed: set[str] = set()  # requests whose words were told as they came
+        self._resting: set[str] = set()  # questions of a task that stands still
         self._doing = ""  # what the model does
         self._since = 0.0
 
@@ -95,6 +96,10 @@ class Teller:
                 return self._user(text, len(images))
             case e.MessageQueued(text=text, images=images):
                 return self._user(text, len(images), "(queued) ")
+            case e.QuestionAsked(ask=ask, question=question) if ask in e.RESTING:
+                self._resting.add(question)  # what it asks is said by what it is: done, or opened again
+            case e.QuestionAnswered(question=question) if question in self._resting:
+                return ""
             case e.QuestionAsked():
                 self._doing = ""
                 self._working.asked(event)

@@ -5,6 +5,7 @@ known: of a file, by its hash, whether it was written; of a command, what it had
 """
 
 import asyncio
+from collections.abc import Set
 from pathlib import Path
 
 from tarmac.models.messages import Part, Text, ToolUse
@@ -16,10 +17,15 @@ from tarmac.tools.boundary import labelled
 from tarmac.vt.text import clean
 
 
-async def settle(desk: Desk, *, why: str, skip: bool) -> None:
-    """Give every open call its result; `skip`: also those that were never started."""
+async def settle(desk: Desk, *, why: str, skip: bool, again: Set[CallId] = frozenset()) -> None:
+    """Give every open call its result; `skip`: also those that were never started.
+
+    Those of `again` have only asked a question: they count as never started.
+    """
     for use, under_way in desk.history.open_calls:
         found = desk.under_way.get(CallId(use.id))
+        if CallId(use.id) in again:
+            found, under_way = None, False
         if found is not None:
             await _interrupted(desk, use, found, why)
         elif under_way:

@@ -6,7 +6,7 @@ small dataclasses: no dictionaries, whose keys somebody else could choose.
 """
 
 from pathlib import Path
-from typing import Literal, NewType
+from typing import Final, Literal, NewType
 
 from tarmac.dataclass import dataclass
 from tarmac.events import Event, TaskId, TerminalId
@@ -30,6 +30,7 @@ Ask = Literal[
     "mistake_limit_reached",
     "auto_approval_limit",
 ]
+RESTING: Final[frozenset[Ask]] = frozenset({"completion_result", "resume_task", "resume_completed_task"})
 Answer = Literal["yes", "no", "message", "object", "skip"]
 Outcome = Literal["done", "failed", "denied", "skipped", "interrupted"]
 
@@ -94,7 +95,7 @@ class TaskUnpaused(TaskEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskCompleted(TaskEvent):
-    """The model says that it is done, and nobody objected."""
+    """The model says that it is done. Whether the person accepts it is asked next, where there is one."""
 
     result: str
     usage: Usage

@@ -20,10 +20,11 @@ from tarmac.prompts.system import PromptContext, system_prompt
 from tarmac.tasks.aftermath import settle
 from tarmac.tasks.calls import Calls, Tally
 from tarmac.tasks.desk import Desk, Ended, now
-from tarmac.tasks.events import ModelSaid, ModelTold, Noted, TaskCompleted, UserSaid
-from tarmac.tasks.questions import Questions
+from tarmac.tasks.events import ModelSaid, ModelTold, Noted, TaskCompleted
+from tarmac.tasks.questions import Questions, words
 from tarmac.tasks.queue import Queue
 from tarmac.tasks.requests import Requests
+from tarmac.tasks.resting import Rest
 from tarmac.tasks.surroundings import Surroundings
 from tarmac.tasks.talking import commands
 
@@ -42,10 +43,13 @@ CUT: Final = (
 class Loop:
     """The turns of one open task."""
 
-    def __init__(self, desk: Desk, questions: Questions, queue: Queue, may_go: Callable[[], Awaitable[object]]) -> None:
+    def __init__(
+        self, desk: Desk, questions: Questions, queue: Queue, rest: Rest, may_go: Callable[[], Awaitable[object]]
+    ) -> None:
         self._desk = desk
         self._questions = questions
         self._queue = queue
+        self._rest = rest
         self._may_go = may_go  # returns when the task is not paused
         self.requests = Requests(desk, questions)
         self._calls = Calls(desk, questions, queue)
@@ -131,9 +135,8 @@ class Loop:
         desk = self._desk
         await desk.log.commit()  # the usage is that of all answers
         self._desk.completed = None
-        await desk.log.append(
-            TaskCompleted(at=now(), result=result, usage=desk.metadata.usage, cost=desk.metadata.total_cost)
-        )
+        meta = desk.metadata
+        await self._rest.presented(TaskCompleted(at=now(), result=result, usage=meta.usage, cost=meta.total_cost))
         desk.registry.release_for_task(desk.task)
         return Ended("completed", result)
 
@@ -159,13 +162,11 @@ class Loop:
         if not desk.attended:
             return Ended("failed", why)
         answered = await self._questions.ask(
-            "mistake_limit_reached", f"{why}\nGo on?", timeout=desk.settings.approval_timeout
+            "mistake_limit_reached", f"{why}\nGo on?", timeout=desk.settings.approval_timeout, follows=words
         )
         if answered.answer not in ("yes", "message"):
             return Ended("failed", why)
         self._mistakes = 0
-        if answered.text or answered.images:
-            desk.add(UserSaid(at=now(), text=answered.text, images=answered.images))
         return None
 
     # The prompt

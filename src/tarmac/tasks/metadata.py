@@ -12,6 +12,7 @@ from tarmac.dataclass import dataclass
 from tarmac.events import TaskId
 from tarmac.models.messages import NO_USAGE, Usage
 from tarmac.tasks.events import (
+    RESTING,
     AgentHosted,
     FileSeen,
     HistoryCondensed,
@@ -129,6 +130,8 @@ class Metadata:
 
     def _live(self, event: TaskEvent) -> None:
         match event:
+            case QuestionAsked(ask=ask) if ask in RESTING:
+                pass  # it stands still, and is what it was
             case QuestionAsked(question=question):
                 self.questions += (question,)
                 self.status = "waiting"

@@ -1,6 +1,7 @@
 """Questions to a person: part of the log, open until one answer comes, through any door of this process (S5, P6).
 
 ask(QuestionAsked) ─ durable ─ waits ─ answer(QuestionAnswered) ─ durable ─ goes on
+stand(QuestionAsked) ─ durable ─ nobody waits ─ answer(…) ─ durable, with what follows from it     (`resting.py`)
 
 One question is open at a time, in the order of the calls that ask: a person at a terminal answers one after the other.
 After a restart none is open: an answer on the disk is history, never authority, and what still wants one asks anew.
@@ -8,22 +9,41 @@ After a restart none is open: an answer on the disk is history, never authority,
 
 import asyncio
 import secrets
+import time
+from collections import defaultdict
 from collections.abc import Callable
 
 from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest
 from tarmac.tasks.desk import now
-from tarmac.tasks.events import Ask, CallId, QuestionAnswered, QuestionAsked, QuestionId
+from tarmac.tasks.events import Answer, Ask, CallId, QuestionAnswered, QuestionAsked, QuestionId, TaskEvent, UserSaid
 from tarmac.tasks.log import TaskLog
 
 Check = Callable[[QuestionAnswered], None]
+Follows = Callable[[QuestionAnswered], tuple[TaskEvent, ...]]  # the facts that are recorded together with an answer
+Heard = Callable[[QuestionAnswered], None]
+
+
+def nothing(_: QuestionAnswered) -> tuple[TaskEvent, ...]:
+    """Only the answer itself."""
+    return ()
+
+
+def words(answered: QuestionAnswered) -> tuple[TaskEvent, ...]:
+    """What the person said with their answer is told to the model: no crash comes between the two."""
+    said = answered.answer != "no" and (answered.text or answered.images)
+    return (UserSaid(at=answered.at, text=answered.text, images=answered.images),) if said else ()
 
 
 @dataclass(slots=True)
 class _Open:
     asked: QuestionAsked
     check: Check | None
+    follows: Follows
     answered: "asyncio.Future[QuestionAnswered]"
+    heard: Heard | None = None  # of one that nobody waits for
+    recording: "asyncio.Future[None] | None" = None  # an answer is on its way to the disk
+    given_up: bool = False  # who asked has stopped waiting
 
 
 class Questions:
@@ -34,11 +54,38 @@ class Questions:
         self._open: dict[QuestionId, _Open] = {}
         self._turn = asyncio.Lock()
         self.leaving = False  # the process goes away: what is open stays open in the log
+        self._writing: set[asyncio.Future[None]] = set()  # answers on their way to the disk
+        self.left: set[CallId] = set()  # calls whose question stayed open so
+        self._waited: defaultdict[CallId, float] = defaultdict(float)  # seconds that calls waited for a person
 
     @property
     def open(self) -> tuple[QuestionAsked, ...]:
         """Those that wait for an answer."""
         return tuple(each.asked for each in self._open.values())
+
+    @property
+    def standing(self) -> QuestionAsked | None:
+        """The one that is asked while the task stands still."""
+        return next((each.asked for each in self._open.values() if each.heard), None)
+
+    async def settled(self) -> None:
+        """Return when every answer that was given is heard."""
+        while self._writing:
+            await asyncio.wait(self._writing)
+
+    def waited(self, call: CallId) -> float:
+        """Seconds that a call has waited for a person; asked once."""
+        return self._waited.pop(call, 0.0)
+
+    async def stand(self, question: QuestionAsked, *before: TaskEvent, follows: Follows, heard: Heard) -> None:
+        """Ask without waiting: durable, together with the facts before it. `heard` is told of the answer."""
+        future = asyncio.get_running_loop().create_future()
+        self._open[question.question] = _Open(question, None, follows, future, heard)
+        try:
+            await self._log.append(*before, question)
+        except BaseException:
+            self._open.pop(question.question, None)
+            raise
 
     async def ask(
         self,
@@ -51,41 +98,47 @@ class Questions:
         timeout: float | None = None,
         check: Check | None = None,
         void: Callable[[], bool] = bool,
+        follows: Follows = nothing,
+        otherwise: tuple[Answer, str, str] = ("skip", "", "approval_timeout"),
     ) -> QuestionAnswered:
-        """Wait for a person; after `timeout` seconds the answer is `skip`.
+        """Wait for a person; after `timeout` seconds the answer is `otherwise`: what, its words, by whom.
 
         `check` raises BadRequest for an answer that makes no sense, which leaves the question open. `void` says, once
         it is its turn, that nobody needs an answer any more: then it is not asked.
         """
-        question = QuestionId(f"q{secrets.token_hex(4)}")
-        asked = QuestionAsked(
-            at=now(), question=question, ask=ask, text=text, call=call, choices=choices, details=details
-        )
-        async with self._turn:
-            if void():
-                return QuestionAnswered(at=now(), question=question, answer="skip")
-            waiting = _Open(asked, check, asyncio.get_running_loop().create_future())
-            self._open[question] = waiting
-            try:
-                await self._log.append(asked)
-                async with asyncio.timeout(timeout):
-                    return await waiting.answered
-            except TimeoutError:
-                if question not in self._open:  # an answer is on its way to the disk
-                    return await waiting.answered
-                return self._close(question, by="approval_timeout")
-            except asyncio.CancelledError:
-                if question in self._open and not self.leaving:
-                    self._close(question, by="stopped")
-                raise
-            finally:
-                self._open.pop(question, None)
+        asked = new_question(ask, text, call=call, choices=choices, details=details)
+        question, began = asked.question, time.monotonic()
+        try:
+            async with self._turn:
+                if void():
+                    return QuestionAnswered(at=now(), question=question, answer="skip")
+                waiting = _Open(asked, check, follows, asyncio.get_running_loop().create_future())
+                self._open[question] = waiting
+                try:
+                    await self._log.append(asked)
+                    await asyncio.wait([waiting.answered], timeout=timeout)
+                    if waiting.recording:  # just in time, if the disk takes it
+                        await asyncio.wait([waiting.recording])
+                    return waiting.answered.result() if waiting.answered.done() else self._close(waiting, *otherwise)
+                except asyncio.CancelledError:
+                    if question in self._open and self.leaving and call:
+                        self.left.add(call)
+                    elif question in self._open and not self.leaving:
+                        self._close(waiting, "skip", "", "stopped")
+                    raise
+                finally:
+                    waiting.given_up = True
+                    self._open.pop(question, None)
+        finally:
+            if call:
+                self._waited[call] += time.monotonic() - began
 
-    def _close(self, question: QuestionId, *, by: str) -> QuestionAnswered:
-        """Nobody answered it, and nobody will."""
-        skipped = QuestionAnswered(at=now(), question=question, answer="skip", by=by)
-        self._log.add(skipped)
-        return skipped
+    def _close(self, waiting: _Open, answer: Answer, text: str, by: str) -> QuestionAnswered:
+        """No person answered it, and none will."""
+        answered = QuestionAnswered(at=now(), question=waiting.asked.question, answer=answer, text=text, by=by)
+        for event in (answered, *waiting.follows(answered)):
+            self._log.add(event)
+        return answered
 
     async def answer(self, answered: QuestionAnswered) -> None:
         """A person answers; the first answer counts. BadRequest for one that makes no sense, or comes too late."""
@@ -95,11 +148,34 @@ class Questions:
         if waiting.check:
             waiting.check(answered)
         del self._open[answered.question]
+        waiting.recording = asyncio.ensure_future(self._record(waiting, answered))
+        self._writing.add(waiting.recording)
+        waiting.recording.add_done_callback(self._written)
+        await asyncio.shield(waiting.recording)  # a door that goes away does not take its answer back
+
+    def _written(self, recording: "asyncio.Future[None]") -> None:
+        self._writing.discard(recording)
+        if not recording.cancelled():
+            recording.exception()  # told to who answered, if they are still there
+
+    async def _record(self, waiting: _Open, answered: QuestionAnswered) -> None:
         try:
-            await self._log.append(answered)
+            await self._log.append(answered, *waiting.follows(answered))
         except BaseException:
-            if not waiting.answered.done():
+            if not waiting.given_up:
                 self._open[answered.question] = waiting
             raise
-        if not waiting.answered.done():
+        finally:
+            waiting.recording = None
+        if waiting.heard:
+            waiting.heard(answered)
+        elif not waiting.answered.done():
             waiting.answered.set_result(answered)
+
+
+def new_question(
+    ask: Ask, text: str, *, call: CallId | None = None, choices: tuple[str, ...] = (), details: str = ""
+) -> QuestionAsked:
+    """One with an id of its own."""
+    question = QuestionId(f"q{secrets.token_hex(4)}")
+    return QuestionAsked(at=now(), question=question, ask=ask, text=text, call=call, choices=choices, details=details)

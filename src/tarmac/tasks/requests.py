@@ -13,17 +13,14 @@ import secrets
 import time
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Final
 
 from tarmac.models.messages import NO_USAGE, Blob, Part, Text, ToolUse, Usage
 from tarmac.models.provider import Answer, CallDelta, ModelError, Prompt, ReasoningDelta, TextDelta, ToolSchema, price
 from tarmac.tasks.desk import Desk, Ended, now
-from tarmac.tasks.events import CallId, ModelSaid, RequestFailed, RequestId, RequestStarted, TaskEvent, UserSaid
-from tarmac.tasks.questions import Questions
+from tarmac.tasks.events import CallId, ModelSaid, RequestFailed, RequestId, RequestStarted, TaskEvent
+from tarmac.tasks.questions import Questions, words
 from tarmac.tasks.retrying import delay
 from tarmac.tasks.signals import CallStreamed, ReasoningStreamed, RetryCounted, TextStreamed
-
-TICK: Final = 1.0  # seconds between two numbers of a countdown
 
 
 class Requests:
@@ -183,16 +180,13 @@ class Requests:
         if not desk.attended:
             return Ended("failed", str(error))
         answered = await self._questions.ask(
-            "api_req_failed", f"{error}\nAsk again?", timeout=desk.settings.approval_timeout
+            "api_req_failed", f"{error}\nAsk again?", timeout=desk.settings.approval_timeout, follows=words
         )
-        if answered.answer == "message" and answered.text:
-            await desk.log.append(UserSaid(at=now(), text=answered.text, images=answered.images))
-            return None
-        return None if answered.answer == "yes" else Ended("failed", str(error))
+        return None if answered.answer in ("yes", "message") else Ended("failed", str(error))
 
     async def _count_down(self, request: RequestId, seconds: float) -> None:
         """Visible, and cut short by whoever stops the task."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             self._desk.audience.show(RetryCounted(request=request, seconds=float(math.ceil(left))))
-            await asyncio.sleep(min(TICK, left))
+            await asyncio.sleep(left - math.ceil(left) + 1)  # to the next whole second

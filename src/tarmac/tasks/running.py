@@ -23,6 +23,7 @@ from tarmac.tasks.loop import Loop
 from tarmac.tasks.questions import Questions
 from tarmac.tasks.queue import Queue
 from tarmac.tasks.recovery import unfinished
+from tarmac.tasks.resting import Rest
 
 RESUMED: Final = (
     "[This task was interrupted and is resumed now. Time has passed: files may have changed, and commands and "
@@ -39,14 +40,15 @@ class Running:
         self._queue = queue
         self.unpaused = asyncio.Event()
         self.unpaused.set()
-        self.spoken = _spoken(past)  # a person said something that the model has not answered
+        self.rest = Rest(desk, questions, past)
         self.begun = False  # in this process
         self._resumes = bool(desk.metadata.requests)
-        self._loop = Loop(desk, questions, queue, self.unpaused.wait)
+        self._loop = Loop(desk, questions, queue, self.rest, self.unpaused.wait)
         self._work: asyncio.Task[Ended] | None = None
         self._at_work = False  # it has made its first step
         self._stop: Ended | None = None  # why it was stopped
         desk.under_way = {each.started.call: each for each in unfinished(past)}
+        questions.left = _asking(past)
         for call in _calls(past):
             self._loop.requests.know(call)
 
@@ -118,7 +120,7 @@ class Running:
         try:
             try:
                 ended = self._stop or await self._begin() or await self._loop.run()
-                while ended.why == "completed" and self._queue:  # words that came with the result
+                while ended.why == "completed" and await self._wanted():  # words that came with the result
                     ended = await self._begin() or await self._loop.run()
                 if self._stop:
                     await asyncio.sleep(0)  # a stop that came with the last step is heeded here
@@ -126,7 +128,6 @@ class Running:
                 _uncancel()
                 await self._settle()
                 ended = ended if ended.why == "completed" else self._stop or ended
-            self.spoken = False
             self._stop = self._stop or ended  # from here on nothing is to be stopped
             return await self._finish(self._stop if self._stop.why == "aborted" else ended)
         except StateUnavailable as error:
@@ -134,10 +135,14 @@ class Running:
 
     async def _begin(self) -> Ended | None:
         """Say that this process runs it; find out first what became of calls that were cut off."""
-        desk, log = self._desk, self._desk.log
+        desk, log, rest = self._desk, self._desk.log, self.rest
         outcome = desk.metadata.outcome
-        if outcome == "completed" and not (self.spoken or self._queue):
-            return Ended("completed")
+        if not await self._wanted():
+            if outcome == "completed":
+                return Ended("completed")
+            if rest.wanted == "stay":
+                return Ended("idle", "the person did not want it to go on")
+        spoken = await rest.goes_on()
         paused = not self.unpaused.is_set()  # by a person, who has not let it go on yet
         if not self.begun:
             started = e.TaskStarted(at=now(), pid=os.getpid(), version=__version__)
@@ -145,18 +150,33 @@ class Running:
         elif outcome or (desk.metadata.status == "paused" and not paused):
             await log.append(e.TaskUnpaused(at=now()))
         if desk.history.open_calls:
-            await settle(desk, why="Tarmac was stopped", skip=self.spoken)
+            await settle(desk, why="Tarmac was stopped", skip=spoken, again=self._asked_again())
         if not self.begun and self._resumes:
             desk.add(e.ModelTold(at=now(), text=RESUMED, about="resumption"))
         self.begun = True
         self._questions.leaving = False
         return None
 
+    async def _wanted(self) -> bool:
+        """Whether a person said that it shall go on, or anything else."""
+        await self._questions.settled()
+        return bool(self.rest.spoken or self._queue or self.rest.wanted == "go")
+
+    def _asked_again(self) -> set[e.CallId]:
+        """Calls that did nothing yet but ask: they are made again, and ask again."""
+        started = {call: each.started for call, each in self._desk.under_way.items()}
+        again = {call for call in self._questions.left if (to := started.get(call)) and not (to.intents or to.command)}
+        for call in again:
+            del self._desk.under_way[call]
+        self._questions.left.clear()
+        return again
+
     async def _settle(self) -> None:
         """After a stop: every call gets its result; but what only waited, when the process goes, is asked again."""
         why = self._stop.text if self._stop else "it was stopped"
         await self._desk.log.commit()
-        await settle(self._desk, why=why, skip=not self._questions.leaving)
+        again = set(self._questions.left) if self._questions.leaving else set[e.CallId]()
+        await settle(self._desk, why=why, skip=not self._questions.leaving, again=again)
         await self._desk.log.commit()
 
     async def _finish(self, ended: Ended) -> Ended:
@@ -191,16 +211,16 @@ async def _until_done(work: "asyncio.Task[Ended]") -> None:
             continue
 
 
-def _spoken(past: Iterable[e.TaskEvent]) -> bool:
-    """Whether a person said something after the model's last word."""
-    spoken = False
+def _asking(past: Iterable[e.TaskEvent]) -> set[e.CallId]:
+    """The calls with a question that nobody answered."""
+    asked: dict[str, e.CallId] = {}
     for event in past:
         match event:
-            case e.UserSaid() | e.MessageDelivered():
-                spoken = True
-            case e.ModelSaid():
-                spoken = False
-    return spoken
+            case e.QuestionAsked(question=question, call=call) if call:
+                asked[question] = call
+            case e.QuestionAnswered(question=question):
+                asked.pop(question, None)
+    return set(asked.values())
 
 
 def _calls(past: Iterable[e.TaskEvent]) -> Iterable[str]:

@@ -42,7 +42,6 @@ class Task:
         self._runs = Running(desk, self._questions, self._queue, past)
         self._retired: list[Model] = []
         self._warned = False
-        self._words = asyncio.Event()  # somebody said something
 
     # What it is
 
@@ -105,9 +104,16 @@ class Task:
             raise BadRequest(f"task {self.id} was aborted", hint="resume it first")
         blobs = await self._keep(images)
         if not self.running:
+            if asked := self._questions.standing:  # then this is the answer
+                try:
+                    await self._questions.answer(
+                        e.QuestionAnswered(at=now(), question=asked.question, answer="message", text=text, images=blobs)
+                    )
+                    return None
+                except BadRequest:  # somebody was quicker
+                    pass
             await self.log.append(e.UserSaid(at=now(), text=text, images=blobs))
-            self._runs.spoken = True
-            self._words.set()
+            self._runs.rest.said()
             return None
         message = e.MessageId(f"m{secrets.token_hex(4)}")
         await self._queue.put(e.MessageQueued(at=now(), message=message, text=text, images=blobs))
@@ -195,13 +201,24 @@ class Task:
 
     # Running
 
+    async def opened_again(self) -> None:
+        """Ask what becomes of a task of before: it stands still until somebody says so, or runs it (S4)."""
+        await self._runs.rest.opened()
+
     async def run(self) -> Ended:
-        """Run it; when it is the person's turn, wait for their words and go on."""
-        while (ended := await self.run_until_idle()).why == "idle":
-            self._words.clear()
-            if not self._runs.spoken:
-                await self._words.wait()
-        return ended
+        """Run it in a person's company: where it is their turn, wait for their word. It ends when they accept."""
+        rest = self._runs.rest
+        while True:
+            if self._questions.standing:
+                await rest.answered.wait()
+            ended = await self.run_until_idle()
+            await self._questions.settled()
+            goes_on = rest.spoken or rest.wanted == "go"
+            if ended.why == "idle" and not goes_on:
+                rest.answered.clear()
+                await rest.answered.wait()
+            elif ended.why != "idle" and not (ended.why == "completed" and (goes_on or self._questions.standing)):
+                return ended
 
     async def run_until_idle(self) -> Ended:
         """Run it until it is done, or it is somebody else's turn. Cancelling who awaits this stops it in order."""

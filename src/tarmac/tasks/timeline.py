@@ -86,6 +86,8 @@ class Timeline:
                 return self._new(event, "user_feedback" if self.items else "text", text, images=images)
             case e.CommandOutput(call=call, spool=spool):
                 return self._put(("output", call), event, "command_output", str(spool), call=call)
+            case e.QuestionAsked(question=question, ask="resume_task" | "resume_completed_task" as ask, text=text):
+                return self._resuming(question, event, ask, text)
             case e.QuestionAsked(question=question, ask=ask, text=text, call=about):
                 return self._put(("question", question), event, ask, text, type_="ask", call=about)
             case e.QuestionAnswered(question=question):
@@ -187,6 +189,14 @@ class Timeline:
             self._running.discard(place)
         self.items[there] = replace(self.items[there], **fields)  # type: ignore[arg-type]
         return [self.items[there]]
+
+    def _resuming(self, question: str, event: e.QuestionAsked, ask: e.Ask, text: str) -> list[Item]:
+        """Opened again and again, and never answered: it is asked once."""
+        last = self.items[-1] if self.items else None
+        if last is None or last.kind not in ("resume_task", "resume_completed_task") or last.answered:
+            return self._put(("question", question), event, ask, text, type_="ask")
+        self._places["question", question] = len(self.items) - 1
+        return self._change(("question", question), at=event.at, kind=ask, text=text, about=event)
 
     def _interrupt(self) -> list[Item]:
         """A process takes the task up: what another left running no longer runs."""

@@ -84,7 +84,8 @@ def _play(folder: Path, *, yes: bool, as_json: bool, fast: bool) -> int:
             app.create_task(TASK, attended=True) as task,
         ):
             app.registry.contribute_path("demo", Path(sys.executable).parent)
-            return await drive(app, task, stop, as_json=as_json, yes="tarmac demo --yes" if yes else "")
+            word = "tarmac demo --yes" if yes else ""
+            return await drive(app, task, stop, as_json=as_json, yes=word, offers=False)
 
     return run(play)
 

@@ -1,0 +1,120 @@
+"""A task that stands still asks one question: is its result accepted, shall it go on? (S4, S5)
+
+the model presents its result   completion_result        yes: it stays completed        no, words: it goes on
+opened again, it was completed  resume_completed_task    yes, words: it goes on         no: it stays so
+opened again, anything else     resume_task              yes, words: it goes on         no: it stands still
+
+Nobody waits for the answer, so nothing hangs: a run ends with the question, and the next begins with what was answered.
+To say something is to answer. To run a task that asks `resume_task` is a yes; the others stay open until they are
+answered. Without a person to ask, a result is accepted, and what is opened goes on when it is run.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from typing import Final, Literal
+
+from tarmac.errors import BadRequest, StateUnavailable
+from tarmac.tasks.desk import Desk, now
+from tarmac.tasks.events import (
+    Answer,
+    MessageDelivered,
+    ModelSaid,
+    ModelTold,
+    QuestionAnswered,
+    TaskCompleted,
+    TaskEvent,
+    UserSaid,
+)
+from tarmac.tasks.questions import Questions, new_question, words
+
+NOT_ACCEPTED: Final = "[The person does not accept this result. Find out what is missing, and go on.]"
+AGAIN: Final = "[The person wants this completed task to go on. Find out what is left to do, or ask them.]"
+
+
+class Rest:
+    """What a person wants of a task that stands still."""
+
+    def __init__(self, desk: Desk, questions: Questions, past: Iterable[TaskEvent] = ()) -> None:
+        self._desk = desk
+        self._questions = questions
+        self.wanted: Literal["", "go", "stay"] = ""
+        self.spoken = _spoken(past)  # they said something that the model has not answered
+        self.answered = asyncio.Event()
+
+    def said(self) -> None:
+        """They spoke without being asked."""
+        self.spoken = True
+        self.answered.set()
+
+    async def presented(self, completed: TaskCompleted) -> None:
+        """The model is done: recorded, and asked about where somebody is there."""
+        if not self._desk.attended:
+            await self._desk.log.append(completed)
+            return
+        await self._ask("completion_result", completed.result, completed)
+
+    async def opened(self) -> None:
+        """A task of before was opened. On a full disk it says nothing."""
+        meta = self._desk.metadata
+        if not self._desk.attended or not (meta.title or meta.requests):
+            return
+        try:
+            if meta.outcome == "completed":
+                await self._ask("resume_completed_task", meta.name)
+            else:
+                await self._ask("resume_task", meta.name)
+        except StateUnavailable:
+            pass
+
+    async def goes_on(self) -> bool:
+        """It is run, which is a yes to `resume_task`; whether there are new words. So what was wanted is done."""
+        if asked := self._questions.standing:
+            answer: Answer = "yes" if asked.ask == "resume_task" and not self.spoken else "message"
+            try:
+                said = QuestionAnswered(at=now(), question=asked.question, answer=answer, by="run")
+                await self._questions.answer(said)
+            except BadRequest:  # somebody was quicker
+                pass
+        spoken, self.wanted, self.spoken = self.spoken, "", False
+        return spoken
+
+    async def _ask(
+        self,
+        ask: Literal["completion_result", "resume_task", "resume_completed_task"],
+        text: str,
+        *before: TaskEvent,
+    ) -> None:
+        question = new_question(ask, text)
+        self.wanted = ""
+        self.answered.clear()
+
+        def follows(answered: QuestionAnswered) -> tuple[TaskEvent, ...]:
+            said = words(answered)
+            if said or answered.by == "run":
+                return said
+            told = {("completion_result", "no"): NOT_ACCEPTED, ("resume_completed_task", "yes"): AGAIN}
+            text = told.get((ask, answered.answer), "")
+            if answered.text and text:
+                text = f"{text} They say: {answered.text}"
+            return (ModelTold(at=answered.at, text=text, about="other"),) if text else ()
+
+        def heard(answered: QuestionAnswered) -> None:
+            yes = answered.answer == "yes"
+            goes = answered.answer == "message" or (not yes if ask == "completion_result" else yes)
+            self.wanted = "go" if goes else "stay"
+            self.spoken |= bool(words(answered))
+            self.answered.set()
+
+        await self._questions.stand(question, *before, follows=follows, heard=heard)
+
+
+def _spoken(past: Iterable[TaskEvent]) -> bool:
+    """Whether a person said something after the model's last word."""
+    spoken = False
+    for event in past:
+        match event:
+            case UserSaid() | MessageDelivered():
+                spoken = True
+            case ModelSaid():
+                spoken = False
+    return spoken

@@ -1,0 +1,273 @@
+"""What a task asks when it stands still: is the result accepted, shall it go on (S4, S5)."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from tests.tasks.engine import Seen, Turn, a_task, an_app, call, done, messages_of, results, stored, turn, write_script
+
+from tarmac.errors import BadRequest
+from tarmac.models.messages import Text
+from tarmac.tasks.events import (
+    Answer,
+    ModelTold,
+    QuestionAnswered,
+    QuestionAsked,
+    TaskCompleted,
+    TaskStarted,
+    TaskUnpaused,
+    UserSaid,
+)
+from tarmac.tasks.task import Task
+from tarmac.tasks.views import metadata, timeline
+
+
+def standing(task: Task) -> QuestionAsked:
+    (asked,) = task.questions
+    return asked
+
+
+async def words_of(task: Task) -> list[str]:
+    """All that the model would be told on the person's side."""
+    messages = await messages_of(task)
+    return [part.text for each in messages if each.role == "user" for part in each.parts if isinstance(part, Text)]
+
+
+@asynccontextmanager
+async def resumed(tmp_path: Path, *turns: Turn, first: tuple[Turn, ...] = (), **more: object) -> AsyncIterator[Task]:
+    """A task of before: `first` was played until it stood still; now it plays `turns`."""
+    work = tmp_path / "work"
+    work.mkdir()
+    model = write_script(tmp_path / "script.toml", *first)
+    async with asyncio.timeout(30), an_app(work) as app, app.create_task("Do it.", model=model) as task:
+        seen = Seen(task)
+        run = asyncio.create_task(task.run_until_idle())
+        await seen.until(lambda each: isinstance(each, QuestionAsked))
+    await run
+    write_script(tmp_path / "script.toml", *turns)
+    async with asyncio.timeout(30), an_app(work) as app, app.resume_task(task.id, model=model, **more) as again:  # type: ignore[arg-type]
+        yield again
+
+
+FOLLOWUP = turn(call("ask_followup_question", question="Which?", follow_up=[{"text": "a"}, {"text": "b"}]))
+
+
+# The result
+
+
+async def test_a_result_is_asked_about_and_nothing_waits_for_the_answer(tmp_path: Path) -> None:
+    """S5: `completion_result`, durable together with the completion; accepted by a yes."""
+    async with a_task(tmp_path / "work", done("All green."), attended=True) as task:
+        assert (await task.run_until_idle()).text == "All green."
+        asked = standing(task)
+        assert (asked.ask, asked.text) == ("completion_result", "All green.")
+        await task.answer(asked.question, "yes", by="test")
+        assert task.questions == ()
+        assert (await task.run_until_idle()).why == "completed"  # it stays so
+        with pytest.raises(BadRequest, match="not open"):
+            await task.answer(asked.question, "no")
+        events = await stored(task)
+    kinds = [type(each) for each in events if isinstance(each, TaskCompleted | QuestionAsked | QuestionAnswered)]
+    assert kinds == [TaskCompleted, QuestionAsked, QuestionAnswered]
+    assert metadata(events).outcome == "completed"
+    shown = [(each.type, each.kind, each.answered) for each in timeline(events)][-2:]
+    assert shown == [("say", "completion_result", False), ("ask", "completion_result", True)]
+
+
+async def test_without_a_person_a_result_is_accepted_and_nothing_is_asked(tmp_path: Path) -> None:
+    """S5: unattended, nothing waits."""
+    async with a_task(tmp_path / "work", done(), attended=False) as task:
+        seen = Seen(task)
+        assert (await task.run_until_idle()).why == "completed"
+        assert task.questions == ()
+    assert not seen.of(QuestionAsked) and seen.of(TaskCompleted)
+
+
+@pytest.mark.parametrize("how", ["say", "message", "no", "no with words"])
+async def test_what_is_missing_is_told_to_the_model_and_it_goes_on(tmp_path: Path, how: str) -> None:
+    """S5: to say something is to answer."""
+    async with a_task(tmp_path / "work", done("First."), done("Second."), attended=True) as task:
+        await task.run_until_idle()
+        first = standing(task)
+        if how == "say":
+            assert await task.say("And the docs?") is None
+        else:
+            answer: Answer = "message" if how == "message" else "no"
+            await task.answer(first.question, answer, text="" if how == "no" else "And the docs?")
+        assert (await task.run_until_idle()).text == "Second."
+        assert standing(task).question != first.question
+        told = "\n".join(await words_of(task))
+        assert ("And the docs?" in told) == (how != "no")
+        assert ("does not accept this result" in told) == how.startswith("no")
+        events = await stored(task)
+    assert [type(each) for each in events].count(TaskUnpaused) == 1
+    assert metadata(events).outcome == "completed"
+
+
+async def test_an_answer_and_its_words_are_one_write(tmp_path: Path) -> None:
+    """S3: no crash comes between an answer and what it tells the model."""
+    async with a_task(tmp_path / "work", done(), attended=True) as task:
+        await task.run_until_idle()
+        seen = Seen(task)
+        await task.say("More.")
+        assert [type(each) for each in seen.all] == [QuestionAnswered, UserSaid]
+
+
+async def test_an_answer_as_soon_as_it_is_asked_is_not_lost(tmp_path: Path) -> None:
+    """S5: while the run that asked is still coming to its end."""
+    async with a_task(tmp_path / "work", done("First."), done("Second."), attended=True) as task:
+        answers: list[asyncio.Task[None]] = []
+
+        def hear(_: int | None, thing: object) -> None:
+            if isinstance(thing, QuestionAsked) and not answers:
+                answers.append(asyncio.create_task(task.answer(thing.question, "message", text="Not yet.")))
+
+        task.subscribe(hear)
+        ended = await task.run_until_idle()
+        if ended.text == "First.":
+            ended = await task.run_until_idle()
+        assert ended.text == "Second."
+        assert "Not yet." in await words_of(task)
+
+
+async def test_in_a_persons_company_a_run_ends_when_they_accept(tmp_path: Path) -> None:
+    """S6: `run` waits where it is the person's turn."""
+    async with a_task(tmp_path / "work", done("First."), done("Second."), attended=True) as task:
+        seen = Seen(task)
+        run = asyncio.create_task(task.run())
+        first = await seen.question()
+        await task.answer(first.question, "message", text="More.")
+        second = await seen.question(after=seen.all.index(first) + 1)
+        assert not run.done()
+        await task.answer(second.question, "yes")
+        assert (await run).why == "completed"
+
+
+# Opened again
+
+
+async def test_a_task_that_was_not_done_asks_whether_it_shall_go_on(tmp_path: Path) -> None:
+    """S4: `resume_task`; to run it is a yes."""
+    async with resumed(tmp_path, turn(text="-"), done("Now."), first=(FOLLOWUP,)) as task:
+        asked = standing(task)
+        assert (asked.ask, asked.text) == ("resume_task", "Do it.")
+        assert task.metadata.status == "waiting"  # what it was: its question has no answer
+        run = asyncio.create_task(task.run_until_idle())
+        seen = Seen(task)
+        again = await seen.question()  # what was open is asked again
+        answers = [each for each in await stored(task) if isinstance(each, QuestionAnswered)]
+        assert [(each.question, each.answer, each.by) for each in answers] == [(asked.question, "yes", "run")]
+        assert (again.ask, again.text, again.choices) == ("followup", "Which?", ("a", "b"))
+        await task.answer(again.question, "message", text="b")
+        assert (await run).text == "Now."
+        assert "<user_message>\nb\n</user_message>" in results(seen)[0][2]
+
+
+async def test_a_no_to_going_on_leaves_it_standing_until_somebody_speaks(tmp_path: Path) -> None:
+    """S4: it does not run against a no."""
+    async with resumed(tmp_path, turn(text="-"), done("Then."), first=(FOLLOWUP,)) as task:
+        await task.answer(standing(task).question, "no", by="test")
+        seen = Seen(task)
+        assert (await task.run_until_idle()).why == "idle"
+        assert not seen.of(TaskStarted)
+        await task.say("Do go on.")
+        assert (await task.run_until_idle()).text == "Then."
+        assert "Do go on." in await words_of(task)
+
+
+async def test_in_a_persons_company_it_stands_until_they_answer(tmp_path: Path) -> None:
+    """S4: `run` is no answer, a yes is."""
+    async with resumed(tmp_path, turn(text="-"), done("Now."), first=(FOLLOWUP,)) as task:
+        seen = Seen(task)
+        run = asyncio.create_task(task.run())
+        asked = standing(task)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert not seen.of(TaskStarted) and not run.done()
+        await task.answer(asked.question, "message", text="Forget that question.")
+        accepted = await seen.until(lambda each: isinstance(each, QuestionAsked) and each.ask == "completion_result")
+        assert isinstance(accepted, QuestionAsked)
+        await task.answer(accepted.question, "yes")
+        assert (await run).text == "Now." or (await run).why == "completed"
+    assert results(seen)[0][:2] == ("ask_followup_question", "skipped")  # new words take its place
+
+
+@pytest.mark.parametrize("how", ["yes", "no", "say"])
+async def test_a_completed_task_opens_as_completed_and_goes_on_only_when_told(tmp_path: Path, how: str) -> None:
+    """S4: `resume_completed_task`."""
+    async with resumed(tmp_path, turn(text="-"), done("Again."), first=(done("Once."),)) as task:
+        asked = standing(task)
+        assert asked.ask == "resume_completed_task"
+        assert (task.metadata.outcome, task.metadata.status) == ("completed", "saved")
+        seen = Seen(task)
+        assert (await task.run_until_idle()).why == "completed"  # to run it is no answer
+        assert not seen.all and standing(task) == asked
+        if how == "say":
+            await task.say("More.")
+        else:
+            await task.answer(asked.question, how)  # type: ignore[arg-type]
+        ended = await task.run_until_idle()
+        assert ended.text == ("" if how == "no" else "Again.")
+        told = "\n".join(await words_of(task))
+        assert ("wants this completed task to go on" in told) == (how == "yes")
+        assert ("More." in told) == (how == "say")
+
+
+async def test_without_a_person_what_is_opened_goes_on_when_it_is_run(tmp_path: Path) -> None:
+    """S4: whoever runs it has said so; nothing hangs."""
+    async with resumed(tmp_path, turn(text="-"), done("Now."), first=(FOLLOWUP,), attended=False) as task:
+        assert task.questions == ()
+        assert (await task.run_until_idle()).text == "Now."
+
+
+async def test_however_often_it_is_opened_it_is_asked_once_in_what_a_person_sees(tmp_path: Path) -> None:
+    """S5: a question that nobody answered is not repeated."""
+    async with resumed(tmp_path, done(), first=(done(),)) as task:
+        first = await stored(task)
+    async with an_app(tmp_path / "work") as app:
+        for _ in range(3):
+            async with app.resume_task(task.id, model=f"scripted/{tmp_path}/script.toml") as task:
+                assert standing(task).ask == "resume_completed_task"
+        async with app.resume_task(task.id, model=f"scripted/{tmp_path}/script.toml") as task:
+            events = await stored(task)
+    assert len(events) == len(first) + 4
+    assert [each.kind for each in timeline(events)].count("resume_completed_task") == 1
+    assert metadata(events).at == metadata(first).at  # and it is no newer
+
+
+# Answers in the middle of trouble
+
+
+async def test_a_door_that_goes_away_while_its_answer_is_written_does_not_take_it_back(tmp_path: Path) -> None:
+    """S5: the first answer counts, once."""
+    async with a_task(tmp_path / "work", FOLLOWUP, done(), attended=True) as task:
+        seen = Seen(task)
+        run = asyncio.create_task(task.run_until_idle())
+        asked = await seen.question()
+        door = asyncio.create_task(task.answer(asked.question, "message", text="a"))
+        await asyncio.sleep(0)  # it has begun
+        door.cancel()
+        await asyncio.gather(door, return_exceptions=True)
+        with pytest.raises(BadRequest, match="not open"):
+            await task.answer(asked.question, "message", text="b")
+        assert (await run).why == "completed"
+    answers = [each for each in seen.all if isinstance(each, QuestionAnswered)]
+    assert [each.text for each in answers] == ["a"]
+    assert "\na\n" in results(seen)[0][2]
+
+
+async def test_a_mode_switch_that_was_asked_about_is_asked_again(tmp_path: Path) -> None:
+    """S4: a call that has only asked has done nothing; it is made again."""
+    switch = turn(call("switch_mode", mode_slug="ask", reason="only a question"))
+    async with resumed(tmp_path, turn(text="-"), done(), first=(switch,)) as task:
+        seen = Seen(task)
+        run = asyncio.create_task(task.run_until_idle())
+        asked = await seen.question()
+        assert asked.ask == "tool"
+        await task.answer(asked.question, "yes")
+        assert (await run).why == "completed"
+        assert task.metadata.mode == "ask"
+    assert not [each for each in seen.all if isinstance(each, ModelTold) and "interrupted: " in each.text]
+    assert [each[1] for each in results(seen)] == ["done", "done"]
