@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.tasks.samples import a_task, conversation, one_of_each
 
 from tarmac.errors import ImportFailed
-from tarmac.models.messages import Blob, Image, Message, Part, Reasoning, Text, ToolResult, ToolUse
+from tarmac.models.messages import NO_USAGE, Blob, Image, Message, Part, Reasoning, Text, ToolResult, ToolUse
 from tarmac.tasks import events as e
 from tarmac.tasks.blobs import Blobs
 from tarmac.tasks.metadata import metadata
@@ -303,3 +303,40 @@ def test_folders_of_tasks_are_found_in_each_way_they_are_given(tmp_path: Path) -
     shutil.copytree(HERE, tmp_path / "tasks")
     (tmp_path / "tasks" / "_index.json").write_text("{}")
     assert len(find_tasks(tmp_path)) == 3
+
+
+def test_what_a_task_asks_by_itself_is_there_in_both_directions() -> None:
+    """S5: the result, going on, what can't be reached, mistakes, the limit of what runs without asking."""
+    kinds: list[tuple[e.Ask, str]] = [
+        ("api_req_failed", "api_req_failed"),
+        ("mistake_limit_reached", "mistake_limit_reached"),
+        ("auto_approval_limit", "auto_approval_max_req_reached"),
+        ("resume_task", "resume_task"),
+        ("resume_completed_task", "resume_completed_task"),
+    ]
+    count = '{"count": 20, "type": "requests"}'
+    events: list[e.TaskEvent] = [e.UserSaid(at=1.0, text="Do it.")]
+    for n, (ask, _) in enumerate(kinds):
+        details = count if ask == "auto_approval_limit" else ""
+        q = e.QuestionId(f"q{n}")
+        events.append(e.QuestionAsked(at=2.0 + n, question=q, ask=ask, text="" if details else "why", details=details))
+        if n != 3:
+            events.append(e.QuestionAnswered(at=2.5 + n, question=q, answer="yes", text="Go on."))
+            events.append(e.UserSaid(at=2.5 + n, text="Go on."))
+    done = e.TaskCompleted(at=9.0, result="Done.", usage=NO_USAGE, cost=0.0)
+    asked = e.QuestionAsked(at=9.0, question=e.QuestionId("r"), ask="completion_result", text="Done.")
+    ui = ui_messages([*events, done, asked], lambda _: None)
+    assert [(each["ask"], each["isAnswered"]) for each in ui if each["type"] == "ask"] == [
+        *((theirs, ours != "resume_task") for ours, theirs in kinds),
+        ("completion_result", True),
+    ]
+    assert [each["text"] for each in ui if each.get("say") == "user_feedback"] == ["Go on."] * 4  # once each
+    assert next(each["text"] for each in ui if each.get("ask") == "auto_approval_max_req_reached") == count
+    back = facts_of(RooTask("x", Path(), ui=ui), no_image, first=1)
+    found = [(each.ask, each.details) for each in back if isinstance(each, e.QuestionAsked)]
+    assert [ask for ask, _ in found] == [*(ask for ask, _ in kinds), "completion_result"]
+    assert dict(found)["auto_approval_limit"] == count
+    meta = metadata(back)
+    assert (meta.outcome, meta.questions) == ("completed", ())
+    last = [each.kind for each in timeline(back) if each.type == "ask"]
+    assert last[-1] == "completion_result" and "auto_approval_limit" in last

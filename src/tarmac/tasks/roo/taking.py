@@ -34,6 +34,15 @@ _NOTES: Final[dict[str, str]] = {
     "user_feedback_diff": "notice",
 }
 
+_ASKS: Final[dict[str, e.Ask]] = {  # those about a call are told by the call
+    "completion_result": "completion_result",
+    "resume_task": "resume_task",
+    "resume_completed_task": "resume_completed_task",
+    "api_req_failed": "api_req_failed",
+    "mistake_limit_reached": "mistake_limit_reached",
+    "auto_approval_max_req_reached": "auto_approval_limit",
+}
+
 
 def workspace_of(task: RooTask) -> Path | None:
     """Where it worked, by its own word or by what it told the model."""
@@ -66,7 +75,12 @@ class _Taking:
         self.calls: dict[str, ToolUse] = {}
         self.hidden: dict[str, list[int]] = {}  # by the id of a summary: the numbers of the facts it stands for
         self.spent = [each for each in task.ui if each.get("say") == "api_req_started"]
-        self.notes = [each for each in task.ui if each.get("say") in (*_NOTES, "checkpoint_saved")]
+        self.notes = [
+            each
+            for each in task.ui
+            if each.get("say") in (*_NOTES, "checkpoint_saved") or each.get("ask") in tuple(_ASKS)
+        ]
+        self.result = self._result_asked()  # the question that it ends with
 
     def all(self) -> list[e.TaskEvent]:
         for message in self.task.api:
@@ -236,7 +250,10 @@ class _Taking:
         while self.notes and (until is None or seconds(self.notes[0]) <= until):
             message = self.notes.pop(0)
             at, text = seconds(message) or self.at, str(message.get("text") or "")
-            if message.get("say") == "checkpoint_saved":
+            if message.get("ask") in tuple(_ASKS):
+                if message is not self.result:
+                    self._asked(message, at)
+            elif message.get("say") == "checkpoint_saved":
                 self._add(e.CheckpointCreated(at=at, checkpoint=text, why="in Roo-Code"))
             elif text:
                 what = _NOTES[str(message["say"])]
@@ -265,13 +282,27 @@ class _Taking:
     def _end(self) -> None:
         for text in self.task.trouble:
             self._add(e.Noted(at=self.at, what="error", text=f"in Roo-Code's files: {text}"))
-        shown = [each for each in self.task.ui if each.get("ask") not in ("resume_task", "resume_completed_task")]
-        ended = bool(shown) and shown[-1].get("ask") == "completion_result"
-        if ended or self.task.item.get("status") == "completed":
+        if self.result or self.task.item.get("status") == "completed":
             results = [str(each.get("text") or "") for each in self.task.ui if each.get("say") == "completion_result"]
             usage, cost = NO_USAGE, self.task.item.get("totalCost")
             price = float(cost) if isinstance(cost, int | float) else None
             self._add(e.TaskCompleted(at=self.at, result=results[-1] if results else "", usage=usage, cost=price))
+        if self.result:
+            self._asked(self.result, self.at)
+
+    def _result_asked(self) -> Object | None:
+        """The question about its result, if it is the last thing but for those of opening it."""
+        shown = [each for each in self.task.ui if each.get("ask") not in ("resume_task", "resume_completed_task")]
+        return shown[-1] if shown and shown[-1].get("ask") == "completion_result" else None
+
+    def _asked(self, message: Object, at: float) -> None:
+        """A question, answered or left: nobody there waits for an answer from here."""
+        ask, text = _ASKS[str(message["ask"])], str(message.get("text") or "")
+        question = e.QuestionId(f"roo-q{len(self.facts)}")
+        limit = text if ask == "auto_approval_limit" else ""
+        self._add(e.QuestionAsked(at=at, question=question, ask=ask, text="" if limit else text, details=limit))
+        answer: e.Answer = "yes" if message.get("isAnswered") is True else "skip"
+        self._add(e.QuestionAnswered(at=at, question=question, answer=answer, by="roo"))
 
     def _add(self, fact: e.TaskEvent) -> None:
         self.facts.append(fact)

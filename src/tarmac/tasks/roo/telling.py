@@ -29,6 +29,8 @@ _TOOLS: Final = {
     "new_task": "newTask",
 }
 
+_TOLD: Final = frozenset({*e.RESTING, "api_req_failed", "mistake_limit_reached", "auto_approval_limit"})
+
 
 # The conversation
 
@@ -116,10 +118,20 @@ def ui_messages(events: list[e.TaskEvent], fetch: Fetch, *, begun: bool = False)
     The first words of a task are the task; where it has `begun` elsewhere, they are an answer.
     """
     calls: dict[str, ToolUse] = {}
+    asks = {event.question: event.ask for event in events if isinstance(event, e.QuestionAsked)}
+    answered = {event.question for event in events if isinstance(event, e.QuestionAnswered)}
     found: list[Object] = []
     last = 0
     for event in events:
-        for message in _shown(event, calls, fetch, first=not (begun or found)):
+        match event:
+            case e.QuestionAsked():
+                shown = _question(event, answered=event.question in answered)
+            case e.QuestionAnswered(question=question, answer=answer, text=text):
+                told = asks.get(question) in _TOLD and answer != "no"  # what they said is a fact of its own
+                shown = [_say("user_feedback", text)] if text and not told else []
+            case _:
+                shown = _shown(event, calls, fetch, first=not (begun or found))
+        for message in shown:
             last = max(milliseconds(event.at), last + 1)
             found.append({"ts": last, **message})
     return found
@@ -141,11 +153,6 @@ def _shown(event: e.TaskEvent, calls: dict[str, ToolUse], fetch: Fetch, *, first
             return [_say("api_req_started", _request(usage, cost)), *(each for each in said if each["text"])]
         case e.ToolFinished(call=call):
             return _tool(event, calls.get(call))
-        case e.QuestionAsked(ask="followup", text=text, choices=choices):
-            asked = {"question": text, "suggest": [{"answer": each} for each in choices]}
-            return [_ask("followup", json.dumps(asked))]
-        case e.QuestionAnswered(text=text) if text:
-            return [_say("user_feedback", text)]
         case e.Noted(what=what, text=text):
             kinds = {"shell_integration_warning": "shell_integration_warning", "ignore_error": "rooignore_error"}
             return [_say(kinds.get(what, "error"), text)]
@@ -163,6 +170,21 @@ def _shown(event: e.TaskEvent, calls: dict[str, ToolUse], fetch: Fetch, *, first
             return [_say("condense_context", "") | {"contextCondense": condensed}]
         case e.TaskCompleted(result=result):
             return [_say("completion_result", result), _ask("completion_result", "")]
+    return []
+
+
+def _question(asked: e.QuestionAsked, *, answered: bool) -> list[Object]:
+    """Those about a call and about the result stand beside these already."""
+    match asked.ask:
+        case "followup":
+            text = json.dumps({"question": asked.text, "suggest": [{"answer": each} for each in asked.choices]})
+            return [_ask("followup", text)]
+        case "resume_task" | "resume_completed_task":
+            return [_ask(asked.ask, "", answered=answered)]
+        case "api_req_failed" | "mistake_limit_reached":
+            return [_ask(asked.ask, asked.text, answered=answered)]
+        case "auto_approval_limit":
+            return [_ask("auto_approval_max_req_reached", asked.details, answered=answered)]
     return []
 
 
@@ -186,8 +208,8 @@ def _say(kind: str, text: str) -> Object:
     return {"type": "say", "say": kind, "text": text}
 
 
-def _ask(kind: str, text: str) -> Object:
-    return {"type": "ask", "ask": kind, "text": text, "isAnswered": True}
+def _ask(kind: str, text: str, *, answered: bool = True) -> Object:
+    return {"type": "ask", "ask": kind, "text": text, "isAnswered": answered}
 
 
 def _request(usage: Usage, cost: float | None) -> str:
