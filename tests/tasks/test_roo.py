@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.tasks.samples import a_task, conversation, one_of_each
 
@@ -290,6 +290,7 @@ junk = st.recursive(
 messages = st.lists(st.dictionaries(st.sampled_from(KEYS), junk, max_size=6), max_size=5)
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])  # a busy machine draws slowly
 @given(messages, messages)
 def test_no_message_however_odd_breaks_the_taking(api: list[dict[str, object]], ui: list[dict[str, object]]) -> None:
     facts = facts_of(RooTask("x", Path(), api=api, ui=ui), no_image, first=1)
