@@ -19,6 +19,7 @@ else:
     from operator import attrgetter
     from reprlib import recursive_repr
     from threading import Lock
+    from types import MemberDescriptorType
 
     _one_at_a_time = Lock()
 
@@ -88,7 +89,13 @@ else:
                 continue
             if each.init:
                 (keywords if each.kw_only else names).append(f"{name}{default}")
-            body.append(f"_set(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
+            if not frozen:
+                body.append(f"self.{name} = {value}")
+            elif isinstance(slot := getattr(cls, name, None), MemberDescriptorType):  # half of what the next way costs
+                known[f"_set_{name}"] = slot.__set__
+                body.append(f"_set_{name}(self, {value})")
+            else:
+                body.append(f"_set(self, {name!r}, {value})")
         if hasattr(cls, "__post_init__"):
             body.append("self.__post_init__()")
         arguments = ", ".join(["self", *names, *(["*", *keywords] if keywords else [])])
