@@ -24,9 +24,8 @@ from tarmac.mcp.record import Record
 from tarmac.mcp.wording import how_to_allow
 from tarmac.models.messages import Blob, Text
 from tarmac.policy import Execute
-from tarmac.terminals.shells import find_shell
 from tarmac.tools import decoding
-from tarmac.tools.command import directory
+from tarmac.tools.places import directory
 from tarmac.tools.tool import Bench, Done, Reply, Suggestion, TodoItem, Tool, Want
 
 AT_ONCE: Final = 32  # calls that act; the next ones wait for their turn
@@ -145,7 +144,7 @@ class Place:
 
     async def _check(self, tool: CheckCommand, client: Client) -> Answer:
         bench = self.bench(time.monotonic() + MOST_SECONDS, Tail())
-        action = Execute(tool.command, cwd=directory(bench, tool.cwd), shell=find_shell(None).name)
+        action = Execute(tool.command, cwd=directory(bench, tool.cwd), shell=bench.registry.shell().name)
         verdict = await self.permission.judge(Want(action=action))
         data = results.verdict_data(verdict)
         if verdict.decision == "ask":

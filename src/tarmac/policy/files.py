@@ -94,8 +94,9 @@ class Files:
             return Look(path=Path(said), inside=False, exists=True, public="it is a stream of the program itself")
         if given == said and _OF_ITSELF.fullmatch(said):
             return Look(path=Path(said), inside=False, exists=True, public="it tells of the program that reads it")
-        root = _follow(workspace)
-        there = _follow(given)
+        root = follow(workspace)
+        below = given.startswith(workspace.rstrip("/") + "/") and len(given) <= LONGEST_PATH
+        there = follow(given[len(workspace) :], start=root) if below else follow(given)
         # As written it may be under the workspace's other name; outside of it a name counts in full.
         written = self._below(said, workspace) or self._below(said, root)
         led = self._below(there, root)
@@ -126,9 +127,8 @@ class Files:
     def _own_folder(self, *paths: str) -> str:
         for each in self._own:
             folder = os.fspath(each)
-            if any(
-                self._below(path, name) is not None for path in paths for name in (folder, os.path.realpath(folder))
-            ):
+            names = (folder, os.path.realpath(folder))
+            if any(self._below(path, name) is not None for path in paths for name in names):
                 return "it belongs to Tarmac itself"
         return ""
 
@@ -212,14 +212,15 @@ def _kind(path: str) -> tuple[str, str, bool]:
     return "" if stat.S_ISDIR(found.st_mode) else "it is a device, a pipe or a socket", "", True
 
 
-def _follow(path: str) -> str:
+def follow(path: str, *, start: str = "/") -> str:
     """Where the kernel would get to. OSError for a loop or a closed folder; what does not exist is taken by its name.
 
-    Not os.path.realpath: that passes over errors, and follows /proc/self as if we were the one who asks.
+    `start` is where the path begins, followed already. Not os.path.realpath: that passes over errors, and follows
+    /proc/self as if we were the one who asks.
     """
     if len(path) > LONGEST_PATH:
         raise OSError(errno.ENAMETOOLONG, "")
-    done = "/"
+    done = start
     rest = [part for part in reversed(path.split("/")) if part]
     links, missing = 0, False
     while rest:

@@ -224,7 +224,9 @@ def _where(terminal: TerminalFacts) -> str:
 
 def _line(text: str, longest: int = LONGEST_LINE) -> str:
     """One line of it: what is no plain character is shown as its number, a long middle left out."""
-    text = "".join(each if each.isprintable() else " " if each in "\n\t" else ascii(each)[1:-1] for each in text[:4000])
+    text = text[:4000]
+    if not text.isprintable():
+        text = "".join(each if each.isprintable() else " " if each in "\n\t" else ascii(each)[1:-1] for each in text)
     half = (longest - 1) // 2
     return text if len(text) <= longest else f"{text[:half]}…{text[-half:]}"
 

@@ -86,14 +86,14 @@ class TerminalRegistry:
     async def _lend(
         self, until: Until, cwd: Path | str, task: str | None, provider: Provider, shell: str | None
     ) -> Entry:
-        here, kind = check_directory(Path(cwd)), self._shell(shell)
+        here, kind = check_directory(Path(cwd)), self.shell(shell)
         if provider not in ("pty", "exec"):
             raise BadRequest(f"provider is 'pty' or 'exec', not {provider!r}")
         wish = Wish(cwd=here, task=_task(task), provider=provider, shell=kind.path)
         return await self._lending.lend(Ask(wish=wish, claim=Claim(until, wish.task), shell=kind, provider=provider))
 
-    def _shell(self, name: str | None) -> Shell:
-        """Looked for once: a search through PATH is a good part of what a lease costs."""
+    def shell(self, name: str | None = None) -> Shell:
+        """The shell of that name, or the one used by default. Looked for once: a search through PATH costs."""
         wanted = (name, os.environ.get("PATH"))
         if wanted not in self._shells:
             self._shells[wanted] = find_shell(name)
@@ -132,7 +132,7 @@ class TerminalRegistry:
         """Fill the warm pool now; by itself that happens after the first lease."""
         self._lending.check_open()
         here = check_directory(Path(cwd) if cwd is not None else Path.cwd())
-        await self._lending.upkeep.fill(here, self._shell(shell))
+        await self._lending.upkeep.fill(here, self.shell(shell))
 
     def why(self, terminal: Terminal) -> str:
         """Why its task got this one, in a sentence."""
@@ -169,7 +169,7 @@ class TerminalRegistry:
     ) -> Terminal:
         """Open a terminal that stays until it is killed or the registry is closed; it is lent to nobody."""
         here = check_directory(Path(cwd) if cwd is not None else Path.cwd())
-        kind = self._shell(shell)
+        kind = self.shell(shell)
         ask = Ask(
             wish=Wish(cwd=here, task=_task(task), provider=provider, shell=kind.path),
             claim=Claim("killed", _task(task)),

@@ -18,9 +18,9 @@ from tarmac.policy.plan import environment
 from tarmac.policy.visible import visible
 from tarmac.terminals.asked import check_command
 from tarmac.terminals.plans import start_plan
-from tarmac.terminals.shells import find_shell
 from tarmac.terminals.terminal import Terminal
-from tarmac.tools import following, places
+from tarmac.tools import following
+from tarmac.tools.places import directory
 from tarmac.tools.report import Report
 from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool, Want
 
@@ -49,7 +49,7 @@ class ExecuteCommand(Tool):
     async def prepare(self, bench: Bench) -> Ready:
         cwd = directory(bench, self.cwd)
         check(self.command)
-        shell = find_shell(None)
+        shell = bench.registry.shell()
 
         async def act(go: Go) -> Done:
             command = go.command if go.command is not None else self.command
@@ -81,14 +81,6 @@ def check(command: str) -> None:
         check_command(command)
     except TarmacError as error:
         raise ToolFailed(error.what, hint=error.hint) from None
-
-
-def directory(bench: Bench, said: str) -> Path:
-    """Where a command shall run. That it is outside of the workspace is for the policy to say."""
-    place = places.find(bench, said)
-    if not place.path.is_dir():
-        raise ToolFailed(f"Working directory '{place.name}' does not exist.")
-    return place.path
 
 
 def time_limit(bench: Bench, wanted: float | None) -> float:

@@ -11,14 +11,12 @@ from tarmac.dataclass import dataclass
 from tarmac.errors import TarmacError, ToolFailed
 from tarmac.paths import shown
 from tarmac.policy import Execute, KillTerminal, OpenTerminal
-from tarmac.terminals.shells import find_shell
 from tarmac.tools import terminals
 from tarmac.tools.command import (
     TIMEOUT,
     Seconds,
     allowed_plan,
     check,
-    directory,
     done,
     is_approved,
     run_in,
@@ -26,6 +24,7 @@ from tarmac.tools.command import (
     short,
     time_limit,
 )
+from tarmac.tools.places import directory
 from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool, Want
 
 ID = "The terminal's id, such as 't3'."
@@ -46,7 +45,7 @@ class OpenPersistentTerminal(Tool):
     label: Annotated[str, Meta(description="What to call it, for the person.")] = ""
 
     async def prepare(self, bench: Bench) -> Ready:
-        cwd, shell = directory(bench, self.cwd), find_shell(None)
+        cwd, shell = directory(bench, self.cwd), bench.registry.shell()
 
         async def act(_: Go) -> Done:
             try:

@@ -11,7 +11,7 @@ from pathlib import Path
 from tarmac.dataclass import dataclass
 from tarmac.errors import ToolFailed
 from tarmac.policy import PolicySettings, ReadFile, WriteFile
-from tarmac.policy.files import Look
+from tarmac.policy.files import Look, follow
 from tarmac.tools.tool import Bench, Want
 
 _SETTINGS = PolicySettings()
@@ -33,11 +33,29 @@ class Place:
     @property
     def name(self) -> str:
         """What it is called in results: always one line."""
-        return self.said if self.said.isprintable() else ascii(self.said)[1:-1]
+        return _shown(self.said)
 
 
 def find(bench: Bench, said: str) -> Place:
     """What `said` means now. Nothing is refused yet."""
+    text, full = _full(bench, said)
+    return Place(said=text, full=full, look=bench.files.look(full, cwd=bench.cwd, workspace=bench.workspace))
+
+
+def directory(bench: Bench, said: str) -> Path:
+    """The folder that `said` means now, behind every link: where a command may run is the policy's to say."""
+    text, full = _full(bench, said)
+    try:
+        path = Path(follow(str(full)))
+    except (OSError, ValueError):  # as Files.look has it: what can't be followed is taken by its name
+        path = full
+    if not path.is_dir():
+        raise ToolFailed(f"Working directory '{_shown(text)}' does not exist.")
+    return path
+
+
+def _full(bench: Bench, said: str) -> tuple[str, Path]:
+    """A name as it was said, and in full."""
     text = said.strip() or "."
     if "\0" in text:
         raise ToolFailed(f"{text!r} can't be the name of a file")
@@ -46,8 +64,7 @@ def find(bench: Bench, said: str) -> Place:
         path = path.expanduser()
     except RuntimeError:  # ~nobody
         pass
-    full = bench.cwd / path
-    return Place(said=text, full=full, look=bench.files.look(full, cwd=bench.cwd, workspace=bench.workspace))
+    return text, bench.cwd / path
 
 
 def refusal(bench: Bench, place: Place, *, writing: bool = False) -> str:
@@ -71,6 +88,10 @@ def unmoved(bench: Bench, place: Place) -> Place:
     if now.path != place.path:
         raise ToolFailed(f"'{place.name}' leads to another file than when this was prepared. Nothing was done.")
     return now
+
+
+def _shown(said: str) -> str:
+    return said if said.isprintable() else ascii(said)[1:-1]
 
 
 def hides(bench: Bench, *, contents: bool) -> Callable[[Path], bool]:
