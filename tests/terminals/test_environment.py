@@ -1,6 +1,7 @@
 """The environment of commands, and what is said of its changes: pure functions."""
 
 import subprocess
+from fnmatch import fnmatchcase
 
 import pytest
 from hypothesis import given, settings
@@ -44,6 +45,18 @@ def test_the_hosts_secrets_and_foreign_terminals_variables_are_left_out() -> Non
     env = build(base, Settings(), cookie="t1")
     assert "k" not in env.values()
     assert (env["HOME"], env["LANG"], env["TERM"], "LC_CTYPE" in env) == ("/h", "de_DE.UTF-8", "xterm-256color", False)
+
+
+@given(
+    st.lists(st.sampled_from(["KEY", "my_KEY", "MYKEY2", "A.B", "AxB", "key", "É", "A\nB"]), unique=True),
+    st.lists(st.sampled_from(["*KEY*", "A.B", "A?B", "[!A]*", "KEY", "*", ""]), max_size=3),
+)
+def test_a_secret_is_left_out_by_the_rules_for_names_of_files(names: list[str], patterns: list[str]) -> None:
+    """T23: case counts, a dot is a dot."""
+    env = build(dict.fromkeys(names, "v"), Settings(secret_variables=tuple(patterns)), cookie="t1")
+    assert {name for name in names if name in env} == {
+        name for name in names if not any(fnmatchcase(name, each) for each in patterns)
+    }
 
 
 @pytest.mark.parametrize(

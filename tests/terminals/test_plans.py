@@ -197,6 +197,15 @@ async def test_a_plan_without_an_end_is_ended(tmp_path: Path, line: str) -> None
     assert (result.exit_code, result.signal) == (137, "SIGKILL")
 
 
+async def test_what_a_stage_hides_ends_with_a_plan_that_went_over_its_limit(tmp_path: Path) -> None:
+    """T17: no subreaper keeps it; without parent, session and cookie it is found by its birthmark."""
+    hides = "env -i setsid /bin/sh -c 'echo $$ > pid; exec sleep 60' & sleep 60"
+    result = await run(Plan(tmp_path, [Step([Stage(("sh", "-c", hides))], tmp_path)], seconds=0.5))
+    pid = int((tmp_path / "pid").read_text())
+    assert result.reason == "timeout"
+    assert not Path(f"/proc/{pid}").exists() or " Z " in Path(f"/proc/{pid}/stat").read_text()
+
+
 async def test_an_endless_stage_ends_when_nobody_reads_it(tmp_path: Path) -> None:
     """P1: SIGPIPE works as in a shell."""
     result = await run(Plan(tmp_path, [Step(pipe("yes", "head -2"), tmp_path)]))

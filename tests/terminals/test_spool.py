@@ -14,8 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarmac.errors import BadRequest
+from tarmac.events import TerminalId
+from tarmac.terminals import Settings
 from tarmac.terminals.spool import Spool
 from tarmac.terminals.spool_lines import BLOCK, Lines, Match
+from tarmac.terminals.spools import Spools
 
 
 def whole(spool: Spool) -> bytes:
@@ -514,3 +517,20 @@ def test_a_spool_is_a_string_whose_first_bytes_may_be_gone(
         assert spool.end - spool.start >= min(len(text), limit // 4)
         spool.close()
         assert whole(spool) == text[spool.start :]
+
+
+def test_old_output_is_looked_for_once_an_hour_and_not_with_each_command(tmp_path: Path) -> None:
+    """What terminals long gone kept is removed, however many there are now."""
+
+    def aged(name: str) -> Path:
+        folder = tmp_path / name
+        folder.mkdir()
+        os.utime(folder, (0, 0))
+        return folder
+
+    kept_here = Settings(spool_directory=tmp_path)
+    first = aged("first")
+    Spools(TerminalId("t1"), kept_here).new(1)
+    second = aged("second")
+    Spools(TerminalId("t2"), kept_here).new(1)
+    assert (first.exists(), second.exists()) == (False, True)

@@ -62,9 +62,11 @@ def search_path(path: str, *, workspace: Path) -> tuple[str, ...]:
     """The person's PATH without what an agent could fill: relative folders, the workspace's, those others may write."""
     inside = os.path.realpath(workspace)
     found: dict[str, None] = {}
-    for folder in (*path.split(":"), *SYSTEM_PATH):
+    for folder in dict.fromkeys((*path.split(":"), *SYSTEM_PATH)):
+        if not os.path.isabs(folder):
+            continue
         real = os.path.realpath(folder)
-        if os.path.isabs(folder) and not (real + "/").startswith(inside.rstrip("/") + "/") and not _open_to_all(real):
+        if not (real + "/").startswith(inside.rstrip("/") + "/") and not _open_to_all(real):
             found[folder] = None
     return tuple(found)
 

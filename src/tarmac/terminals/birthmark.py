@@ -1,6 +1,6 @@
 """A mark that every process of a terminal is born with: it stays, whatever becomes of parent, session and environment.
 
-put() in the child, between fork and exec → inherited by all it starts → bears() of any process, its owner or not
+put(), between fork and exec or right after → inherited by all it starts → bears() of any process, its owner or not
 
 The mark is a number in the limit on file locks (RLIMIT_LOCKS). Linux has counted no locks since 2.4.25, so that it
 limits nothing; fork and exec hand it on; `env -i`, `setsid` and a second fork don't touch it; anybody may read it. What
@@ -34,13 +34,13 @@ def prepare() -> None:
         import resource  # noqa: F401
 
 
-def put(mark: int) -> None:
-    """Mark this process and all it will start; for the child between fork and exec."""
+def put(mark: int, *, pid: int = 0) -> None:
+    """Mark a process (this one: for the child between fork and exec) and all it will start."""
     import resource
 
     try:
         _, hard = resource.getrlimit(_LIMIT_ON_LOCKS)
-        resource.setrlimit(_LIMIT_ON_LOCKS, (mark, hard))
+        resource.prlimit(pid, _LIMIT_ON_LOCKS, (mark, hard))
     except (OSError, ValueError):  # somebody limited the locks, on a system that lets us set no more: unmarked, then
         pass
 

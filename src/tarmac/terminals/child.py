@@ -1,7 +1,8 @@
 """Start a process and learn how it ended: the part that the PTY and the pipe provider share.
 
 The child leads its own session and is a child-subreaper, so that whatever it starts stays its descendant
-(processes.py). Its end comes from `waitpid`, woken by a pidfd: no polling, and nobody else's children are touched.
+(processes.py). One that is to start nothing that lasts may do without: then there is no fork, whose cost grows with our
+size. Its end comes from `waitpid`, woken by a pidfd: no polling, and nobody else's children are touched.
 """
 
 import asyncio
@@ -45,6 +46,7 @@ class Child:
         stdout: int,
         stderr: int,
         prepare: Callable[[], None] | None = None,
+        keeps_orphans: bool = True,
     ) -> None:
         processes.prepare()
         birthmark.prepare()
@@ -66,7 +68,7 @@ class Child:
                 stdout=stdout,
                 stderr=stderr,
                 start_new_session=True,
-                preexec_fn=before_exec,
+                preexec_fn=before_exec if keeps_orphans or prepare else None,
             )
         except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
             if error.filename and Path(os.fsdecode(error.filename)) == cwd:
@@ -81,6 +83,8 @@ class Child:
                 raise used_up(error, f"cannot start {argv[0]}") from error
             raise ShellFailed(f"cannot start {argv[0]}: {error.strerror}", hint="is it a program?") from error
         self.pid = self._popen.pid
+        if mark is not None and not (keeps_orphans or prepare):
+            birthmark.put(mark, pid=self.pid)
         self.status: int | None = None
         self._pidfd = -1
 

@@ -1,7 +1,9 @@
 """The environment commands run in: no pager that waits, no prompt nobody sees, none of Tarmac's secrets (T23, T33)."""
 
+import re
 from collections.abc import Mapping
-from fnmatch import fnmatchcase
+from fnmatch import translate
+from functools import lru_cache
 
 from tarmac.terminals.settings import Settings
 
@@ -41,8 +43,8 @@ SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "A
 
 def build(base: Mapping[str, str], settings: Settings, *, cookie: str) -> dict[str, str]:
     """`base` (the host's own environment) made fit for commands."""
-    drop = (*FOREIGN, *settings.secret_variables)
-    env = {name: value for name, value in base.items() if not any(fnmatchcase(name, each) for each in drop)}
+    dropped = _any_of((*FOREIGN, *settings.secret_variables))
+    env = {name: value for name, value in base.items() if not dropped.match(name)}
     env.update(QUIET)
     env["TERM"] = "xterm-256color"
     if not _is_utf8(env):
@@ -64,6 +66,12 @@ def build(base: Mapping[str, str], settings: Settings, *, cookie: str) -> dict[s
         env["PATH"] = ":".join([*front, env.get("PATH", "/usr/local/bin:/usr/bin:/bin")])
     env[COOKIE] = cookie
     return env
+
+
+@lru_cache(maxsize=8)
+def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    """What matches one of these, as file names are matched."""
+    return re.compile("|".join(map(translate, patterns)))
 
 
 def _is_utf8(env: Mapping[str, str]) -> bool:

@@ -283,6 +283,7 @@ class _Steps(Running):
                 stdin=fds[0],
                 stdout=ends[stage.stdout],
                 stderr=ends[stage.stderr],
+                keeps_orphans=False,  # what reads leaves none; if it should, cookie and birthmark find them
             )
         except ShellFailed:
             if wrapped is not None:

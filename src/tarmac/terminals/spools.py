@@ -1,14 +1,19 @@
 """Where a terminal keeps what its commands print: one folder, one file a command, and what is left of it later."""
 
+import math
 import os
 import time
 from pathlib import Path
+from typing import Final
 
 from tarmac.errors import TarmacError
 from tarmac.events import TerminalId
 from tarmac.paths import private_dir, remove_scratch, state_dir
 from tarmac.terminals.settings import Settings
 from tarmac.terminals.spool import Spool
+
+SWEEP_EVERY: Final = 3600.0  # seconds: to look at all that is kept, for each command, would cost more the more there is
+_swept: dict[Path, float] = {}  # when this process last looked through a folder
 
 
 class Spools:
@@ -36,7 +41,10 @@ class Spools:
         """The folder, made when it is first asked for."""
         if self._folder is None:
             base = self._settings.spool_directory or state_dir(os.environ) / "output"
-            sweep_old(private_dir(base), older_than=self._settings.spool_days * 86400)
+            private_dir(base)
+            if time.monotonic() - _swept.get(base, -math.inf) > SWEEP_EVERY:
+                _swept[base] = time.monotonic()
+                sweep_old(base, older_than=self._settings.spool_days * 86400)
             folder = base / f"{self._terminal}-{os.getpid()}-{time.time_ns():x}"
             folder.mkdir(mode=0o700)
             self._folder = folder
