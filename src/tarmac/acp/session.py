@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Final
 
+from tarmac.acp.buffers import Buffers
 from tarmac.acp.client import Client
 from tarmac.acp.content import Said
 from tarmac.acp.peer import Peer, Refused
@@ -60,6 +61,8 @@ class Session:
         self._standing = asyncio.Event()  # it asked something that the next prompt answers
         self._questions = Questioning(task, peer, client, stand=self._standing.set)
         self._leave = task.subscribe(self._heard)
+        if client.reads_files:
+            task.look_for_unsaved(Buffers(peer, task.id).unsaved)
         # What a sandbox keeps in must not get out through the editor.
         if client.terminals and app.config.client_terminals and app.config.terminals.sandbox is None:
             self._updates.elsewhere = True

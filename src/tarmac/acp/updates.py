@@ -244,7 +244,7 @@ class Updates:
             else:
                 exit = {"terminal_id": finished.call, "exit_code": finished.exit_code, "signal": told.get("signal")}
                 update["_meta"] = {"terminal_exit": exit}
-        elif ran and call.text:
+        elif ran and call.text.strip():
             update["content"] = [_console(call.text, call.total)]
         else:
             diffs = self._diffs(call, found) if finished.outcome == "done" else []
@@ -285,7 +285,8 @@ def _content(text: str) -> Update:
 
 def _console(text: str, total: int) -> Update:
     """The last of `total` characters, in a fence that none of its lines can close."""
-    shown = text if total <= len(text) else f"[… {total - len(text):,} characters before this]\n{text}"
+    text = text.rstrip("\n")
+    shown = text if total <= MOST_OUTPUT else f"[… {total - MOST_OUTPUT:,} characters before this]\n{text}"
     longest = max((len(line) - len(line.lstrip("`")) for line in shown.split("\n")), default=0)
     fence = "`" * max(3, longest + 1)
     return _content(f"{fence}console\n{shown}\n{fence}")

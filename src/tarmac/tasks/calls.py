@@ -229,6 +229,7 @@ class Calls:
             show=live.show,
             started=live.started,
             settings=desk.settings.tools,
+            unsaved=desk.unsaved,
             elsewhere=partial(desk.elsewhere, CallId(use.id)) if desk.elsewhere else None,
         )
 

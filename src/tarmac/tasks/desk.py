@@ -29,7 +29,7 @@ from tarmac.tasks.metadata import Metadata
 from tarmac.tasks.recovery import Unfinished
 from tarmac.terminals.registry import TerminalRegistry
 from tarmac.terminals.terminal import Terminal
-from tarmac.tools.tool import ToolSettings
+from tarmac.tools.tool import ToolSettings, Unsaved
 from tarmac.tools.toolbox import Toolbox
 
 Why = Literal["completed", "idle", "interrupted", "paused", "limit", "failed", "refused", "aborted"]
@@ -78,6 +78,7 @@ class Desk:
     settings: TaskSettings
     attended: bool  # a person can be asked
     elsewhere: Callable[[CallId, Path], Awaitable[Terminal]] | None = None  # where a call's approved command runs
+    unsaved: Unsaved | None = None  # what an editor holds of a file that is not on disk yet
     seen: dict[Path, str | None] = field(default_factory=dict)  # the version of each file that the task knows (S21)
     under_way: dict[CallId, Unfinished] = field(default_factory=dict)  # calls that were started and have no result
     todos: tuple[Todo, ...] = ()

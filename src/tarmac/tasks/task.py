@@ -27,6 +27,7 @@ from tarmac.tasks.queue import Queue
 from tarmac.tasks.running import Running
 from tarmac.terminals.registry import TerminalRegistry
 from tarmac.terminals.terminal import Terminal
+from tarmac.tools.tool import Unsaved
 
 Picture = tuple[bytes, str]  # its content and its media type
 
@@ -93,6 +94,10 @@ class Task:
     def run_elsewhere(self, open: Callable[[e.CallId, Path], Awaitable[Terminal]]) -> None:
         """Commands that a person approved run where `open` says, in a terminal for each: a door's, not ours."""
         self._desk.elsewhere = open
+
+    def look_for_unsaved(self, look: Unsaved) -> None:
+        """A door's editor knows of files that are not saved: its text is read, and nothing is written over it."""
+        self._desk.unsaved = look
 
     # What a person does
 

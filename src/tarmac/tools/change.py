@@ -16,6 +16,7 @@ from tarmac.policy import WriteFile
 from tarmac.tools import places
 from tarmac.tools.edit import decode, read_bytes, remove_file, save_file, unified
 from tarmac.tools.places import Place, digest
+from tarmac.tools.reading import unsaved_text
 from tarmac.tools.tool import Bench, Done, Go, Intent, Ready, Seen, Want
 
 MOST_DIFF = 2000  # lines a door is given
@@ -60,6 +61,7 @@ async def open_original(bench: Bench, said: str, *, must_exist: bool = True) -> 
             f"File does not exist at path: {place.name}. Check the path, or make the file with write_to_file."
         )
     check_seen(bench, place, data)
+    await check_saved(bench, place, data)
     # What a person would be asked about before it is read must not leak through the text of a failed edit.
     return Original(place=place, data=data, may_quote=place.path in bench.seen or not place.look.unread)
 
@@ -73,6 +75,21 @@ def check_seen(bench: Bench, place: Place, data: bytes | None) -> None:
         f"'{place.name}' was {was} by somebody else since you last saw it, so nothing was written. "
         "Read it again with read_file, then make the edit anew."
     )
+
+
+async def check_saved(bench: Bench, place: Place, data: bytes | None) -> None:
+    """What a person has typed in an editor and not saved is not written over, and not saved for them (ADR 76)."""
+    if bench.unsaved is None or data is None:
+        return
+    try:
+        theirs = await unsaved_text(bench.unsaved, place.path, data)
+    except TarmacError:  # no text: then the edit itself fails, and says why
+        return
+    if theirs is not None:
+        raise ToolFailed(
+            f"'{place.name}' has changes in the person's editor that are not saved, so nothing was written. "
+            "Ask them to save the file, then read it again and make the edit anew."
+        )
 
 
 def ready(
@@ -94,6 +111,7 @@ def ready(
             raise ToolFailed(f"The person did not approve the change to {names}, so nothing of this was done.")
         for each in changes:
             places.unmoved(bench, each.place)
+            await check_saved(bench, each.place, each.before)
         extra = await asyncio.to_thread(_write, changes)
         told = [_told(each, [*notes, *extra.get(each.place.path, ())], partly=partly) for each in changes]
         if show_diff:

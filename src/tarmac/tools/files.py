@@ -94,7 +94,7 @@ async def _read(
         for number, (place, ranges) in enumerate(found)
         if number not in reasons
     ]
-    texts = iter(await read_files(wanted))
+    texts = iter(await read_files(wanted, bench.unsaved))
     files: list[FileText] = []
     seen: list[Seen] = []
     images: list[Part] = []

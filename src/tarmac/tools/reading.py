@@ -13,10 +13,12 @@ from tarmac.tools.documents import docx_text, pdf_text
 from tarmac.tools.edit.lines import split_lines
 from tarmac.tools.edit.saving import read_bytes
 from tarmac.tools.edit.text import decode, is_binary
+from tarmac.tools.tool import Unsaved
 
 MOST_LINES = 2000
 MOST_CHARACTERS = 100_000
 LONGEST_LINE = 2000
+NOT_SAVED = "as it stands in the editor, with changes that are not saved: it can't be edited before they are"
 BINARY = "Binary file - content not displayed"
 
 
@@ -41,24 +43,34 @@ class FileText:
     data: bytes | None = None  # as it was on disk: what an edit will expect to find
 
 
-async def read_files(files: Sequence[Wanted]) -> list[FileText]:
+async def read_files(files: Sequence[Wanted], unsaved: Unsaved | None = None) -> list[FileText]:
     """All of `files`, in order."""
-    return list(await asyncio.gather(*(read_file(each) for each in files)))
+    return list(await asyncio.gather(*(read_file(each, unsaved) for each in files)))
 
 
-async def read_file(wanted: Wanted) -> FileText:
-    """One file; whatever is wrong with it is in `error`."""
+async def read_file(wanted: Wanted, unsaved: Unsaved | None = None) -> FileText:
+    """One file; whatever is wrong with it is in `error`. Of one that an editor has changed, what the editor has."""
     name = wanted.shown_as or str(wanted.path)
     try:
         data = await asyncio.to_thread(read_bytes, wanted.path)
         if data is None:
             return FileText(name, error="File not found")
         text, notice = await _text(wanted.path, data)
+        if unsaved is not None and (theirs := await unsaved_text(unsaved, wanted.path, data)) is not None:
+            text, notice = theirs, NOT_SAVED
     except TarmacError as error:
         return FileText(name, error=str(error))
     if text is None:
         return FileText(name, notice=BINARY, data=data)
     return _numbered(name, text, wanted.ranges, notice, data)
+
+
+async def unsaved_text(unsaved: Unsaved, path: Path, data: bytes) -> str | None:
+    """What an editor holds of a text file, where that is not what is saved; asked only where both mean the same."""
+    if is_binary(data) or data.startswith((b"%PDF-", b"PK\x03\x04")):
+        return None
+    file = decode(data)
+    return await unsaved(path, file.text) if file.encoding == "utf-8" and not file.stray_bytes else None
 
 
 async def _text(path: Path, data: bytes) -> tuple[str | None, str]:

@@ -188,6 +188,9 @@ class ToolSettings:
     news_characters: int = 8_000  # of background terminals' output, a turn
 
 
+Unsaved = Callable[[Path, str], Awaitable[str | None]]  # a file and its saved text → the editor's, where it differs
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
     """Where a tool works: made by the task for each call."""
@@ -204,6 +207,7 @@ class Bench:
     started: Callable[[TerminalId, Path], None] = lambda *_: None  # a command prints into this spool
     settings: ToolSettings = ToolSettings()
     elsewhere: Callable[[Path], Awaitable[Terminal]] | None = None  # where approved commands run instead: one for each
+    unsaved: Unsaved | None = None  # what an editor holds of a file that is not on disk yet
     alone: bool = False  # nobody else sees these terminals, and nobody tells the model of them: it must look itself
 
 

@@ -1,0 +1,126 @@
+"""What a person has typed in the editor and not saved: read by the model, never written over, never saved for them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.acp.editor import NEVER, Editor, Refusal, allow, inside
+from tests.acp.test_agent import DONE
+
+from tarmac.acp.buffers import plain
+
+pytestmark = pytest.mark.shell
+READ = '[[turn]]\n[[turn.call]]\nname = "read_file"\narguments = { path = "a.txt" }\n'
+EDIT = """[[turn]]
+[[turn.call]]
+name = "search_and_replace"
+arguments = { path = "a.txt", search = "one", replace = "two" }
+"""
+WRITE = '[[turn]]\n[[turn.call]]\nname = "write_to_file"\narguments = { path = "a.txt", content = "all new\\n" }\n'
+END = '[[turn]]\ntext = "Seen."\n' + DONE
+
+
+class Buffers:
+    """fs/read_text_file: what is open here, and else the file."""
+
+    def __init__(self, ours: Editor, **texts: Any) -> None:
+        self.texts = texts
+        self.asked: list[str] = []
+        ours.serves["fs/read_text_file"] = self.read
+
+    def read(self, params: dict[str, Any]) -> Any:
+        self.asked.append(Path(params["path"]).name)
+        found = self.texts.get(Path(params["path"]).stem, Path(params["path"]).read_text())
+        if isinstance(found, Exception):
+            raise found
+        return found if found is NEVER or isinstance(found, list) else {"content": found}
+
+
+async def worked(ours: Editor, folder: Path, **fs: bool) -> str:
+    """Let it work; what the model was told."""
+    await ours.initialize(fs={"readTextFile": True, **fs})
+    session = (await ours.call("session/new", {"cwd": str(folder), "mcpServers": []}))["sessionId"]
+    assert await ours.prompt(session, "go") == "end_turn"
+    assert ours.said() == "Seen. Done."
+    return "".join(path.read_text() for path in folder.glob("state/tasks/*/*.jsonl"))
+
+
+async def test_what_is_not_saved_is_read_and_told_as_such(tmp_path: Path) -> None:
+    """A2, S10: the model sees what its person sees."""
+    (tmp_path / "a.txt").write_text("one\n")
+    async with inside(tmp_path, READ + END) as ours:
+        Buffers(ours, a="one\nand a half\n")
+        told = await worked(ours, tmp_path)
+    assert "2 | and a half" in told and "changes that are not saved" in told
+
+
+@pytest.mark.parametrize("edit", [EDIT, WRITE])
+async def test_a_file_with_unsaved_changes_is_not_edited(tmp_path: Path, edit: str) -> None:
+    """A2, S21: the person's words stay; the model is told to have them saved."""
+    (tmp_path / "a.txt").write_text("one\n")
+    async with inside(tmp_path, edit + END) as ours:
+        Buffers(ours, a="one and more\n")
+        told = await worked(ours, tmp_path)
+    assert (tmp_path / "a.txt").read_text() == "one\n" and "Ask them to save the file" in told
+    assert ours.asked == []  # nor is a person asked for leave
+
+
+async def test_what_is_typed_while_the_person_is_asked_counts(tmp_path: Path) -> None:
+    """A2, S21: looked at again right before the write."""
+    (tmp_path / "a.txt").write_text("one\n")
+    async with inside(tmp_path, EDIT + END) as ours:
+        buffers = Buffers(ours)
+
+        def choose(params: dict[str, Any]) -> dict[str, Any]:
+            buffers.texts["a"] = "one, just typed\n"
+            return allow(params)
+
+        ours.choose = choose
+        told = await worked(ours, tmp_path)
+    assert (tmp_path / "a.txt").read_text() == "one\n" and "Ask them to save the file" in told
+    assert len(ours.asked) == 1
+
+
+@pytest.mark.parametrize(
+    "theirs", ["one\nthree\n", "one\nthree", "\ufeffone\nthree\n", Refusal("no such buffer"), [1], 5]
+)
+async def test_an_editor_that_shows_the_saved_text_in_its_own_way_is_no_hindrance(tmp_path: Path, theirs: Any) -> None:
+    """A2: line endings, the last newline and a mark at the start aside; the file keeps its own."""
+    (tmp_path / "a.txt").write_bytes(b"one\r\nthree\r\n")
+    async with inside(tmp_path, EDIT + END) as ours:
+        Buffers(ours, a=theirs)
+        await worked(ours, tmp_path)
+    assert (tmp_path / "a.txt").read_bytes() == b"two\r\nthree\r\n"
+
+
+async def test_an_editor_that_does_not_answer_is_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A2: nobody waits for it again."""
+    monkeypatch.setattr("tarmac.acp.buffers.ANSWERS", 0.1)
+    (tmp_path / "a.txt").write_text("one\n")
+    async with inside(tmp_path, READ + EDIT + END) as ours:
+        buffers = Buffers(ours, a=NEVER)
+        await worked(ours, tmp_path)
+    assert (tmp_path / "a.txt").read_text() == "two\n" and buffers.asked == ["a.txt"]
+
+
+async def test_it_is_asked_only_for_what_may_be_read_and_only_if_it_can(tmp_path: Path) -> None:
+    """A2, P8: hidden files are no question for an editor; no capability, no question."""
+    (tmp_path / "a.txt").write_text("one\n")
+    async with inside(tmp_path, READ + END) as ours:
+        buffers = Buffers(ours, a="other\n")
+        told = await worked(ours, tmp_path, readTextFile=False)
+    assert buffers.asked == [] and "1 | one" in told
+    (tmp_path / ".tarmacignore").write_text("a.txt\n")
+    async with inside(tmp_path, READ + END) as ours:
+        buffers = Buffers(ours, a="other\n")
+        await worked(ours, tmp_path)
+    assert buffers.asked == []
+
+
+@given(st.text())
+def test_the_same_text_in_other_line_endings_is_the_same(text: str) -> None:
+    """A2: and a text is always itself."""
+    assert plain(text) == plain(text.replace("\r\n", "\n").replace("\r", "\n"))
+    assert plain(plain(text).replace("\n", "\r\n") + "\r\n") == plain(plain(text) + "\n")
