@@ -4,7 +4,8 @@ import asyncio
 import importlib
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -116,21 +117,40 @@ async def _host(wanted: Wanted, config: "Config", stop: "Stop") -> int:
     from tarmac.cli.session import drive, is_attended
 
     attended = is_attended(as_json=wanted.as_json)
-    async with open_app(config) as app:
+    async with open_app(config) as app, AsyncExitStack() as stack:
         lend = (lambda hosted: Lending(app, hosted)) if wanted.lends else None
-        async with open_hosted(app, wanted.argv, attended=attended, wishes=wanted.wishes, lend=lend) as hosted:
-            level = "" if config.auto == "ask" else f" · --auto {config.auto}"
-            header = f"task {hosted.id} · {hosted.name}{level}{' · goes on' if wanted.wishes.resume else ''}"
-            sys.stdout.flush()
-            return await drive(
-                app,
-                hosted,
-                stop,
-                as_json=wanted.as_json,
-                words=wanted.prompt,
-                images=wanted.images,
-                header=header,
+        with _starting(wanted.argv, live=attended):
+            hosted = await stack.enter_async_context(
+                open_hosted(app, wanted.argv, attended=attended, wishes=wanted.wishes, lend=lend)
             )
+        level = "" if config.auto == "ask" else f" · --auto {config.auto}"
+        header = f"task {hosted.id} · {hosted.name}{level}{' · goes on' if wanted.wishes.resume else ''}"
+        sys.stdout.flush()
+        return await drive(
+            app,
+            hosted,
+            stop,
+            as_json=wanted.as_json,
+            words=wanted.prompt,
+            images=wanted.images,
+            header=header,
+        )
+
+
+@contextmanager
+def _starting(argv: list[str], *, live: bool) -> Iterator[None]:
+    """Agents take seconds to start: a line says so, and goes."""
+    if live:
+        from tarmac.show.harmless import one_line
+
+        sys.stdout.write(f"  starting {one_line(Path(argv[0]).name)[:60]} …")
+        sys.stdout.flush()
+    try:
+        yield
+    finally:
+        if live:
+            sys.stdout.write("\r\x1b[K")
+            sys.stdout.flush()
 
 
 class Lending:

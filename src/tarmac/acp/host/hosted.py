@@ -74,7 +74,7 @@ class Hosted:
     @property
     def afterwards(self) -> str:
         if self.met.resumes:
-            return f"`tarmac host --resume {self.id} -- AGENT` goes on with it"
+            return f"`tarmac host --resume {self.id} -- …` goes on"
         return f"`tarmac tasks show {self.id}` tells what it did"
 
     @property
