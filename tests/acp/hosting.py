@@ -14,6 +14,7 @@ from tarmac.acp.host.hosted import Hosted
 from tarmac.acp.host.opening import Lend, Wishes, open_hosted
 from tarmac.app import App, open_app
 from tarmac.config import load_config
+from tarmac.errors import BadRequest
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
 from tarmac.tasks.desk import Ended
@@ -43,6 +44,15 @@ class Stage:
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         self._jobs.append(asyncio.create_task(work))
+
+    async def try_answer(self, asked: e.QuestionAsked, word: str, left: list[str]) -> None:
+        """Words, and the next ones where these make no sense."""
+        while True:
+            try:
+                await self.hosted.answer(asked.question, "message", text=word, by="test")
+                return
+            except BadRequest:
+                word = left.pop(0)
 
     async def play(self, *steps: dict[str, Any]) -> dict[str, Any]:
         """One turn; what the agent's requests gave, by name."""

@@ -136,7 +136,41 @@ def play(steps: list[dict[str, Any]]) -> str:
     return "end_turn"
 
 
+def steps_of(text: str) -> list[dict[str, Any]]:
+    try:
+        steps: list[dict[str, Any]] = json.loads(text)
+    except ValueError:
+        steps = [{"update": {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": f"{text}!"}}}]
+    return steps
+
+
+def misbehave(how: str) -> None:
+    """What agents do that are none."""
+    match how:
+        case "dies":
+            print("no key", file=sys.stderr)
+            sys.exit(7)
+        case "mute":
+            while sys.stdin.readline():
+                pass
+        case "garbage":
+            print("Welcome to some-agent! Usage: some-agent [--acp]")
+            sys.exit(0)
+        case "floods":
+            try:
+                while True:
+                    print('{"jsonrpc":"2.0","method":"x"}' * 1000)
+            except OSError:
+                os._exit(0)
+        case "stays":  # takes no hint
+            import signal
+
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            subprocess.Popen(["setsid", "sh", "-c", f"trap '' TERM; echo $$ > {os.environ['PIDS']}; sleep 1000"])
+
+
 def main() -> None:
+    misbehave(os.environ.get("AGENT_HOW", ""))
     while True:
         if not waiting:
             read()
@@ -148,7 +182,9 @@ def main() -> None:
                 send({"id": message["id"], "result": shape})
             case "session/new" | "session/load" | "session/resume":
                 servers[:] = message["params"]["mcpServers"]
-                early = {"sessionUpdate": "usage_update", "used": 1, "size": 2}
+                early: dict[str, Any] = {"sessionUpdate": "usage_update", "used": 1, "size": 2}
+                if message["method"] == "session/load":
+                    early = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "of before"}}
                 send({"method": "session/update", "params": {"sessionId": "s1", "update": early}})
                 if os.environ.get("AGENT_NO_MCP") and servers:
                     send({"id": message["id"], "error": {"code": -32602, "message": "no servers, please"}})
@@ -158,10 +194,13 @@ def main() -> None:
                     modes = json.loads(os.environ.get("AGENT_SESSION", "{}"))
                     send({"id": message["id"], "result": {"sessionId": "s1", **modes}})
             case "authenticate":
+                if message["params"]["methodId"] == "wrong":
+                    send({"id": message["id"], "error": {"code": -32603, "message": "no such key"}})
+                    continue
                 logged_in.append(message["params"]["methodId"])
                 send({"id": message["id"], "result": {}})
             case "session/prompt":
-                stop = play(json.loads(message["params"]["prompt"][0]["text"]))
+                stop = play(steps_of(message["params"]["prompt"][0]["text"]))
                 with open(os.environ["AGENT_LOG"], "w") as file:  # noqa: PTH123
                     json.dump({"found": found, "heard": heard}, file)
                 send({"id": message["id"], "result": {"stopReason": stop}})

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tarmac.cli import complain
-from tarmac.cli.options import HelpShown, parse
+from tarmac.cli.options import HelpShown, number, parse
 from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest, ConfigError, TarmacError
 
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from tarmac.config import Config
     from tarmac.tasks.task import Picture
 
-OPTIONS: Final = ["prompt=", "image=", "auto=", "cwd=", "mode=", "auth=", "resume=", "no-mcp", "json"]
+OPTIONS: Final = ["prompt=", "image=", "auto=", "cwd=", "mode=", "auth=", "resume=", "patience=", "no-mcp", "json"]
 TERMINALS: Final = 32  # of one agent: it may open many at once, and holds them until it releases them
 FOR_TERMINAL: Final = 10.0  # seconds
+PATIENCE: Final = 120  # seconds for an agent to begin: npx may have to fetch it first
 USAGE: Final = "tarmac host [OPTIONS] -- AGENT [ARGS…]"
 
 
@@ -81,7 +82,11 @@ def _wanted(argv: list[str], given: dict[str, list[str]]) -> Wanted:
         prompt=prompt,
         images=[image(Path(each)) for each in given.get("image", [])],
         wishes=Wishes(
-            auth=last.get("auth", ""), mode=last.get("mode", ""), resume=last.get("resume", ""), once=bool(prompt)
+            auth=last.get("auth", ""),
+            mode=last.get("mode", ""),
+            resume=last.get("resume", ""),
+            once=bool(prompt),
+            patience=float(number(given, "patience", PATIENCE) or PATIENCE),
         ),
         lends="no-mcp" not in given,
         as_json=as_json,

@@ -164,6 +164,7 @@ Options:
   --mode MODE     The mode the agent works in: one of its own.
   --auth METHOD   Log in by this method of the agent first.
   --resume ID     Go on with this task, if the agent can.
+  --patience N    Seconds for the agent to start and to answer [120].
   --no-mcp        Don't offer the agent Tarmac's terminals as an MCP server.
   --json          One JSON object a line (docs/json.md).
   -h, --help      Show this page.

@@ -23,7 +23,20 @@ _VERBS: Final = {
     "fetch": ("Fetching", "Fetched"),
     "switch_mode": ("Switching", "Switched"),
 }
-_SPOKEN: Final = {"run", "write", "create", *(w.lower() for pair in _VERBS.values() for w in pair)} | set(_VERBS)
+_OWN_WORDS: Final = {"was", "did", "failed", "not", "cannot", "can't"}  # it says itself what became of it
+_SPOKEN: Final = {
+    "run",
+    "write",
+    "writing",
+    "wrote",
+    "create",
+    "creating",
+    "created",
+    "update",
+    "updating",
+    "updated",
+    *(w.lower() for pair in _VERBS.values() for w in pair),
+} | set(_VERBS)
 
 
 @dataclass(slots=True)
@@ -88,6 +101,8 @@ def titles(facts: Object) -> tuple[str, str]:
     command = command_of(object_of(facts.get("rawInput"))) if text_of(facts.get("kind")) == "execute" else ""
     title = f"`{short(command)}`" if command else " ".join(text_of(facts.get("title")).split()) or "a tool"
     first, _, rest = title.partition(" ")
+    if not command and first.lower().strip(":") in _OWN_WORDS:
+        return title, title
     if not command and first.lower().strip(":") in _SPOKEN and rest:
         title = rest
     return f"{doing} {title}", f"{did} {title}"

@@ -27,7 +27,6 @@ from tarmac.tasks.metadata import Metadata
 from tarmac.tasks.questions import Questions
 from tarmac.tasks.task import Picture
 
-TO_BEGIN: Final = 120.0  # seconds for initialize, and for session/new: npx may have to fetch it first
 TO_CANCEL: Final = 10.0  # seconds for an agent to end its turn once it is told to
 
 
@@ -44,10 +43,13 @@ class Lent(Protocol):
 class Hosted:
     """An agent at work for a person. Get one from `open_hosted`."""
 
-    def __init__(self, desk: Desk, argv: Sequence[str], *, once: bool, environ: Mapping[str, str]) -> None:
-        """`once`: it is done after its first turn."""
+    def __init__(
+        self, desk: Desk, argv: Sequence[str], *, once: bool, patience: float, environ: Mapping[str, str]
+    ) -> None:
+        """`once`: it is done after its first turn; `patience`: seconds for each answer before that."""
         self.desk = desk
         self._once = once
+        self._patience = patience
         self._questions = Questions(desk.log)
         self._words: list[Said] = []
         self._turn: asyncio.Task[object] | None = None
@@ -111,13 +113,13 @@ class Hosted:
 
     async def ask(self, method: str, params: Object) -> object:
         """A request that it must answer before it can work; PeerGone says how it failed, with its own last words."""
-        return await self._request(method, params, TO_BEGIN)
+        return await self._request(method, params, self._patience)
 
     async def _request(self, method: str, params: Object, seconds: float | None) -> object:
         try:
             return await self.peer.request(method, params, timeout=seconds)
         except TimeoutError:
-            why = f"{self.name} did not answer {method} in {seconds:.0f} s"
+            why = f"{self.name} did not answer {method} in {seconds:g} s"
             raise PeerGone(why, hint=self._hint()) from None
         except PeerGone as error:
             await self.agent.exited(1.0)
@@ -199,7 +201,7 @@ class Hosted:
         self._cancelled.clear()
         self.client.permission.begin()
         self._turn = asyncio.create_task(self._request("session/prompt", params, None))
-        watching = asyncio.create_task(self._patience())
+        watching = asyncio.create_task(self._overdue())
         try:
             await asyncio.wait({self._turn, watching}, return_when=asyncio.FIRST_COMPLETED)
             if not self._turn.done():
@@ -220,7 +222,7 @@ class Hosted:
             self.client.flush()
             await self.desk.log.commit()  # all that was told is on the disk, and shown
 
-    async def _patience(self) -> None:
+    async def _overdue(self) -> None:
         await self._cancelled.wait()
         await asyncio.sleep(TO_CANCEL)
 

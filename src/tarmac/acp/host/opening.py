@@ -35,6 +35,7 @@ class Wishes:
     mode: str = ""  # one of the agent's own
     resume: str = ""  # the task of before to go on with
     once: bool = False  # it is done after its first turn
+    patience: float = 120.0  # seconds for each of its answers until it works
 
 
 @asynccontextmanager
@@ -53,7 +54,7 @@ async def open_hosted(
     try:
         async with _desk(app, wishes.resume, attended=attended) as desk:
             task = desk.task
-            hosted = Hosted(desk, argv, once=wishes.once, environ=environ)
+            hosted = Hosted(desk, argv, once=wishes.once, patience=wishes.patience, environ=environ)
             try:
                 hosted.lent = lend(hosted) if lend else None
                 if hosted.lent is not None:

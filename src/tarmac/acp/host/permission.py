@@ -22,7 +22,7 @@ from tarmac.models.messages import Text, ToolUse
 from tarmac.policy import Execute
 from tarmac.policy.actions import ReadFile, WriteFile
 from tarmac.policy.request import Approval
-from tarmac.tasks.approvals import Approvals, Leave
+from tarmac.tasks.approvals import NOBODY, Approvals, Leave
 from tarmac.tasks.auto import reaches
 from tarmac.tasks.desk import Desk, now
 from tarmac.tasks.events import CallId, Noted, ToolFinished
@@ -136,13 +136,15 @@ class Permission:
         command = wants[0].action if isinstance(wants[0].action, Execute) else None
         if command is not None and not await self._is_plain(call, command):
             return await self._asked(call, title, options)
+        if command is None and (why := await self._described(call, wants)):
+            return await self._asked(call, title, options, why)
         ready = Ready(title=title, done=title, act=_never, wants=wants)
         use = ToolUse(text_of(call.get("toolCallId")) or "?", text_of(call.get("kind")) or "other", "{}")
         found = await self._permit(use, ready)
         if found is None:
             return None
         if found.go is None and not self._desk.attended:
-            self._not_asked(command.command if command else title, found.told)
+            self._not_asked(title, command.command if command else "", found.told)
         # Changed by the person, the agent would still run the old one; allowed in part, it would do all of it.
         if found.go is None or found.go.command is not None or found.go.refused:
             return False
@@ -169,8 +171,18 @@ class Permission:
         git = any(part.rule.startswith("read.git") for part in verdict.parts)
         return not (proven and git) or reaches(desk.settings.auto, "safe")
 
-    async def _asked(self, call: Object, title: str, options: list[Object]) -> bool | None:
-        """Nothing of it can be judged: it is for the person alone."""
+    async def _described(self, call: Object, wants: tuple[Want, ...]) -> str:
+        """Why a person must be asked about files of which only the agent's words tell what becomes of them, else ""."""
+        if any(each.content is not None for each in wants) or not _words(call) or not self._desk.attended:
+            return ""
+        desk = self._desk
+        found = [await desk.policy.judge(each.action, workspace=desk.workspace, task=desk.task) for each in wants]
+        if any(each.decision == "deny" for each in found) or desk.settings.auto == "all":
+            return ""
+        return "; ".join(dict.fromkeys(f"{v.risk} risk: {v.reason}" for v in found if v.decision == "ask"))
+
+    async def _asked(self, call: Object, title: str, options: list[Object], why: str = "") -> bool | None:
+        """Not all of it can be judged: the person sees all that the agent shows."""
         kind = text_of(call.get("kind"))
         if self._over:
             return None
@@ -181,11 +193,12 @@ class Permission:
                 command_of(object_of(call.get("rawInput"))) or title, "Nobody is here to be asked about it."
             )
             return False
-        lines = [title, *(block_text(object_of(each.get("content"))) for each in objects_of(call.get("content")))]
+        lines = [title, *_words(call)]
         if call.get("rawInput"):
             lines.append(json.dumps(call["rawInput"], ensure_ascii=False, indent=1))
         if not any(each.get("kind") == "allow_once" for each in options):
             lines.append("(The agent takes a yes for good: it offers no other.)")
+        lines.append(why)
         asking = asyncio.create_task(
             self._questions.ask(
                 "tool",
@@ -202,10 +215,14 @@ class Permission:
             self._pending.discard(asking)
             asking.cancel()
 
-    def _not_asked(self, what: str, why: str) -> None:
+    def _not_asked(self, title: str, command: str, told: str = "") -> None:
         """The agent hears a no; the person reads why, and what would have been a yes."""
-        allow = f"--auto LEVEL, or `tarmac grants allow -- {shlex.quote(what)}`, allows such things beforehand"
-        text = f"`{short(what)}` was not allowed: {why} ({allow})"
+        if told and not told.startswith(NOBODY[:6]):  # the policy's word, which nobody can change
+            text = f"not allowed: {told}"
+        else:
+            grant = f", or `tarmac grants allow -- {shlex.quote(command)}`" if command else ""
+            what = f"`{short(command)}`" if command else title
+            text = f"not allowed, as nobody is here to be asked: {what} (beforehand: --auto LEVEL{grant})"
         self._desk.add(Noted(at=now(), what="notice", text=text))
 
     # What can be judged
@@ -243,6 +260,12 @@ class Permission:
         return Want(
             action=WriteFile(path), before=before, content=content, outside=not seen.inside, protected=seen.protected
         )
+
+
+def _words(call: Object) -> list[str]:
+    """What the agent says of a call."""
+    found = (block_text(object_of(each.get("content"))) for each in objects_of(call.get("content")))
+    return [each for each in found if each.strip()]
 
 
 def lent_tool(title: str) -> str:
