@@ -189,9 +189,7 @@ class Permission:
         if self._desk.settings.auto == "all" and kind not in ("execute", "edit", "delete", "move"):
             return True
         if not self._desk.attended:
-            self._not_asked(
-                command_of(object_of(call.get("rawInput"))) or title, "Nobody is here to be asked about it."
-            )
+            self._not_asked(title, command_of(object_of(call.get("rawInput"))))
             return False
         lines = [title, *_words(call)]
         if call.get("rawInput"):
