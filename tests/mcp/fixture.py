@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from tarmac.config import Config
 from tarmac.errors import BadRequest
-from tarmac.mcp import adapter, caller, gate
+from tarmac.mcp import adapter, caller, gate, serving
 from tarmac.mcp.catalog import Entry
 from tarmac.mcp.client import Client, Lacking, Question
 from tarmac.mcp.door import Answer, Door
@@ -158,7 +158,7 @@ async def serve(port: int, folder: Path) -> None:
         with gate.listen(port) as listening:
             port = listening.getsockname()[1]
             print(port, flush=True)
-            await gate.serve(adapter.http_app(door, port), listening)
+            await serving.serve(adapter.http_app(door, port), listening)
     finally:
         await door.aclose()
 

@@ -3,6 +3,10 @@
 import asyncio
 import json
 import os
+import re
+import shlex
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -10,7 +14,7 @@ from typing import Any
 import mcp_types as types
 import pytest
 from mcp.client.client import Client
-from tests.mcp.peers import Person, a_door, client_of, ran, refused, until
+from tests.mcp.peers import Person, a_door, client_of, ran, refused, said, until
 
 from tarmac.app import open_app
 from tarmac.config import Config
@@ -207,6 +211,20 @@ async def test_a_host_lends_its_own_terminals_and_asks_itself(tmp_path: Path) ->
         await place.record.aclose()
     assert (tmp_path / "x").read_text() == "1\n"
     assert len(asked) == 2
+
+
+@pytest.mark.parametrize(("command", "cwd"), [("touch made", ""), ("ls", "/")])
+async def test_what_a_model_is_told_to_tell_its_person_works(tmp_path: Path, command: str, cwd: str) -> None:
+    """A3: the command in the refusal, run as it stands and anywhere, allows the call."""
+    async with a_door(tmp_path) as door, client_of(door, "legacy") as client:
+        arguments = {"command": command, "cwd": cwd}
+        told = await refused(client, "run_command", **arguments)
+        (line,) = re.findall(r"tarmac grants allow.*?(?=\. Or|, or)", told)
+        words = [sys.executable, "-m", *shlex.split(line)]
+        allowed = await asyncio.to_thread(subprocess.run, words, cwd="/", capture_output=True, text=True, check=False)
+        assert allowed.returncode == 0, allowed.stderr
+        result = await client.call_tool("run_command", arguments)
+        assert not result.is_error, said(result)
 
 
 async def test_every_decision_is_in_a_log_that_can_be_read(tmp_path: Path) -> None:

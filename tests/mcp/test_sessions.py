@@ -13,6 +13,7 @@ import pytest
 from tests.mcp.peers import PATIENCE, a_door, until
 
 from tarmac.mcp import adapter, gate
+from tarmac.mcp.serving import serve
 from tarmac.mcp.sessions import Sessions
 
 pytestmark = pytest.mark.shell
@@ -55,7 +56,7 @@ async def serving(folder: Path, **limits: Any) -> AsyncIterator[Web]:
                 ended.append(session)
 
             app = Sessions(made.app, end, host=f"127.0.0.1:{port}", **limits)
-            task = asyncio.create_task(gate.serve(app, listening))
+            task = asyncio.create_task(serve(app, listening))
             try:
                 accept = {"accept": "application/json, text/event-stream"}
                 base = f"http://127.0.0.1:{port}"

@@ -52,7 +52,12 @@ async def test_a_client_that_can_not_ask_is_told_why_and_how(tmp_path: Path, era
     async with connected(tmp_path, era) as client:
         told = await refused(client, "run_command", command="npm test")
         verdict = await call(client, "check_command", command="npm test")
-    for part in ("this client cannot ask", "rule: ", "tarmac grants allow -- 'npm test'", "--allow"):
+    for part in (
+        "this client cannot ask",
+        "rule: ",
+        f"tarmac grants allow --workspace {tmp_path} -- 'npm test'",
+        "--allow",
+    ):
         assert part in told
     assert (verdict["decision"], verdict["risk"]) == ("ask", "medium")
     assert "tarmac grants allow" in verdict["asks"]

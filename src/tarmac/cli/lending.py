@@ -184,7 +184,7 @@ async def serve(place: Shared, pieces: AsyncIterator[bytes], write: Write) -> No
     try:
         await serve_lines(door, pieces, write)
     finally:
-        place.permission.forget()
+        await place.aclose()
         await door.aclose()
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 OPTIONS = ["cwd=", "http=", "allow=", "deny=", "auto="]
 TOKEN = "TARMAC_MCP_TOKEN"
+PR_SET_DUMPABLE = 4
 LEVELS = ("ask", "safe", "all")
 
 
@@ -125,12 +126,23 @@ async def _on_http(door: "Door", port: int, token: str) -> None:
     with gate.listen(port) as listening:
         port = listening.getsockname()[1]
         from tarmac.mcp.adapter import http_app
+        from tarmac.mcp.serving import serve
 
+        _unreadable()
         print(f"url: http://127.0.0.1:{port}/mcp")
         if not token:
             print(f"token: {secret}")
         sys.stdout.flush()
-        await gate.serve(gate.Gate(http_app(door, port), port, secret), listening)
+        await serve(gate.Gate(http_app(door, port), port, secret), listening)
+
+
+def _unreadable() -> None:
+    """No other process of this user may read our memory and environment, where the token is (Linux)."""
+    import ctypes
+
+    prctl = getattr(ctypes.CDLL(None), "prctl", None)
+    if prctl is not None:
+        prctl(PR_SET_DUMPABLE, 0)
 
 
 def _config(wanted: Wanted, workspace: Path) -> "Config":

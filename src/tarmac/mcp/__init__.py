@@ -8,5 +8,5 @@ catalog.py     the tools, their schemas and annotations    results.py  what came
 outputs.py     all that commands printed, as resources      progress.py  the last lines, while a command runs
 record.py      what clients did, as a task's log: the audit log
 framing.py     PURE: bytes into lines                       gate.py  who may speak HTTP with us
-sessions.py    clients' sessions over HTTP, and their end
+sessions.py    clients' sessions over HTTP, and their end    serving.py  HTTP itself, with limits
 """

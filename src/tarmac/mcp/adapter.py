@@ -160,10 +160,8 @@ async def _list_templates(_: Context, __: types.PaginatedRequestParams | None) -
 
     return types.ListResourceTemplatesResult(
         resource_templates=[
-            types.ResourceTemplate(
-                uri_template=uri, name=uri.rpartition("/")[2], description=about, mime_type="text/plain"
-            )
-            for uri, about in TEMPLATES.items()
+            types.ResourceTemplate(uri_template=uri, name=name, description=about, mime_type="text/plain")
+            for uri, (name, about) in TEMPLATES.items()
         ]
     )
 

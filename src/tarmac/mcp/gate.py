@@ -4,12 +4,9 @@ Checked in this order, before a byte of the body is read: Host exactly ours (a p
 has another), Origin absent or exactly ours, the bearer token by a comparison that takes equally long for every guess.
 """
 
-import asyncio
-import logging
 import secrets
 import socket
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from contextlib import nullcontext
 from dataclasses import field
 from typing import Any, Final
 
@@ -22,7 +19,6 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Message, Receive, Send], Awaitable[None]]
 
 LEAST_TOKEN: Final = 16  # characters
-CLOSING: Final = 2  # seconds for requests under way when the server ends
 
 
 @dataclass(slots=True)
@@ -89,35 +85,3 @@ def listen(port: int) -> socket.socket:
             f"port {port} can't be listened on: {error.strerror}", hint="--http 0 takes a free one"
         ) from None
     return made
-
-
-async def serve(app: App, listening: socket.socket) -> None:
-    """Serve until cancelled; then requests under way end first."""
-    import uvicorn
-
-    config = uvicorn.Config(
-        app, log_level="error", lifespan="on", timeout_graceful_shutdown=CLOSING, server_header=False, date_header=False
-    )
-    server: Any = uvicorn.Server(config)
-    server.capture_signals = nullcontext  # signals are for whoever runs us
-    _streams_end(False)
-    running = asyncio.create_task(server.serve(sockets=[listening]))
-    try:
-        await asyncio.shield(running)
-    except asyncio.CancelledError:
-        server.should_exit = True
-        _streams_end(True)
-        for name in ("uvicorn.error", "mcp"):  # that answers and streams were cut is no news
-            logging.getLogger(name).setLevel(logging.CRITICAL)
-        await asyncio.wait({running}, timeout=2 * CLOSING)
-        raise
-    finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
-
-
-def _streams_end(end: bool) -> None:
-    """Open streams end now. Their library listens for signals, which never reach it, and every half second for this."""
-    from sse_starlette.sse import AppStatus
-
-    AppStatus.should_exit = end

@@ -1,12 +1,18 @@
-"""All that commands printed, as resources: `tarmac://terminals/t3/2` is what command 2 in terminal t3 printed."""
+"""All that commands printed, as resources: `tarmac://terminals/t3/2` is what command 2 in terminal t3 printed.
+
+What is longer than one reading is read on with `?from=BYTES`; each reading says where the next begins.
+"""
 
 import asyncio
 import re
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from tarmac.dataclass import dataclass
-from tarmac.errors import BadRequest
+from tarmac.errors import BadRequest, ToolFailed
+from tarmac.policy.visible import shortened
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.terminal import Terminal
 from tarmac.tools import terminals
@@ -16,14 +22,16 @@ from tarmac.vt.fold import show_invisibles
 from tarmac.vt.text import clean
 
 ROOT: Final = "tarmac://"
-TEMPLATES: Final = {
-    "tarmac://terminals/{id}/{number}": "All that one command printed in a terminal",
-    "tarmac://terminals/{id}": "All that the last command printed in a terminal",
+TEMPLATES: Final = {  # name, what it is
+    "tarmac://terminals/{id}/{number}{?from}": ("output of a command", "All that one command printed in a terminal"),
+    "tarmac://terminals/{id}{?from}": ("output of a terminal", "All that the last command printed in a terminal"),
 }
-MOST_BYTES: Final = 4 << 20  # of one reading; of more the end is given, and said
-MOST_KEPT: Final = 100  # outputs of commands that ran without a terminal
-_TERMINAL = re.compile(r"tarmac://terminals/([^/]+)(?:/(\d+))?")
-_LOOSE = re.compile(r"tarmac://outputs/(\d+)")
+MOST_BYTES: Final = 4 << 20  # of one reading; of more the end is given, and how to read the rest is said
+MOST_KEPT: Final = 100  # outputs of commands that ran without a terminal, and of terminals that are gone
+_TERMINAL = re.compile(r"tarmac://terminals/([^/?]+)(?:/(\d{1,12}))?")
+_LOOSE = re.compile(r"tarmac://outputs/(\d{1,12})")
+_FROM = re.compile(r"from=(\d{1,18})")
+Read = Callable[[int, int], tuple[int, bytes]]  # from a byte, so many → where they begin, and they
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +48,15 @@ class Outputs:
 
     def __init__(self) -> None:
         self._loose: dict[int, tuple[str, Path]] = {}  # of commands without a terminal: line, file
+        self._begun: dict[tuple[str, int], Execution] = {}  # by terminal and number: they outlive their terminals
         self._count = 0
+
+    def begun(self, terminal: Terminal) -> None:
+        """A command was started: what it prints can be read when its terminal is closed, too."""
+        if terminal.current is not None:
+            self._begun[terminal.id, terminal.current.number] = terminal.current
+        if len(self._begun) > MOST_KEPT:
+            del self._begun[next(iter(self._begun))]
 
     def keep(self, command: str, path: Path) -> str:
         """Remember where a longer output is; its URI."""
@@ -64,46 +80,66 @@ class Outputs:
 
     async def read(self, bench: Bench, uri: str) -> str:
         """The text behind a URI. BadRequest, ToolFailed when there is none."""
-        if loose := _LOOSE.fullmatch(uri):
+        bare, asked, query = uri.partition("?")
+        wanted = _FROM.fullmatch(query)
+        terminal, loose = _TERMINAL.fullmatch(bare), _LOOSE.fullmatch(bare)
+        if (terminal or loose) is None or (asked and wanted is None):
+            raise BadRequest(f"there is no resource {shortened(uri, 200)}", hint="resources/list shows those there are")
+        first = int(wanted[1]) if wanted else None
+        if loose:
             command, path = self._loose.get(int(loose[1]), ("", Path()))
             if not command or not path.exists():
                 raise BadRequest(f"there is no output {uri} any more")
-            return await asyncio.to_thread(_file, path)
-        wanted = _TERMINAL.fullmatch(uri)
-        if wanted is None:
-            raise BadRequest(f"there is no resource {uri}", hint="resources/list shows those there are")
-        terminal = terminals.readable(bench, wanted[1])
-        number = int(wanted[2]) if wanted[2] else None
-        execution = next((each for each in reversed(terminal.executions) if number in (None, each.number)), None)
-        if execution is None:
-            raise BadRequest(f"terminal {terminal.id} has no command {number} to read")
-        return await asyncio.to_thread(_printed, execution)
+            return await asyncio.to_thread(_page, partial(_file, path), path.stat().st_size, first, bare)
+        assert terminal is not None
+        execution = self._execution(bench, terminal[1], int(terminal[2]) if terminal[2] else None)
+        if execution.output_bytes and execution.spool.start == execution.spool.end:  # short, and its terminal is gone
+            return show_invisibles((await execution.so_far()).output)
+        return await asyncio.to_thread(_page, execution.spool.read, execution.output_bytes, first, bare)
+
+    def _execution(self, bench: Bench, id: str, number: int | None) -> Execution:
+        try:
+            terminal = terminals.readable(bench, id)
+        except ToolFailed:
+            if number is None or (id, number) not in self._begun:
+                raise
+            return self._begun[id, number]
+        found = next((each for each in reversed(terminal.executions) if number in (None, each.number)), None)
+        if found is None:
+            raise BadRequest(f"terminal {terminal.id} has no command {number or ''} to read")
+        return found
 
 
 def uri_of(terminal: Terminal, execution: Execution) -> str:
     return f"{ROOT}terminals/{terminal.id}/{execution.number}"
 
 
-def _printed(execution: Execution) -> str:
-    total = execution.output_bytes
-    first = max(total - MOST_BYTES, 0)
-    data, offset = b"", first
-    while offset < total:
-        start, piece = execution.spool.read(offset, 1 << 20)
-        if not piece:
-            break
+def _page(read: Read, total: int, first: int | None, uri: str) -> str:
+    """One reading: of its end, or from where it was asked for, in whole lines as far as there are any."""
+    if first is not None and first > total:
+        raise BadRequest(f"{uri} has no more than {total:,} bytes")
+    begin = offset = max(total - MOST_BYTES, 0) if first is None else first
+    data, kept = b"", None
+    while len(data) < MOST_BYTES and offset < total:
+        start, piece = read(offset, min(1 << 20, MOST_BYTES - len(data)))
+        kept = start if kept is None else kept
         data += piece
-        offset = start + len(piece)
-    return _text(data, left_out=total - len(data))
+        offset = start + len(piece) if piece else total
+    if offset < total and (cut := data.rfind(b"\n") + 1):
+        offset -= len(data) - cut
+        data = data[:cut]
+    begin = begin if kept is None else kept
+    rows = [show_invisibles(clean(data))]
+    if first is None and begin:
+        rows.insert(0, f"[the first {begin:,} bytes are left out; {uri}?from=0 begins with what is kept of them]\n")
+    elif first is not None and begin > first:
+        rows.insert(0, f"[bytes {first:,} to {begin:,} are not kept any more]\n")
+    if offset < total:
+        rows.append(f"[{total - offset:,} bytes follow: {uri}?from={offset}]\n")
+    return "".join(rows)
 
 
-def _file(path: Path) -> str:
-    size = path.stat().st_size
+def _file(path: Path, offset: int, size: int) -> tuple[int, bytes]:
     with path.open("rb") as file:
-        file.seek(max(size - MOST_BYTES, 0))
-        return _text(file.read(MOST_BYTES), left_out=max(size - MOST_BYTES, 0))
-
-
-def _text(data: bytes, *, left_out: int) -> str:
-    notice = f"[the first {left_out:,} bytes are left out]\n" if left_out else ""
-    return notice + show_invisibles(clean(data))
+        file.seek(offset)
+        return offset, file.read(size)

@@ -22,7 +22,7 @@ from tarmac.errors import TarmacError
 from tarmac.events import TaskId
 from tarmac.mcp.client import CannotAsk, Client, Question, Reply, Unanswered
 from tarmac.mcp.wording import NOT_ASKED, cannot_ask, choices, message, waiting
-from tarmac.policy import Policy, SuggestedGrant, Verdict
+from tarmac.policy import Action, Policy, SuggestedGrant, Verdict
 from tarmac.policy.grants import GrantFile
 from tarmac.policy.request import Answer, Approval, Pending, Request, denied_text, make_request
 from tarmac.tasks.auto import Auto, covers
@@ -93,15 +93,14 @@ class Permission:
             by = "auto-approval" if by_level else _whose(verdict.rule)
             return Leave(go=Go(verdicts=(verdict,), approved=by_level), verdict=verdict, by=by)
         if not client.can_ask:
-            return Leave(told=cannot_ask(want.action, verdict, "this client cannot ask"), verdict=verdict, by=NOBODY)
+            return self._unasked(want.action, verdict, "this client cannot ask")
         request = make_request(
             want.action, verdict, task=self._task, terminal=ready.terminal, now=self._clock(), timeout=GOOD_FOR
         )
         try:
             found = await self._ask(request, want, verdict, client, patience)
         except CannotAsk as error:
-            told = cannot_ask(want.action, verdict, f"this client cannot ask: {error}")
-            return Leave(told=told, verdict=verdict, by=NOBODY)
+            return self._unasked(want.action, verdict, f"this client cannot ask: {error}")
         if found is None:
             return Leave(told=waiting(want.action), verdict=verdict, by="nobody yet")
         leave = await self._decide(*found, verdict)
@@ -191,10 +190,10 @@ class Permission:
         action = found.want.action
         if reply.action != "accept" and took < AT_ONCE:
             why = "this client cannot ask: it declined by itself, before anybody could have read the question"
-            return Leave(told=cannot_ask(action, verdict, why), verdict=verdict, by=NOBODY)
+            return self._unasked(action, verdict, why)
         if reply.action == "accept" and took < AT_ONCE and (verdict.personal or verdict.risk == "critical"):
             why = "this client said yes by itself, before anybody could have read the question"
-            return Leave(told=cannot_ask(action, verdict, why), verdict=verdict, by=NOBODY)
+            return self._unasked(action, verdict, why)
         if reply.action == "cancel":
             return Leave(told=NOT_ASKED, verdict=verdict)
         try:
@@ -206,6 +205,10 @@ class Permission:
         if outcome.grant is not None:
             await self._grant(outcome.grant, verdict)
         return Leave(go=Go(verdicts=(verdict,), approved=True), approval=outcome.approval, verdict=verdict)
+
+    def _unasked(self, action: Action, verdict: Verdict, why: str) -> Leave:
+        told = cannot_ask(action, verdict, why, workspace=self._workspace)
+        return Leave(told=told, verdict=verdict, by=NOBODY)
 
     async def _grant(self, grant: SuggestedGrant, verdict: Verdict) -> None:
         """Remember an "always"; that it can't be remembered does not take the yes back."""

@@ -3,8 +3,8 @@
 import asyncio
 import secrets
 import time
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Coroutine, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any, Final
 
@@ -24,6 +24,7 @@ from tarmac.mcp.record import Record
 from tarmac.mcp.wording import how_to_allow
 from tarmac.models.messages import Blob, Text
 from tarmac.policy import Execute
+from tarmac.terminals.events import CommandStarted, TerminalEvent
 from tarmac.tools import decoding
 from tarmac.tools.places import directory
 from tarmac.tools.tool import Bench, Done, Reply, Suggestion, TodoItem, Tool, Want
@@ -31,6 +32,8 @@ from tarmac.tools.tool import Bench, Done, Reply, Suggestion, TodoItem, Tool, Wa
 AT_ONCE: Final = 32  # calls that act; the next ones wait for their turn
 LEAST: Final = 2.0  # seconds a command is waited for, however long a person took to say yes
 FOR_TERMINAL: Final = 6.0  # seconds to wait for a terminal when all are in use
+GRACE: Final = 6.5  # seconds after its end that a call may take; then it is told that it goes on
+TOO_LATE: Final = "This takes longer than a call may, and goes on; nobody will be told. list_terminals shows what runs."
 TERMINALS: Final = 16  # of one workspace: subagents of a client share them
 
 
@@ -46,8 +49,7 @@ async def open_place(config: Config) -> "AsyncIterator[Place]":
         try:
             yield place
         finally:
-            place.permission.forget()
-            await place.record.aclose()
+            await place.aclose()
 
 
 class Place:
@@ -66,7 +68,17 @@ class Place:
         self.record = Record(app.store, self.workspace)
         self._app = app
         self._turns = asyncio.Semaphore(AT_ONCE)
+        self._late: set[asyncio.Task[Answer]] = set()  # calls whose clients have their answer already
+        self.registry.subscribe(self._heard)
         self._opened: dict[str, str | None] = {}  # terminal → the session whose call opened it
+
+    async def aclose(self) -> None:
+        """Nobody calls any more."""
+        self.permission.forget()
+        for each in self._late:
+            each.cancel()
+        await asyncio.gather(*self._late, return_exceptions=True)
+        await self.record.aclose()
 
     # One call
 
@@ -80,16 +92,36 @@ class Place:
             tool = decoding.read(entry.tool, name, dict(arguments))
             if isinstance(tool, CheckCommand):
                 return await self._check(tool, client)
-            async with asyncio.timeout_at(_loop_time(end)):
-                await self._turns.acquire()
-            try:
-                return await self._make(entry, tool, client, end)
-            finally:
-                self._turns.release()
-        except TimeoutError:
-            return Answer(text=f"{AT_ONCE} calls are under way already: nothing was done. Try again.", error=True)
+            return await self._in_time(self._in_turn(entry, tool, client, end), end)
         except (BadArguments, ToolFailed) as error:
             return Answer(text=str(error), error=True)
+
+    async def _in_time(self, work: Coroutine[Any, Any, Answer], end: float) -> Answer:
+        """Its answer; when even what bounds it takes too long, the word that it goes on."""
+        task = asyncio.create_task(work)
+        try:
+            await asyncio.wait({task}, timeout=max(end + GRACE - time.monotonic(), 0))
+        except asyncio.CancelledError:
+            task.cancel()
+            await asyncio.wait({task})
+            raise
+        if task.done():
+            return task.result()
+        self._late.add(task)
+        task.add_done_callback(self._late.discard)
+        task.add_done_callback(lambda each: each.cancelled() or each.exception())
+        return Answer(text=TOO_LATE, error=True)
+
+    async def _in_turn(self, entry: Entry, tool: Tool, client: Client, end: float) -> Answer:
+        try:
+            async with asyncio.timeout_at(_loop_time(end)):
+                await self._turns.acquire()
+        except TimeoutError:
+            return Answer(text=f"{AT_ONCE} calls are under way already: nothing was done. Try again.", error=True)
+        try:
+            return await self._make(entry, tool, client, end)
+        finally:
+            self._turns.release()
 
     async def _make(self, entry: Entry, tool: Tool, client: Client, end: float) -> Answer:
         tail = Tail()
@@ -148,7 +180,8 @@ class Place:
         verdict = await self.permission.judge(Want(action=action))
         data = results.verdict_data(verdict)
         if verdict.decision == "ask":
-            data["asks"] = "the person, through this client" if client.can_ask else how_to_allow(action, verdict)
+            way = how_to_allow(action, verdict, workspace=self.workspace)
+            data["asks"] = "the person, through this client" if client.can_ask else way
         lines = [f"{verdict.decision}, {verdict.risk} risk: {data['reason']} (rule: {verdict.rule})"]
         lines += [f"It {data['explanation']}."] if data["explanation"] else []
         lines += [f"Who is asked: {data['asks']}"] if "asks" in data else []
@@ -177,6 +210,13 @@ class Place:
         )
 
     # What was printed
+
+    def _heard(self, event: TerminalEvent) -> None:
+        if isinstance(event, CommandStarted) and not event.by_person:
+            with suppress(TarmacError):  # it is being opened, by somebody else
+                terminal = self.registry.get(event.terminal)
+                if terminal.task == self.task:
+                    self.outputs.begun(terminal)
 
     def listing(self) -> list[Listed]:
         """The outputs that can be read."""

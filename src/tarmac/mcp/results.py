@@ -17,6 +17,10 @@ _SHOWN = (
 NEXT = {
     "running": "It goes on. wait_for_terminal waits for its end, read_terminal looks, interrupt_terminal ends it.",
     "line": "Answer with send_to_terminal, or end it with interrupt_terminal.",
+    "ended": (
+        "It only reads, so it ran without a terminal, and was ended when its time was over. Ask for less, or give it a "
+        "longer timeout."
+    ),
     "secret": "Nobody can type a secret here: interrupt_terminal, and use a way that asks for none.",
 }
 
@@ -28,7 +32,7 @@ def data_of(name: str, done: Done) -> Data:
         case "run_command" | "run_persistent_command":
             return _command(found["command"], done.output)
         case "list_terminals":
-            return found
+            return {"terminals": [_present(each) for each in found["terminals"]]}
         case "open_persistent_terminal":
             return _present(found["terminal"])
         case "kill_persistent_terminal":
@@ -52,6 +56,8 @@ def _command(details: Data, output: str) -> Data:
     if made["running"]:
         awaiting = named.get("awaiting")
         made["next"] = NEXT["running"] if not awaiting else NEXT["secret" if awaiting == "secret" else "line"]
+    elif made["reason"] == "timeout" and not made.get("terminal_id"):
+        made["next"] = NEXT["ended"]
     return made
 
 

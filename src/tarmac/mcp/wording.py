@@ -1,6 +1,7 @@
 """PURE: the question as a person reads it, and what a model is told when nobody could be asked."""
 
 import shlex
+from pathlib import Path
 from typing import Final
 
 from tarmac.policy import Action, Execute, KillTerminal, SendInput, Verdict
@@ -17,6 +18,11 @@ _VERBS: Final = {
     "SendInput": "type this into a running program",
     "OpenTerminal": "open a terminal with this shell",
     "KillTerminal": "close this terminal",
+}
+_DOING: Final = {
+    "SendInput": "Typing",
+    "OpenTerminal": "Opening a terminal with",
+    "KillTerminal": "Closing terminal",
 }
 
 
@@ -45,24 +51,28 @@ def message(request: Request, verdict: Verdict, who: str) -> str:
     return "\n".join(rows)
 
 
-def cannot_ask(action: Action, verdict: Verdict, why: str) -> str:
+def cannot_ask(action: Action, verdict: Verdict, why: str, *, workspace: Path) -> str:
     """What a model is told where a person's yes is needed and nobody can be asked: reason, rule, way out."""
     what = denied_text(action, verdict).partition(" is not allowed")[0]
+    kind, _, subject = what.partition(" ")
+    what = f"{_DOING.get(kind, kind)} {subject}"
     return (
         f"{what} was not done: it needs a person's yes, and {why}. Reason: {visible(verdict.reason)} "
-        f"(risk: {verdict.risk}, rule: {verdict.rule}). {how_to_allow(action, verdict)}"
+        f"(risk: {verdict.risk}, rule: {verdict.rule}). {how_to_allow(action, verdict, workspace=workspace)}"
     )
 
 
-def how_to_allow(action: Action, verdict: Verdict) -> str:
+def how_to_allow(action: Action, verdict: Verdict, *, workspace: Path) -> str:
     """What the person can do about it; the model can't."""
     if isinstance(action, Execute) and verdict.suggested_grants and verdict.risk != "critical":
         line = shlex.quote(action.command) if len(action.command) <= MOST_SHOWN else "'…'"
         prefix = next((each for each in verdict.suggested_grants if each.kind == "prefix"), None)
         also = f", or starts the server with --allow {shlex.quote(' '.join(prefix.words))}" if prefix else ""
+        where = shlex.quote(str(workspace))
         return (
             "It is allowed if the person (not you) runs this in a shell of theirs: "
-            f"tarmac grants allow -- {line}{also}. Or find a way that only reads."
+            f"tarmac grants allow --workspace {where} -- {line}{also}. "
+            "Or find a way that only reads, and in the workspace."
         )
     if isinstance(action, Execute):
         return "It can't be allowed for good: the person may run it themselves, or use a client that can ask them."

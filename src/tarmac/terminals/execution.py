@@ -288,6 +288,8 @@ class Execution:
         assert self.ending is not None
         if self._rendered is None:
             self._rendered = NOTHING if self._kept is None else await self._render()
+            if self._rendered.truncated:  # bytes that are no text, too
+                self.spool.worth_keeping = True
             self._kept = None  # the text is made: let go of the bytes
         self.read = True
         ended = self.ending

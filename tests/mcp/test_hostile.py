@@ -1,0 +1,209 @@
+"""Commands, clients and strangers that mean no good: the others go on, and nothing is left of them."""
+
+import asyncio
+import contextlib
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import alive, tarmac
+from tests.mcp.peers import ERAS, PATIENCE, Person, Pipe, a_door, a_pipe, client_of, connected, ran, until, until_found
+from tests.mcp.test_http import TOKEN, served
+
+from tarmac.mcp import adapter, gate, serving
+
+pytestmark = pytest.mark.shell
+each_era = pytest.mark.parametrize("era", ERAS)
+
+
+def made(pipe: Pipe, name: str, **arguments: object) -> tuple[dict[str, object], float]:
+    """What a call comes to, and how long it took."""
+    began = time.monotonic()
+    answer = pipe.ask("tools/call", {"name": name, "arguments": arguments})
+    return answer["result"]["structuredContent"], time.monotonic() - began
+
+
+def test_no_command_holds_up_a_call_or_eats_what_the_client_says(tmp_path: Path) -> None:
+    """A3: floods, waits for input, ignores signals, becomes a daemon, stops its shell: a handle and what there is."""
+    with a_pipe(tmp_path, "--auto", "all") as pipe:
+        pipe.shake()
+        commands = {
+            "yes": "left running",
+            "X=1; cat": "awaiting input",
+            "cat": "done",  # without a terminal: an empty input
+            "python3 -c 'import sys; print(sys.stdin.buffer.read())' < /dev/null": "done",
+            "trap '' INT TERM HUP; while :; do sleep 0.1; done": "left running",
+            "(setsid sh -c 'trap \"\" HUP TERM; exec sleep 654321' >/dev/null 2>&1 &); echo": "done",
+            "kill -STOP $$": "done",
+            "exec 0<&- 1>&- 2>&-; sleep 600": "left running",
+        }
+        for command, reason in commands.items():
+            result, took = made(pipe, "run_command", command=command, timeout=0.4 if reason == "left running" else 10)
+            assert (command, result["reason"]) == (command, reason)
+            assert took < 12
+            if result["running"]:
+                assert result["terminal_id"]
+        daemon = until_found("654321")
+        assert made(pipe, "run_command", command="pwd")[0]["output"] == f"{tmp_path}\n"
+        busy, _ = made(pipe, "list_terminals")
+        for each in busy["terminals"]:  # type: ignore[attr-defined]
+            _, took = made(pipe, "interrupt_terminal", id=each["id"])
+            assert took < 12
+        assert pipe.close() == 0
+    assert not alive(daemon)
+
+
+def test_nothing_inherits_the_transport(tmp_path: Path) -> None:
+    """A3: no command has a descriptor of the pipes that messages come and go on, with a terminal or without one."""
+    (tmp_path / "followed-765").touch()
+    with a_pipe(tmp_path, "--auto", "all") as pipe:
+        pipe.shake()
+        ours = {os.fstat(each.fileno()).st_ino for each in (pipe._in, pipe._out)}
+        for command in ("tail -f followed-765", "X=1; tail -f followed-765"):
+            id = pipe.send("tools/call", {"name": "run_command", "arguments": {"command": command, "timeout": 1.5}})
+            held = inherited("followed-765")
+            assert held and not held & ours
+            pipe.answer(id)
+
+
+def inherited(argument: str) -> set[int]:
+    """The descriptors, by inode, of a process with this argument."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        for each in Path("/proc").iterdir():
+            with contextlib.suppress(OSError):
+                if each.name.isdigit() and argument.encode() in (each / "cmdline").read_bytes().split(b"\0"):
+                    return {found.stat().st_ino for found in (each / "fd").iterdir()}
+    raise AssertionError(f"no process has {argument}")
+
+
+@each_era
+async def test_a_call_comes_back_even_if_all_that_bounds_it_fails(
+    tmp_path: Path, era: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A3: every call returns within 50 s. A shell that takes seconds to open stands for whatever may hang."""
+    monkeypatch.setattr("tarmac.mcp.door.WITHIN", 0.5)
+    monkeypatch.setattr("tarmac.mcp.place.GRACE", 0.5)
+    (Path.home() / ".bashrc").write_text("sleep 3\n")
+    async with connected(tmp_path, era, Person()) as client:
+        await ran(client, "ls")  # imports what a call needs
+        began = time.monotonic()
+        result = await client.call_tool("open_persistent_terminal", {})
+        assert time.monotonic() - began < 2.5
+        assert result.is_error and "goes on" in str(result.content)
+
+
+@each_era
+async def test_a_client_that_never_answers_its_question_holds_up_nobody(
+    tmp_path: Path, era: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A3: 40 calls that wait for a person, and one that needs none."""
+    monkeypatch.setattr("tarmac.mcp.door.WITHIN", 6.0)
+    monkeypatch.setattr("tarmac.mcp.place.AT_ONCE", 4)
+    async with a_door(tmp_path) as door, client_of(door, era, Person(after=600)) as client:
+        asking = [asyncio.create_task(client.call_tool("run_command", {"command": f"touch {n}"})) for n in range(40)]
+        async with client_of(door, era) as other:
+            assert (await ran(other, "pwd"))["output"] == f"{tmp_path}\n"
+        for each in asking:
+            each.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_strangers_without_the_token_take_up_little_and_not_for_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A3: connections that never come to a request, too many of them, bodies without end; a client is still served."""
+    monkeypatch.setattr(serving, "TO_ASK", 1.0)
+    monkeypatch.setattr(serving, "MOST_CONNECTIONS", 20)
+    before = asyncio.all_tasks()
+    async with a_door(tmp_path) as door:
+        with gate.listen(0) as listening:
+            port = listening.getsockname()[1]
+            app = gate.Gate(adapter.http_app(door, port), port, TOKEN)
+            task = asyncio.create_task(serving.serve(app, listening))
+            strangers = [await asyncio.open_connection("127.0.0.1", port) for _ in range(40)]
+            for n, (_, writer) in enumerate(strangers):
+                writer.write(b"POST /mcp HTTP/1.1\r\nHost: x\r\nX-Slow: " if n % 2 else b"")
+            for reader, writer in strangers:  # each is cut off: some at once, the others when their time is over
+                with contextlib.suppress(ConnectionError):
+                    assert await asyncio.wait_for(reader.read(), PATIENCE) == b""
+                writer.close()
+            ours = f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
+            for headers, status in (
+                ("Content-Length: 99999999999\r\n\r\n", b"401"),  # unread
+                (f"Authorization: Bearer {TOKEN}\r\nContent-Length: 99999999999\r\n\r\n", b"413"),
+                (f"Authorization: Bearer {TOKEN}\r\nContent-Length: 2\r\n\r\n{{}}", b"4"),  # served: it makes no sense
+            ):
+                reader, writer = await asyncio.open_connection("127.0.0.1", port)
+                writer.write((ours + headers).encode())
+                assert (await asyncio.wait_for(reader.read(100), PATIENCE)).startswith(b"HTTP/1.1 " + status)
+                writer.close()
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+    await until(lambda: asyncio.all_tasks() <= before)
+
+
+def test_the_token_is_in_nobodys_sight(tmp_path: Path) -> None:
+    """A3: not in the arguments, the log, the errors, or what commands can read of us."""
+    with served(tmp_path, stderr=subprocess.PIPE) as server:
+        assert TOKEN not in server.said
+        assert TOKEN.encode() not in Path(f"/proc/{server.process.pid}/cmdline").read_bytes()
+        for wrong in ("Bearer x", f"Basic {TOKEN}", f"bearer {TOKEN}x"):
+            _, text = server.post(authorization=wrong)
+            assert TOKEN not in text
+        server.process.terminate()
+        assert server.process.stderr is not None
+        assert TOKEN not in server.process.stderr.read()
+    code = "import ctypes, tarmac.cli.mcp as m; m._unreadable(); print(ctypes.CDLL(None).prctl(3))"  # PR_GET_DUMPABLE
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout == "0\n"
+
+
+def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        outcome = tarmac("mcp", "--http", str(port), "--cwd", str(tmp_path))
+    assert (outcome.code, outcome.out) == (2, "")
+    assert re.search(rf"port {port} can't be listened on: .*\n +hint: --http 0", outcome.err)
+
+
+def test_a_client_that_is_killed_takes_its_commands_along(tmp_path: Path) -> None:
+    """A3: on pipes; nothing says goodbye."""
+    client = subprocess.Popen(
+        [sys.executable, "-c", CLIENT, sys.executable], cwd=tmp_path, stdout=subprocess.PIPE, start_new_session=True
+    )
+    with client:
+        sleeper = until_found("543219")
+        assert client.stdout is not None
+        server = int(client.stdout.readline())
+        os.kill(client.pid, signal.SIGKILL)
+        end = time.monotonic() + PATIENCE
+        while (alive(sleeper) or alive(server)) and time.monotonic() < end:
+            time.sleep(0.02)
+    assert not alive(sleeper) and not alive(server)
+
+
+CLIENT = """
+import json, subprocess, sys, time
+server = subprocess.Popen([sys.argv[1], "-m", "tarmac", "mcp", "--allow", "sleep"],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+def say(**message):
+    server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\\n")
+    server.stdin.flush()
+say(id=1, method="initialize", params={"protocolVersion": "2025-11-25", "capabilities": {},
+                                       "clientInfo": {"name": "t", "version": "1"}})
+server.stdout.readline()
+say(method="notifications/initialized")
+say(id=2, method="tools/call", params={"name": "run_command", "arguments": {"command": "sleep 543219"}})
+print(server.pid, flush=True)
+time.sleep(600)
+"""
