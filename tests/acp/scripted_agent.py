@@ -12,6 +12,8 @@ import json
 import os
 import subprocess
 import sys
+import threading
+import time
 from typing import Any
 
 answers: dict[int, Any] = {}
@@ -79,6 +81,13 @@ def connect(step: dict[str, Any]) -> None:
     if "refused" not in answer:
         note = {"jsonrpc": "2.0", "method": "notifications/initialized"}
         server.stdin.write(json.dumps(note) + "\n")  # type: ignore[union-attr]
+
+
+def list_tools() -> None:
+    connect({"connect": "mcp"})
+    time.sleep(1)
+    speak(connected["mcp"], "tools/list", {})
+    heard.append({"method": "tools listed"})
 
 
 def begin(server: "subprocess.Popen[str]", method: str, params: Any) -> int:
@@ -191,6 +200,8 @@ def main() -> None:
                 elif os.environ.get("AGENT_AUTH") and not logged_in:
                     send({"id": message["id"], "error": {"code": -32000, "message": "Authentication required"}})
                 else:
+                    if os.environ.get("AGENT_EARLY"):
+                        threading.Thread(target=list_tools, daemon=True).start()
                     modes = json.loads(os.environ.get("AGENT_SESSION", "{}"))
                     send({"id": message["id"], "result": {"sessionId": "s1", **modes}})
             case "authenticate":

@@ -138,6 +138,31 @@ async def test_a_call_that_the_agent_tells_of_as_well_is_shown_once(tmp_path: Pa
     assert [each.title for each in stage.of(e.ToolFinished)] == ["Ran `ls`", "Used tarmac_run_command"]
 
 
+@pytest.mark.parametrize("status", ["pending", "in_progress"])
+async def test_a_call_whose_title_is_the_command_is_shown_once(tmp_path: Path, status: str) -> None:
+    """A1: gemini names a call of our tool by its command alone."""
+    call = {"sessionUpdate": "tool_call_update", "toolCallId": "mcp_x", "title": "X=1; echo hi", "kind": "other"}
+    async with lending(tmp_path, auto="all", attended=False) as stage:
+        await stage.play(
+            CONNECT,
+            {"update": {**call, "status": status}},
+            tool("run_command", "a", command="X=1; echo hi"),
+            {"update": {**call, "status": "completed"}},
+        )
+    assert [each.title for each in stage.of(e.ToolFinished)] == ["Ran `X=1; echo hi`"]
+    assert len(stage.of(e.ToolStarted)) == 1
+    (call_id,) = {each.call for each in stage.of(s.OutputStreamed)}
+    assert stage.of(e.ToolFinished)[0].call == stage.of(e.ToolStarted)[0].call == call_id
+
+
+async def test_the_first_turn_waits_until_the_agent_knows_our_tools(tmp_path: Path) -> None:
+    """A1: codex-acp asks its model before its MCP servers have answered; one-shot, the tools would never be offered."""
+    async with lending(tmp_path, AGENT_EARLY="1") as stage:  # connects with session/new, asks for the tools a second on
+        await stage.play({"shell": "true"})
+        heard = [each.get("method") for each in stage.heard()]
+    assert heard.index("tools listed") < heard.index("session/prompt")
+
+
 async def test_a_question_that_takes_long_is_found_answered_by_the_same_call(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,7 +225,7 @@ async def test_terminals_over_mcp_end_with_the_agent(tmp_path: Path) -> None:
         )  # fmt: skip
         assert data(found["open"])["id"]
         hatch = stage.hosted.hatch
-        assert hatch is not None and hatch.used
+        assert hatch is not None and hatch.came.is_set()
     assert processes.look(int((tmp_path / "work" / "pid").read_text())) is None
     assert [each.name for each in tmp_path.iterdir() if each.name.startswith("tarmac-")] == []
 

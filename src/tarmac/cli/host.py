@@ -159,17 +159,25 @@ def _starting(argv: list[str], *, live: bool) -> Iterator[None]:
 
 
 class Lending:
-    """Our terminals for the agent, over MCP; what that needs takes long to import, and is when it first connects."""
+    """Our terminals for the agent, over MCP; what that needs takes long to import, and is once the agent has spoken."""
 
     def __init__(self, app: "App", hosted: "Hosted") -> None:
         self._app, self._hosted = app, hosted
         self._place: Any = None  # tarmac.cli.lending.Shared
+        self._importing: asyncio.Task[Any] | None = None
+        self.offered = asyncio.Event()
+
+    def prepare(self) -> None:
+        if self._importing is None:
+            self._importing = asyncio.create_task(asyncio.to_thread(importlib.import_module, "tarmac.cli.lending"))
 
     async def serve(self, pieces: AsyncIterator[bytes], write: Callable[[bytes], Awaitable[None]]) -> None:
-        lending = await asyncio.to_thread(importlib.import_module, "tarmac.cli.lending")
+        self.prepare()
+        assert self._importing is not None
+        lending = await asyncio.shield(self._importing)
         if self._place is None:
             self._place = lending.Shared(self._app, self._hosted)
-        await lending.serve(self._place, pieces, write)
+        await lending.serve(self._place, pieces, write, self.offered)
 
     def cancel(self) -> None:
         if self._place is not None:

@@ -9,7 +9,8 @@ the agent → bridge → hatch ─ serve() → mcp's door → Shared (a Place): 
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Mapping
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,8 @@ from tarmac.acp.host.hosted import Hosted
 from tarmac.app import App
 from tarmac.config import Config
 from tarmac.dataclass import dataclass
+from tarmac.events import TerminalId
+from tarmac.mcp.catalog import Entry
 from tarmac.mcp.client import CannotAsk, Client, Question, Reply
 from tarmac.mcp.door import Answer, Door
 from tarmac.mcp.permission import Leave, Permission
@@ -113,6 +116,13 @@ class Asking(Permission):
             self._drop(key, asking)
 
 
+class Begun(Line):
+    """A call whose beginning the agent has told."""
+
+    async def starts(self) -> None:
+        self._began = time.monotonic()
+
+
 class Telling(Record):
     """What is done over MCP is told in the hosted task's own log."""
 
@@ -126,8 +136,14 @@ class Telling(Record):
         if isinstance(leave, Given) and leave.go is not None and leave.go.command is not None:
             command = leave.go.command
             ready = replace(ready, command=command, title=f"Running `{command}`", done=f"Ran `{command}`")
-        self._hosted.client.telling.told_elsewhere(name)
-        return Line(self._hosted.desk.log, name, ready, _call.get())
+        log = self._hosted.desk.log
+        theirs = self._hosted.client.telling.adopt(ready.command) if ready.command else None
+        if theirs is None:
+            self._hosted.client.telling.told_elsewhere(name)
+        elif theirs.started:  # it is on the screen already, under the agent's own name for it
+            _call.set(CallId(theirs.id))
+            return Begun(log, name, ready, CallId(theirs.id))
+        return Line(log, name, ready, _call.get())
 
     async def aclose(self) -> None:
         """The log is the host's."""
@@ -169,20 +185,44 @@ class Shared(Place):
             each.cancel()
 
     def bench(self, end: float, tail: Tail) -> Bench:
-        live = Live(self._hosted.desk, _call.get(CallId("mcp")))
+        made: list[Live] = []
+
+        def live() -> Live:  # made when it acts: by then it may have another name
+            if not made:
+                made.append(Live(self._hosted.desk, _call.get()))
+            return made[0]
 
         def show(shown: Shown) -> None:
             tail.show(shown)
-            live.show(shown)
+            live().show(shown)
 
-        return replace(super().bench(end, tail), show=show, started=live.started)
+        def started(terminal: TerminalId, spool: Path) -> None:
+            live().started(terminal, spool)
+
+        return replace(super().bench(end, tail), show=show, started=started)
 
 
-async def serve(place: Shared, pieces: AsyncIterator[bytes], write: Write) -> None:
-    """One connection of the agent, to its end."""
-    door = Door(load=_unused, workspace=place.workspace, hosted=place)
+class Offering(Door):
+    """The door, which knows whether its tools were asked for."""
+
+    listed = False
+
+    def tools(self) -> Sequence[Entry]:
+        self.listed = True
+        return super().tools()
+
+
+async def serve(place: Shared, pieces: AsyncIterator[bytes], write: Write, offered: asyncio.Event) -> None:
+    """One connection of the agent, to its end; `offered` is set when it has been told which tools there are."""
+    door = Offering(load=_unused, workspace=place.workspace, hosted=place)
+
+    async def written(data: bytes) -> None:
+        await write(data)
+        if door.listed:
+            offered.set()
+
     try:
-        await serve_lines(door, pieces, write)
+        await serve_lines(door, pieces, written)
     finally:
         await place.aclose()
         await door.aclose()

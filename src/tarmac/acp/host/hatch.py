@@ -55,7 +55,7 @@ class Hatch:
         self._strangers = 0  # connections that have not said the secret
         self._refused = 0
         self._served: set[asyncio.Task[None]] = set()
-        self.used = False  # somebody came in
+        self.came = asyncio.Event()  # somebody is in
 
     async def open(self, agent: int) -> None:
         """Wait for a process below this one. OSError, where this can't be."""
@@ -70,7 +70,7 @@ class Hatch:
         try:
             listening.bind(str(self._path))
             self._path.chmod(0o600)
-            self._server = await asyncio.start_unix_server(self._came, sock=listening)
+            self._server = await asyncio.start_unix_server(self._connected, sock=listening)
         except BaseException:
             listening.close()
             raise
@@ -107,7 +107,7 @@ class Hatch:
 
     # Who comes
 
-    def _came(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.create_task(self._receive(reader, writer))
         self._served.add(task)
         task.add_done_callback(self._served.discard)
@@ -119,7 +119,7 @@ class Hatch:
                 self._turn_away(why)
                 writer.write(f"-{why}\n".encode())
                 return
-            self.used = True
+            self.came.set()
             writer.write(b"+")
             await self._serve(_pieces(reader), _writing(writer))
         except (OSError, asyncio.IncompleteReadError):  # it is gone

@@ -27,11 +27,19 @@ from tarmac.tasks.metadata import Metadata
 from tarmac.tasks.questions import Questions
 from tarmac.tasks.task import Picture
 
+TO_CONNECT: Final = 0.5  # seconds after it has its session for an agent to start our MCP server
+TO_LIST: Final = 5.0  # seconds for it to ask for the tools
+TO_READ: Final = 0.1  # seconds to take them in: they came on another pipe than the prompt will
 TO_CANCEL: Final = 10.0  # seconds for an agent to end its turn once it is told to
 
 
 class Lent(Protocol):
     """Our terminals, as an MCP server that the agent reaches over its hatch."""
+
+    offered: asyncio.Event  # the agent has been told which tools there are
+
+    def prepare(self) -> None:
+        """There is an agent: it will connect any moment."""
 
     async def serve(self, pieces: AsyncIterator[bytes], write: Write) -> None:
         """One connection, to its end."""
@@ -56,6 +64,7 @@ class Hosted:
         self._cancelled = asyncio.Event()
         self.lent: Lent | None = None
         self.hatch: Hatch | None = None
+        self._unlisted: Hatch | None = None  # whose tools the agent may not know yet
         self.met = Met(os.path.basename(argv[0]))  # noqa: PTH119
         self.session = ""
         self.client = Client(desk, self._questions, self._show)
@@ -134,6 +143,10 @@ class Hosted:
             return f"does it speak ACP? It printed: {self.client.first_nonsense}"
         return ""
 
+    def has_session(self, session: str) -> None:
+        """The beginning is over."""
+        self.session, self._unlisted = session, self.hatch
+
     # What a person does
 
     async def say(self, text: str, images: Sequence[Picture] = ()) -> e.MessageId | None:
@@ -187,6 +200,7 @@ class Hosted:
 
     async def run_until_idle(self) -> Ended:
         """Send what was said, and wait for the end of the turn; the agent's death is a failure, told with its words."""
+        await self._tools_known()
         ended = Ended("idle")
         while self._words and ended.why == "idle":
             words, self._words = self._words, []
@@ -195,6 +209,20 @@ class Hosted:
             await self.desk.log.append(e.TaskCompleted(at=now(), result="", usage=NO_USAGE))
             return Ended("completed")
         return ended
+
+    async def _tools_known(self) -> None:
+        """Before the first turn: codex-acp, for one, asks its model before its servers have told their tools."""
+        hatch, self._unlisted = self._unlisted, None
+        if hatch is None or self.lent is None:
+            return
+        try:
+            async with asyncio.timeout(TO_CONNECT):
+                await hatch.came.wait()
+            async with asyncio.timeout(TO_LIST):
+                await self.lent.offered.wait()
+            await asyncio.sleep(TO_READ)
+        except TimeoutError:  # it needs none of them, or looks for them later
+            pass
 
     async def _prompt(self, words: Sequence[Said]) -> Ended:
         params: Object = {"sessionId": self.session, "prompt": prompt_of(words)}

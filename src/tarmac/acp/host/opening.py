@@ -91,22 +91,23 @@ async def _begin(hosted: Hosted, wishes: Wishes) -> None:
     hosted.desk.add(e.TaskStarted(at=now(), pid=os.getpid(), version=tarmac.__version__))
     hosted.met = met = await beginning.meet(hosted.ask, hosted.name)
     hosted.peer.name = hosted.client.agent = met.name
+    if hosted.lent is not None and hosted.hatch is not None:
+        hosted.lent.prepare()
     folder = hosted.desk.workspace
     if wishes.auth:
         await beginning.log_in(hosted.ask, met, wishes.auth)
     if not wishes.resume:
-        hosted.session = await _with_servers(
-            hosted, lambda servers: beginning.new_session(hosted.ask, met, folder, servers)
-        )
+        session = await _with_servers(hosted, lambda servers: beginning.new_session(hosted.ask, met, folder, servers))
     else:
-        hosted.session = session = _session_of(hosted)
+        session = _session_of(hosted)
         with hosted.client.deaf():  # what the agent tells of it anew is in the log already
             await _with_servers(
                 hosted, lambda servers: beginning.old_session(hosted.ask, met, session, folder, servers)
             )
     if wishes.mode:
-        await beginning.set_mode(hosted.ask, met, hosted.session, wishes.mode)
-    await hosted.desk.log.append(e.AgentHosted(at=now(), name=met.name, session=hosted.session))
+        await beginning.set_mode(hosted.ask, met, session, wishes.mode)
+    hosted.has_session(session)
+    await hosted.desk.log.append(e.AgentHosted(at=now(), name=met.name, session=session))
 
 
 def _session_of(hosted: Hosted) -> str:

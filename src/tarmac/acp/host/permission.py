@@ -35,6 +35,7 @@ LENT: Final = (  # the tools that are told as they act, the longer names first
     "run_persistent_command", "open_persistent_terminal", "kill_persistent_terminal", "send_to_terminal", "run_command",
 )  # fmt: skip
 LONGEST: Final = 8_000  # characters of what an agent shows with its question
+_ACTS: Final = ("execute", "edit", "delete", "move")  # what is never allowed unseen
 _FOLDERS: Final = ("cwd", "workdir", "working_directory", "dir_path", "directory")
 _KNOWN: Final = {  # of a command's input: what changes nothing about what is run
     "command", "cmd", *_FOLDERS, "description", "timeout", "timeout_ms", "is_background", "run_in_background",
@@ -186,10 +187,10 @@ class Permission:
         kind = text_of(call.get("kind"))
         if self._over:
             return None
-        if self._desk.settings.auto == "all" and kind not in ("execute", "edit", "delete", "move"):
+        if self._desk.settings.auto == "all" and kind not in _ACTS:
             return True
         if not self._desk.attended:
-            self._not_asked(title, command_of(object_of(call.get("rawInput"))))
+            self._not_asked(title, command_of(object_of(call.get("rawInput"))), kind=kind)
             return False
         lines = [title, *_words(call)]
         if call.get("rawInput"):
@@ -213,14 +214,18 @@ class Permission:
             self._pending.discard(asking)
             asking.cancel()
 
-    def _not_asked(self, title: str, command: str, told: str = "") -> None:
+    def _not_asked(self, title: str, command: str, told: str = "", kind: str = "") -> None:
         """The agent hears a no; the person reads why, and what would have been a yes."""
         if told and not told.startswith(NOBODY[:6]):  # the policy's word, which nobody can change
             text = f"not allowed: {told}"
         else:
-            grant = f", or `tarmac grants allow -- {shlex.quote(command)}`" if command else ""
+            before = "beforehand: --auto LEVEL"
+            if command:
+                before += f", or `tarmac grants allow -- {shlex.quote(command)}`"
+            elif kind in _ACTS:
+                before = "the agent does not tell what it would do, so nothing allows it beforehand"
             what = f"`{short(command)}`" if command else title
-            text = f"not allowed, as nobody is here to be asked: {what} (beforehand: --auto LEVEL{grant})"
+            text = f"not allowed, as nobody is here to be asked: {what} ({before})"
         self._desk.add(Noted(at=now(), what="notice", text=text))
 
     # What can be judged

@@ -99,14 +99,16 @@ class Telling:
         call = self.calls.get(id)
         if call is None:
             if len(self.calls) >= MOST_CALLS:
-                self.calls = {key: each for key, each in self.calls.items() if not each.finished}
+                old = [key for key, each in self.calls.items() if each.finished] or list(self.calls)[: MOST_CALLS // 2]
+                for each in old:
+                    del self.calls[each]
             call = self.calls[id] = Call(id, began=at)
         return call
 
     def adopt(self, command: str) -> Call | None:
         """The agent's own call for a command that we run now: we tell what comes of it, the agent need not."""
         for call in reversed(self.calls.values()):
-            if not call.finished and call.command == command:
+            if not call.finished and command in (call.command, text_of(call.facts.get("title"))):
                 call.finished = True
                 return call
         return None
@@ -122,7 +124,7 @@ class Telling:
         if not call.started and any(self._ours(text_of(each.get("terminalId"))) for each in call.content):
             call.finished = True  # what it shows is shown
             return []
-        if (lent := lent_tool(text_of(call.facts.get("title")))) and not call.started:
+        if (lent := lent_tool(f"{text_of(call.facts.get('title'))} {id}")) and not call.started:
             return self._of_ours(call, lent, at)
         told: list[Told] = []
         status = text_of(update.get("status"))
