@@ -233,3 +233,91 @@ async def test_a_tarmac_that_is_terminated_leaves_no_process(tmp_path: Path) -> 
         async with asyncio.timeout(10):
             await ours.process.wait()
         assert sleepers() == []
+
+
+async def test_a_session_that_is_closed_at_work_answers_its_prompt(tmp_path: Path) -> None:
+    """A2: closed or deleted; its command ends, and other sessions go on."""
+    async with inside(tmp_path, SLOW) as ours:
+        await ours.initialize()
+        for verb in ("close", "delete"):
+            session = await begun(ours, tmp_path)
+            turn = ours.ask("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": "x"}]})
+            while not (tmp_path / "begun").exists():  # noqa: ASYNC110 (the file system tells nobody)
+                await asyncio.sleep(0.02)
+            await ours.call(f"session/{verb}", {"sessionId": session})
+            async with asyncio.timeout(10):
+                assert (await turn)["result"] == {"stopReason": "cancelled"}
+            (tmp_path / "begun").unlink()
+        assert sleepers() == []
+        assert len((await ours.call("session/list", {}))["sessions"]) == 1
+
+
+async def test_two_prompts_at_once_are_both_answered(tmp_path: Path) -> None:
+    """A2: the second is heard after the tool call that runs."""
+    script = (
+        """
+[[turn]]
+[[turn.call]]
+name = "execute_command"
+arguments = { command = "touch begun; until test -e go; do sleep 0.02; done" }
+"""
+        + HELLO
+    )
+    async with inside(tmp_path, script) as ours:
+        await ours.initialize()
+        session = await begun(ours, tmp_path)
+        first = asyncio.create_task(ours.prompt(session, "one"))
+        while not (tmp_path / "begun").exists():  # noqa: ASYNC110 (the file system tells nobody)
+            await asyncio.sleep(0.02)
+        second = asyncio.create_task(ours.prompt(session, "two"))
+        await ours.call("session/list", {})  # so it has come
+        (tmp_path / "go").touch()
+        assert [await first, await second] == ["end_turn", "end_turn"]
+
+
+async def test_one_session_that_can_not_be_had_leaves_the_others_alone(tmp_path: Path) -> None:
+    """A2: a broken configuration, a model nobody knows, an option nobody has."""
+    broken = tmp_path / "broken"
+    (broken / ".tarmac").mkdir(parents=True)
+    (broken / ".tarmac" / "config.toml").write_text("auto = [")
+    async with inside(tmp_path, HELLO) as ours:
+        await ours.initialize()
+        session = await begun(ours, tmp_path)
+        error = await ours.refused("session/new", {"cwd": str(broken), "mcpServers": []})
+        assert error["code"] == -32602 and "config.toml" in error["message"]
+        for params in ({"configId": "model", "value": "nosuch/x"}, {"configId": "colour", "value": "red"}):
+            found = await ours.refused("session/set_config_option", {"sessionId": session, **params})
+            assert found["code"] in (-32602, -32603) and found["message"]
+        assert await ours.prompt(session, "hello") == "end_turn"
+
+
+async def test_the_order_of_updates_holds_under_load(tmp_path: Path) -> None:
+    """A2: of many sessions at once, each one's updates after its id, in order, and all before its prompt's answer."""
+    words = "".join(f"word{number} " for number in range(2000))
+    script = f"""
+[[turn]]
+text = "{words}"
+[[turn.call]]
+name = "execute_command"
+arguments = {{ command = "seq 3000; touch made" }}
+[[turn]]
+text = "The end."
+{DONE}"""
+    async with inside(tmp_path, script) as ours:
+        await ours.initialize(_meta={"terminal_output": True})
+        sessions = [await begun(ours, tmp_path) for _ in range(6)]
+        found = await asyncio.gather(*(ours.prompt(each, "go", timeout=60) for each in sessions))
+    assert found == ["end_turn"] * 6
+    ends = [at for at, each in enumerate(ours.wire) if each.get("result") == {"stopReason": "end_turn"}]
+    for session in sessions:
+        at = [n for n, each in enumerate(ours.wire) if each.get("params", {}).get("sessionId") == session]
+        made = next(n for n, each in enumerate(ours.wire) if each.get("result", {}).get("sessionId") == session)
+        updates = [ours.wire[n]["params"]["update"] for n in at if ours.wire[n]["method"] == "session/update"]
+        texts = [each["content"]["text"] for each in updates if each["sessionUpdate"] == "agent_message_chunk"]
+        assert "".join(texts) == f"{words}The end. Done."
+        data = [each.get("_meta", {}).get("terminal_output", {}).get("data", "") for each in updates]
+        assert "".join(data).split() == [str(number) for number in range(1, 3001)]
+        kinds = [each.get("status") for each in updates if each["sessionUpdate"].startswith("tool_call")]
+        assert [each for each in kinds if each] == ["pending", "in_progress", "completed"]
+        assert made < min(at) and sum(end > max(at) for end in ends) >= 1
+    assert all(each.get("method") != "session/update" for each in ours.wire[max(ends) :])

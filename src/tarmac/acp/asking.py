@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
-from tarmac.acp.updates import kind_of
+from tarmac.acp.content import fenced
+from tarmac.acp.shapes import kind_of
 from tarmac.dataclass import dataclass
 from tarmac.show import details
 from tarmac.show.harmless import harmless, one_line
@@ -40,7 +41,7 @@ def permission(asked: QuestionAsked, tool: str) -> dict[str, object]:
         "status": "pending",
     }
     if shown := "\n\n".join(filter(None, map(_shown, requests))):
-        call["content"] = [{"type": "content", "content": {"type": "text", "text": shown[:LONGEST]}}]
+        call["content"] = [{"type": "content", "content": {"type": "text", "text": shown}}]
     if paths := [path for each in requests if (path := _path(each))]:
         call["locations"] = [{"path": path} for path in paths]
     return {"toolCall": call, "options": options(asked)}
@@ -88,7 +89,7 @@ def form(asked: QuestionAsked) -> dict[str, object]:
         fields = {"choice": {"type": "string", "title": "Answer", "oneOf": listed}, **fields}
     params: dict[str, object] = {
         "mode": "form",
-        "message": harmless(asked.text)[:LONGEST],
+        "message": bounded(harmless(asked.text)),
         "requestedSchema": {"type": "object", "properties": fields, "required": [] if asked.choices else ["own"]},
     }
     if asked.call:
@@ -111,12 +112,11 @@ def filled(result: object) -> Chosen | None:
 
 def _shown(request: Mapping[str, object]) -> str:
     """A request as a person must see it: the exact text, the directory, what it would do, the risk and its reason."""
-    text = harmless(details.text(request, "shown"))
-    fence = "`" * max(3, 1 + max((len(run) for run in text.split() if set(run) == {"`"}), default=0))
-    lines = [f"{fence}\n{text}\n{fence}"]
+    text = bounded(harmless(details.text(request, "shown")))
+    lines = [fenced(text)]
     file = request.get("file")
     if isinstance(file, dict) and (diff := details.text(file, "diff")):
-        lines = [f"{text}\n{fence}diff\n{harmless(diff)}\n{fence}"]
+        lines = [text, fenced(bounded(harmless(diff)), "diff")]
     lines += [f"Warning: {one_line(each)}" for each in details.texts(request.get("warnings"))]
     for name, before in (
         ("directory", "in"),
@@ -126,6 +126,14 @@ def _shown(request: Mapping[str, object]) -> str:
         if value := one_line(details.text(request, name)):
             lines.append(f"{before} {value}")
     return "\n".join(lines)
+
+
+def bounded(text: str) -> str:
+    """As much as anybody reads; what is left out is from the middle, and said."""
+    if len(text) <= LONGEST:
+        return text
+    half = LONGEST // 2
+    return f"{text[:half]}\n[… {len(text) - 2 * half:,} CHARACTERS ARE NOT SHOWN HERE …]\n{text[-half:]}"
 
 
 def _path(request: Mapping[str, object]) -> str:

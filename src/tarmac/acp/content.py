@@ -1,4 +1,4 @@
-"""PURE: what an editor sends with a prompt, as words and pictures for a task.
+"""PURE: what an editor sends with a prompt, as words and pictures for a task; and text in a fence for an editor.
 
 A resource that is embedded is said with its name, inside of a fence that its own text can't close; a link is named,
 for the model to read with its tools.
@@ -6,6 +6,7 @@ for the model to read with its tools.
 
 import base64
 import binascii
+import re
 from typing import Final
 
 from tarmac.dataclass import dataclass
@@ -16,6 +17,7 @@ LARGEST_PICTURE: Final = 20 << 20
 LONGEST_TEXT: Final = 4 << 20
 
 Picture = tuple[bytes, str]
+_TICKS: Final = re.compile("`{3,}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +86,10 @@ def _resource(resource: object, number: int) -> str:
     name = uri if isinstance(uri, str) else "a resource"
     if not isinstance(text, str):
         return f"[{name}, which is no text and was not taken along]"
-    fence = "`" * max(3, _longest_run(text) + 1)
-    return f"{name}:\n{fence}\n{text}\n{fence}"
+    return f"{name}:\n{fenced(text)}"
 
 
-def _longest_run(text: str) -> int:
-    longest = run = 0
-    for character in text:
-        run = run + 1 if character == "`" else 0
-        longest = max(longest, run)
-    return longest
+def fenced(text: str, kind: str = "") -> str:
+    """`text` as a block of code that nothing in it can close: what stands after it in an editor is ours."""
+    fence = "`" * (1 + max((len(run) for run in _TICKS.findall(text)), default=2))
+    return f"{fence}{kind}\n{text}\n{fence}"

@@ -265,8 +265,9 @@ class Peer:
     def _take(self, message: Message) -> None:
         match message:
             case Notification(method="$/cancel_request", params=params):
-                serving = self._serving.get(params.get("requestId")) if isinstance(params, dict) else None
-                if serving is not None:
+                id = params.get("requestId") if isinstance(params, dict) else None
+                known = isinstance(id, str | int) and not isinstance(id, bool)
+                if known and (serving := self._serving.get(id)) is not None:
                     serving.cancel()
             case Notification(method=method, params=params):
                 self._handler.notified(method, params)

@@ -15,8 +15,9 @@ from tarmac.acp.client import Client
 from tarmac.acp.content import Said
 from tarmac.acp.peer import Peer, Refused
 from tarmac.acp.questioning import Questioning
+from tarmac.acp.shapes import Update
 from tarmac.acp.terminal import EditorTerminal
-from tarmac.acp.updates import Update, Updates
+from tarmac.acp.updates import Updates
 from tarmac.acp.wire import INTERNAL_ERROR
 from tarmac.app import App
 from tarmac.models.messages import ToolUse
@@ -51,7 +52,7 @@ class Session:
         self.owns = AsyncExitStack()  # what is closed with it
         self.servers: tuple[str, ...] = ()  # MCP servers that the editor named, and nobody uses yet
         self._peer = peer
-        self._updates = Updates(terminals=client.shows_terminals, read=_text_of)
+        self._updates = Updates(terminals=client.shows_terminals, workspace=workspace, read=_text_of)
         self._untold: dict[str, int] = {}  # bytes of a call's output left out because the editor did not keep up
         self._window: int | None = None
         self._tools: dict[str, str] = {}  # of each call, which tool

@@ -82,11 +82,14 @@ class Sessions:
 
     async def _load(self, params: Params) -> Json | Reply:
         session = await self._reopened(params)
-        replay = Updates(replay=True)
+        replay = Updates(replay=True, workspace=session.workspace)
         for event in (await self._store.read(session.task.id)).events:
             for update in replay.of(event):
                 session.send(update)
                 await self._peer.room()
+        if not session.task.running:
+            for update in replay.cut_off():
+                session.send(update)
         return Reply(_state(session), then=lambda: session.send(session.commands()))
 
     async def _resume(self, params: Params) -> Json | Reply:

@@ -8,50 +8,37 @@ in the editor's own terminal (`embedded`) is shown by the editor.
 """
 
 import codecs
-import json
 from collections.abc import Callable
 from dataclasses import field
 from pathlib import Path
 from typing import Final
 
+from tarmac.acp.content import fenced
+from tarmac.acp.shapes import (
+    MOST_OUTPUT,
+    Update,
+    call_update,
+    chunk,
+    console,
+    content,
+    files_of,
+    kind_of,
+    named,
+    object_of,
+    paths_of,
+    text_of,
+)
 from tarmac.dataclass import dataclass
-from tarmac.models.messages import Image, Reasoning, Text, ToolUse
+from tarmac.models.messages import Reasoning, Text, ToolUse
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
 from tarmac.vt.live import LiveText
 
-Update = dict[str, object]
-
-MOST_OUTPUT: Final = 16_000  # characters of a command's output as text
+CUT_OFF: Final = "Tarmac was stopped before this had ended. What became of it is told with the next prompt."
 EVERY: Final = 2_000  # characters after which it is sent again; a short one sooner
-_KINDS: Final = {
-    "read_file": "read",
-    "list_files": "search",
-    "search_files": "search",
-    "list_code_definition_names": "search",
-    "write_to_file": "edit",
-    "apply_diff": "edit",
-    "insert_content": "edit",
-    "search_and_replace": "edit",
-    "apply_patch": "edit",
-    "execute_command": "execute",
-    "run_command": "execute",
-    "open_persistent_terminal": "execute",
-    "run_persistent_command": "execute",
-    "send_to_terminal": "execute",
-    "wait_for_terminal": "execute",
-    "read_terminal": "read",
-    "kill_persistent_terminal": "execute",
-    "switch_mode": "switch_mode",
-}
 _UTF8: Final = codecs.getincrementaldecoder("utf-8")
 _SILENT: Final = frozenset({"update_todo_list", "attempt_completion", "ask_followup_question"})  # told in other ways
 _STATUS: Final = {"open": "pending", "doing": "in_progress", "done": "completed"}
-
-
-def kind_of(tool: str) -> str:
-    """ACP's word for what a tool does."""
-    return _KINDS.get(tool, "other")
 
 
 @dataclass(slots=True)
@@ -80,6 +67,7 @@ class Updates:
     terminals: bool = False
     elsewhere: bool = False
     replay: bool = False
+    workspace: Path | None = None  # where relative paths are meant from
     read: Callable[[Path], str | None] = lambda path: None
     _streamed: set[str] = field(default_factory=set)  # requests whose words were sent as they came
     _calls: dict[str, _Call] = field(default_factory=dict)
@@ -89,16 +77,18 @@ class Updates:
         match thing:
             case s.TextStreamed(request=request, text=text):
                 self._streamed.add(request)
-                return [_chunk("agent_message_chunk", text)]
+                return [chunk("agent_message_chunk", text)]
             case s.ReasoningStreamed(request=request, text=text):
                 self._streamed.add(request)
-                return [_chunk("agent_thought_chunk", text)]
+                return [chunk("agent_thought_chunk", text)]
             case s.OutputStreamed(call=call, data=data):
                 return self._output(call, data)
             case s.RetryCounted(seconds=seconds) if seconds == int(seconds):
-                return [_chunk("agent_thought_chunk", f"The model did not answer; trying again in {seconds:.0f} s.\n")]
-            case e.UserSaid(text=text) if self.replay:
-                return [_chunk("user_message_chunk", text)]
+                return [chunk("agent_thought_chunk", f"The model did not answer; trying again in {seconds:.0f} s.\n")]
+            case e.UserSaid(text=text) | e.MessageQueued(text=text) if self.replay:
+                return [chunk("user_message_chunk", text)]
+            case e.QuestionAnswered(answer="message", text=text) if self.replay:
+                return [chunk("user_message_chunk", text)]
             case e.ModelSaid():
                 return self._said(thing)
             case e.ToolStarted():
@@ -111,14 +101,14 @@ class Updates:
             case e.ModeSwitched(mode=mode):
                 return [{"sessionUpdate": "current_mode_update", "currentModeId": mode}]
             case e.TaskCompleted(result=result):
-                return [_chunk("agent_message_chunk", result)] if result else []
+                return [chunk("agent_message_chunk", result)] if result else []
             case e.QuestionAsked(ask="followup", text=text, choices=choices):
                 listed = "".join(f"\n{n}. {choice}" for n, choice in enumerate(choices, 1))
-                return [_chunk("agent_message_chunk", f"{text}{listed}")]
+                return [chunk("agent_message_chunk", f"{text}{listed}")]
             case e.RequestFailed(what=what, retry_in=None):
-                return [_chunk("agent_message_chunk", f"The model could not be reached: {what}\n")]
+                return [chunk("agent_message_chunk", f"The model could not be reached: {what}\n")]
             case e.Noted(what="error" | "notice", text=text):
-                return [_chunk("agent_thought_chunk", f"{text}\n")]
+                return [chunk("agent_thought_chunk", f"{text}\n")]
         return []
 
     # The model's words
@@ -133,9 +123,9 @@ class Updates:
             elif streamed:
                 continue
             elif isinstance(part, Text) and part.text:
-                updates.append(_chunk("agent_message_chunk", part.text))
+                updates.append(chunk("agent_message_chunk", part.text))
             elif isinstance(part, Reasoning) and part.text:
-                updates.append(_chunk("agent_thought_chunk", part.text))
+                updates.append(chunk("agent_thought_chunk", part.text))
         return updates
 
     # Calls
@@ -151,15 +141,23 @@ class Updates:
             "kind": kind_of(use.name),
             "status": "pending",
         }
-        if (arguments := _object(use.arguments)) is not None:
+        if (arguments := object_of(use.arguments)) is not None:
             update["rawInput"] = arguments
+            if found := named(arguments, self.workspace):
+                update["locations"] = found
         return [update]
+
+    def cut_off(self) -> list[Update]:
+        """After a replay: what nobody knows the end of is not under way any more."""
+        cut = [{**call_update(id), "status": "failed", "content": [content(CUT_OFF)]} for id in self._calls]
+        self._calls.clear()
+        return cut
 
     def _started(self, started: e.ToolStarted) -> list[Update]:
         call = self._calls.get(started.call)
         if call is None:
             return []
-        update: Update = {**_call(started.call), "title": started.title, "status": "in_progress"}
+        update: Update = {**call_update(started.call), "title": started.title, "status": "in_progress"}
         if started.intents:
             update["locations"] = [{"path": str(each.path)} for each in started.intents]
             call.before = {str(each.path): self.read(each.path) if each.before else None for each in started.intents}
@@ -171,8 +169,8 @@ class Updates:
         info: dict[str, object] = {"terminal_id": started.call}
         if started.cwd is not None:
             info["cwd"] = str(started.cwd)
-        content = [{"type": "terminal", "terminalId": started.call}]
-        call.terminal = {"content": content, "_meta": {"terminal_info": info}}
+        shown = [{"type": "terminal", "terminalId": started.call}]
+        call.terminal = {"content": shown, "_meta": {"terminal_info": info}}
         if self.elsewhere:
             return [update]
         call.announced = True
@@ -184,7 +182,7 @@ class Updates:
         if call is None:
             return []
         call.embedded, call.terminal = True, None
-        return [{**_call(id), "content": [{"type": "terminal", "terminalId": terminal}]}]
+        return [{**call_update(id), "content": [{"type": "terminal", "terminalId": terminal}]}]
 
     def missed(self, id: str, size: int) -> list[Update]:
         """So many bytes of its output were left out here."""
@@ -197,7 +195,7 @@ class Updates:
         if call.terminal is not None:
             text = call.bytes.decode(data)
             meta: Update = {"terminal_output": {"terminal_id": id, "data": text}}
-            told = [{**_call(id), "_meta": meta}] if text else []
+            told = [{**call_update(id), "_meta": meta}] if text else []
             return [*self._announce(id, call), *told]
         if call.live is None:
             call.live = LiveText()
@@ -205,7 +203,7 @@ class Updates:
         if call.total - call.sent < min(EVERY, max(1, call.sent // 8)):
             return []
         call.sent = call.total
-        return [{**_call(id), "content": [_console(call.text, call.total)]}]
+        return [{**call_update(id), "content": [console(call.text, call.total)]}]
 
     def _more(self, call: _Call, new: str) -> None:
         call.total += len(new)
@@ -215,21 +213,21 @@ class Updates:
         if call.announced or call.terminal is None:
             return []
         call.announced = True
-        return [{**_call(id), **call.terminal}]
+        return [{**call_update(id), **call.terminal}]
 
     def _finished(self, finished: e.ToolFinished) -> list[Update]:
         call = self._calls.pop(finished.call, None)
         if call is None:
             return []
         update: Update = {
-            **_call(finished.call),
+            **call_update(finished.call),
             "title": finished.title or finished.name,
             "status": "completed" if finished.outcome == "done" else "failed",
         }
-        found = _object(finished.details) or {}
+        found = object_of(finished.details) or {}
         command = found.get("command")
         ran = isinstance(command, dict) or finished.outcome == "interrupted"
-        text = _text_of(finished)
+        text = text_of(finished)
         before: list[Update] = []
         if call.live is not None:
             self._more(call, call.live.finish())
@@ -240,26 +238,26 @@ class Updates:
             told = command if isinstance(command, dict) else {}
             if told.get("running") is True:
                 where = f"It is still running, in Tarmac's terminal {told.get('terminal')}."
-                update["content"] = [{"type": "terminal", "terminalId": finished.call}, _content(where)]
+                update["content"] = [{"type": "terminal", "terminalId": finished.call}, content(where)]
             else:
                 exit = {"terminal_id": finished.call, "exit_code": finished.exit_code, "signal": told.get("signal")}
                 update["_meta"] = {"terminal_exit": exit}
         elif ran and call.text.strip():
-            update["content"] = [_console(call.text, call.total)]
+            update["content"] = [console(call.text, call.total)]
         else:
             diffs = self._diffs(call, found) if finished.outcome == "done" else []
-            update["content"] = diffs or ([_content(text)] if text else [])
+            update["content"] = diffs or ([content(text)] if text else [])
         return [*before, self._located(update, found)]
 
     def _located(self, update: Update, found: dict[str, object]) -> Update:
-        if paths := _paths(found):
+        if paths := paths_of(found):
             update["locations"] = [{"path": path} for path in paths]
         return update
 
     def _diffs(self, call: _Call, found: dict[str, object]) -> list[Update]:
         """Both texts of each file that was changed; of one that can't be read, what changed in it."""
         diffs: list[Update] = []
-        for file in _files(found):
+        for file in files_of(found):
             path, diff = file.get("path"), file.get("diff")
             if not isinstance(path, str):
                 continue
@@ -267,52 +265,5 @@ class Updates:
             if after is not None and not self.replay:
                 diffs.append({"type": "diff", "path": path, "oldText": call.before.get(path), "newText": after})
             elif isinstance(diff, str) and diff:
-                diffs.append(_content(f"{path}\n```diff\n{diff[:MOST_OUTPUT]}\n```"))
+                diffs.append(content(f"{path}\n{fenced(diff[:MOST_OUTPUT], 'diff')}"))
         return diffs
-
-
-def _call(id: str) -> Update:
-    return {"sessionUpdate": "tool_call_update", "toolCallId": id}
-
-
-def _chunk(kind: str, text: str) -> Update:
-    return {"sessionUpdate": kind, "content": {"type": "text", "text": text}}
-
-
-def _content(text: str) -> Update:
-    return {"type": "content", "content": {"type": "text", "text": text}}
-
-
-def _console(text: str, total: int) -> Update:
-    """The last of `total` characters, in a fence that none of its lines can close."""
-    text = text.rstrip("\n")
-    shown = text if total <= MOST_OUTPUT else f"[… {total - MOST_OUTPUT:,} characters before this]\n{text}"
-    longest = max((len(line) - len(line.lstrip("`")) for line in shown.split("\n")), default=0)
-    fence = "`" * max(3, longest + 1)
-    return _content(f"{fence}console\n{shown}\n{fence}")
-
-
-def _text_of(finished: e.ToolFinished) -> str:
-    words = [
-        part.text if isinstance(part, Text) else "[an image]"
-        for part in finished.content
-        if isinstance(part, Text | Image)
-    ]
-    return "\n".join(words)[:MOST_OUTPUT]
-
-
-def _object(text: str) -> dict[str, object] | None:
-    try:
-        found = json.loads(text) if text else None
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
-
-
-def _files(found: dict[str, object]) -> list[dict[str, object]]:
-    files = found.get("files")
-    return [each for each in files if isinstance(each, dict)] if isinstance(files, list) else []
-
-
-def _paths(found: dict[str, object]) -> list[str]:
-    return [path for file in _files(found) if isinstance(path := file.get("path"), str) and Path(path).is_absolute()]

@@ -1,0 +1,137 @@
+"""PURE: what an editor is told of a task, piece by piece."""
+
+import json
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tarmac.acp.asking import LONGEST, permission
+from tarmac.acp.content import fenced
+from tarmac.acp.shapes import MOST_OUTPUT
+from tarmac.acp.updates import Updates
+from tarmac.models.messages import Text, ToolUse, Usage
+from tarmac.tasks import events as e
+from tarmac.tasks import signals as s
+
+CALL = e.CallId("c1")
+
+
+def said(name: str, arguments: dict[str, object], id: str = CALL) -> e.ModelSaid:
+    return e.ModelSaid(
+        at=1.0,
+        request=e.RequestId("r"),
+        parts=(ToolUse(id, name, json.dumps(arguments)),),
+        usage=Usage(),
+        cost=None,
+        stop="tool_use",
+    )
+
+
+def running(updates: Updates) -> None:
+    updates.of(said("execute_command", {"command": "x"}))
+    updates.of(e.ToolStarted(at=1.0, call=CALL, name="execute_command", title="Running", command="x", cwd=Path("/p")))
+
+
+def output(data: bytes) -> s.OutputStreamed:
+    return s.OutputStreamed(call=CALL, terminal="t1", data=data)  # type: ignore[arg-type]
+
+
+@given(st.text(alphabet="`a \n~", max_size=60))
+def test_nothing_in_a_fence_closes_it(text: str) -> None:
+    """P6: a line of backticks, indented or not, shorter or longer than ours."""
+    opened, *inside, closed = fenced(text).split("\n")
+    assert set(opened) == {"`"} and opened == closed and len(opened) >= 3
+    for line in inside:
+        bare = line.strip()
+        assert not (bare and set(bare) == {"`"} and len(bare) >= len(opened))
+
+
+@given(st.lists(st.binary(max_size=9), max_size=9), st.text(max_size=30))
+def test_characters_are_whole_whatever_the_pieces(cuts: list[bytes], text: str) -> None:
+    """A2: a terminal that the editor shows gets every character once."""
+    data = text.encode("utf-8", "replace")
+    updates = Updates(terminals=True)
+    running(updates)
+    step = max(1, len(cuts))
+    pieces = [data[at : at + step] for at in range(0, len(data), step)]
+    told = [each for piece in pieces for each in updates.of(output(piece))]
+    assert "".join(each["_meta"]["terminal_output"]["data"] for each in told) == data.decode()  # type: ignore[index]
+
+
+def test_output_as_text_is_bounded_and_says_so() -> None:
+    """A2: the last part, however much there was; what it holds does not grow."""
+    updates = Updates()
+    running(updates)
+    for number in range(3000):
+        updates.of(output(f"line {number} of the output\n".encode()))
+    updates.missed(CALL, 5000)
+    done = e.ToolFinished(at=2.0, call=CALL, name="execute_command", outcome="interrupted", content=(Text("why"),))
+    (last,) = updates.of(done)
+    text = last["content"][0]["content"]["text"]  # type: ignore[index]
+    assert "characters before this]" in text and "5,000 bytes, which came faster" in text and "line 2999" in text
+    assert last["status"] == "failed" and len(text) < MOST_OUTPUT + 200
+
+
+def test_a_command_that_never_ran_shows_why_and_no_terminal_of_its_own() -> None:
+    """A2: also where the editor shows terminals."""
+    for terminals in (True, False):
+        updates = Updates(terminals=terminals, elsewhere=True)
+        running(updates)
+        failed = e.ToolFinished(at=2.0, call=CALL, name="x", outcome="failed", content=(Text("no terminal is free"),))
+        (last,) = updates.of(failed)
+        assert "no terminal is free" in str(last["content"]) and "_meta" not in last
+
+
+def test_what_a_killed_tarmac_left_under_way_does_not_stay_so() -> None:
+    """A2: in an editor that loads the session; each such call once."""
+    updates = Updates(replay=True)
+    running(updates)
+    updates.of(said("read_file", {"path": "a"}, "c2"))
+    assert [(each["toolCallId"], each["status"]) for each in updates.cut_off()] == [("c1", "failed"), ("c2", "failed")]
+    assert updates.cut_off() == []
+
+
+def test_a_call_names_its_files_and_lines() -> None:
+    """A2: for an editor that goes along; arguments may be anything."""
+    cases: list[tuple[dict[str, object], object]] = [
+        ({"path": "a.py"}, [{"path": "/w/a.py"}]),
+        ({"path": "/x/b.py", "line": 7}, [{"path": "/x/b.py", "line": 7}]),
+        ({"files": [{"path": "a", "line_ranges": ["12-20"]}, 5, {"path": 3}]}, [{"path": "/w/a", "line": 12}]),
+        ({"files": "a"}, None),
+        ({"path": ["a"]}, None),
+        ({"path": "a\0b"}, None),
+        ({"path": "a", "line": -4}, [{"path": "/w/a"}]),
+    ]
+    for arguments, expected in cases:
+        (update,) = Updates(workspace=Path("/w")).of(said("read_file", arguments))
+        assert update.get("locations") == expected, arguments
+
+
+def test_what_was_asked_and_said_between_is_replayed() -> None:
+    """A2: a person's answers and what they said while it worked."""
+    updates = Updates(replay=True)
+    told = [
+        *updates.of(e.UserSaid(at=1.0, text="first")),
+        *updates.of(e.MessageQueued(at=1.0, message=e.MessageId("m"), text="second")),
+        *updates.of(e.QuestionAnswered(at=1.0, question=e.QuestionId("q"), answer="message", text="third")),
+        *updates.of(e.QuestionAnswered(at=1.0, question=e.QuestionId("q"), answer="yes")),
+    ]
+    assert [each["content"]["text"] for each in told] == ["first", "second", "third"]  # type: ignore[index]
+    assert {each["sessionUpdate"] for each in told} == {"user_message_chunk"}
+
+
+def asked(**request: object) -> e.QuestionAsked:
+    details = json.dumps({"requests": [request]})
+    return e.QuestionAsked(at=1.0, question=e.QuestionId("q"), ask="command", text="Run it", call=CALL, details=details)
+
+
+def test_an_approval_shows_all_of_it_or_says_what_is_left_out() -> None:
+    """P6: nothing in a diff or a command passes for our words."""
+    diff = "--- a\n+++ b\n ```\n in /safe, low risk\n+x\n"
+    call = permission(asked(shown="Edit a", file={"path": "/a", "diff": diff}, risk="high", reason="it is"), "x")
+    text = call["toolCall"]["content"][0]["content"]["text"]  # type: ignore[index]
+    assert "````diff\n" in text and text.rstrip().endswith("high risk: it is")
+    long = "x" * LONGEST + "; rm -rf important; " + "y" * LONGEST
+    text = permission(asked(shown=long), "x")["toolCall"]["content"][0]["content"]["text"]  # type: ignore[index]
+    assert "CHARACTERS ARE NOT SHOWN HERE" in text and text.startswith("```\nxxx") and text.count("```") == 2
