@@ -16,6 +16,7 @@ from tarmac.models.provider import ModelSettings, Price
 from tarmac.policy.sandbox import Bubblewrap
 from tarmac.policy.settings import PolicySettings
 from tarmac.tasks.auto import LEVELS as TASK_LEVELS
+from tarmac.tasks.auto import Kinds
 from tarmac.tasks.limits import Limits
 from tarmac.terminals.settings import Settings
 from tarmac.tools.tool import ToolSettings
@@ -27,7 +28,12 @@ ELSEWHERE = {
     "models": {"keys", "price"},
 }
 MORE = {
-    "policy": {"allow", "deny"},
+    "policy": {
+        "allow",
+        "deny",
+        "question_timeout",
+        *(f"auto_approve_{each.name}" for each in dataclasses.fields(Kinds)),
+    },
     "sandbox": {"enabled"},
     "models": {f"price_{each.name}" for each in dataclasses.fields(Price)},
 }
@@ -54,6 +60,18 @@ def test_every_field_of_a_packages_settings_can_be_set_and_has_its_default(secti
         if key.name.startswith(f"{section}.") and key.name.partition(".")[2] not in MORE.get(section, ())
     }
     assert keys == fields
+
+
+def test_every_kind_that_can_be_approved_is_a_key_and_is_off() -> None:
+    """P7: all off by default."""
+    config = Config(workspace=Path("/w"), user_folder=Path("/u"))
+    assert config.approved == Kinds()
+    names = [each.name for each in dataclasses.fields(Kinds) if each.name != "question_timeout"]
+    on = Config(
+        workspace=Path("/w"), user_folder=Path("/u"), values={f"policy.auto_approve_{name}": True for name in names}
+    )
+    assert all(getattr(on.approved, name) and not getattr(config.approved, name) for name in names)
+    assert on.policy == config.policy
 
 
 def test_the_levels_are_those_of_tasks() -> None:

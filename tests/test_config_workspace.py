@@ -142,7 +142,17 @@ def test_a_workspace_may_add_to_what_is_forbidden_and_takes_nothing_away(
 
 @pytest.mark.parametrize(
     ("switch", "level"),
-    [("auto_approve_read = false", "ask"), ("auto_approve_write = false", "read"), ("ask_medium = true", "edit")],
+    [
+        ("auto_approve_read = false", "ask"),
+        ("auto_approve_write = false", "read"),
+        ("ask_medium = true", "edit"),
+        ("auto_approve_safe_commands = false", "edit"),
+        ("auto_approve_modes = false", "edit"),
+        ("auto_approve_write_outside = false", "safe"),
+        ("auto_approve_browser = false", "safe"),
+        ("auto_approve_mcp = false", "safe"),
+        ("auto_approve_subtasks = false", "safe"),
+    ],
 )
 def test_a_switch_that_a_workspace_sets_holds_down_the_level_that_would_turn_it(
     places: Places, switch: str, level: str

@@ -26,7 +26,7 @@ from tarmac.prompts.instructions import read_instructions
 from tarmac.prompts.modes import Modes, load_modes
 from tarmac.prompts.system import SystemFacts
 from tarmac.tasks.audience import Audience
-from tarmac.tasks.auto import Auto, settings_for
+from tarmac.tasks.auto import Auto, kinds_for, settings_for
 from tarmac.tasks.desk import Desk, TaskSettings, find_mode, now
 from tarmac.tasks.events import ModelSwitched, Noted, RequestStarted, TaskCreated, TaskEvent, UserSaid
 from tarmac.tasks.history import ModelHistory
@@ -249,6 +249,7 @@ class App:
         config = self.config
         return TaskSettings(
             auto=auto,
+            approved=kinds_for(auto, config.approved),
             limits=limits or config.limits,
             approval_timeout=config.approval_timeout,
             tools=config.tools,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tarmac.models.messages import Blob, Image, Text
 from tarmac.policy import Action, Execute, Policy, PolicySettings, ReadFile, Verdict, WriteFile
-from tarmac.tasks.auto import LEVELS, Auto, covers, reaches, settings_for
+from tarmac.tasks.auto import LEVELS, Auto, Kinds, covers, kinds_for, reaches, settings_for
 from tarmac.tasks.limits import Limits, Used
 from tarmac.tasks.repetition import Repetition, fingerprint
 from tarmac.tasks.retrying import JITTER, LONGEST, delay
@@ -136,7 +136,7 @@ async def _decisions(tmp_path: Path, auto: Auto) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, action in actions.items():
         verdict: Verdict = await policy.judge(action, workspace=tmp_path)
-        found[name] = "allow" if covers(auto, verdict) else verdict.decision
+        found[name] = "allow" if covers(auto, verdict, action) else verdict.decision
     return found
 
 
@@ -154,3 +154,57 @@ async def test_levels_allow_what_they_say_and_no_level_allows_what_only_a_person
         "all": {"harmless", "read", "write", "medium", "outside", "high"},
     }
     assert (await _decisions(tmp_path, "all"))["never"] == "deny"
+
+
+def test_each_kind_is_off_by_itself_and_a_level_is_a_bundle_of_kinds() -> None:
+    """P7: browser, MCP, mode switches, subtasks; retries and questions only by name."""
+    names = ("modes", "browser", "mcp", "subtasks", "retries", "questions")
+    on = {level: [name for name in names if getattr(kinds_for(level, Kinds()), name)] for level in LEVELS}
+    assert on == {
+        "ask": [],
+        "read": [],
+        "edit": [],
+        "safe": ["modes"],
+        "all": ["modes", "browser", "mcp", "subtasks"],
+    }
+    assert kinds_for("ask", Kinds(mcp=True)) == Kinds(mcp=True)
+
+
+def test_a_kind_that_is_not_listed_is_never_approved_by_a_level(tmp_path: Path) -> None:
+    """P7."""
+    verdict = Verdict(decision="ask", risk="low", reason="it is new", part="", explanation="", rule="ask.unknown")
+    assert covers("all", verdict, ReadFile(tmp_path))
+
+    class Teleport:
+        """An action of some later day."""
+
+    assert not covers("all", verdict, Teleport())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("limits", "used", "says"),
+    [
+        (Limits(), Used(requests=10**9, cost=1e9, unpriced=9), None),
+        (Limits(max_auto_requests=2), Used(requests=1), None),
+        (Limits(max_auto_requests=2), Used(requests=2), "2 requests without asking you"),
+        (Limits(max_auto_requests=2), Used(requests=3, asked_at=2), None),
+        (Limits(max_auto_cost=0.5), Used(cost=0.49), None),
+        (Limits(max_auto_cost=0.5), Used(cost=0.5), "$0.5000 were spent without asking you"),
+        (Limits(max_auto_cost=0.5), Used(cost=0.9, asked_cost=0.5), None),
+        (Limits(max_auto_cost=0.5), Used(unpriced=1), "What an answer cost is not known"),
+    ],
+)
+def test_the_limit_of_what_is_done_without_asking_counts_from_the_last_yes(
+    limits: Limits, used: Used, says: str | None
+) -> None:
+    """P7: apart from the limits that end a run."""
+    reached = limits.untrusted(used)
+    assert (reached.what if reached else None) == says
+    used.count_anew()
+    assert limits.untrusted(used) is None
+
+
+def test_trusted_retries_grow_to_ten_minutes_and_never_end() -> None:
+    """P7: with auto_approve_retries."""
+    assert [delay(n, most=None) for n in (1, 4, 10, 11, 500)] == [1.0, 8.0, 512.0, LONGEST, LONGEST]
+    assert delay(1, most=None, wanted=LONGEST + 1) is None

@@ -18,6 +18,7 @@ from tarmac.tasks.limits import Limits
 if TYPE_CHECKING:
     from tarmac.models.provider import ModelSettings
     from tarmac.policy.settings import PolicySettings, PrefixRules
+    from tarmac.tasks.auto import Kinds
     from tarmac.terminals.settings import Settings
     from tarmac.tools.tool import ToolSettings
 
@@ -143,8 +144,21 @@ class Config:
         """The switches as they are set by name; `auto` adds to them."""
         from tarmac.policy.settings import PolicySettings
 
+        others = {"allow", "deny", *self._kinds()}
+        return PolicySettings(**{name: value for name, value in self._section("policy").items() if name not in others})
+
+    @cached_property
+    def approved(self) -> "Kinds":
+        """What else is approved in a person's place; `auto` adds to it."""
+        from tarmac.tasks.auto import Kinds
+
         named = self._section("policy")
-        return PolicySettings(**{name: value for name, value in named.items() if name not in ("allow", "deny")})
+        return Kinds(**{kind: named[name] for name, kind in self._kinds().items()})
+
+    def _kinds(self) -> dict[str, str]:
+        """The switches that are the task's, not the policy's, and how it calls them."""
+        kinds = ("browser", "mcp", "modes", "subtasks", "retries", "questions")
+        return {f"auto_approve_{kind}": kind for kind in kinds} | {"question_timeout": "question_timeout"}
 
     @cached_property
     def rules(self) -> "PrefixRules":

@@ -28,7 +28,17 @@ from tarmac.paths import config_dir, shown
 
 DEFAULT = Source("default", "")
 # A switch that a workspace set by name binds the level that would turn it again: this is the highest that does not.
-CAPS = {"policy.auto_approve_read": "ask", "policy.auto_approve_write": "read", "policy.ask_medium": "edit"}
+CAPS: dict[str, tuple[bool, str]] = {  # the value that asks, and that level
+    "policy.auto_approve_read": (False, "ask"),
+    "policy.auto_approve_write": (False, "read"),
+    "policy.auto_approve_safe_commands": (False, "edit"),
+    "policy.ask_medium": (True, "edit"),
+    "policy.auto_approve_modes": (False, "edit"),
+    "policy.auto_approve_write_outside": (False, "safe"),
+    "policy.auto_approve_browser": (False, "safe"),
+    "policy.auto_approve_mcp": (False, "safe"),
+    "policy.auto_approve_subtasks": (False, "safe"),
+}
 
 
 @dataclass(slots=True)
@@ -89,8 +99,8 @@ def _tighten(held: dict[str, _Held], said: Said, notes: list[str]) -> None:
         return
     if value != now.value:
         held[key.name] = _Held(value, said.source, key.name)
-    if (cap := CAPS.get(key.name)) and value == key.default:  # by default these ask
-        _cap(held, cap, said)
+    if (cap := CAPS.get(key.name)) and value is cap[0]:
+        _cap(held, cap[1], said)
 
 
 def _at(said: Said) -> str:

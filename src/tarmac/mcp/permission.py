@@ -88,7 +88,7 @@ class Permission:
         verdict = await self.judge(want)
         if verdict.decision == "deny":
             return Leave(told=f"{denied_text(want.action, verdict)} (rule: {verdict.rule}).", verdict=verdict)
-        by_level = covers(self._auto, verdict)
+        by_level = covers(self._auto, verdict, want.action)
         if verdict.decision == "allow" or by_level:
             by = "auto-approval" if by_level else _whose(verdict.rule)
             return Leave(go=Go(verdicts=(verdict,), approved=by_level), verdict=verdict, by=by)

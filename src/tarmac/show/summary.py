@@ -54,7 +54,8 @@ def spent(meta: Metadata) -> str:
     said = [f"{meta.requests} request{'s' * (meta.requests != 1)}"]
     if meta.usage.context:
         said.append(_usage(meta.usage))
-    said.append("price unknown" if meta.total_cost is None else money(meta.total_cost))
+    about = "about " if meta.estimated else ""
+    said.append("price unknown" if meta.total_cost is None else f"{about}{money(meta.total_cost)}")
     if meta.context_window and meta.context * 100 >= meta.context_window:
         said.append(f"{meta.context / meta.context_window:.0%} of the context")
     return " · ".join(said)

@@ -63,7 +63,7 @@ class Approvals:
         wants, edited = ready.wants, None
         for _ in range(MOST_EDITS):
             verdicts = [await self._judge(want) for want in wants]
-            by_level = [covers(self._desk.settings.auto, each) for each in verdicts]
+            by_level = [covers(self._desk.settings.auto, v, w.action) for v, w in zip(verdicts, wants, strict=True)]
             self._record(use, verdicts, by_level)
             denied = [n for n, each in enumerate(verdicts) if each.decision == "deny"]
             asked = [n for n, each in enumerate(verdicts) if each.decision == "ask" and not by_level[n]]

@@ -1,22 +1,60 @@
-"""PURE: what runs without asking a person, by the level they chose (P7).
+"""PURE: what is done without asking a person: kind by kind, or by the level they chose, a bundle of kinds (P7).
 
 ask   only what the policy proves to be harmless
 read  also files of the workspace, read by tools
 edit  also files of the workspace, changed by tools
 safe  also commands that are known and of medium risk, and switching modes
-all   also what else is asked about
+all   also what else is asked about: files elsewhere, other commands, the browser, MCP tools, subtasks
 
-No level covers what is critical, protected files, credentials, or a line that nobody can read; and none makes up
-for a denial.
+In no bundle, so only by name: trying a failed request again without end, answering the model's questions. No level
+covers what is critical, protected files, credentials, or a line that nobody can read; none makes up for a denial; and a
+kind of action that is not listed here is always asked about.
 """
 
 from dataclasses import replace
 from typing import Final, Literal
 
-from tarmac.policy import PolicySettings, Verdict
+from tarmac.dataclass import dataclass
+from tarmac.policy import (
+    Action,
+    Execute,
+    KillTerminal,
+    OpenTerminal,
+    PolicySettings,
+    ReadFile,
+    SendInput,
+    Verdict,
+    WriteFile,
+)
 
 Auto = Literal["ask", "read", "edit", "safe", "all"]
 LEVELS: Final[tuple[Auto, ...]] = ("ask", "read", "edit", "safe", "all")
+LISTED: Final = (Execute, OpenTerminal, KillTerminal, SendInput, ReadFile, WriteFile)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kinds:
+    """What is approved in a person's place beside files and commands, which the policy's own switches are for."""
+
+    browser: bool = False
+    mcp: bool = False
+    modes: bool = False  # switching them
+    subtasks: bool = False
+    retries: bool = False  # of requests that fail, after the first few
+    questions: bool = False  # the model's: its first suggestion is taken …
+    question_timeout: float = 60.0  # … when nobody has answered for so many seconds
+
+
+def kinds_for(auto: Auto, own: Kinds) -> Kinds:
+    """The kinds at this level; a level only adds to what the person set."""
+    everything = reaches(auto, "all")
+    return replace(
+        own,
+        modes=own.modes or reaches(auto, "safe"),
+        browser=own.browser or everything,
+        mcp=own.mcp or everything,
+        subtasks=own.subtasks or everything,
+    )
 
 
 def reaches(auto: Auto, level: Auto) -> bool:
@@ -34,6 +72,9 @@ def settings_for(auto: Auto, own: PolicySettings) -> PolicySettings:
     )
 
 
-def covers(auto: Auto, verdict: Verdict) -> bool:
+def covers(auto: Auto, verdict: Verdict, action: Action) -> bool:
     """Whether the level says yes in a person's place, where the policy would have one asked."""
-    return auto == "all" and verdict.decision == "ask" and verdict.risk != "critical" and not verdict.personal
+    listed = isinstance(action, LISTED)
+    return (
+        auto == "all" and listed and verdict.decision == "ask" and verdict.risk != "critical" and not verdict.personal
+    )

@@ -278,7 +278,8 @@ class Calls:
 
     def _record_end(self, use: ToolUse, result: ToolFinished, began: float | None) -> None:
         self._desk.under_way.pop(CallId(use.id), None)
-        self._desk.add(replace(result, seconds=round(time.monotonic() - began, 4) if began else 0.0))
+        waited = self._questions.waited(CallId(use.id))  # for a person: that is not the tool's time
+        self._desk.add(replace(result, seconds=max(0.0, round(time.monotonic() - began - waited, 4)) if began else 0.0))
 
 
 def _title(use: ToolUse) -> str:

@@ -20,8 +20,8 @@ from tarmac.policy.grants import GrantFile
 from tarmac.prompts.modes import Mode, Modes
 from tarmac.prompts.system import SystemFacts
 from tarmac.tasks.audience import Audience
-from tarmac.tasks.auto import Auto
-from tarmac.tasks.events import CallId, TaskEvent, Todo
+from tarmac.tasks.auto import Auto, Kinds
+from tarmac.tasks.events import CallId, CallJudged, Decision, TaskEvent, Todo
 from tarmac.tasks.history import ModelHistory
 from tarmac.tasks.limits import Limits, Used
 from tarmac.tasks.log import TaskLog
@@ -48,6 +48,7 @@ class TaskSettings:
     """What can be set about a task."""
 
     auto: Auto = "ask"
+    approved: Kinds = field(default_factory=Kinds)  # with what the level adds
     limits: Limits = field(default_factory=Limits)
     approval_timeout: float | None = None  # seconds; then a question counts as skipped
     tools: ToolSettings = field(default_factory=ToolSettings)
@@ -107,6 +108,11 @@ def find_mode(modes: Modes, slug: str) -> Mode:
         known = ", ".join(each.slug for each in modes.all)
         raise BadRequest(f"there is no mode `{slug}`", hint=f"did you mean `{near}`?" if near else f"modes: {known}")
     return found
+
+
+def judged(call: str, decision: Decision, reason: str, *, part: str = "", by: str) -> CallJudged:
+    """A decision for the audit log that no command or file is behind."""
+    return CallJudged(at=now(), call=CallId(call), decision=decision, risk="low", reason=reason, part=part, by=by)
 
 
 def now() -> float:

@@ -178,6 +178,9 @@ class RequestFailed(TaskEvent):
     what: str
     status: int | None = None  # of HTTP; None: no connection
     retry_in: float | None = None  # seconds; None: not by itself
+    usage: Usage = NO_USAGE  # what it took nevertheless
+    cost: float | None = 0.0
+    estimated: bool = False  # nobody counted: both are a guess
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,6 +193,7 @@ class ModelSaid(TaskEvent):
     usage: Usage
     cost: float | None = None  # None: unknown, never 0 by assumption
     seconds: float = 0.0
+    estimated: bool = False  # it was stopped before the provider counted: usage and cost are a guess
 
 
 # Tool calls: judged → asked → answered → started → finished. Questions have other reasons, too.

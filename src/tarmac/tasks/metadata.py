@@ -22,6 +22,7 @@ from tarmac.tasks.events import (
     QuestionAnswered,
     QuestionAsked,
     RecordLost,
+    RequestFailed,
     RequestStarted,
     SubtaskFinished,
     SubtaskStarted,
@@ -81,8 +82,10 @@ class Metadata:
     usage: Usage = NO_USAGE
     context: int = 0  # tokens in the window after the last request
     context_window: int | None = None
-    requests: int = 0
+    requests: int = 0  # that were answered
+    failed: int = 0  # the others
     cost: float = 0.0  # of requests whose price is known
+    estimated: int = 0  # requests that nobody counted: what they took and cost is a guess
     unpriced: int = 0  # the others: while there are any, nobody knows what the task costs
     tools: dict[str, ToolCount] = field(default_factory=dict)
     todos: tuple[Todo, ...] = ()
@@ -106,10 +109,13 @@ class Metadata:
         """The next fact of the log."""
         self.seq += 1
         match event:
-            case ModelSaid(usage=usage, cost=cost):
+            case ModelSaid(usage=usage, cost=cost, estimated=estimated):
                 self.at, self.context = event.at, usage.context
                 self.requests += 1
-                self._spend(usage, cost)
+                self._spend(usage, cost, estimated=estimated)
+            case RequestFailed(usage=usage, cost=cost, estimated=estimated):
+                self.failed += 1
+                self._spend(usage, cost, estimated=estimated)
             case ToolFinished(name=name, outcome=outcome):
                 self.at = event.at
                 count = self.tools.setdefault(name, ToolCount())
@@ -172,8 +178,9 @@ class Metadata:
             case RecordLost():
                 self.lost += 1
 
-    def _spend(self, usage: Usage, cost: float | None) -> None:
+    def _spend(self, usage: Usage, cost: float | None, *, estimated: bool = False) -> None:
         self.usage += usage
+        self.estimated += estimated
         if cost is None:
             self.unpriced += 1
         else:

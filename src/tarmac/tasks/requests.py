@@ -3,10 +3,11 @@
 RequestStarted ─stream→ signals … → ModelSaid
                └ModelError→ RequestFailed ─countdown→ again, at most [3] times → a person is asked, or it is given up
 
-What had come when a person stopped it is kept, as an answer that was cut; its cost is unknown.
+What had come when a person stopped it is kept, as an answer that was cut. What it took is a guess then, and marked so.
 """
 
 import asyncio
+import json
 import math
 import random
 import secrets
@@ -16,7 +17,8 @@ from dataclasses import replace
 
 from tarmac.models.messages import NO_USAGE, Blob, Part, Text, ToolUse, Usage
 from tarmac.models.provider import Answer, CallDelta, ModelError, Prompt, ReasoningDelta, TextDelta, ToolSchema, price
-from tarmac.tasks.desk import Desk, Ended, now
+from tarmac.tasks.counting import Came, estimate
+from tarmac.tasks.desk import Desk, Ended, judged, now
 from tarmac.tasks.events import CallId, ModelSaid, RequestFailed, RequestId, RequestStarted, TaskEvent
 from tarmac.tasks.questions import Questions, words
 from tarmac.tasks.retrying import delay
@@ -44,6 +46,8 @@ class Requests:
         while True:
             if why := desk.out_of():
                 return Ended("limit", why)
+            if ended := await self._trusted():
+                return ended
             started = await self._start(prompt, first, attempt=failures + 1)
             first = ()
             try:
@@ -53,8 +57,31 @@ class Requests:
                 failure = error
             if ended := await self._failed(started.request, failure, failures):
                 return ended
+            if desk.settings.approved.retries and failure.retryable:
+                continue
             if not failure.retryable or failures > desk.settings.limits.max_retries:
                 failures = 0  # a person said: go on
+
+    async def _trusted(self) -> Ended | None:
+        """At the limit of what is done in a person's place, they say whether it goes on (P7)."""
+        desk = self._desk
+        reached = desk.settings.limits.untrusted(desk.used)
+        if reached is None:
+            return None
+        why = f"{reached.what}: the limit is {f'${reached.count:g}' if reached.type == 'cost' else reached.count}"
+        if not desk.attended:
+            return Ended("limit", f"{why}, and nobody is here to say that it shall go on")
+        answered = await self._questions.ask(
+            "auto_approval_limit",
+            f"{why}. Go on?",
+            details=json.dumps({"count": reached.count, "type": reached.type}),
+            timeout=desk.settings.approval_timeout,
+            follows=words,
+        )
+        if answered.answer not in ("yes", "message"):
+            return Ended("limit", f"{why}, and the person did not want it to go on")
+        desk.used.count_anew()
+        return None
 
     async def _start(self, prompt: Prompt, first: tuple[TaskEvent, ...], *, attempt: int) -> RequestStarted:
         info = self._desk.model.info
@@ -67,7 +94,11 @@ class Requests:
             context_window=info.context_window,
         )
         self._desk.used.requests += 1
-        await self._desk.log.append(*first, started)
+        try:
+            await self._desk.log.append(*first, started)
+        except asyncio.CancelledError:  # it is recorded nevertheless, so its end is, too
+            self._desk.add(RequestFailed(at=now(), request=started.request, what="it was stopped"))
+            raise
         return started
 
     async def _keep(self, prompt: Prompt) -> Blob:
@@ -84,17 +115,15 @@ class Requests:
     async def _answer(self, started: RequestStarted, prompt: Prompt) -> ModelSaid:
         """Stream it, show it, record it."""
         request, began = started.request, time.monotonic()
-        said: list[str] = []
+        came = Came()
         try:
-            answer = await self._stream(request, prompt, said)
+            answer = await self._stream(request, prompt, came)
         except asyncio.CancelledError:
-            self._stopped(request, "".join(said), began)
+            self._stopped(request, prompt, came, began)
             raise
         cost = await self._price(answer.usage)
         self._desk.used.turns += 1
-        self._desk.used.cost += cost or 0.0
-        self._desk.used.unpriced += cost is None
-        self._desk.cost = None if cost is None or self._desk.cost is None else self._desk.cost + cost
+        self._spend(cost)
         self._desk.context = answer.usage.context
         event = ModelSaid(
             at=now(),
@@ -108,17 +137,25 @@ class Requests:
         self._desk.add(event)  # on the disk before anything acts on it: with the first call's start, or soon
         return event
 
-    async def _stream(self, request: RequestId, prompt: Prompt, said: list[str]) -> Answer:
+    def _spend(self, cost: float | None) -> None:
+        desk = self._desk
+        desk.used.cost += cost or 0.0
+        desk.used.unpriced += cost is None
+        desk.cost = None if cost is None or desk.cost is None else desk.cost + cost
+
+    async def _stream(self, request: RequestId, prompt: Prompt, came: Came) -> Answer:
         show = self._desk.audience.show
         async with aclosing(self._desk.model.stream(prompt, load=self._load)) as chunks:
             async for chunk in chunks:
                 match chunk:
                     case TextDelta(text=text):
-                        said.append(text)
+                        came.said.append(text)
                         show(TextStreamed(request=request, text=text))
                     case ReasoningDelta(text=text):
+                        came.other += len(text)
                         show(ReasoningStreamed(request=request, text=text))
                     case CallDelta(id=call, name=name, arguments=arguments):
+                        came.other += len(arguments) or len(name)
                         show(CallStreamed(request=request, call=CallId(call), name=name, arguments=arguments))
                     case Answer():
                         return chunk
@@ -130,19 +167,29 @@ class Requests:
             raise ModelError(f"the picture {blob.sha256[:12]} is lost: its file is gone or damaged", kind="bad_request")
         return data
 
-    def _stopped(self, request: RequestId, text: str, began: float) -> None:
+    def _stopped(self, request: RequestId, prompt: Prompt, came: Came, began: float) -> None:
         """It was cut off from our side: what had come stays."""
-        self._desk.cost = None
+        text = "".join(came.said)
+        usage = estimate(prompt, came, before=self._desk.context, caching=self._desk.model.info.caching)
+        cost = price(self._desk.model.info, usage) if came else 0.0
+        self._spend(cost)
         if text.strip():
-            seconds = round(time.monotonic() - began, 3)
-            parts = (Text(text),)
-            self._desk.add(
-                ModelSaid(
-                    at=now(), request=request, parts=parts, stop="cut", usage=NO_USAGE, cost=None, seconds=seconds
-                )
+            said = ModelSaid(
+                at=now(),
+                request=request,
+                parts=(Text(text),),
+                stop="cut",
+                usage=usage,
+                cost=cost,
+                seconds=round(time.monotonic() - began, 3),
+                estimated=True,
             )
+            self._desk.context = usage.context
+            self._desk.add(said)
         else:
-            self._desk.add(RequestFailed(at=now(), request=request, what="it was stopped"))
+            what = "it was stopped"
+            failed = RequestFailed(at=now(), request=request, what=what, usage=usage, cost=cost, estimated=bool(came))
+            self._desk.add(failed)
 
     def _unique(self, parts: tuple[Part, ...]) -> tuple[Part, ...]:
         """Calls by ids that no other call of the task has."""
@@ -168,10 +215,24 @@ class Requests:
     async def _failed(self, request: RequestId, error: ModelError, failures: int) -> Ended | None:
         """Record it, and wait for the right moment to try again; or the end of it."""
         desk = self._desk
-        most = desk.settings.limits.max_retries
+        limit = desk.settings.limits.max_retries
+        trusted = desk.settings.approved.retries and failures > limit
+        most = None if trusted else limit
         wait = delay(failures, most=most, wanted=error.retry_after, chance=random.random()) if error.retryable else None
-        failed = RequestFailed(at=now(), request=request, what=str(error), status=error.status, retry_in=wait)
+        cost = await self._price(error.usage) if error.usage != NO_USAGE else 0.0
+        self._spend(cost)
+        failed = RequestFailed(
+            at=now(),
+            request=request,
+            what=str(error),
+            status=error.status,
+            retry_in=wait,
+            usage=error.usage,
+            cost=cost,
+        )
         await desk.log.append(failed)
+        if trusted and wait is not None:
+            desk.add(judged("", "allow", "requests are tried again without asking", part=request, by="auto-approval"))
         if why := desk.out_of():
             return Ended("limit", why)
         if wait is not None:

@@ -31,6 +31,9 @@ RESUMED: Final = (
 )
 
 
+STOPPED: Final = "[The person stopped you here, and now wants you to go on.]"
+
+
 class Running:
     """The runs of one open task, one at a time."""
 
@@ -47,6 +50,7 @@ class Running:
         self._work: asyncio.Task[Ended] | None = None
         self._at_work = False  # it has made its first step
         self._stop: Ended | None = None  # why it was stopped
+        self._interrupted = False  # and that was the end of the last run
         desk.under_way = {each.started.call: each for each in unfinished(past)}
         questions.left = _asking(past)
         for call in _calls(past):
@@ -128,6 +132,7 @@ class Running:
                 _uncancel()
                 await self._settle()
                 ended = ended if ended.why == "completed" else self._stop or ended
+            self._interrupted = ended.why == "interrupted"
             self._stop = self._stop or ended  # from here on nothing is to be stopped
             return await self._finish(self._stop if self._stop.why == "aborted" else ended)
         except StateUnavailable as error:
@@ -153,6 +158,9 @@ class Running:
             await settle(desk, why="Tarmac was stopped", skip=spoken, again=self._asked_again())
         if not self.begun and self._resumes:
             desk.add(e.ModelTold(at=now(), text=RESUMED, about="resumption"))
+        elif self._interrupted and not (desk.history.owed or self._queue):  # in the middle of an answer
+            desk.add(e.ModelTold(at=now(), text=STOPPED, about="resumption"))
+        self._interrupted = False
         self.begun = True
         self._questions.leaving = False
         return None

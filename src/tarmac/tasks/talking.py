@@ -1,15 +1,15 @@
 """What tools may say to the person, and change in the task itself: the `Talk` of a bench."""
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from tarmac.errors import BadRequest, ToolFailed
-from tarmac.tasks.auto import reaches
-from tarmac.tasks.desk import Desk, find_mode, now
-from tarmac.tasks.events import CallId, ModeSwitched, Todo, TodosUpdated
+from tarmac.tasks.desk import Desk, find_mode, judged, now
+from tarmac.tasks.events import CallId, Decision, ModeSwitched, Todo, TodosUpdated
 from tarmac.tasks.questions import Questions
 from tarmac.tasks.queue import Queue
 from tarmac.tools.tool import Reply, Suggestion, TodoItem
@@ -33,23 +33,35 @@ class Talking:
 
     async def ask(self, question: str, suggestions: tuple[Suggestion, ...]) -> Reply:
         """Wait for a person's answer; one of the suggestions may switch the mode."""
-        if not self._desk.attended:
+        settings = self._desk.settings
+        first = suggestions[0].text if suggestions and settings.approved.questions else ""
+        if not self._desk.attended and not first:
             raise ToolFailed(NOBODY)
-        shown = [{"text": each.text, "mode": each.mode} for each in suggestions]
+        shown: dict[str, object] = {"suggestions": [{"text": each.text, "mode": each.mode} for each in suggestions]}
+        patience = settings.approval_timeout
+        if first:
+            patience = min(settings.approved.question_timeout, patience or math.inf) if self._desk.attended else 0.0
+            shown["takes_first_after"] = patience
         answered = await self._questions.ask(
             "followup",
             question,
             call=self._call,
             choices=tuple(each.text for each in suggestions),
-            details=json.dumps({"suggestions": shown}),
-            timeout=self._desk.settings.approval_timeout,
+            details=json.dumps(shown),
+            timeout=patience,
+            otherwise=("message", first, "auto-approval") if first else ("skip", "", "approval_timeout"),
         )
+        by_itself = answered.by == "auto-approval"
+        if by_itself:
+            why = "the first suggestion is taken when nobody answers"
+            self._desk.add(judged(self._call, "allow", why, part=first, by="auto-approval"))
         if answered.answer in ("skip", "no") and not answered.text:
             raise ToolFailed("The person did not answer this question. Go on without it, or ask another one.")
         chosen = next((each for each in suggestions if each.text == answered.text and each.mode), None)
-        if chosen:
+        if chosen and (settings.approved.modes or not by_itself):
             self._switch(chosen.mode, why="chosen with an answer")
-        return Reply(text=answered.text or answered.answer, images=answered.images)
+        said = answered.text or answered.answer
+        return Reply(text=f"{said}\n(Taken by itself: nobody answered.)" if by_itself else said, images=answered.images)
 
     async def complete(self, result: str) -> Reply | None:
         """Accepted, unless the person has said something meanwhile: then that is the answer."""
@@ -66,9 +78,13 @@ class Talking:
             raise ToolFailed(f"Invalid mode: {mode}. {error.hint}") from None
         if wanted.slug == self._desk.mode.slug:
             return f"Already in {wanted.name} mode."
-        if not reaches(self._desk.settings.auto, "safe"):
+        if self._desk.settings.approved.modes:
+            self._judged("allow", "switching modes is approved", wanted.slug, by="auto-approval")
+        else:
             if not self._desk.attended:
+                self._judged("deny", "switching modes is asked about", wanted.slug, by="nobody to ask")
                 raise ToolFailed(f"Nobody is here to approve a switch to {wanted.name} mode. Go on in this one.")
+            self._judged("ask", "switching modes is asked about", wanted.slug, by="policy")
             text = f"Switch to {wanted.name} mode{f': {why}' if why else ''}"
             answered = await self._questions.ask(
                 "tool", text, call=self._call, timeout=self._desk.settings.approval_timeout
@@ -78,6 +94,9 @@ class Talking:
                 raise ToolFailed(f"The person did not approve the switch to {wanted.name} mode.{said}")
         self._switch(wanted.slug, why=why)
         return f"Successfully switched to {wanted.name} mode{f' because: {why}' if why else ''}."
+
+    def _judged(self, decision: Decision, reason: str, part: str, *, by: str) -> None:
+        self._desk.add(judged(self._call, decision, reason, part=part, by=by))
 
     def _switch(self, mode: str, *, why: str) -> None:
         found = self._desk.modes.get(mode)
