@@ -8,6 +8,8 @@ import pytest
 from tests.cli.conftest import on_a_screen, tarmac
 from tests.cli.recorded import a_run, keep
 
+from tarmac.models.messages import Text, Usage
+from tarmac.tasks import events as e
 from tarmac.tasks.log import open_log
 from tarmac.tasks.store import TaskStore
 
@@ -196,3 +198,51 @@ async def test_on_a_screen_a_list_fits_it(store: TaskStore) -> None:
         shown = screen.rest().decode()
     assert "\x1b]0;" not in shown and "\x07" not in shown
     assert shown.splitlines()[1].endswith("…")
+
+
+async def test_the_audit_log_says_who_allowed_what_and_why(store: TaskStore) -> None:
+    """P7: who, what, why, when, of each decision."""
+    judged = e.CallJudged(
+        at=1_763_200_004.0,
+        call=e.CallId("c2"),
+        decision="ask",
+        risk="medium",
+        reason="writing is not approved by itself",
+        part="calc.py",
+    )
+    run = a_run()
+    at = next(n for n, each in enumerate(run) if isinstance(each, e.QuestionAsked))
+    task = await keep(store, [*run[:at], judged, *run[at:]])
+    lines = tarmac("tasks", "audit", task).out.splitlines()
+    assert len(lines) == 2
+    assert "policy" in lines[0] and "ask " in lines[0]
+    assert "apply_diff: calc.py (medium risk: writing is not approved by itself)" in lines[0]
+    assert "cli" in lines[1] and "yes" in lines[1] and "tool: calc.py (go on)" in lines[1]
+    first, second = (json.loads(line) for line in tarmac("tasks", "audit", task, "--json").out.splitlines())
+    assert (first["who"], first["decision"], first["at"]) == ("policy", "ask", 1_763_200_004.0)
+    assert (second["who"], second["decision"], second["why"]) == ("cli", "yes", "go on")
+    empty = await keep(store, a_run()[:2])
+    assert tarmac("tasks", "audit", empty).out == "nothing was decided in it\n"
+
+
+async def test_what_each_request_took_and_each_tool_was_called(store: TaskStore) -> None:
+    """S16: tokens, cost and context by request and task, calls and failures by tool."""
+    failed = e.RequestFailed(
+        at=1_763_200_020.0, request=e.RequestId("r3"), what="stopped", usage=Usage(input=100), cost=0.5, estimated=True
+    )
+    worse = e.ToolFinished(
+        at=1_763_200_021.0, call=e.CallId("c9"), name="apply_diff", outcome="failed", content=(Text("no"),)
+    )
+    task = await keep(store, [*a_run(), failed, worse])
+    lines = tarmac("tasks", "usage", task).out.splitlines()
+    assert lines[0].split() == ["WHEN", "OUTCOME", "IN", "CACHED", "OUT", "COST", "TIME", "CONTEXT", "MODEL"]
+    assert lines[1].split()[1:6] == ["answered", "1.8k", "600", "80", "$0.010"] and "19%" in lines[1]
+    assert lines[3].split()[1:6] == ["failed", "~100", "0", "~0", "~$0.500"]
+    assert "2 requests" in lines[4] and "about $0.530" in lines[4]
+    assert lines[5] == "calls: apply_diff 2 (1 failed) · execute_command 1"
+    assert lines[5].removeprefix("calls: ") in tarmac("tasks", "show", task).out
+    data = [json.loads(line) for line in tarmac("tasks", "usage", task, "--json").out.splitlines()]
+    assert [each["outcome"] for each in data] == ["answered", "answered", "failed"]
+    listed = json.loads(tarmac("tasks", "--json").out.splitlines()[0])
+    assert (listed["failed_requests"], listed["context_window"]) == (1, 10_000)
+    assert listed["tools"]["apply_diff"] == {"calls": 2, "failures": 1}

@@ -77,12 +77,16 @@ The tasks that agents worked on here: each is a log that keeps all that was said
 
 Usage: tarmac tasks [list] [--workspace DIR] [--sort KEY] [--limit N | --all] [--json]
        tarmac tasks show ID [--json]
+       tarmac tasks audit ID [--json]
+       tarmac tasks usage ID [--json]
        tarmac tasks search TEXT [--limit N] [--json]
        tarmac tasks export ID [--format F] [--to PATH] [--force]
        tarmac tasks delete ID... [--yes] [--json]
 
   list     The newest first: id, time of the last message, status, cost, first words.
   show     All that happened in one, told as `tarmac run` tells it.
+  audit    Who allowed or denied what, when and why; and how questions were answered.
+  usage    What each request took: tokens, cost, time; and how often each tool was called.
   search   Where all of these words were said, in any task; quotes make one of several.
   export   As a Markdown page [default], as one JSON object (`json`: every fact, and the
            images), or as Roo-Code's own files (`roo`, needs --to).

@@ -28,6 +28,8 @@ OPTIONS: Final = ["json", "workspace=", "sort=", "limit=", "format=", "to=", "ye
 TAKES: Final = {
     "list": {"json", "workspace", "sort", "limit", "all"},
     "show": {"json"},
+    "audit": {"json"},
+    "usage": {"json"},
     "search": {"json", "limit"},
     "export": {"format", "to", "force"},
     "delete": {"yes", "json"},
@@ -54,7 +56,9 @@ def main(arguments: list[str]) -> int:
         raise BadRequest(f"`tasks list` takes no `{rest[0]}`", hint=f"tarmac tasks show {rest[0]}")
     if action == "search" and not rest:
         raise BadRequest("what shall be searched for?", hint="tarmac tasks search 'two words'")
-    if action in ("show", "export", "delete") and (len(rest) != 1 if action != "delete" else not rest):
+    if action in ("show", "audit", "usage", "export", "delete") and (
+        len(rest) != 1 if action != "delete" else not rest
+    ):
         raise BadRequest(f"`tasks {action}` takes the id of a task", hint="`tarmac tasks` lists them")
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")
@@ -62,6 +66,8 @@ def main(arguments: list[str]) -> int:
     do: Callable[[], Awaitable[int]] = {
         "list": lambda: _list(store, given),
         "show": lambda: _show(store, rest[0], given),
+        "audit": lambda: _audit(store, rest[0], given),
+        "usage": lambda: _usage(store, rest[0], given),
         "search": lambda: _search(store, " ".join(rest), given),
         "export": lambda: _export(store, rest[0], given),
         "delete": lambda: _delete(store, rest, given),
@@ -152,6 +158,11 @@ def as_data(listed: Listed) -> dict[str, object]:
             "cache_writes": meta.usage.cache_writes,
         },
         "cost": meta.total_cost,
+        "estimated_requests": meta.estimated,
+        "failed_requests": meta.failed,
+        "context": meta.context,
+        "context_window": meta.context_window,
+        "tools": {name: {"calls": each.calls, "failures": each.failures} for name, each in meta.tools.items()},
         "root": meta.root,
         "parent": meta.parent,
         "size": listed.size,
@@ -177,6 +188,43 @@ async def _show(store: TaskStore, task: str, given: Given) -> int:
     look = look_of(sys.stdout, os.environ)
     for piece in story(folder.name, reading, look):
         sys.stdout.write(piece)
+    return 0
+
+
+async def _audit(store: TaskStore, task: str, given: Given) -> int:
+    from tarmac.show.accounts import audit_lines
+    from tarmac.tasks.audit import audit
+
+    entries = audit((await store.read(TaskId(store.path(task).name))).events)
+    if "json" in given:
+        for each in entries:
+            print(json.dumps({name: getattr(each, name) for name in each.__slots__}))
+    elif entries:
+        print("\n".join(audit_lines(entries, look_of(sys.stdout, os.environ))))
+    else:
+        print("nothing was decided in it")
+    return 0
+
+
+async def _usage(store: TaskStore, task: str, given: Given) -> int:
+    from dataclasses import asdict
+
+    from tarmac.show.accounts import requests_of, tool_line, usage_lines
+    from tarmac.show.summary import spent
+    from tarmac.tasks.metadata import metadata
+
+    events = (await store.read(TaskId(store.path(task).name))).events
+    found = requests_of(events)
+    if "json" in given:
+        for each in found:
+            print(json.dumps(asdict(each)))
+        return 0
+    meta = metadata(events)
+    if found:
+        print("\n".join(usage_lines(found, look_of(sys.stdout, os.environ))))
+    print(spent(meta))
+    if meta.tools:
+        print(f"calls: {tool_line(meta)}")
     return 0
 
 

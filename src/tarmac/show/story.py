@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from tarmac.show.accounts import tool_line
 from tarmac.show.columns import wrapped
 from tarmac.show.harmless import one_line
 from tarmac.show.look import Look
@@ -29,6 +30,8 @@ def story(task: str, reading: Reading, look: Look) -> Iterator[str]:
         yield f"  {one_line(str(meta.workspace))}\n"
     if meta.requests:
         yield f"  {spent(meta)}\n"
+    if meta.tools:
+        yield from (f"  {line}\n" for line in wrapped(f"calls: {tool_line(meta)}", look.columns - 3))
     for damage in reading.damage:
         lost = (
             f"{damage.lost} records from {damage.first} on are"
