@@ -115,18 +115,20 @@ class Screen:
 
 
 @contextmanager
-def on_a_screen(*arguments: str, rows: int = 30, columns: int = 90) -> Iterator[Screen]:
-    """`tarmac` on a terminal of its own, as a person's shell would start it."""
+def on_a_screen(
+    *arguments: str, rows: int = 30, columns: int = 90, stdin: int | None = None, stdout: int | None = None
+) -> Iterator[Screen]:
+    """`tarmac` on a terminal of its own, as a person's shell would start it, or beside pipes."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     process = subprocess.Popen(
         [*TARMAC, *arguments],
-        stdin=slave,
-        stdout=slave,
+        stdin=slave if stdin is None else stdin,
+        stdout=slave if stdout is None else stdout,
         stderr=slave,
         env=_environ(),
         start_new_session=True,
-        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        preexec_fn=lambda: fcntl.ioctl(2, termios.TIOCSCTTY, 0),
     )
     try:
         yield Screen(master, process)

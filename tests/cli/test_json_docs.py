@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.tasks.samples import one_of_each
 
-from tarmac.cli.driving import STATUS
+from tarmac.cli.driven import STATUS
 from tarmac.show.records import record, signal_record
 from tarmac.tasks import signals as s
 from tarmac.tasks.codec import KINDS

@@ -70,8 +70,8 @@ def main(arguments: list[str]) -> int:
 
 def _wanted(argv: list[str], given: dict[str, list[str]]) -> Wanted:
     from tarmac.acp.host.opening import Wishes
-    from tarmac.cli.run import image
-    from tarmac.cli.session import is_attended
+    from tarmac.cli.person import is_attended
+    from tarmac.show.pictures import picture
 
     last = {name: values[-1] for name, values in given.items()}
     prompt, as_json = last.get("prompt", ""), "json" in given
@@ -80,7 +80,7 @@ def _wanted(argv: list[str], given: dict[str, list[str]]) -> Wanted:
     return Wanted(
         argv=argv,
         prompt=prompt,
-        images=[image(Path(each)) for each in given.get("image", [])],
+        images=[picture(Path(each)) for each in given.get("image", [])],
         wishes=Wishes(
             auth=last.get("auth", ""),
             mode=last.get("mode", ""),
@@ -119,7 +119,8 @@ def _config(given: dict[str, list[str]], resume: str) -> "Config":
 async def _host(wanted: Wanted, config: "Config", stop: "Stop") -> int:
     from tarmac.acp.host.opening import open_hosted
     from tarmac.app import open_app
-    from tarmac.cli.session import drive, is_attended
+    from tarmac.cli.person import is_attended
+    from tarmac.cli.session import drive
 
     attended = is_attended(as_json=wanted.as_json)
     async with open_app(config) as app, AsyncExitStack() as stack:

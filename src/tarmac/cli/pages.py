@@ -27,9 +27,9 @@ Options:
 
 Questions are answered with y, n, a (always: shows exactly what would be allowed), e (edit
 the command), or with words for the model. What you type while it works is queued for it.
-Passwords that a command asks for go from your keyboard to that command alone.
-Without a terminal, or with --json, whatever would be asked is denied, and the model is
-told so.
+Words may show a picture: @shot.png. Passwords that a command asks for go from your
+keyboard to that command alone. In `tarmac run … | tee log` you are asked on the terminal;
+without one, with </dev/null or --json, what would be asked is denied, and the model told.
 
 Ctrl-C stops the current command or answer, and you can say what to do instead; a second
 one ends the task. However it ends, `tarmac resume` goes on with it.

@@ -17,6 +17,7 @@ from tarmac.cli.options import HelpShown, number, parse
 from tarmac.errors import BadRequest, ConfigError, DirectoryUnavailable, TarmacError
 from tarmac.show.harmless import harmless
 from tarmac.show.look import Look, look_of
+from tarmac.show.pictures import picture
 
 if TYPE_CHECKING:
     from tarmac.cli.stopping import Stop
@@ -26,16 +27,10 @@ if TYPE_CHECKING:
 
 OPTIONS: Final = ["model=", "mode=", "cwd=", "image=", "auto=", "max-cost=", "max-turns=", "json", "script="]
 LEVELS: Final = ("ask", "read", "edit", "safe", "all")
-LARGEST: Final = 20 << 20  # bytes of an image
 NO_MODEL: Final = (
     "set ANTHROPIC_API_KEY or OPENAI_API_KEY, and choose one: --model anthropic/NAME or openai/NAME, TARMAC_MODEL, or "
     "`model` in config.toml; OPENAI_BASE_URL is for a server of your own. `tarmac demo` needs none of this"
 )
-_MAGIC: Final = {
-    b"\x89PNG\r\n": "image/png",
-    b"\xff\xd8\xff": "image/jpeg",
-    b"GIF8": "image/gif",
-}
 Given = dict[str, list[str]]
 
 
@@ -50,11 +45,11 @@ def main(arguments: list[str]) -> int:
     text = sys.stdin.read() if words == ["-"] else " ".join(words)
     if not text.strip():
         raise BadRequest("what is to be done? There are no words", hint='tarmac run "make the tests pass"')
-    images = [image(Path(each)) for each in given.get("image", [])]
+    images = [picture(Path(each)) for each in given.get("image", [])]
     where = folder(given)
     chosen = overrides(given)
     look = look_of(sys.stdout, os.environ)
-    return _guarded(lambda: _start(text, images, where, chosen, look, given))
+    return _guarded(lambda: _start(text, images, where, chosen, look, given, input_read=words == ["-"]))
 
 
 def resume(arguments: list[str]) -> int:
@@ -64,7 +59,7 @@ def resume(arguments: list[str]) -> int:
     except HelpShown:
         return 0
     where = folder(given)
-    images = [image(Path(each)) for each in given.get("image", [])]
+    images = [picture(Path(each)) for each in given.get("image", [])]
     id, text = (words[0], " ".join(words[1:])) if words else ("", "")
     chosen = overrides(given)
     return _guarded(lambda: _resume(id, text, images, where, chosen, given))
@@ -88,15 +83,24 @@ def _guarded(work: Callable[[], int]) -> int:
 
 
 def _start(
-    text: str, images: list[tuple[bytes, str]], where: Path, overrides: dict[str, object], look: Look, given: Given
+    text: str,
+    images: list[tuple[bytes, str]],
+    where: Path,
+    overrides: dict[str, object],
+    look: Look,
+    given: Given,
+    *,
+    input_read: bool,
 ) -> int:
     as_json = "json" in given
     if not as_json:
         _echo(text, len(images), look)
+    from tarmac.cli.person import is_attended
     from tarmac.cli.stopping import run
 
     config = _config(where, overrides)
-    return run(lambda stop: _new(text, images, config, stop, as_json=as_json))
+    attended = is_attended(as_json=as_json, input_read=input_read)
+    return run(lambda stop: _new(text, images, config, stop, as_json=as_json, attended=attended))
 
 
 def _echo(text: str, images: int, look: Look) -> None:
@@ -120,11 +124,12 @@ def _config(where: Path, overrides: dict[str, object]) -> "Config":
     return config
 
 
-async def _new(text: str, images: list[tuple[bytes, str]], config: "Config", stop: "Stop", *, as_json: bool) -> int:
+async def _new(
+    text: str, images: list[tuple[bytes, str]], config: "Config", stop: "Stop", *, as_json: bool, attended: bool
+) -> int:
     from tarmac.app import open_app
-    from tarmac.cli.session import drive, is_attended
+    from tarmac.cli.session import drive
 
-    attended = is_attended(as_json=as_json)
     async with (
         open_app(config) as app,
         app.create_task(text, images=images, attended=attended, cwd=config.workspace) as task,
@@ -154,7 +159,8 @@ async def _again(
     as_json: bool,
 ) -> int:
     from tarmac.app import open_app
-    from tarmac.cli.session import drive, is_attended
+    from tarmac.cli.person import is_attended
+    from tarmac.cli.session import drive
     from tarmac.cli.tasks import open_store
     from tarmac.config import load_config
 
@@ -243,19 +249,3 @@ def _dollars(text: str) -> float:
     if not 0 < cost < 1e9:
         raise BadRequest(f"--max-cost takes US dollars above 0, not `{text}`")
     return cost
-
-
-def image(path: Path) -> tuple[bytes, str]:
-    """A picture of the disk, and what it is."""
-    try:
-        if path.stat().st_size > LARGEST:
-            raise BadRequest(f"{path} is too large: an image may have {LARGEST >> 20} MiB")
-        data = path.read_bytes()
-    except OSError as error:
-        raise BadRequest(f"{path} can't be read: {error.strerror}") from None
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return data, "image/webp"
-    for magic, media in _MAGIC.items():
-        if data.startswith(magic):
-            return data, media
-    raise BadRequest(f"{path} is no image that models take", hint="PNG, JPEG, GIF or WebP")

@@ -6,24 +6,22 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 from tarmac.app import App
-from tarmac.cli.driving import Door, Driven, status_of, tell_end
+from tarmac.cli.driven import Driven, status_of
+from tarmac.cli.driving import Door
+from tarmac.cli.person import at_terminal
 from tarmac.cli.stopping import Stop
-from tarmac.show.columns import cut
+from tarmac.show.columns import cut, wrapped
 from tarmac.show.harmless import one_line
-from tarmac.show.keyboard import Keyboard
 from tarmac.show.look import Look, look_of
 from tarmac.show.records import record
 from tarmac.show.screen import Screen
 from tarmac.show.teller import Teller
+from tarmac.tasks.desk import Ended
 from tarmac.tasks.events import Noted
 from tarmac.tasks.task import Picture
-
-
-def is_attended(*, as_json: bool) -> bool:
-    """Whether a person can be asked: both ends are a terminal, and no program reads along."""
-    return sys.stdin.isatty() and sys.stdout.isatty() and not as_json
 
 
 async def drive(
@@ -37,44 +35,64 @@ async def drive(
     yes: str = "",
     offers: bool = True,
     header: str = "",
+    after: str = "",
 ) -> int:
     """Run it; the exit status. It goes on with `words`; `yes`: by whose word all that is asked is allowed.
 
     `offers`: when it is done, ask what is missing.
-    `header` says what it is, where it is no task of a model of ours.
+    `header` says what it is, where it is no task of a model of ours; `after` what can be done when it was stopped.
     """
     look = Look() if as_json else look_of(sys.stdout, os.environ)
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")
     screen = Screen(sys.stdout, look)
     teller = Teller(look, meta=task.metadata)
-    keyboard = Keyboard(sys.stdin.fileno()) if task.attended and not yes else None
-    door = Door(task, app.registry, screen, teller, keyboard=keyboard, as_json=as_json, yes=yes, offers=offers)
-    if look.live and not as_json:
-
-        def resized() -> None:
-            screen.look = teller.look = look_of(sys.stdout, os.environ)
-
-        asyncio.get_running_loop().add_signal_handler(signal.SIGWINCH, resized)
-    if as_json:
-        await _tell_past(app, task, screen)
-    else:
-        if task.metadata.requests:
-            screen.say(look.paint("1;34", _fit(f"❯ {one_line(task.metadata.name)}", look)) + "\n")
-        screen.say(look.paint("2", _fit(f"  {one_line(header)}" if header else _header(app, task), look)) + "\n\n")
-        for note in await _notes(app, task):
-            screen.say(teller.event(note))
-    try:
-        ended = await door.drive(stop, words, images)
-    except BaseException:
-        screen.quiet()
-        if not as_json and task.metadata.requests:
-            sys.stderr.write(f"\ntarmac: stopped\n  hint: {task.afterwards}\n")
-        raise
-    tell_end(ended, task, screen, as_json=as_json)
+    after = after or task.afterwards
+    with at_terminal(screen) if task.attended and not yes else nullcontext() as person:
+        door = Door(
+            task, app.registry, screen, teller, person=person, as_json=as_json, yes=yes, offers=offers, after=after
+        )
+        if not as_json:
+            _follow_terminal(screen, teller)
+        await _begin(app, task, screen, teller, header, as_json=as_json)
+        try:
+            ended = await door.drive(stop, words, images)
+        except asyncio.CancelledError:
+            screen.quiet()
+            if not as_json:
+                sys.stderr.write(f"\ntarmac: stopped\n  hint: {after}\n")
+            raise
+    tell_end(ended, task, screen, after=after, denied=door.denied, as_json=as_json)
     if screen.broken:
         raise BrokenPipeError
     return status_of(ended)
+
+
+def _follow_terminal(screen: Screen, teller: Teller) -> None:
+    """Its size may change, and after Ctrl-Z and `fg` the line for what is under way is gone."""
+    loop = asyncio.get_running_loop()
+
+    def resized() -> None:
+        screen.look = teller.look = look_of(sys.stdout, os.environ)
+
+    if screen.look.live:
+        loop.add_signal_handler(signal.SIGWINCH, resized)
+        loop.add_signal_handler(signal.SIGCONT, screen.again)
+
+
+async def _begin(app: App, task: Driven, screen: Screen, teller: Teller, header: str, *, as_json: bool) -> None:
+    """The first lines: what it is; in JSON all that was before."""
+    if as_json:
+        await _tell_past(app, task, screen)
+        return
+    look = screen.look
+    if task.metadata.requests:
+        screen.say(look.paint("1;34", _fit(f"❯ {one_line(task.metadata.name)}", look)) + "\n")
+    said = one_line(header) if header else _header(app, task)
+    lines = wrapped(said, look.columns - 3) if look.live else [said]
+    screen.say("".join(look.paint("2", f"  {line}") + "\n" for line in lines) + "\n")
+    for note in await _notes(app, task):
+        screen.say(teller.event(note))
 
 
 def _header(app: App, task: Driven) -> str:
@@ -85,7 +103,7 @@ def _header(app: App, task: Driven) -> str:
     auto = app.config.auto
     level = "" if auto == "ask" else f" · --auto {auto}"
     before = " · goes on" if task.metadata.requests else ""
-    return "  " + one_line(f"task {task.id} · {model} · {task.metadata.mode or app.config.mode}{level}{before}")
+    return one_line(f"task {task.id} · {model} · {task.metadata.mode or app.config.mode}{level}{before}")
 
 
 def _fit(line: str, look: Look) -> str:
@@ -103,3 +121,21 @@ async def _tell_past(app: App, task: Driven, screen: Screen) -> None:
     """In JSON nothing is missing: what the log had before anybody could listen."""
     for seq, event in enumerate((await app.store.read(task.id)).events, 1):
         screen.say(json.dumps(record(seq, event)) + "\n")
+
+
+def tell_end(ended: Ended, task: Driven, screen: Screen, *, after: str, denied: int, as_json: bool) -> None:
+    """The last words: how it ended, and how one goes on."""
+    if as_json:
+        end = {"end": ended.why, "text": ended.text, "task": task.id, "exit_status": status_of(ended)}
+        screen.say(json.dumps(end) + "\n")
+        return
+    sys.stdout.flush()
+    said = {"interrupted": "stopped", "refused": "the model refused", "aborted": "ended", "failed": "the task failed"}
+    text = one_line(ended.text) if ended.why not in ("interrupted", "aborted") else ""
+    if ended.why not in ("completed", "idle"):
+        what = said.get(ended.why, "" if text else "a limit is reached")
+        sys.stderr.write(f"tarmac: {': '.join(each for each in (what, text) if each)}\n  hint: {after}\n")
+    if denied:
+        calls = f"{denied} call{'s were' if denied > 1 else ' was'} denied: nobody is here to be asked"
+        hint = "--auto read, edit, safe or all says what may be done without asking; on a terminal you are asked"
+        sys.stderr.write(f"tarmac: {calls}\n  hint: {hint}\n")

@@ -31,7 +31,7 @@ HELP = """\
   e            change the command first; what you make of it is judged anew
   s            some: of several files, one by one
   v            show all of it
-  WORDS        told to the model, and it is not done
+  WORDS        told to the model, and it is not done; @shot.png in them shows it a picture
   Ctrl-C       stop the task; `tarmac resume` goes on
 """
 

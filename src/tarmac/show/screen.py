@@ -63,6 +63,17 @@ class Screen:
         if self.look.live and line != self._drawn and not self._holds:
             self._later()
 
+    def interrupted(self) -> None:
+        """Ctrl-C was pressed: the `^C` that the terminal shows for it is wiped away, where it would be in between."""
+        if self.look.live and self._at_start and not self._holds:
+            self._write(WIPE)
+            self._drawn = ""
+
+    def again(self) -> None:
+        """Others wrote here meanwhile: what was drawn is gone."""
+        self._drawn = ""
+        self._later()
+
     def quiet(self) -> None:
         """Wipe the line: somebody else will write, or it is the end."""
         self._wanted = ""

@@ -166,13 +166,16 @@ class Hosted:
         answer: e.Answer,
         *,
         text: str = "",
+        images: Sequence[Picture] = (),
         choices: Iterable[e.Choice] = (),
         edited: str | None = None,
         always: str = "",
         grant: int = 0,
         by: str = "",
     ) -> None:
-        """As Task.answer."""
+        """As Task.answer; an agent of others is told the decision alone."""
+        if images:
+            raise BadRequest("an agent can't be given pictures with an answer", hint="say it without them")
         scope = f"{always}:{grant}" if always and grant else always
         fact = e.QuestionAnswered(
             at=now(),

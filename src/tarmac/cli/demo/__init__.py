@@ -14,10 +14,12 @@ from pathlib import Path
 
 from tarmac.cli.options import HelpShown, parse
 from tarmac.errors import BadRequest
+from tarmac.show.columns import wrapped
 from tarmac.show.look import Look, look_of
 
 HERE = Path(__file__).parent
 TASK = "The tests fail. Repair that, and make a release."
+AFTER = "`tarmac demo` plays it anew"
 PACE = 0.025  # seconds a word, for people who read along
 
 
@@ -31,7 +33,7 @@ def main(arguments: list[str]) -> int:
         raise BadRequest(f"the demonstration takes no `{words[0]}`", hint='tarmac run "…" works on what you say')
     as_json = "json" in given
     yes = "yes" in given or as_json
-    if not yes and not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not yes and not _anybody_there():
         raise BadRequest(
             "the demonstration asks one question, and nobody is here to answer", hint="tarmac demo --yes approves it"
         )
@@ -50,14 +52,28 @@ def main(arguments: list[str]) -> int:
             shutil.rmtree(folder, ignore_errors=True)
 
 
+def _anybody_there() -> bool:
+    from tarmac.cli.person import is_attended
+
+    return is_attended(as_json=False)
+
+
 def _introduce(look: Look, *, yes: bool) -> None:
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")
-    print(look.paint("1", "A demonstration. The model is a script, written beforehand: it understands nothing."))
-    print("All else is real: the project and its failing test, the terminals, the edit, the log, and")
-    print("the judgement of each command. Those of medium risk run by themselves here (--auto safe);")
-    print("one of high risk is approved by --yes, as you said.\n" if yes else "one of high risk waits for your word.\n")
+    _say(look, "A demonstration. The model is a script, written beforehand: it understands nothing.", colour="1")
+    risky = "one of high risk is approved by --yes, as you said." if yes else "one of high risk waits for your word."
+    _say(
+        look,
+        "All else is real: the project and its failing test, the terminals, the edit, the log, and the judgement of "
+        f"each command. Those of medium risk run by themselves here (--auto safe); {risky}\n",
+    )
     print(look.paint("1;34", f"❯ {TASK}"), flush=True)
+
+
+def _say(look: Look, text: str, *, colour: str = "") -> None:
+    lines = "\n".join(wrapped(text, look.columns - 1))
+    print(look.paint(colour, lines) if colour else lines)
 
 
 def _play(folder: Path, *, yes: bool, as_json: bool, fast: bool) -> int:
@@ -85,7 +101,7 @@ def _play(folder: Path, *, yes: bool, as_json: bool, fast: bool) -> int:
         ):
             app.registry.contribute_path("demo", Path(sys.executable).parent)
             word = "tarmac demo --yes" if yes else ""
-            return await drive(app, task, stop, as_json=as_json, yes=word, offers=False)
+            return await drive(app, task, stop, as_json=as_json, yes=word, offers=False, after=AFTER)
 
     return run(play)
 
@@ -101,11 +117,11 @@ def _conclude(look: Look, folder: Path, *, completed: bool, passes: bool, keep: 
         what = "the task was not completed" if not completed else "the tests of the project fail"
         print(f"\n{look.paint('1;31', 'Something is not as it should be')}: {what}.")
         return
-    print("\nThe tests of the project were run once more, and pass.")
+    _say(look, "\nThe tests of the project were run once more, and pass.")
     if (folder / "durations" / "old-builds").exists():
-        print("You did not allow the release, and it was not made: what the script says of it is not true.")
+        _say(look, "You did not allow the release, and it was not made: what the script says of it is not true.")
     if keep:
         print(f"The project: {folder / 'durations'}\nThe log:     TARMAC_STATE_DIR={folder / 'state'} tarmac tasks")
     else:
         print("The project is gone now; --keep leaves it.")
-    print('With a model of yours: tarmac run "make the tests pass"; the terminals alone: tarmac tour.')
+    _say(look, 'With a model of yours: tarmac run "make the tests pass"; the terminals alone: tarmac tour.')
