@@ -1,4 +1,4 @@
-"""`tarmac run … | tee log`, `… | tarmac run -`: a person sits at the terminal and is asked there; and what they type."""
+"""`run … | tee log`, `… | tarmac run -`: a person sits at the terminal and is asked there, and what they type."""
 
 import json
 import os
