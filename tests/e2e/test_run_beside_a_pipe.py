@@ -86,7 +86,7 @@ def test_feedback_carries_the_pictures_it_names(project: Path, tmp_path: Path) -
         assert b"No such file" in screen.until(QUESTION)
         screen.type(f'n rather as in @"{tmp_path}/a shot.png"\r'.encode())
         screen.rest()
-    (answered,) = (each for each in facts() if each["kind"] == "question_answered")
+    (answered,) = (each for each in facts() if each["kind"] == "question_answered" and each["text"])
     images = answered["images"]
     assert isinstance(images, list) and [each["media_type"] for each in images] == ["image/png"]
     (told,) = (each for each in facts() if each["kind"] == "tool_finished" and each["name"] == "execute_command")

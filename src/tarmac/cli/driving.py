@@ -12,10 +12,11 @@ import json
 from collections.abc import Coroutine, Sequence
 
 from tarmac.cli.driven import Driven
-from tarmac.cli.person import Person, wants_secret
+from tarmac.cli.person import Person
+from tarmac.cli.secret import pass_secret, wants_secret
 from tarmac.cli.stopping import Stop, meanwhile
-from tarmac.errors import BadRequest, SecretNotAsked, TarmacError, TerminalNotFound
-from tarmac.show.asking import ask, ask_secret
+from tarmac.errors import BadRequest, TarmacError, TerminalNotFound
+from tarmac.show.asking import ask
 from tarmac.show.columns import wrapped
 from tarmac.show.harmless import one_line
 from tarmac.show.pictures import pictures_in
@@ -28,10 +29,8 @@ from tarmac.tasks.events import RESTING, QuestionAnswered, QuestionAsked, TaskEv
 from tarmac.tasks.signals import Signal
 from tarmac.tasks.task import Picture
 from tarmac.terminals.events import AwaitingInput, TerminalEvent
-from tarmac.terminals.execution import Execution
 from tarmac.terminals.registry import TerminalRegistry
 
-LONGEST = 86_400.0  # seconds that a secret is waited for
 TICK = 1.0  # seconds between two drawings of how long something takes
 
 
@@ -173,28 +172,7 @@ class Door:
             except TerminalNotFound:
                 return
             if terminal.task == self.task.id and terminal.current is not None:
-                self._start(self._secret(terminal.current, event, self._person))
-
-    async def _secret(self, execution: Execution, event: AwaitingInput, person: Person) -> None:
-        """A secret is the person's alone: from their keyboard to the program, past the task, its log and the model."""
-        async with person.attention() as keyboard:
-            waiting = execution.waiting
-            if waiting is None or waiting.wants != "secret":
-                return
-            typing = asyncio.create_task(ask_secret(event.prompt, event.name, keyboard, person.screen))
-            over = asyncio.create_task(execution.ended(LONGEST))
-            try:
-                await asyncio.wait({typing, over}, return_when=asyncio.FIRST_COMPLETED)
-                if typing.done() and (secret := typing.result()) is not None:
-                    await execution.send_secret(secret, timeout=2)
-            except SecretNotAsked:
-                person.screen.put("  it no longer asks for it: nothing was typed\n")
-            except TarmacError as error:
-                person.screen.put(f"  {one_line(error.what)}\n")
-            finally:
-                for each in (typing, over):
-                    each.cancel()
-                await asyncio.gather(typing, over, return_exceptions=True)
+                self._start(pass_secret(terminal.current, event, self._person))
 
     async def _heard(self, line: str) -> None:
         """A line that was typed while it works: it is queued, unless it may be a secret."""

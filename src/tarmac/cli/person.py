@@ -10,13 +10,9 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 
-from tarmac.events import TaskId
 from tarmac.show.keyboard import Keyboard
 from tarmac.show.look import look_of
 from tarmac.show.screen import Screen
-from tarmac.terminals import waiting
-from tarmac.terminals.pty_terminal import PtyTerminal
-from tarmac.terminals.registry import TerminalRegistry
 
 TTY = "/dev/tty"
 
@@ -55,17 +51,6 @@ def at_terminal(told: Screen) -> Iterator["Person"]:
             return
         with open(TTY, "w", encoding="utf-8", errors="replace") as shown:  # noqa: PTH123
             yield Person(Keyboard(fd), Screen(shown, look_of(shown, os.environ)), told)
-
-
-def wants_secret(registry: TerminalRegistry, task: str) -> bool:
-    """Whether a command of this task asks for one, by the kernel's word: what is typed now may be meant for it."""
-    for each in registry.listing(task=TaskId(task), busy=True):
-        session = each.session if isinstance(each, PtyTerminal) else None
-        if session is not None and session.alive:
-            seen = waiting.probe(session.pty.master, session.pid)
-            if seen is not None and seen.wants == "secret":
-                return True
-    return False
 
 
 class Person:

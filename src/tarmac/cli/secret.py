@@ -1,0 +1,49 @@
+"""A secret is the person's alone: from their keyboard to the program that asks, past the task, its log and the model."""
+
+import asyncio
+
+from tarmac.cli.person import Person
+from tarmac.errors import SecretNotAsked, TarmacError
+from tarmac.events import TaskId
+from tarmac.show.asking import ask_secret
+from tarmac.show.harmless import one_line
+from tarmac.terminals import waiting
+from tarmac.terminals.events import AwaitingInput
+from tarmac.terminals.execution import Execution
+from tarmac.terminals.pty_terminal import PtyTerminal
+from tarmac.terminals.registry import TerminalRegistry
+
+LONGEST = 86_400.0  # seconds that it is waited for
+
+
+async def pass_secret(execution: Execution, event: AwaitingInput, person: Person) -> None:
+    """Ask for it, and hand it over, while the program still wants it."""
+    async with person.attention() as keyboard:
+        now = execution.waiting
+        if now is None or now.wants != "secret":
+            return
+        typing = asyncio.create_task(ask_secret(event.prompt, event.name, keyboard, person.screen))
+        over = asyncio.create_task(execution.ended(LONGEST))
+        try:
+            await asyncio.wait({typing, over}, return_when=asyncio.FIRST_COMPLETED)
+            if typing.done() and (secret := typing.result()) is not None:
+                await execution.send_secret(secret, timeout=2)
+        except SecretNotAsked:
+            person.screen.put("  it no longer asks for it: nothing was typed\n")
+        except TarmacError as error:
+            person.screen.put(f"  {one_line(error.what)}\n")
+        finally:
+            for each in (typing, over):
+                each.cancel()
+            await asyncio.gather(typing, over, return_exceptions=True)
+
+
+def wants_secret(registry: TerminalRegistry, task: str) -> bool:
+    """Whether a command of this task asks for one, by the kernel's word: what is typed now may be meant for it."""
+    for each in registry.listing(task=TaskId(task), busy=True):
+        session = each.session if isinstance(each, PtyTerminal) else None
+        if session is not None and session.alive:
+            seen = waiting.probe(session.pty.master, session.pid)
+            if seen is not None and seen.wants == "secret":
+                return True
+    return False
