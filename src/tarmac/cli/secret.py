@@ -1,4 +1,4 @@
-"""A secret is the person's alone: from their keyboard to the program that asks, past the task, its log and the model."""
+"""A secret is the person's alone: from their keyboard to who asks, past the task, its log and the model."""
 
 import asyncio
 
