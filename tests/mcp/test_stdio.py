@@ -146,3 +146,17 @@ def test_a_signal_ends_it_and_all_it_started(tmp_path: Path) -> None:
         pipe.process.send_signal(signal.SIGTERM)
         assert pipe.process.wait(PATIENCE) == 128 + signal.SIGTERM
         assert not alive(sleeper)
+
+
+def test_a_person_who_starts_it_by_hand_is_told_what_it_is(tmp_path: Path) -> None:
+    ours, theirs = os.openpty()
+    with subprocess.Popen(
+        [a_python(), "-m", "tarmac", "mcp"], stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path
+    ) as process:
+        os.close(theirs)
+        assert process.stderr is not None and process.stdout is not None
+        said = process.stderr.readline()
+        os.write(ours, b"\x04")
+        assert process.wait(PATIENCE) == 0
+        assert (b"speaks MCP" in said, process.stdout.read()) == (True, b"")
+    os.close(ours)

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 OPTIONS = ["cwd=", "http=", "allow=", "deny=", "auto="]
 TOKEN = "TARMAC_MCP_TOKEN"
 PR_SET_DUMPABLE = 4
+BY_HAND = (
+    "tarmac: this speaks MCP with a program that starts it, and waits for its messages; end it with Ctrl-D.\n"
+    "  hint: `tarmac mcp --help`; docs/mcp.md has what to write into a client's configuration"
+)
 LEVELS = ("ask", "safe", "all")
 
 
@@ -102,6 +106,8 @@ async def _serve(wanted: Wanted) -> int:
 
 
 async def _on_pipes(door: "Door") -> None:
+    if os.isatty(0):
+        print(BY_HAND, file=sys.stderr)
     pipes = (fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 3), fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 3))
     nowhere = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nowhere, 0)

@@ -1,0 +1,119 @@
+"""Whatever a command comes to, its data fits the schema that was promised, and a message can carry it."""
+
+import json
+from pathlib import Path
+from typing import get_args
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tarmac.events import TerminalId
+from tarmac.mcp import results
+from tarmac.mcp.adapter import _result
+from tarmac.mcp.catalog import BY_NAME, ENTRIES
+from tarmac.mcp.door import Answer
+from tarmac.policy.verdict import Decision, Part, Risk, Verdict
+from tarmac.terminals.result import Evidence, Reason, Result
+from tarmac.tools.command import done
+from tarmac.tools.report import Report
+
+texts = st.text(st.characters(), max_size=40)  # also halves of characters, and what can't be seen
+paths = st.sampled_from(["/", "/a b", "/\udcff", "/x\n"]).map(Path)
+commands = st.builds(
+    Result,
+    command=st.text(st.characters(), min_size=1, max_size=40),
+    output=texts,
+    exit_code=st.none() | st.integers(0, 255),
+    signal=st.none() | st.just("SIGKILL"),
+    reason=st.sampled_from(get_args(Reason)),
+    duration=st.floats(0, 1e6),
+    cwd=paths,
+    truncated=st.booleans(),
+    evidence=st.sampled_from(get_args(Evidence)),
+    output_path=st.none() | paths,
+    output_bytes=st.integers(0, 1 << 40),
+    pipestatus=st.lists(st.integers(0, 255), max_size=3).map(tuple),
+    binary=st.booleans(),
+    forged_marks=st.integers(0, 3),
+    fresh_shell=st.booleans(),
+    awaiting=st.none() | st.sampled_from(["line", "secret", "keys", "unknown"]),
+    prompt=texts,
+    notes=st.lists(texts, max_size=2).map(tuple),
+)
+reports = st.builds(
+    Report,
+    result=commands,
+    cwd=paths,
+    terminal=st.none() | st.just(TerminalId("t3")),
+    number=st.integers(0, 9),
+    stays=st.booleans(),
+    alone=st.just(True),
+)
+decisions, risks = st.sampled_from(get_args(Decision)), st.sampled_from(get_args(Risk))
+parts = st.builds(
+    Part,
+    text=texts,
+    words=st.none(),
+    decision=decisions,
+    risk=risks,
+    reason=texts,
+    explanation=texts,
+    rule=texts,
+)
+verdicts = st.builds(
+    Verdict,
+    decision=decisions,
+    risk=risks,
+    reason=texts,
+    part=texts,
+    explanation=texts,
+    rule=texts,
+    suggested_grants=st.just(()),
+    plan=st.none(),
+    parts=st.lists(parts, max_size=3).map(tuple),
+)
+
+
+def carried(name: str, data: dict[str, object], text: str = "") -> None:
+    """It goes over the wire, and is then what was promised."""
+    message = _result(Answer(text=text, data=data, title=text)).model_dump_json(by_alias=True)
+    found = json.loads(message.encode())["structuredContent"]
+    jsonschema.validate(found, BY_NAME[name].output)
+    assert None not in found.values()
+
+
+@settings(max_examples=200, deadline=None)
+@given(reports)
+def test_a_commands_result_is_what_was_promised(report: Report) -> None:
+    """A3: structured output fits its schema, always."""
+    made = done(report)
+    data = results.data_of("run_command", made)
+    carried("run_command", data, str(report))
+    assert ("exit_code" in data) == (report.result.exit_code is not None)
+    assert ("next" in data) >= data["running"]
+
+
+@settings(deadline=None)
+@given(verdicts)
+def test_a_verdict_is_what_was_promised(verdict: Verdict) -> None:
+    """A3."""
+    carried("check_command", results.verdict_data(verdict))
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda each: each.name)
+def test_a_tool_says_what_it_does_to_the_world(entry: object) -> None:
+    """A3: annotations. What runs commands or ends them may destroy; what only looks says so."""
+    looks = {"list_terminals", "read_terminal", "wait_for_terminal", "check_command"}
+    runs = {"run_command", "run_persistent_command", "send_to_terminal"}
+    ends = {"interrupt_terminal", "kill_persistent_terminal"}
+    each = BY_NAME[entry.name]  # type: ignore[attr-defined]
+    assert each.read_only == (each.name in looks)
+    assert each.destructive == (each.name in runs | ends)
+    assert each.open_world == (each.name in runs)
+    if each.name in ends:
+        assert each.idempotent  # a second time changes nothing
+    for schema in (each.input, each.output):
+        assert schema["additionalProperties"] is False
+        jsonschema.Draft202012Validator.check_schema(schema)
