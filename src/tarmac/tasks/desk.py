@@ -58,6 +58,24 @@ class TaskSettings:
     system: SystemFacts = field(default_factory=lambda: SystemFacts(os="", shell="bash"))
 
 
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that a compiler or a linter says of a line."""
+
+    path: str
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Editor:
+    """What the person has before them, from a door that knows it (S8). Paths are the workspace's, or full."""
+
+    open_files: tuple[str, ...] = ()
+    current_file: str = ""
+    problems: tuple[Problem, ...] = ()
+
+
 @dataclass(slots=True, kw_only=True)
 class Desk:
     """One open task."""
@@ -85,6 +103,7 @@ class Desk:
     todos: tuple[Todo, ...] = ()
     cost: float | None = 0.0  # of the whole task; None: some price is unknown
     context: int = 0  # tokens in the window after the last answer
+    editor: Editor = field(default_factory=Editor)
     edited: bool = False  # a file was changed since the environment was last looked at
     used: Used = field(default_factory=Used)
     began: float = field(default_factory=time.monotonic)  # this run

@@ -1,21 +1,23 @@
 """What is going on around a task, gathered for the model's next turn (S8, S21, T24).
 
-Terminals first get a moment to come to rest. Their new output is told once: what is told here counts as read.
+Terminals first get a moment to come to rest. Their new output is told once: what is told here counts as read. Files are
+looked at in a thread: those the task knows, whether somebody else changed them, and the workspace, what came and went.
 """
 
 import asyncio
 import os
-from collections.abc import Iterable
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
+from threading import Lock
 from typing import Final
 
-from tarmac.errors import TarmacError
-from tarmac.prompts.environment import Facts, Listing, TodoFacts, environment_details
-from tarmac.tasks.desk import Desk
+from tarmac.dataclass import dataclass
+from tarmac.prompts.environment import MOST_NAMES, Facts, Listing, TodoFacts, environment_details
+from tarmac.tasks.desk import Desk, Editor
 from tarmac.tasks.recovery import digest_of
-from tarmac.tools.listing import list_files
 from tarmac.tools.news import news
+from tarmac.tools.tree import Changes, Tree
 
 MOST_WATCHED: Final = 200  # files the task saw last that are looked at each turn
 MOST_LISTED: Final = 200
@@ -23,19 +25,34 @@ MOST_LISTED: Final = 200
 _Stamp = tuple[int, int, int]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Files:
+    """What is to be told of files."""
+
+    changed: list[str]
+    editor: Editor
+    listing: Listing | None = None
+    came: list[str]
+    went: list[str]
+
+
 class Surroundings:
     """Looks around for one task, and remembers what it has told."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._listed = False  # the files were told
         self._known: dict[Path, tuple[_Stamp | None, str | None]] = {}  # a file's digest, while it has this stamp
+        nobodys = desk.workspace in (Path.home(), Path("/"))  # no project: what lies there is nobody's business
+        self._tree = None if nobodys else Tree(desk.workspace, self._hidden)
+        self._looking = Lock()  # a look that was cancelled may still be under way
+        self._told = False  # what files there are
 
     async def look(self, *, first: bool) -> str:
         """The text for the model. `first`: it knows nothing of the workspace yet."""
         desk = self._desk
         edited, desk.edited = desk.edited, False
         terminals = await news(desk.registry, desk.task, edited=edited, most=desk.settings.tools.news_characters)
+        files = await asyncio.to_thread(self._look_at_files, dict(desk.seen), desk.editor, listed=first)
         facts = Facts(
             workspace=desk.workspace,
             now=datetime.now().astimezone(),
@@ -48,26 +65,39 @@ class Surroundings:
             context_window=desk.model.info.context_window,
             todos=[TodoFacts(text=each.text, status=each.status) for each in desk.todos],
             terminals=terminals,
-            changed=await self._changed(),
-            listing=await self._listing() if first and not self._listed else None,
+            changed=files.changed,
+            listing=files.listing,
+            appeared=files.came,
+            gone=files.went,
+            open_files=files.editor.open_files,
+            current_file=files.editor.current_file,
+            problems=[f"{each.path}:{each.line}: {each.text}" for each in files.editor.problems],
         )
         return environment_details(facts)
 
-    async def _changed(self) -> list[str]:
+    # In a thread
+
+    def _look_at_files(self, seen: Mapping[Path, str | None], editor: Editor, *, listed: bool) -> _Files:
+        with self._looking:
+            changes = self._tree.look() if self._tree is not None else Changes()
+            listing = self._tree.listing(MOST_LISTED) if self._tree is not None and listed and not self._told else None
+            self._told = self._told or listing is not None
+            own = {self._shown(path) for path in seen}
+            return _Files(
+                changed=self._changed(seen),
+                editor=self._without_hidden(editor),
+                listing=Listing(paths=listing.names, more=listing.truncated) if listing is not None else None,
+                came=[name for name in changes.came if name not in own],
+                went=[name for name in changes.went if name not in own],
+            )
+
+    def _changed(self, seen: Mapping[Path, str | None]) -> list[str]:
         """Files the task knows that somebody else has changed since."""
-        latest = list(self._desk.seen.items())[-MOST_WATCHED:]
-        stale = [(path, digest) for path, digest in latest if self._stale(path, digest)]
-        changed = await asyncio.to_thread(self._look_closer, stale) if stale else []
-        return [_shown(path, self._desk.workspace) for path in changed]
-
-    def _stale(self, path: Path, digest: str | None) -> bool:
-        """Whether one must look closer: it is not the file whose digest is known."""
-        return self._known.get(path) != (_stamp(path), digest)
-
-    def _look_closer(self, files: Iterable[tuple[Path, str | None]]) -> list[Path]:
         changed = []
-        for path, digest in files:
+        for path, digest in list(seen.items())[-MOST_WATCHED:]:
             stamp = _stamp(path)
+            if self._known.get(path) == (stamp, digest):
+                continue  # the very file whose digest is known
             try:
                 now = digest_of(path)
             except OSError:
@@ -75,24 +105,30 @@ class Surroundings:
             if now == digest:
                 self._known[path] = (stamp, digest)
             else:
-                changed.append(path)
+                changed.append(self._shown(path))
         return changed
 
-    async def _listing(self) -> Listing | None:
-        self._listed = True
+    def _without_hidden(self, editor: Editor) -> Editor:
+        """What a person looks at is not all for the model to see (P8)."""
+        if editor == Editor():
+            return editor
+
+        def shown(path: str) -> bool:
+            return bool(path) and not self._hidden(self._desk.workspace / path)
+
+        return Editor(
+            open_files=tuple(each for each in editor.open_files[: MOST_NAMES + 1] if shown(each)),
+            current_file=editor.current_file if shown(editor.current_file) else "",
+            problems=tuple(each for each in editor.problems[: MOST_NAMES + 1] if shown(each.path)),
+        )
+
+    def _hidden(self, path: Path) -> bool:
         workspace = self._desk.workspace
-        if workspace in (Path.home(), Path("/")):
-            return None  # nobody's project: what lies there is nobody's business
-        look = self._desk.files.look
+        return bool(self._desk.files.look(path, cwd=workspace, workspace=workspace).ignored)
 
-        def hidden(path: Path) -> bool:
-            return bool(look(path, cwd=workspace, workspace=workspace).ignored)
-
-        try:
-            found = await list_files(workspace, recursive=True, most=MOST_LISTED, hidden=hidden)
-        except (TarmacError, OSError):
-            return None
-        return Listing(paths=found.names, more=found.truncated)
+    def _shown(self, path: Path) -> str:
+        workspace = self._desk.workspace
+        return str(path.relative_to(workspace)) if path.is_relative_to(workspace) else str(path)
 
 
 def _stamp(path: Path) -> _Stamp | None:
@@ -101,7 +137,3 @@ def _stamp(path: Path) -> _Stamp | None:
     except OSError:
         return None
     return found.st_mtime_ns, found.st_size, found.st_ino
-
-
-def _shown(path: Path, workspace: Path) -> str:
-    return str(path.relative_to(workspace)) if path.is_relative_to(workspace) else str(path)

@@ -19,7 +19,7 @@ from tarmac.models.messages import Blob
 from tarmac.models.provider import Model
 from tarmac.tasks import events as e
 from tarmac.tasks.audience import Listener
-from tarmac.tasks.desk import Desk, Ended, find_mode, now
+from tarmac.tasks.desk import Desk, Editor, Ended, find_mode, now
 from tarmac.tasks.log import TaskLog
 from tarmac.tasks.metadata import Metadata
 from tarmac.tasks.questions import Questions
@@ -72,6 +72,15 @@ class Task:
     @attended.setter
     def attended(self, attended: bool) -> None:
         self._desk.attended = attended
+
+    @property
+    def editor(self) -> Editor:
+        """What the person has before them; a door that knows it says so, and the model is told with its next turn."""
+        return self._desk.editor
+
+    @editor.setter
+    def editor(self, editor: Editor) -> None:
+        self._desk.editor = editor
 
     @property
     def running(self) -> bool:

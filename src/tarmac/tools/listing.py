@@ -7,7 +7,7 @@ followed. A folder that was asked for by name is listed even when git ignores it
 import asyncio
 import os
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,25 +49,17 @@ async def list_files(
 
 def _listing(folder: Path, recursive: bool, most: int, hidden: Callable[[Path], bool] | None) -> Listing:
     found: list[tuple[str, bool]] = []
-    specs = _above(folder)
-    if any(
-        _is_ignored(each, specs, True)
-        for each in (folder, *folder.parents)
-        if specs and each.is_relative_to(specs[0][0])
-    ):
-        specs = ()  # it was asked for by name
-    waiting = deque([("", specs)])
+    waiting = deque([("", rules_for(folder))])
     folders = 0
     truncated = False
     while waiting and not truncated:
-        inside, specs = waiting.popleft()
+        inside, rules = waiting.popleft()
         here = folder / inside
         folders += 1
-        own = _ignored_by(here)
-        specs = (*specs, (here, own)) if own is not None else specs
+        rules = with_rules_of(here, rules)
         for name, is_folder in _entries(here):
             path = here / name
-            if name == ".git" or _is_ignored(path, specs, is_folder) or (hidden is not None and hidden(path)):
+            if name == ".git" or is_ignored(path, rules, is_folder) or (hidden is not None and hidden(path)):
                 continue
             if len(found) >= most or folders > _MOST_FOLDERS:
                 truncated = True
@@ -75,9 +67,14 @@ def _listing(folder: Path, recursive: bool, most: int, hidden: Callable[[Path], 
             shown = f"{inside}{name}"
             found.append((shown, is_folder))
             if recursive and is_folder:
-                waiting.append((f"{shown}/", specs))
-    found.sort(key=lambda each: _order(*each))
-    return Listing(tuple(_printable(f"{name}/" if is_folder else name) for name, is_folder in found), truncated)
+                waiting.append((f"{shown}/", rules))
+    return in_order(found, truncated=truncated)
+
+
+def in_order(found: Iterable[tuple[str, bool]], *, truncated: bool) -> Listing:
+    """Names, and which of them are folders, as they are shown."""
+    ordered = sorted(found, key=lambda each: _order(*each))
+    return Listing(tuple(_printable(f"{name}/" if is_folder else name) for name, is_folder in ordered), truncated)
 
 
 def _order(name: str, is_folder: bool) -> tuple[tuple[bool, str], ...]:
@@ -94,10 +91,23 @@ def _entries(here: Path) -> list[tuple[str, bool]]:
         return []
 
 
-_Specs = tuple[tuple[Path, "GitIgnoreSpec"], ...]
+Rules = tuple[tuple[Path, "GitIgnoreSpec"], ...]  # git's ignore files, the outermost first
 
 
-def _above(folder: Path) -> _Specs:
+def rules_for(folder: Path) -> Rules:
+    """What git ignores in a folder that is looked at by name, by the rules above it."""
+    rules = _above(folder)
+    above = [each for each in (folder, *folder.parents) if rules and each.is_relative_to(rules[0][0])]
+    return () if any(is_ignored(each, rules, True) for each in above) else rules
+
+
+def with_rules_of(folder: Path, rules: Rules) -> Rules:
+    """With those in the folder itself."""
+    own = _ignored_by(folder)
+    return (*rules, (folder, own)) if own is not None else rules
+
+
+def _above(folder: Path) -> Rules:
     """The ignore files between the top of the repository and `folder`."""
     top = next((each for each in (folder, *folder.parents) if (each / ".git").exists()), None)
     if top is None:
@@ -122,12 +132,14 @@ def _ignored_by(folder: Path, name: str = ".gitignore") -> "GitIgnoreSpec | None
             return None
 
 
-def _is_ignored(path: Path, specs: _Specs, is_folder: bool) -> bool:
+def is_ignored(path: Path, rules: Rules, is_folder: bool) -> bool:
     """The deepest ignore file that says anything decides, as in git."""
-    for base, spec in reversed(specs):
-        if path == base or not path.is_relative_to(base):
+    text = str(path)  # paths as texts: there may be thousands to ask about
+    for base, spec in reversed(rules):
+        above = str(base).rstrip("/") + "/"
+        if not text.startswith(above):
             continue
-        found = spec.check_file(path.relative_to(base).as_posix() + ("/" if is_folder else ""))
+        found = spec.check_file(text[len(above) :] + ("/" if is_folder else ""))
         if found.include is not None:
             return bool(found.include)
     return False

@@ -1,0 +1,216 @@
+"""The files of a workspace, and which came and went since one last looked: only folders that changed are read again.
+
+Tree(root, hidden).look() → Changes(came, went); listing(most) → the names, as list_files shows them
+
+A name that comes or goes changes the time of its folder, so one `stat` of each folder tells where to read; what git and
+`.tarmacignore` hide is left out. Level by level, up to a bound: of what is further down nobody is told. It blocks: for
+a thread.
+"""
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Final, Literal
+
+from tarmac.dataclass import dataclass
+from tarmac.tools import listing
+from tarmac.tools.listing import Listing, Rules
+
+MOST_FOLDERS: Final = 300
+MOST_NAMES: Final = 5_000
+FRESH: Final = 50_000_000  # nanoseconds: a folder that changed so lately may change again at the same time by its clock
+HIDING: Final = ".tarmacignore"
+IGNORING: Final = ".gitignore"
+
+_Kind = Literal["file", "folder", "link"]
+_Stamp = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Files, by their names from the root, in order."""
+
+    came: tuple[str, ...] = ()
+    went: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Folder:
+    """As it was when it was last read."""
+
+    stamp: _Stamp | None  # None: it must be read again
+    rules: Rules
+    guarded: bool  # something in it may be hidden from agents
+    entries: Mapping[str, _Kind]  # all that is in it
+    shown: set[str]  # those that are not ignored
+
+
+class Tree:
+    """What was there. `hidden` is asked where there is reason to: below a `.tarmacignore`, and of links."""
+
+    def __init__(self, root: Path, hidden: Callable[[Path], bool]) -> None:
+        self._root, self._hidden = root, hidden
+        self._folders: dict[str, _Folder] = {}  # by name from the root, with a slash at its end; the root itself is ""
+        self._rules: dict[str, _Stamp | None] = {}  # files that say what is ignored or hidden
+        self._names = 0
+        self._whole = True  # nothing was left out for want of room
+        self._looked = 0  # when, by time.time_ns()
+
+    def look(self) -> Changes:
+        """What changed since the last look; the first finds all there is, and that is no change."""
+        first, last, self._looked = not self._folders, self._looked, time.time_ns()
+        came: list[str] = []
+        went: list[str] = []
+        if first:
+            self._read_all()
+        elif not self._same_rules() or not self._read_changed(came, went):
+            before = set(self._files(self._folders)).difference(came).union(went)
+            self._read_all()
+            now = set(self._files(self._folders))
+            # What other rules show or hide has neither come nor gone.
+            came = [name for name in now - before if self._is_newer(name, last)]
+            went = [name for name in before - now if not os.path.lexists(self._root / name)]
+        return Changes(tuple(sorted({*came} - {*went})), tuple(sorted({*went} - {*came})))
+
+    def listing(self, most: int) -> Listing:
+        """The first `most` names, level by level, as they were at the last look."""
+        found: list[tuple[str, bool]] = []
+        for inside, folder in self._folders.items():
+            for name in sorted(folder.shown):
+                if len(found) >= most:
+                    return listing.in_order(found, truncated=True)
+                found.append((f"{inside}{name}", folder.entries[name] == "folder"))
+        return listing.in_order(found, truncated=not self._whole)
+
+    def _files(self, names: Iterable[str]) -> Iterable[str]:
+        for inside in names:
+            folder = self._folders[inside]
+            yield from (f"{inside}{name}" for name in folder.shown if folder.entries[name] != "folder")
+
+    # Reading
+
+    def _read_all(self) -> None:
+        self._folders, self._rules, self._names, self._whole = {}, {}, 0, True
+        rules = listing.rules_for(self._root)
+        for base, _ in rules:
+            self._heed(f"{base}/{IGNORING}")
+        self._read("", rules, guarded=False)
+
+    def _read(self, top: str, rules: Rules, *, guarded: bool) -> list[str]:
+        """A folder that is new, and all below it; the names of the folders that were read."""
+        waiting = deque([(top, rules, guarded)])
+        read: list[str] = []
+        while waiting:
+            inside, rules, guarded = waiting.popleft()
+            if len(self._folders) >= MOST_FOLDERS or self._names >= MOST_NAMES:
+                self._whole = False
+                break
+            here = self._root / inside
+            stamp, entries = _settled(here), _scan(here)
+            for name in {IGNORING, HIDING} & entries.keys():
+                self._heed(f"{here}/{name}")
+            rules = listing.with_rules_of(here, rules) if IGNORING in entries else rules
+            folder = _Folder(stamp, rules, guarded or HIDING in entries, entries, set())
+            self._folders[inside] = folder
+            read.append(inside)
+            shown = self._show(inside, folder, sorted(entries))
+            below = (f"{inside}{name}/" for name in shown if entries[name] == "folder")
+            waiting.extend((each, rules, folder.guarded) for each in below)
+        return read
+
+    def _read_changed(self, came: list[str], went: list[str]) -> bool:
+        """Read folders that changed, and note what came and went; False: so did rules, and all must be read."""
+        root = str(self._root)
+        for inside in list(self._folders):
+            folder = self._folders.get(inside)  # None: it went with one above it
+            if folder is not None and (folder.stamp is None or _stamp(f"{root}/{inside}") != folder.stamp):
+                before = folder.entries
+                self._read_again(inside, folder, came, went)
+                if {IGNORING, HIDING} & (before.keys() ^ folder.entries.keys()):
+                    return False
+        return True
+
+    def _read_again(self, inside: str, folder: _Folder, came: list[str], went: list[str]) -> None:
+        here = self._root / inside
+        folder.stamp = _settled(here)
+        before, now = folder.entries, _scan(here)
+        for name, kind in before.items() - now.items():
+            if name not in folder.shown:
+                continue
+            folder.shown.discard(name)
+            self._names -= 1
+            if kind == "folder":
+                self._forget(f"{inside}{name}/", went)
+            else:
+                went.append(f"{inside}{name}")
+        folder.entries = now
+        for name in self._show(inside, folder, sorted(name for name, _ in now.items() - before.items())):
+            if now[name] == "folder":
+                came.extend(self._files(self._read(f"{inside}{name}/", folder.rules, guarded=folder.guarded)))
+            else:
+                came.append(f"{inside}{name}")
+
+    def _forget(self, top: str, went: list[str]) -> None:
+        below = [each for each in self._folders if each.startswith(top)]
+        went.extend(self._files(below))
+        for each in below:
+            self._names -= len(self._folders.pop(each).shown)
+
+    def _show(self, inside: str, folder: _Folder, names: Iterable[str]) -> list[str]:
+        """Those of the names that may be told, from now on among the known ones."""
+        shown: list[str] = []
+        here = self._root / inside
+        for name in names:
+            path, kind = here / name, folder.entries[name]
+            if name == ".git" or (folder.rules and listing.is_ignored(path, folder.rules, kind == "folder")):
+                continue
+            if (folder.guarded or kind == "link") and self._hidden(path):
+                continue
+            if self._names >= MOST_NAMES:
+                self._whole = False
+                break
+            self._names += 1
+            folder.shown.add(name)
+            shown.append(name)
+        return shown
+
+    # Rules
+
+    def _heed(self, file: str) -> None:
+        self._rules[file] = _stamp(file)
+
+    def _same_rules(self) -> bool:
+        return all(_stamp(file) == stamp for file, stamp in self._rules.items())
+
+    def _is_newer(self, name: str, than: int) -> bool:
+        try:
+            return os.lstat(self._root / name).st_ctime_ns >= than - FRESH
+        except OSError:
+            return False
+
+
+def _scan(folder: Path) -> dict[str, _Kind]:
+    try:
+        with os.scandir(folder) as entries:
+            return {
+                each.name: "folder" if each.is_dir(follow_symlinks=False) else "link" if each.is_symlink() else "file"
+                for each in entries
+            }
+    except OSError:  # may not be read, or is gone by now
+        return {}
+
+
+def _stamp(path: str | Path) -> _Stamp | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ino
+
+
+def _settled(folder: Path) -> _Stamp | None:
+    """The stamp of a folder that will have another when it changes again; None: nobody can tell yet."""
+    stamp = _stamp(folder)
+    return stamp if stamp is not None and abs(time.time_ns() - stamp[0]) > FRESH else None
