@@ -16,6 +16,8 @@ def parse(verb: str, arguments: list[str], options: list[str]) -> tuple[dict[str
         pairs, words = gnu_getopt(arguments, "h", [*options, "help"])
     except GetoptError as error:
         known = [f"--{each.rstrip('=')}" for each in options]
+        if f"--{error.opt}" in known:  # it is right, and lacks its value, or has one too many
+            raise BadRequest(error.msg, hint=f"`tarmac {verb} --help`") from None
         raise BadRequest(error.msg, hint=suggest(f"--{error.opt}", known) or f"`tarmac {verb} --help`") from None
     given: dict[str, list[str]] = {}
     for name, value in pairs:

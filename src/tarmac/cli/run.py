@@ -31,6 +31,10 @@ NO_MODEL: Final = (
     "set ANTHROPIC_API_KEY or OPENAI_API_KEY, and choose one: --model anthropic/NAME or openai/NAME, TARMAC_MODEL, or "
     "`model` in config.toml; OPENAI_BASE_URL is for a server of your own. `tarmac demo` needs none of this"
 )
+CHOOSE: Final = (
+    "there is a key in {key}, so choose one: --model {provider}/NAME, or for always TARMAC_MODEL={provider}/NAME or "
+    "`model` in config.toml. `tarmac demo` needs none of this"
+)
 Given = dict[str, list[str]]
 
 
@@ -120,8 +124,16 @@ def _config(where: Path, overrides: dict[str, object]) -> "Config":
 
     config = load_config(where, os.environ, overrides)
     if not config.model:
-        raise BadRequest("no model is configured", hint=NO_MODEL)
+        raise BadRequest("no model is configured", hint=_no_model())
     return config
+
+
+def _no_model() -> str:
+    """Which variables to set; of those that are set, what is still missing."""
+    for provider, key in (("anthropic", "ANTHROPIC_API_KEY"), ("openai", "OPENAI_API_KEY")):
+        if os.environ.get(key):
+            return CHOOSE.format(key=key, provider=provider)
+    return NO_MODEL
 
 
 async def _new(
@@ -176,7 +188,7 @@ async def _again(
         )
     config = load_config(meta.workspace or where, os.environ, overrides)
     if not (config.model or meta.model):
-        raise BadRequest("no model is configured", hint=NO_MODEL)
+        raise BadRequest("no model is configured", hint=_no_model())
     model = overrides.get("model")
     async with (
         open_app(config) as app,

@@ -53,6 +53,12 @@ def _names_model(value: str) -> bool:
     return bool(provider and slash and name) and value.isprintable()
 
 
+def _nearest_model(value: str) -> str:
+    from tarmac.models.spelling import meant
+
+    return meant(value)
+
+
 def _is_command(value: str) -> bool:
     import shlex
 
@@ -68,7 +74,12 @@ _LINE = "a list of commands, each by its first words"
 
 KEYS = (
     # Whom to ask, and how it shall be
-    Key("model", optional(text("provider/name", _names_model)), None, "the model to ask, as provider/name"),
+    Key(
+        "model",
+        optional(text("provider/name", _names_model, _nearest_model)),
+        None,
+        "the model to ask, as provider/name",
+    ),
     Key("base_url", optional(_URL), None, "where the server of that provider is, in place of its usual address"),
     Key(
         "mode",

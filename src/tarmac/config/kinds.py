@@ -94,10 +94,15 @@ def dollars() -> Kind:
     return number("US dollars, a number not below 0", lambda value: value >= 0)
 
 
-def text(words: str = "text", fits: Callable[[str], bool] = lambda _: True) -> Kind:
+def text(
+    words: str = "text", fits: Callable[[str], bool] = lambda _: True, meant: Callable[[str], str] = lambda _: ""
+) -> Kind:
+    """`meant`: the nearest right one to what does not fit, or nothing."""
+
     def check(value: Value) -> Value:
         if not isinstance(value, str) or "\0" in value or len(value) > LONGEST or not fits(value):
-            raise _wrong(words, value)
+            close = meant(value) if isinstance(value, str) and len(value) <= LONGEST else ""
+            raise ValueError(f"{_wrong(words, value)}" + (f"; did you mean {close}?" if close else ""))
         return value
 
     return Kind(words, check, check)

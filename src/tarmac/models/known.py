@@ -73,11 +73,14 @@ def split(spec: str) -> tuple[Provider, str]:
     who, _, name = spec.partition("/")
     provider = PROVIDERS.get(who)
     if provider is None:
-        known = ", ".join(PROVIDERS)
+        from tarmac.models.spelling import meant
+
+        known = f"a model is named provider/name; providers: {', '.join(PROVIDERS)}"
+        close = meant(spec)
         raise ModelError(
             f"no provider of models is called {who!r}",
             kind="not_found",
-            hint=f"a model is named provider/name; providers: {known}",
+            hint=f"did you mean `{close}`?" if close else known,
         )
     if not name:
         raise BadRequest(f"{spec!r} names no model", hint=f"write {who}/NAME")
@@ -100,7 +103,10 @@ def _model(spec: str, settings: ModelSettings) -> Model:
         from tarmac.models.script import read_script
         from tarmac.models.scripted import Scripted
 
-        return Scripted(read_script(Path(name).expanduser()))
+        path = Path(name).expanduser()
+        if not path.exists():
+            raise BadRequest(f"there is no script {name}", hint="--script FILE says which is to be played")
+        return Scripted(read_script(path))
     base_url = settings.base_urls.get(provider.name) or provider.base_url
     key = settings.keys.get(provider.name, "")
     if not base_url:

@@ -88,7 +88,9 @@ class Loop:
             self._priced = info.id
             return None
         return Ended(
-            "limit", f"the price of {info.id} is not known, so a limit on cost can't be kept: nothing was asked of it"
+            "limit",
+            f"the price of {info.id} is not known, so a limit on cost can't be kept: nothing was asked of it "
+            "(models.price_input and price_output in config.toml say what it costs)",
         )
 
     async def _turn(self) -> Ended | None:

@@ -1,0 +1,53 @@
+"""What somebody meant who wrote a model's name another way."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tarmac.errors import ConfigError
+from tarmac.models.known import PROVIDERS, split
+from tarmac.models.provider import ModelError
+from tarmac.models.spelling import meant
+
+
+@pytest.mark.parametrize(
+    ("spec", "right"),
+    [
+        ("gpt-5", "openai/gpt-5"),
+        ("openai:gpt-5", "openai/gpt-5"),
+        ("Anthropic/claude-opus-5", "anthropic/claude-opus-5"),
+        ("claude-opus-5", "anthropic/claude-opus-5"),
+        ("opnai/gpt-5", "openai/gpt-5"),
+        ("google/gemini-3", "gemini/gemini-3"),
+        ("o4-mini", "openai/o4-mini"),
+        ("llama3:8b", "ollama/llama3:8b"),
+        ("ollama:llama3:8b", "ollama/llama3:8b"),
+        ("openai gpt-5", "openai/gpt-5"),
+        ("openai", ""),
+        ("openai/", ""),
+        ("", ""),
+        ("my-own-thing", ""),
+        ("zzz/x", ""),
+    ],
+)
+def test_the_nearest_right_name(spec: str, right: str) -> None:
+    """A5: a model that is typed wrong is answered with the nearest right one."""
+    assert meant(spec) == right
+    if right:
+        assert split(right)[0].name in PROVIDERS
+
+
+@given(st.text())
+def test_what_is_meant_can_always_be_asked_for(spec: str) -> None:
+    right = meant(spec)
+    assert not right or (split(right) and right != spec)
+
+
+def test_a_provider_that_is_unknown_says_the_nearest_or_all() -> None:
+    with pytest.raises(ModelError) as close:
+        split("Anthropic/claude-opus-5")
+    assert close.value.hint == "did you mean `anthropic/claude-opus-5`?"
+    with pytest.raises(ModelError) as far:
+        split("zzz/x")
+    assert "anthropic, openai" in far.value.hint
+    assert not isinstance(far.value, ConfigError)
