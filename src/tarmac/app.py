@@ -290,6 +290,9 @@ class App:
     async def aclose(self) -> None:
         """Leave every task in order, then close the terminals. May be called twice."""
         try:
-            await asyncio.gather(*(task.aclose() for task in list(self.tasks.values())))
+            closing = (task.aclose() for task in list(self.tasks.values()))
+            failed = [each for each in await asyncio.gather(*closing, return_exceptions=True) if each]
+            if failed:
+                raise failed[0]
         finally:
             await self.registry.aclose()

@@ -291,6 +291,40 @@ async def test_after_another_error_of_the_disk_nothing_is_taken_until_it_was_rea
 # Other processes
 
 
+HELD = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from tarmac.tasks.log import open_log
+
+async def main():
+    async with open_log(Path(sys.argv[1])):
+        read, write = os.pipe()
+        if os.fork() == 0:  # as a process is between fork and exec: with all that its parent has open
+            os.close(write), os.close(1)
+            os.read(read, 1)  # until the parent is gone, and a moment more
+            import time; time.sleep(0.3)
+            os._exit(0)
+        print("ready", flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+asyncio.run(main())
+"""
+
+
+async def test_a_log_whose_writer_was_killed_can_be_opened_though_its_last_child_still_has_it(tmp_path: Path) -> None:
+    """S4: kill −9 in the middle of starting a process."""
+    async with create_log(tmp_path / "t", TaskId("t")) as log:
+        await log.append(UserSaid(at=1.0, text="x"))
+    held = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", HELD, str(tmp_path / "t"), stdout=asyncio.subprocess.PIPE
+    )
+    assert held.stdout
+    assert (await held.stdout.readline()) == b"ready\n"
+    assert await asyncio.wait_for(held.wait(), 10) == -signal.SIGKILL
+    async with asyncio.timeout(10), open_log(tmp_path / "t") as log:
+        assert log.seq == 1
+
+
 async def test_a_second_writer_is_refused_and_told_who_is_the_first(tmp_path: Path) -> None:
     """S4: also another process, which may follow meanwhile."""
     folder = tmp_path / "t"

@@ -38,6 +38,8 @@ async def settle(desk: Desk, *, why: str, skip: bool, again: Set[CallId] = froze
 
 async def _interrupted(desk: Desk, use: ToolUse, found: Unfinished, why: str) -> None:
     text, seen = await asyncio.to_thread(_known, found, why)
+    if answer := desk.answered.pop(found.started.call, ""):
+        text = f"[interrupted: {why} after the person had answered]\n<user_message>\n{answer}\n</user_message>"
     _finish(desk, use, (Text(text),), outcome="interrupted", title=f"{found.started.title}: interrupted")
     for path, digest in seen:
         desk.seen[path] = digest

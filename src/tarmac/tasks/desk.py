@@ -100,6 +100,7 @@ class Desk:
     unsaved: Unsaved | None = None  # what an editor holds of a file that is not on disk yet
     seen: dict[Path, str | None] = field(default_factory=dict)  # the version of each file that the task knows (S21)
     under_way: dict[CallId, Unfinished] = field(default_factory=dict)  # calls that were started and have no result
+    answered: dict[CallId, str] = field(default_factory=dict)  # what a person said to these, before a crash
     todos: tuple[Todo, ...] = ()
     cost: float | None = 0.0  # of the whole task; None: some price is unknown
     context: int = 0  # tokens in the window after the last answer

@@ -31,6 +31,7 @@ from tarmac.tasks.records import Damage, Scanner, frame, header_line
 
 WRITER = "writer"  # a file with the writer's process id; the lock itself is on the log
 LINGER = 0.05  # seconds that what was added waits for company
+LETTING_GO = 3.0  # seconds that the last child of a killed writer has to let go of the log
 
 Listener = Callable[[int, TaskEvent], None]
 
@@ -217,7 +218,7 @@ class TaskLog:
 @asynccontextmanager
 async def open_log(folder: Path) -> AsyncIterator[TaskLog]:
     """The log in `folder`, to be written to by this process alone. A torn tail is cut off and kept beside it."""
-    fd = lock(folder)
+    fd = await _locked(folder)
     try:
         reading = await asyncio.to_thread(_recover, folder, fd)
     except BaseException:
@@ -225,6 +226,18 @@ async def open_log(folder: Path) -> AsyncIterator[TaskLog]:
         raise
     async with _closing(TaskLog(folder, fd, reading)) as log:
         yield log
+
+
+async def _locked(folder: Path) -> int:
+    """The log, locked. One that a dead process has is let go of in a moment: by a child that it was just starting."""
+    end = time.monotonic() + LETTING_GO
+    while True:
+        try:
+            return lock(folder)
+        except TaskInUse as error:
+            if error.pid is None or _is_alive(error.pid) or time.monotonic() > end:
+                raise
+        await asyncio.sleep(0.02)
 
 
 @asynccontextmanager
@@ -295,6 +308,16 @@ def lock(folder: Path) -> int:
         raise TaskNotFound(f"there is no task in {folder}")
     _sign(folder)
     return fd
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # another user's
+        pass
+    return True
 
 
 def _is_here(fd: int, path: Path) -> bool:

@@ -57,12 +57,13 @@ class Loop:
         self._prompt: tuple[object, Prompt] | None = None
         self._tables: asyncio.Future[None] | None = None  # the policy's, read while the model thinks
         self._priced = ""  # the model whose price is known
+        self.presented: str | None = None  # the result of this run
         self._mistakes = 0  # turns in a row in which nothing worked
         self._pauses = 0
 
     async def run(self) -> Ended:
         """Turn by turn, until it ends."""
-        desk = self._desk
+        desk, self.presented = self._desk, None
         ended = await self._affordable()
         if ended:
             return ended
@@ -136,7 +137,7 @@ class Loop:
     async def _completed(self, result: str) -> Ended:
         desk = self._desk
         await desk.log.commit()  # the usage is that of all answers
-        self._desk.completed = None
+        self._desk.completed, self.presented = None, result
         meta = desk.metadata
         await self._rest.presented(TaskCompleted(at=now(), result=result, usage=meta.usage, cost=meta.total_cost))
         desk.registry.release_for_task(desk.task)

@@ -83,9 +83,17 @@ class Questions:
         self._open[question.question] = _Open(question, None, follows, future, heard)
         try:
             await self._log.append(*before, question)
+        except asyncio.CancelledError:  # it is recorded nevertheless, and may be answered
+            raise
         except BaseException:
             self._open.pop(question.question, None)
             raise
+
+    def withdraw(self) -> None:
+        """What is asked while the task stands still is asked no more."""
+        for waiting in [each for each in self._open.values() if each.heard]:
+            del self._open[waiting.asked.question]
+            self._close(waiting, "skip", "", "stopped")
 
     async def ask(
         self,

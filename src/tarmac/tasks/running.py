@@ -9,7 +9,7 @@ The one who awaits it owns it: when that one is cancelled, the task is stopped, 
 import asyncio
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import Final
 
 from tarmac import __version__
@@ -53,6 +53,7 @@ class Running:
         self._interrupted = False  # and that was the end of the last run
         desk.under_way = {each.started.call: each for each in unfinished(past)}
         questions.left = _asking(past)
+        desk.answered = _answered(past, desk.under_way.keys())
         for call in _calls(past):
             self._loop.requests.know(call)
 
@@ -131,6 +132,8 @@ class Running:
             except asyncio.CancelledError:
                 _uncancel()
                 await self._settle()
+                if self._loop.presented is not None and desk.metadata.outcome == "completed":
+                    ended = Ended("completed", self._loop.presented)  # the stop came while that was written
                 ended = ended if ended.why == "completed" else self._stop or ended
             self._interrupted = ended.why == "interrupted"
             self._stop = self._stop or ended  # from here on nothing is to be stopped
@@ -197,6 +200,7 @@ class Running:
         return ended
 
     async def _aborted(self, why: str) -> None:
+        self._questions.withdraw()
         try:
             await self._desk.log.append(e.TaskAborted(at=now(), why=why))
         finally:
@@ -229,6 +233,19 @@ def _asking(past: Iterable[e.TaskEvent]) -> set[e.CallId]:
             case e.QuestionAnswered(question=question):
                 asked.pop(question, None)
     return set(asked.values())
+
+
+def _answered(past: Iterable[e.TaskEvent], calls: Set[e.CallId]) -> dict[e.CallId, str]:
+    """What a person had answered to a question of the model, in calls that did not come to their end."""
+    asked: dict[str, e.CallId] = {}
+    found: dict[e.CallId, str] = {}
+    for event in past if calls else ():
+        match event:
+            case e.QuestionAsked(ask="followup", question=question, call=call) if call in calls and call:
+                asked[question] = call
+            case e.QuestionAnswered(question=question, text=text) if question in asked and text:
+                found[asked[question]] = text
+    return found
 
 
 def _calls(past: Iterable[e.TaskEvent]) -> Iterable[str]:

@@ -11,7 +11,9 @@ every call of the model gets a result, and the log can be taken up again.
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import get_args
 
 from tarmac.errors import BadRequest, StateUnavailable, TerminalNotFound
 from tarmac.events import TaskId, TerminalId
@@ -156,6 +158,8 @@ class Task:
         `always` is the scope of an "always allow" (task, workspace, everywhere), `grant` which of those that the
         request offers; `edited` is the command the person would rather have.
         """
+        if answer not in get_args(e.Answer):  # the log could not be read with it
+            raise BadRequest(f"`{answer}` is no answer", hint=", ".join(get_args(e.Answer)))
         await self._questions.answer(
             e.QuestionAnswered(
                 at=now(),
@@ -240,16 +244,17 @@ class Task:
 
     async def aclose(self) -> None:
         """Leave it in order: stop it if it runs, keep the log, release its terminals. May be called twice."""
-        await self._runs.leave()
-        if self._runs.begun:
-            self._runs.begun = False
-            try:
-                await self.log.append(e.TaskSaved(at=now()))
-            except StateUnavailable:  # a full disk: then the log says nothing of it
-                pass
-        self._desk.registry.release_for_task(self.id)
-        for model in (*self._retired, self._desk.model):
-            await model.aclose()
+        async with AsyncExitStack() as closing:  # what fails to close keeps no other from closing
+            for model in (self._desk.model, *reversed(self._retired)):
+                closing.push_async_callback(model.aclose)
+            closing.callback(self._desk.registry.release_for_task, self.id)
+            await self._runs.leave()
+            if self._runs.begun:
+                self._runs.begun = False
+                try:
+                    await self.log.append(e.TaskSaved(at=now()))
+                except StateUnavailable:  # a full disk: then the log says nothing of it
+                    pass
 
 
 def terminal_task(registry: TerminalRegistry, terminal: TerminalId) -> TaskId | None:

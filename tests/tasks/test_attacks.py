@@ -1,0 +1,195 @@
+"""What somebody would try who wants to break a task: wrong words, wrong moments, things that fail to close."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from tests.tasks.engine import Seen, a_task, an_app, call, done, messages_of, results, stored, turn, write_script
+
+from tarmac.errors import BadRequest
+from tarmac.tasks.events import (
+    QuestionAnswered,
+    TaskAborted,
+    TaskCompleted,
+    TaskSaved,
+    ToolFinished,
+    UserSaid,
+)
+from tarmac.tasks.limits import Limits
+from tarmac.tasks.reading import read_log
+
+FOLLOWUP = turn(call("ask_followup_question", question="Which?", follow_up=[{"text": "a"}, {"text": "b"}]))
+
+
+async def test_an_answer_of_no_known_kind_is_refused_and_not_recorded(tmp_path: Path) -> None:
+    """S5: what could not be read again is never written."""
+    async with a_task(tmp_path / "work", FOLLOWUP, done(), attended=True) as task:
+        seen = Seen(task)
+        run = asyncio.create_task(task.run_until_idle())
+        asked = await seen.question()
+        with pytest.raises(BadRequest, match="maybe"):
+            await task.answer(asked.question, "maybe")  # type: ignore[arg-type]
+        await task.answer(asked.question, "message", text="a")
+        await run
+        events = await stored(task)
+    assert [each.answer for each in events if isinstance(each, QuestionAnswered)] == ["message"]
+
+
+@pytest.mark.parametrize("text", ["half a pair: \ud800", "\x00\x1b[2J", "x" * 300_000, "\u2028\u202e"])
+async def test_whatever_characters_a_person_uses_the_log_can_be_read_again(tmp_path: Path, text: str) -> None:
+    """S3: nothing torn, nothing lost."""
+    async with a_task(tmp_path / "work", FOLLOWUP, done(), done(), attended=True) as task:
+        seen = Seen(task)
+        run = asyncio.create_task(task.run_until_idle())
+        asked = await seen.question()
+        await task.answer(asked.question, "message", text=text)
+        assert (await run).why == "completed"
+        await task.say(text)
+        assert (await task.run_until_idle()).why == "completed"
+        await messages_of(task)
+        folder = task.log.folder
+    reading = read_log(folder)
+    assert not reading.damage and not reading.torn
+    same = text.encode("utf-8", "replace")
+    said = [each for each in reading.events if isinstance(each, UserSaid)][-1]
+    assert said.text.encode("utf-8", "replace") == same
+
+
+async def test_an_aborted_task_has_no_open_question_and_takes_no_answer(tmp_path: Path) -> None:
+    """S5: saying anything in an aborted task is an error."""
+    async with a_task(tmp_path / "work", done(), attended=True) as task:
+        await task.run_until_idle()
+        (asked,) = task.questions
+        await task.abort("enough")
+        assert task.questions == ()
+        with pytest.raises(BadRequest):
+            await task.answer(asked.question, "message", text="More.")
+        with pytest.raises(BadRequest, match="aborted"):
+            await task.say("More.")
+        events = await stored(task)
+    assert not [each for each in events if isinstance(each, UserSaid) and each.text == "More."]
+    assert [each.by for each in events if isinstance(each, QuestionAnswered)] == ["stopped"]
+    assert [each for each in events if isinstance(each, TaskAborted)]
+
+
+async def test_stopped_while_its_result_is_written_it_is_completed_and_asks(tmp_path: Path) -> None:
+    """S5: what is recorded is what is said; the question can be answered."""
+    async with a_task(tmp_path / "work", done("First."), done("Second."), attended=True) as task:
+
+        def stop(_: int | None, thing: object) -> None:
+            if isinstance(thing, ToolFinished):
+                asyncio.get_running_loop().call_soon(soon)
+
+        def soon(tries: int = 0) -> None:
+            """At the first moment at which the result is on its way to the disk."""
+            if task.log.pending or tries > 200:
+                task.cancel()
+            else:
+                asyncio.get_running_loop().call_soon(soon, tries + 1)
+
+        leave = task.subscribe(stop)
+        ended = await task.run_until_idle()
+        leave()
+        events = await stored(task)
+        if any(isinstance(each, TaskCompleted) for each in events):
+            assert ended.why == "completed"
+            (asked,) = task.questions
+            await task.answer(asked.question, "message", text="And more.")
+            assert (await task.run_until_idle()).text == "Second."
+        await messages_of(task)
+
+
+async def test_what_a_person_answered_before_a_crash_reaches_the_model(tmp_path: Path) -> None:
+    """S4: an answer that was recorded is not lost because the call had no time to end."""
+    work = tmp_path / "work"
+    work.mkdir()
+    model = write_script(tmp_path / "s.toml", FOLLOWUP, done())
+    async with asyncio.timeout(30), an_app(work) as app, app.create_task("Do it.", model=model) as task:
+        seen = Seen(task)
+        run = asyncio.create_task(task.run_until_idle())
+        asked = await seen.question()
+        folder = task.log.folder
+        await task.answer(asked.question, "message", text="the blue one")
+        await run
+    # as a crash directly after the answer would leave it
+    lines = (folder / "log.jsonl").read_bytes().splitlines(keepends=True)
+    at = next(n for n, line in enumerate(lines) if b'"question_answered"' in line and b"the blue one" in line)
+    (folder / "log.jsonl").write_bytes(b"".join(lines[: at + 1]))
+    async with asyncio.timeout(30), an_app(work) as app, app.resume_task(task.id, model=model) as task:
+        seen = Seen(task)
+        assert (await task.run_until_idle()).why == "completed"
+        messages = await messages_of(task)
+    name, outcome, text = results(seen)[0]
+    assert (name, outcome) == ("ask_followup_question", "interrupted") and "the blue one" in text
+    assert messages
+
+
+async def test_a_run_that_its_door_left_asks_again_in_the_next(tmp_path: Path) -> None:
+    """S4: in the same process, too; and the question of before takes no answer."""
+    async with a_task(tmp_path / "work", FOLLOWUP, done(), attended=True) as task:
+        seen = Seen(task)
+        run = asyncio.create_task(task.run_until_idle())
+        first = await seen.question()
+        run.cancel()
+        await asyncio.gather(run, return_exceptions=True)
+        assert not results(seen)
+        run = asyncio.create_task(task.run_until_idle())
+        second = await seen.question(after=seen.all.index(first) + 1)
+        assert (second.ask, second.text) == ("followup", "Which?")
+        with pytest.raises(BadRequest, match="not open"):
+            await task.answer(first.question, "message", text="a")
+        await task.answer(second.question, "message", text="b")
+        assert (await run).why == "completed"
+        await messages_of(task)
+    assert [each[1] for each in results(seen)] == ["done", "done"]
+
+
+class Closing:
+    """Somebody to ask, who is only ever closed."""
+
+    def __init__(self, closed: list[str], name: str) -> None:
+        self.closed, self.name = closed, name
+
+    async def aclose(self) -> None:
+        self.closed.append(self.name)
+        if self.name == "broken":
+            raise RuntimeError("broken")
+
+
+async def test_what_fails_to_close_keeps_nothing_else_from_closing(tmp_path: Path) -> None:
+    """S18: cleaning up on every way out."""
+    work = tmp_path / "work"
+    work.mkdir()
+    model = write_script(tmp_path / "s.toml", done())
+    closed: list[str] = []
+    with pytest.raises(RuntimeError, match="broken"):
+        async with an_app(work) as app, app.create_task("One.", model=model, attended=False) as one:
+            await one.run_until_idle()
+            one._retired += [Closing(closed, "broken"), Closing(closed, "fine")]  # type: ignore[list-item]
+    assert closed == ["broken", "fine"]
+    async with an_app(work) as app, app.resume_task(one.id, model=model, attended=False) as task:
+        assert (await task.run_until_idle()).why == "completed"  # its log was left in order
+        assert [each for each in await stored(task) if isinstance(each, TaskSaved)]
+
+
+async def test_parallel_calls_of_one_message_at_the_end_of_the_time(tmp_path: Path) -> None:
+    """S16: a limit in the middle of several calls: each of them has its result, and it goes on."""
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "a.txt").write_text("a\n")
+    several = turn(
+        call("read_file", path="a.txt"),
+        call("ask_followup_question", question="Which?", follow_up=[{"text": "a"}]),
+        call("write_to_file", path="b.txt", content="b\n"),
+    )
+    async with a_task(work, several, done(), attended=True, limits=Limits(max_seconds=0.4)) as task:
+        seen = Seen(task)
+        ended = await task.run_until_idle()
+        assert ended.why == "limit" and "0.4 s" in ended.text
+        assert [each[1] for each in results(seen)] == ["done", "interrupted", "skipped"]
+        await messages_of(task)
+        assert task.questions == ()
+        (answered,) = [each for each in seen.all if isinstance(each, QuestionAnswered)]
+        assert (answered.answer, answered.by) == ("skip", "stopped")
+        assert (await task.run_until_idle()).why == "completed"
+    assert not (work / "b.txt").exists()
