@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from tarmac.dataclass import dataclass
-from tarmac.errors import BadRequest
+from tarmac.errors import BadRequest, FileUnavailable
 from tarmac.models.catalog import described
 from tarmac.models.provider import Model, ModelError, ModelSettings
 
@@ -105,7 +105,9 @@ def _model(spec: str, settings: ModelSettings) -> Model:
 
         path = Path(name).expanduser()
         if not path.exists():
-            raise BadRequest(f"there is no script {name}", hint="--script FILE says which is to be played")
+            raise FileUnavailable(
+                f"the script {path} can't be read: there is none", hint="--script FILE says which to play"
+            )
         return Scripted(read_script(path))
     base_url = settings.base_urls.get(provider.name) or provider.base_url
     key = settings.keys.get(provider.name, "")
