@@ -10,10 +10,24 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cli.conftest import alive, tarmac
-from tests.mcp.peers import ERAS, PATIENCE, Person, Pipe, a_door, a_pipe, client_of, connected, ran, until, until_found
+from tests.mcp.peers import (
+    ERAS,
+    PATIENCE,
+    Person,
+    Pipe,
+    a_door,
+    a_pipe,
+    call,
+    client_of,
+    connected,
+    ran,
+    until,
+    until_found,
+)
 from tests.mcp.test_http import TOKEN, served
 
 from tarmac.mcp import adapter, gate, serving
@@ -100,20 +114,31 @@ async def test_a_call_comes_back_even_if_all_that_bounds_it_fails(
 
 
 @each_era
-async def test_a_client_that_never_answers_its_question_holds_up_nobody(
+async def test_a_client_that_never_answers_holds_up_nobody(
     tmp_path: Path, era: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A3: 40 calls that wait for a person, and one that needs none."""
-    monkeypatch.setattr("tarmac.mcp.door.WITHIN", 6.0)
+    """A3: calls that wait for a person or for a terminal, and more commands than may run at once."""
     monkeypatch.setattr("tarmac.mcp.place.AT_ONCE", 4)
+    (tmp_path / "log").touch()
     async with a_door(tmp_path) as door, client_of(door, era, Person(after=600)) as client:
-        asking = [asyncio.create_task(client.call_tool("run_command", {"command": f"touch {n}"})) for n in range(40)]
+        id = (await call(client, "open_persistent_terminal"))["id"]
+        calls: list[tuple[str, dict[str, Any]]] = [("run_command", {"command": f"touch {n}"}) for n in range(20)]
+        calls += [("wait_for_terminal", {"id": id, "pattern": "x", "timeout": 30})] * 10
+        waiting = [asyncio.create_task(client.call_tool(*each)) for each in calls]
         async with client_of(door, era) as other:
-            assert (await ran(other, "pwd"))["output"] == f"{tmp_path}\n"
-        for each in asking:
+            async with asyncio.timeout(PATIENCE):
+                assert (await ran(other, "pwd"))["output"] == f"{tmp_path}\n"
+            busy = [asyncio.create_task(ran(other, "tail -f log", timeout=1)) for _ in range(5)]
+            async with asyncio.timeout(PATIENCE):
+                await call(other, "list_terminals")
+                assert [each["reason"] for each in await asyncio.gather(*busy)] == [
+                    "timeout"
+                ] * 5  # the fifth in its turn
+        assert not any(each.done() for each in waiting[:20])
+        for each in waiting:
             each.cancel()
-        await asyncio.gather(*asking, return_exceptions=True)
-    assert list(tmp_path.iterdir()) == []
+        await asyncio.gather(*waiting, return_exceptions=True)
+    assert [each.name for each in tmp_path.iterdir()] == ["log"]
 
 
 async def test_strangers_without_the_token_take_up_little_and_not_for_long(

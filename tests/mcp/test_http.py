@@ -19,7 +19,7 @@ from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from tests.cli.conftest import alive, tarmac
-from tests.mcp.peers import PATIENCE, TARMAC, Person, call, environ, ran, until_found
+from tests.mcp.peers import PATIENCE, TARMAC, Person, call, environ, ran, until, until_found
 
 from tarmac.mcp.gate import Gate
 
@@ -112,6 +112,11 @@ async def test_both_eras_share_one_server_over_real_http(tmp_path: Path) -> None
             asked = await client.call_tool(
                 "run_command", {"command": "X=1; echo $X; sleep 1.3"}, progress_callback=hear
             )
+            taken_back = asyncio.create_task(ran(client, "sleep 765430", timeout=40))
+            sleeper = await asyncio.to_thread(until_found, "765430")
+            taken_back.cancel()
+            await asyncio.gather(taken_back, return_exceptions=True)
+            await until(lambda: not alive(sleeper))
             mine = (await call(client, "open_persistent_terminal"))["id"]
             kept = (await call(client, "open_persistent_terminal", stay=True))["id"]
             secret = await ran(client, "printenv | grep -c TARMAC_MCP || true")

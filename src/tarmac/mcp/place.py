@@ -27,9 +27,9 @@ from tarmac.policy import Execute
 from tarmac.terminals.events import CommandStarted, TerminalEvent
 from tarmac.tools import decoding
 from tarmac.tools.places import directory
-from tarmac.tools.tool import Bench, Done, Reply, Suggestion, TodoItem, Tool, Want
+from tarmac.tools.tool import Bench, Done, Ready, Reply, Suggestion, TodoItem, Tool, Want
 
-AT_ONCE: Final = 32  # calls that act; the next ones wait for their turn
+AT_ONCE: Final = 32  # commands that run in one workspace; the next ones wait for their turn
 LEAST: Final = 2.0  # seconds a command is waited for, however long a person took to say yes
 FOR_TERMINAL: Final = 6.0  # seconds to wait for a terminal when all are in use
 GRACE: Final = 6.5  # seconds after its end that a call may take; then it is told that it goes on
@@ -92,7 +92,7 @@ class Place:
             tool = decoding.read(entry.tool, name, dict(arguments))
             if isinstance(tool, CheckCommand):
                 return await self._check(tool, client)
-            return await self._in_time(self._in_turn(entry, tool, client, end), end)
+            return await self._in_time(self._make(entry, tool, client, end), end)
         except (BadArguments, ToolFailed) as error:
             return Answer(text=str(error), error=True)
 
@@ -112,14 +112,19 @@ class Place:
         task.add_done_callback(lambda each: each.cancelled() or each.exception())
         return Answer(text=TOO_LATE, error=True)
 
-    async def _in_turn(self, entry: Entry, tool: Tool, client: Client, end: float) -> Answer:
+    @asynccontextmanager
+    async def _turn(self, ready: Ready, end: float) -> AsyncIterator[None]:
+        """Only so many commands at once. Who looks, or waits for a person, takes no turn from anybody."""
+        if not ready.command:
+            yield
+            return
         try:
             async with asyncio.timeout_at(_loop_time(end)):
                 await self._turns.acquire()
         except TimeoutError:
-            return Answer(text=f"{AT_ONCE} calls are under way already: nothing was done. Try again.", error=True)
+            raise ToolFailed(f"{AT_ONCE} commands are under way already: nothing was done. Try again.") from None
         try:
-            return await self._make(entry, tool, client, end)
+            yield
         finally:
             self._turns.release()
 
@@ -134,13 +139,14 @@ class Place:
                 if leave.go is None:
                     line.ended(leave.told, "denied")
                     return Answer(text=leave.told, error=True)
-                if leave.approval is not None:  # a person took their time: look again, run what they saw or nothing
-                    ready = await tool.prepare(self.bench(end, tail))
-                if why := self.permission.spend(leave, ready):
-                    line.ended(why, "denied")
-                    return Answer(text=why, error=True)
-                await line.starts()
-                done = await ready.act(leave.go)
+                async with self._turn(ready, end):
+                    if leave.approval is not None:  # a person took their time: look again, run what they saw or nothing
+                        ready = await tool.prepare(self.bench(end, tail))
+                    if why := self.permission.spend(leave, ready):
+                        line.ended(why, "denied")
+                        return Answer(text=why, error=True)
+                    await line.starts()
+                    done = await ready.act(leave.go)
             except TarmacError as error:
                 line.ended(str(error), "failed")
                 raise
