@@ -21,7 +21,7 @@ from tarmac.acp.peer import Peer
 schema = pytest.importorskip("acp.schema", reason="agent-client-protocol is not installed")
 
 Params = dict[str, Any]
-Choose = Callable[[Params], Params]
+Choose = Callable[[Params], Any]
 
 
 SCHEMAS = {
@@ -90,7 +90,8 @@ class Editor:
             elif message["method"] == "session/request_permission":
                 check(schema.RequestPermissionRequest, message["params"])
                 self.asked.append(message["params"])
-                self.send({"id": message["id"], "result": self.choose(message["params"])})
+                if (choice := self.choose(message["params"])) is not NEVER:
+                    self.send({"id": message["id"], "result": choice})
             elif message["method"] == "session/update":
                 check(schema.SessionNotification, message["params"])
             elif "id" in message:

@@ -72,7 +72,9 @@ async def test_a_prompt_is_answered_and_all_updates_come_before_its_end(tmp_path
         kinds = [each.get("method") or "response" for each in ours.wire]
         assert kinds.index("session/update") > 1 and kinds[-1] == "response"
         (commands,) = ours.updates("available_commands_update")
-        assert [each["name"] for each in commands["availableCommands"]] == ["greet"]
+        assert [(each["name"], each["description"]) for each in commands["availableCommands"]] == [
+            ("greet", "Say hello.")
+        ]
 
 
 async def test_work_is_shown_as_calls_with_diffs_output_plan_and_use(tmp_path: Path) -> None:
@@ -276,11 +278,14 @@ async def test_pictures_and_files_come_with_a_prompt_and_sound_is_refused(tmp_pa
         {"type": "image", "data": picture, "mimeType": "image/png"},
         {"type": "resource_link", "uri": "file:///x/a.py", "name": "a.py"},
         {"type": "resource", "resource": {"uri": "file:///x/b.py", "text": "```\nfence"}},
+        {"type": "resource", "resource": {"uri": "file:///x/c.png", "blob": picture, "mimeType": "image/png"}},
     ]
     async with inside(tmp_path, HELLO) as ours:
         await ours.initialize()
         session = (await ours.call("session/new", {"cwd": str(tmp_path), "mcpServers": []}))["sessionId"]
-        for wrong in ([{"type": "audio", "data": "", "mimeType": "audio/wav"}], [], [{"type": "hologram"}], "text"):
+        no_picture = {"uri": "x", "text": "no blob", "mimeType": "image/png"}
+        odd = [{"type": "hologram"}], "text", [{"type": "resource", "resource": no_picture}]
+        for wrong in ([{"type": "audio", "data": "", "mimeType": "audio/wav"}], [], *odd):
             assert (await ours.refused("session/prompt", {"sessionId": session, "prompt": wrong}))["code"] == -32602
         found = await ours.call("session/prompt", {"sessionId": session, "prompt": blocks})
         assert found["stopReason"] == "end_turn"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.acp.editor import Editor, Refusal, editor, inside
+from tests.acp.editor import NEVER, Editor, Refusal, editor, inside
 from tests.acp.test_agent import DONE, HELLO, QUESTION, SLOW
 
 pytestmark = pytest.mark.shell
@@ -321,3 +321,15 @@ text = "The end."
         assert [each for each in kinds if each] == ["pending", "in_progress", "completed"]
         assert made < min(at) and sum(end > max(at) for end in ends) >= 1
     assert all(each.get("method") != "session/update" for each in ours.wire[max(ends) :])
+
+
+async def test_an_editor_that_goes_while_it_asks_has_not_said_no(tmp_path: Path) -> None:
+    """A2, S4: what only waited is asked again, when somebody is there."""
+    async with inside(tmp_path, SLOW) as ours:
+        ours.choose = lambda _: NEVER
+        await ours.initialize()
+        session = await begun(ours, tmp_path)
+        ours.ask("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": "x"}]})
+        await ours.until(lambda: ours.asked)
+    log = "".join(path.read_text() for path in (tmp_path / "state" / "tasks" / session).glob("*.jsonl"))
+    assert "question_asked" in log and "question_answered" not in log and "denied" not in log

@@ -46,7 +46,12 @@ def read_prompt(blocks: object) -> Said:
                 name, uri = block.get("name"), _text(block, "uri", number)
                 words.append(f"[{name}]({uri})" if isinstance(name, str) and name else uri)
             case "resource":
-                words.append(_resource(block.get("resource"), number))
+                resource = block.get("resource")
+                if isinstance(resource, dict) and str(resource.get("mimeType")).startswith("image/"):
+                    picture = {**resource, "data": resource.get("blob")}
+                    pictures.append(_picture(picture, number))
+                else:
+                    words.append(_resource(resource, number))
             case "audio":
                 raise BadRequest(f"block {number} of the prompt is sound, which no model here hears")
             case kind:

@@ -49,7 +49,9 @@ class Questioning:
     async def _permission(self, asked: QuestionAsked, tool: str) -> None:
         try:
             outcome = await self._request("session/request_permission", asking.permission(asked, tool))
-        except (PeerRefused, PeerGone) as error:
+        except PeerGone:  # nobody said no: it is asked again, once somebody is there
+            return
+        except PeerRefused as error:
             await self._answer(asked, asking.Chosen("no", text=f"{NOT_ASKED}: {error.what}"))
             return
         found = asking.chosen(asked, outcome)

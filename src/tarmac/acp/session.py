@@ -26,7 +26,7 @@ from tarmac.show.harmless import one_line
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
 from tarmac.tasks.desk import Ended
-from tarmac.tasks.talking import commands
+from tarmac.tasks.talking import commands, first_line
 from tarmac.tasks.task import Task
 
 LARGEST_SHOWN: Final = 1 << 20  # bytes of a file whose texts an editor is shown
@@ -102,8 +102,10 @@ class Session:
         standing = asyncio.create_task(self._standing.wait())
         try:
             await asyncio.wait([run, standing], return_when=asyncio.FIRST_COMPLETED)
-        except asyncio.CancelledError:  # the request was cancelled: so is the turn
-            self.task.cancel()
+        except asyncio.CancelledError:
+            if self._peer.gone:  # nobody stopped it: it is left in order, by aclose()
+                raise
+            self.task.cancel()  # the request was cancelled: so is the turn
             await asyncio.wait([run], timeout=5)
         finally:
             standing.cancel()
@@ -221,7 +223,7 @@ class Session:
         """The project's slash commands."""
         found = commands(self.workspace, self.app.config.user_folder)
         listed = [
-            {"name": name, "description": f"From {path.name}", "input": {"hint": "more words"}}
+            {"name": name, "description": first_line(path) or f"From {path.name}", "input": {"hint": "more words"}}
             for name, path in sorted(found.items())
         ]
         return {"sessionUpdate": "available_commands_update", "availableCommands": listed}
@@ -231,10 +233,9 @@ class Session:
         self._leave()
         self._questions.close()
         silent = not self.task.metadata.requests and not self.task.metadata.title
-        if self._run is not None and not self._run.done():
-            self.task.cancel()
-            await asyncio.wait([self._run], timeout=10)
         await self.owns.aclose()
+        if self._run is not None:
+            await asyncio.wait([self._run], timeout=10)
         if silent:
             await self.app.store.delete(self.task.id)
 

@@ -120,7 +120,7 @@ class Talking:
     def slash_commands(self) -> Mapping[str, str]:
         """All of them, with what they are for: the first line of each."""
         found = commands(self._desk.workspace, self._desk.settings.user_folder)
-        return {name: _first_line(path) for name, path in found.items()}
+        return {name: first_line(path) for name, path in found.items()}
 
 
 def commands(workspace: Path, user_folder: Path) -> dict[str, Path]:
@@ -135,7 +135,8 @@ def commands(workspace: Path, user_folder: Path) -> dict[str, Path]:
     return found
 
 
-def _first_line(path: Path) -> str:
+def first_line(path: Path) -> str:
+    """What a slash command is for."""
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
             return next((line.strip("# \n") for line in file if line.strip("#- \n")), "")[:200]
