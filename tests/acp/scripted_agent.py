@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 answers: dict[int, Any] = {}
@@ -171,6 +172,10 @@ def misbehave(how: str) -> None:
                     print('{"jsonrpc":"2.0","method":"x"}' * 1000)
             except OSError:
                 os._exit(0)
+        case "deaf":  # does not mind that nobody speaks with it any more
+            Path(os.environ["PIDS"]).write_text(str(os.getpid()))
+            while True:
+                time.sleep(1000)
         case "stays":  # takes no hint
             import signal
 

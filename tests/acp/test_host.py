@@ -243,9 +243,23 @@ async def test_what_stands_beside_a_command_is_not_overlooked(tmp_path: Path) ->
             request({"kind": "execute", "rawInput": {"command": "ls", "description": "look"}}, "d"),
         )
         assert [each.ask for each in stage.asked] == ["tool", "tool", "tool"]
+        await stage.play(
+            request({"kind": "execute", "rawInput": {"command": "ls", "cmd": "touch x"}}, "f"),
+            request({"kind": "execute", "rawInput": {"command": "ls", "cwd": "/a", "workdir": "/b"}}, "g"),
+        )
+        assert "touch x" in stage.asked[3].text and "/b" in stage.asked[4].text
         assert "prod" in stage.asked[0].text
         found = await stage.play(request({"kind": "execute", "rawInput": {"command": "rm -rf /", "host": "x"}}, "e"))
-        assert (found["e"]["outcome"]["optionId"], len(stage.asked)) == ("nope", 3)  # denied is denied
+        assert (found["e"]["outcome"]["optionId"], len(stage.asked)) == ("nope", 5)  # denied is denied
+
+
+async def test_nothing_of_what_is_asked_is_cut_in_silence(tmp_path: Path) -> None:
+    """P6: however much an agent says, its input is there to the end, and what is left out is said to be."""
+    async with hosting(tmp_path) as stage:
+        raw = {"url": "http://a", "then": "x" * 20_000 + "; rm -rf ~"}
+        await stage.play(request({"kind": "fetch", "title": "harmless " * 3_000, "rawInput": raw}))
+    assert "rm -rf ~" in stage.asked[0].text and "characters not shown" in stage.asked[0].text
+    assert len(stage.asked[0].text) < 20_000
 
 
 async def test_where_a_command_runs_is_known_from_what_was_told_before(tmp_path: Path) -> None:
@@ -468,6 +482,18 @@ async def test_an_agent_is_told_where_it_is_started_also_by_pwd(tmp_path: Path) 
     async with hosting(tmp_path, PWD=str(tmp_path)) as stage:
         await stage.play({"shell": f"tr '\\0' '\\n' < /proc/$PPID/environ | grep ^PWD= > {tmp_path}/told"})
     assert (tmp_path / "told").read_text() == f"PWD={tmp_path}/work\n"
+
+
+async def test_nothing_is_left_of_an_agent_that_died_before(tmp_path: Path) -> None:
+    """A1: what it left behind has another parent, session and environment, and is found all the same."""
+    pids = tmp_path / "pids"
+    daemon = f"env -i setsid sh -c 'echo $$ >> {pids}; exec sleep 1004' >/dev/null 2>&1 &"
+    async with hosting(tmp_path) as stage:
+        wait = f"until [ -s {pids} ]; do sleep 0.01; done"
+        assert (await stage.turn({"shell": f"{daemon} {wait}"}, {"die": 3})).why == "failed"
+        daemon_pid = int(pids.read_text())
+        assert processes.look(daemon_pid) is not None
+    assert processes.look(daemon_pid) is None
 
 
 async def test_nothing_of_the_agent_is_left(tmp_path: Path) -> None:

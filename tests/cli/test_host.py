@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -192,6 +193,54 @@ def test_what_ignores_every_hint_is_gone_all_the_same(tmp_path: Path) -> None:
     done = host(tmp_path, "--prompt", json.dumps(wait), environ={"AGENT_HOW": "stays", "PIDS": str(pids)})
     assert done.returncode == 0, done.stderr
     assert processes.look(int(pids.read_text())) is None
+
+
+def test_a_host_that_is_killed_takes_the_agent_with_it(tmp_path: Path) -> None:
+    """A1: kill -9; the agent does not mind the end of its input, and would stay for ever."""
+    pids = tmp_path / "pids"
+    (tmp_path / "work").mkdir()
+    env = {**os.environ, "TARMAC_STATE_DIR": str(tmp_path / "state"), "AGENT_HOW": "deaf", "PIDS": str(pids)}
+    argv = [sys.executable, "-m", "tarmac", "host", "--prompt", "x", "--", *AGENT]
+    with subprocess.Popen(argv, cwd=tmp_path / "work", env=env, stderr=subprocess.DEVNULL) as running:
+        assert _soon(lambda: pids.exists() and bool(pids.read_text()))
+        running.kill()
+    agent = int(pids.read_text())
+    assert _soon(lambda: processes.look(agent) is None)
+
+
+def test_words_of_an_agent_do_nothing_to_the_terminal(tmp_path: Path) -> None:
+    """What it calls itself, its errors, its modes and its last words are text, whatever is in them."""
+    evil = "\x1b]52;c;aGk=\x07\x1b[2J"
+    info = {"name": f"a{evil}", "version": "1\n2"}
+    able = json.dumps({"protocolVersion": 1, "agentCapabilities": {}, "agentInfo": info, "authMethods": [{"id": evil}]})
+    session = json.dumps({"modes": {"availableModes": [{"id": f"m{evil}", "name": "x"}]}})
+    told = {"AGENT_INITIALIZE": able, "AGENT_SESSION": session}
+    update = {
+        "sessionUpdate": "tool_call",
+        "toolCallId": "c",
+        "title": f"t{evil}",
+        "kind": "other",
+        "status": "completed",
+    }
+    call = {"toolCallId": "d", "title": f"u{evil}", "kind": "other", "rawInput": {"a": evil}}
+    ask = {"call": "session/request_permission", "params": {"toolCall": call, "options": []}}
+    said = json.dumps([{"update": update}, ask, {"shell": f"printf '%b' '{evil}' >&2"}, {"die": 3}])
+    runs = [
+        host(tmp_path, "--prompt", said, environ=told),
+        host(tmp_path, "--mode", "none", "--prompt", "x", environ=told),
+        host(tmp_path, "--auth", "none", "--prompt", "x", environ=told),
+        host(tmp_path, "--prompt", "x", environ={**told, "AGENT_AUTH": "1"}),
+    ]
+    assert [each.returncode for each in runs] == [1, 2, 2, 1]
+    shown = [each.stdout + each.stderr for each in runs]
+    assert [each.count("\x1b") + each.count("\x07") for each in shown] == [0] * 4
+
+
+def _soon(done: Callable[[], bool]) -> bool:
+    end = time.monotonic() + 15
+    while not (found := done()) and time.monotonic() < end:
+        time.sleep(0.02)
+    return found
 
 
 def _tarmac(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:

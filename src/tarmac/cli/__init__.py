@@ -92,7 +92,9 @@ def _run(verb: str, rest: list[str]) -> int:
 
 def complain(what: str, *, hint: str = "", code: int = UNUSABLE) -> int:
     """Say on standard error what went wrong and what to do next; returns `code`."""
-    text = f"tarmac: {what}\n" + (f"  hint: {hint}\n" if hint else "")
+    from tarmac.show.harmless import harmless
+
+    text = harmless(f"tarmac: {what}\n" + (f"  hint: {hint}\n" if hint else ""))  # it may quote anybody
     try:
         sys.stdout.flush()
         sys.stderr.write(text.encode("utf-8", "backslashreplace").decode())

@@ -46,10 +46,14 @@ async def _main(body: Callable[[Stop], Awaitable[int]]) -> int:
             raise
         code = 0
     finally:
-        # Impatient signals cut short the wait for what is being closed, not the closing.
-        if others := asyncio.all_tasks() - {us}:
+        # Impatient signals cut short the wait for what is being closed, not the closing; nor does one that comes now.
+        end = loop.time() + LAST_WORDS
+        while (others := asyncio.all_tasks() - {us}) and (left := end - loop.time()) > 0:
             us.uncancel()
-            await asyncio.wait(others, timeout=LAST_WORDS)
+            try:
+                await asyncio.wait(others, timeout=left)
+            except asyncio.CancelledError:
+                continue
     return code if stop.number is None else 128 + stop.number
 
 

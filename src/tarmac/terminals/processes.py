@@ -25,6 +25,7 @@ from functools import cache
 
 from tarmac.dataclass import dataclass
 
+_PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _MOST_WALKS = 5  # of a tree that changes while we look
 
@@ -67,6 +68,15 @@ def become_subreaper() -> None:
     """
     if prctl := _prctl():
         prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def die_with_parent(sig: int = signal.SIGTERM) -> None:
+    """Get `sig` when the thread that forked us is gone, however; for the child between fork and exec, after `prepare`.
+
+    For a process that must not outlive a host that was killed. Survives the exec; its own children don't inherit it.
+    """
+    if prctl := _prctl():
+        prctl(_PR_SET_PDEATHSIG, sig, 0, 0, 0)
 
 
 @cache

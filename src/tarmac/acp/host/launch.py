@@ -44,7 +44,15 @@ class Agent:
                 fds += [ours_in, theirs_out]
             except OSError as error:
                 raise used_up(error, "cannot open a pipe") from error
-            self._child = Child(argv, cwd=cwd, env=env, stdin=theirs_in, stdout=theirs_out, stderr=outlet.theirs)
+            self._child = Child(
+                argv,
+                cwd=cwd,
+                env=env,
+                stdin=theirs_in,
+                stdout=theirs_out,
+                stderr=outlet.theirs,
+                prepare=processes.die_with_parent,
+            )
         except BaseException:
             if outlet is not None:
                 outlet.close()

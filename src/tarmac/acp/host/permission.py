@@ -22,6 +22,7 @@ from tarmac.models.messages import Text, ToolUse
 from tarmac.policy import Execute
 from tarmac.policy.actions import ReadFile, WriteFile
 from tarmac.policy.request import Approval
+from tarmac.policy.visible import shortened
 from tarmac.tasks.approvals import NOBODY, Approvals, Leave
 from tarmac.tasks.auto import reaches
 from tarmac.tasks.desk import Desk, now
@@ -34,11 +35,12 @@ DENIED: Final = -32010  # ours: the policy or the person said no
 LENT: Final = (  # the tools that are told as they act, the longer names first
     "run_persistent_command", "open_persistent_terminal", "kill_persistent_terminal", "send_to_terminal", "run_command",
 )  # fmt: skip
-LONGEST: Final = 8_000  # characters of what an agent shows with its question
+LONGEST: Final = 8_000  # characters of each thing that an agent shows with its question
 _ACTS: Final = ("execute", "edit", "delete", "move")  # what is never allowed unseen
 _FOLDERS: Final = ("cwd", "workdir", "working_directory", "dir_path", "directory")
+_COMMANDS: Final = {"command", "cmd"}
 _KNOWN: Final = {  # of a command's input: what changes nothing about what is run
-    "command", "cmd", *_FOLDERS, "description", "timeout", "timeout_ms", "is_background", "run_in_background",
+    *_COMMANDS, *_FOLDERS, "description", "timeout", "timeout_ms", "is_background", "run_in_background",
     "call_id", "parsed_cmd", "reason",
 }  # fmt: skip
 _PATHS: Final = ("file_path", "filePath", "path", "abs_path", "absolute_path", "target_file", "filename")
@@ -166,7 +168,8 @@ class Permission:
         if verdict.decision == "deny" or desk.settings.auto == "all":
             return True
         claimed = call.get("kind") == "execute" or bool(lent_tool(text_of(call.get("title"))))
-        if not claimed or not set(object_of(call.get("rawInput"))) <= _KNOWN:
+        named = set(object_of(call.get("rawInput")))
+        if not claimed or not named <= _KNOWN or len(named & _COMMANDS) != 1 or len(named & set(_FOLDERS)) > 1:
             return False
         proven = verdict.decision == "allow" and verdict.plan is not None
         git = any(part.rule.startswith("read.git") for part in verdict.parts)
@@ -192,16 +195,16 @@ class Permission:
         if not self._desk.attended:
             self._not_asked(title, command_of(object_of(call.get("rawInput"))), kind=kind)
             return False
-        lines = [title, *_words(call)]
-        if call.get("rawInput"):
-            lines.append(json.dumps(call["rawInput"], ensure_ascii=False, indent=1))
+        lines = [shortened(title, LONGEST // 8), *(shortened(each, LONGEST) for each in _words(call)[:8])]
+        if call.get("rawInput"):  # what the tool gets: it stands last, and to its end
+            lines.append(shortened(json.dumps(call["rawInput"], ensure_ascii=False, indent=1), LONGEST))
         if not any(each.get("kind") == "allow_once" for each in options):
             lines.append("(The agent takes a yes for good: it offers no other.)")
         lines.append(why)
         asking = asyncio.create_task(
             self._questions.ask(
                 "tool",
-                "\n".join(each for each in lines if each)[:LONGEST],
+                "\n".join(each for each in lines if each),
                 call=CallId(text_of(call.get("toolCallId")) or "?"),
                 timeout=self._desk.settings.approval_timeout,
             )
