@@ -112,7 +112,7 @@ async def test_an_answer_and_its_words_are_one_write(tmp_path: Path) -> None:
         await task.run_until_idle()
         seen = Seen(task)
         await task.say("More.")
-        assert [type(each) for each in seen.all] == [QuestionAnswered, UserSaid]
+        assert [type(each) for each in seen.all] == [UserSaid, QuestionAnswered]
 
 
 async def test_an_answer_as_soon_as_it_is_asked_is_not_lost(tmp_path: Path) -> None:

@@ -5,10 +5,13 @@ from pathlib import Path
 
 import pytest
 from tests.tasks.engine import Seen, a_task, an_app, call, done, messages_of, results, stored, turn, write_script
+from tests.tasks.test_resuming import fill
 
-from tarmac.errors import BadRequest
+from tarmac.errors import BadRequest, StateUnavailable
 from tarmac.tasks.events import (
+    RESTING,
     QuestionAnswered,
+    QuestionAsked,
     TaskAborted,
     TaskCompleted,
     TaskSaved,
@@ -17,6 +20,7 @@ from tarmac.tasks.events import (
 )
 from tarmac.tasks.limits import Limits
 from tarmac.tasks.reading import read_log
+from tarmac.tasks.task import Task
 
 FOLLOWUP = turn(call("ask_followup_question", question="Which?", follow_up=[{"text": "a"}, {"text": "b"}]))
 
@@ -193,3 +197,105 @@ async def test_parallel_calls_of_one_message_at_the_end_of_the_time(tmp_path: Pa
         assert (answered.answer, answered.by) == ("skip", "stopped")
         assert (await task.run_until_idle()).why == "completed"
     assert not (work / "b.txt").exists()
+
+
+@pytest.mark.parametrize("answer", ["skip", "object"])
+async def test_an_answer_that_says_nothing_of_a_result_leaves_it_as_it_is(tmp_path: Path, answer: str) -> None:
+    """S5: only a no, or words, take a completed task up again."""
+    async with a_task(tmp_path / "work", done("First."), done("Second."), attended=True) as task:
+        await task.run_until_idle()
+        (asked,) = task.questions
+        await task.answer(asked.question, answer)  # type: ignore[arg-type]
+        assert (await task.run_until_idle()).why == "completed"
+        assert task.metadata.requests == 1
+
+
+async def test_on_a_full_disk_an_answer_is_an_error_and_can_be_given_again(
+    tiny_disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S3: an error that says so, nothing torn; it goes on when there is room."""
+    monkeypatch.setenv("TARMAC_STATE_DIR", str(tiny_disk / "state"))
+    stuffing = tiny_disk / "stuffing"
+    long = "x" * 20_000
+    async with a_task(tmp_path / "work", done("First."), done("Second."), attended=True) as task:
+        await task.run_until_idle()
+        (asked,) = task.questions
+        fill(stuffing)
+        for _ in range(2):
+            with pytest.raises(StateUnavailable, match="full"):
+                await task.answer(asked.question, "message", text=long)
+            assert task.questions == (asked,)
+        with pytest.raises(StateUnavailable, match="full"):
+            await task.say(long)
+        assert (await task.run_until_idle()).text == ""  # nothing was said: it is completed, as it was
+        stuffing.unlink()
+        await task.answer(asked.question, "message", text="short")
+        assert (await task.run_until_idle()).text == "Second."
+        await messages_of(task)
+        reading = read_log(task.log.folder)
+    assert not reading.damage and not reading.torn
+    assert [each.text for each in reading.events if isinstance(each, UserSaid)] == ["Do it.", "short"]
+
+
+async def _person(task: Task) -> None:
+    """Says yes to what is asked, and something different to each question of the model."""
+    said = 0
+    while True:
+        for asked in task.questions:
+            if asked.ask in RESTING:
+                continue
+            said += 1
+            words = f"word {said} of {task.id}" if asked.ask == "followup" else ""
+            try:
+                await task.answer(asked.question, "message" if words else "yes", text=words)
+            except BadRequest:  # it is closed already
+                pass
+        await asyncio.sleep(0.001)
+
+
+async def _played(task: Task) -> str:
+    """How it ends in the company of somebody who is not content with the first result."""
+    person = asyncio.create_task(_person(task))
+    try:
+        ended = await task.run_until_idle()
+        if ended.text == "First.":
+            await task.say("not yet")
+            ended = await task.run_until_idle()
+        return ended.why
+    finally:
+        person.cancel()
+        await asyncio.gather(person, return_exceptions=True)
+
+
+async def test_cut_off_after_any_fact_a_task_with_a_person_goes_on_and_loses_no_word(tmp_path: Path) -> None:
+    """S4: with approvals, a question, a switch of mode, a limit of trust, a result that was not accepted."""
+    work = tmp_path / "work"
+    work.mkdir()
+    turns = [
+        turn(call("write_to_file", path="a.txt", content="a\n")),
+        FOLLOWUP,
+        turn(call("switch_mode", mode_slug="debug"), call("list_files", path=".")),
+        done("First."),
+        done("Second."),
+    ]
+    model = write_script(tmp_path / "s.toml", *turns, *[done("Third.")] * 9)
+    limits = Limits(max_auto_requests=2)
+    async with asyncio.timeout(60), an_app(work) as app:
+        async with app.create_task("Do it.", model=model, auto="ask", limits=limits) as task:
+            assert await _played(task) == "completed"
+        lines = (task.log.folder / "log.jsonl").read_bytes().splitlines(keepends=True)
+        asks = [each.ask for each in read_log(task.log.folder).events if isinstance(each, QuestionAsked)]
+        assert set(asks) == {"tool", "followup", "auto_approval_limit", "completion_result"}
+        for count in range(3, len(lines) + 1):
+            (task.log.folder / "log.jsonl").write_bytes(b"".join(lines[:count]))
+            before = read_log(task.log.folder).events
+            async with app.resume_task(task.id, model=model, auto="ask", limits=limits) as again:
+                if again.metadata.outcome == "completed":
+                    await again.say("go on")
+                assert await _played(again) == "completed", count
+                messages = await messages_of(again)
+            told = str(messages)
+            for event in before:
+                if isinstance(event, UserSaid) or (isinstance(event, QuestionAnswered) and event.text):
+                    assert event.text in told, (count, event)
+            assert not read_log(task.log.folder).damage

@@ -130,11 +130,11 @@ async def test_a_full_disk_is_told_and_the_task_goes_on_when_there_is_room(
         seen = Seen(task)
         stuffing = tiny_disk / "stuffing"
 
-        def fill(_: int | None, thing: object) -> None:
+        def stuff(_: int | None, thing: object) -> None:
             if isinstance(thing, ToolStarted) and not stuffing.exists():
-                _fill(stuffing)
+                fill(stuffing)
 
-        leave = task.subscribe(fill)
+        leave = task.subscribe(stuff)
         ended = await task.run_until_idle()
         leave()
         assert ended.why == "failed" and "the disk is full" in ended.text
@@ -146,7 +146,7 @@ async def test_a_full_disk_is_told_and_the_task_goes_on_when_there_is_room(
     assert seen.all
 
 
-def _fill(path: Path) -> None:
+def fill(path: Path) -> None:
     with path.open("wb", buffering=0) as file:
         for size in (65536, 4096, 1):
             try:

@@ -144,7 +144,7 @@ class Questions:
     def _close(self, waiting: _Open, answer: Answer, text: str, by: str) -> QuestionAnswered:
         """No person answered it, and none will."""
         answered = QuestionAnswered(at=now(), question=waiting.asked.question, answer=answer, text=text, by=by)
-        for event in (answered, *waiting.follows(answered)):
+        for event in (*waiting.follows(answered), answered):
             self._log.add(event)
         return answered
 
@@ -168,7 +168,7 @@ class Questions:
 
     async def _record(self, waiting: _Open, answered: QuestionAnswered) -> None:
         try:
-            await self._log.append(answered, *waiting.follows(answered))
+            await self._log.append(*waiting.follows(answered), answered)  # half of it written: the words count more
         except BaseException:
             if not waiting.given_up:
                 self._open[answered.question] = waiting

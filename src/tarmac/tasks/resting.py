@@ -99,9 +99,8 @@ class Rest:
             return (ModelTold(at=answered.at, text=text, about="other"),) if text else ()
 
         def heard(answered: QuestionAnswered) -> None:
-            yes = answered.answer == "yes"
-            goes = answered.answer == "message" or (not yes if ask == "completion_result" else yes)
-            self.wanted = "go" if goes else "stay"
+            go = ("no", "message") if ask == "completion_result" else ("yes", "message")
+            self.wanted = "go" if answered.answer in go else "stay"
             self.spoken |= bool(words(answered))
             self.answered.set()
 
