@@ -3,6 +3,8 @@
 import copy
 import dataclasses
 import pickle
+import sys
+import threading
 from collections.abc import Callable
 from dataclasses import field, fields, replace
 from typing import Any
@@ -174,3 +176,36 @@ def test_its_methods_are_written_for_the_first_object() -> None:
     assert before is not Fresh.__init__
     with pytest.raises(TypeError, match=r"Fresh\.__init__\(\) missing 1 required positional argument: 'value'"):
         Fresh()  # type: ignore[call-arg]
+
+
+def test_modules_that_are_imported_at_once_define_their_classes_beside_each_other() -> None:
+    """A door imports what it needs in a thread, while another thread needs some of it already."""
+    failed: list[BaseException] = []
+
+    @dataclass(frozen=True, slots=True)
+    class Base:
+        one: int
+
+    def define() -> None:
+        try:
+            for _ in range(100):
+
+                @dataclass(frozen=True, slots=True)
+                class Derived(Base):
+                    two: int
+
+                assert Derived(1, 2).two == 2
+        except BaseException as error:
+            failed.append(error)
+
+    held = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=define) for _ in range(4)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join(30)
+    finally:
+        sys.setswitchinterval(held)
+    assert failed == []

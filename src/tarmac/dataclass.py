@@ -50,8 +50,8 @@ else:
     def _thawed(classes):
         """The standard library makes no class from frozen ones that is not frozen (by functions it compiles) itself."""
         said = [each.__dict__["__dataclass_params__"] for each in classes if "__dataclass_params__" in each.__dict__]
-        frozen = [each for each in said if each.frozen]
         with _one_at_a_time:
+            frozen = [each for each in said if each.frozen]  # in here: another thread may have thawed them just now
             for each in frozen:
                 each.frozen = False
             try:
