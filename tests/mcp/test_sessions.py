@@ -43,10 +43,10 @@ class Web:
 
 
 @asynccontextmanager
-async def serving(folder: Path, **limits: Any) -> AsyncIterator[Web]:
+async def serving(folder: Path, *, auto: str = "ask", **limits: Any) -> AsyncIterator[Web]:
     ended: list[str] = []
     before = asyncio.all_tasks()
-    async with a_door(folder) as door:
+    async with a_door(folder, auto=auto) as door:
         with gate.listen(0) as listening:
             port = listening.getsockname()[1]
             made = adapter.http_app(door, port)
@@ -79,6 +79,21 @@ async def test_a_goodbye_ends_what_the_client_opened(tmp_path: Path) -> None:
         left = [each["id"] for each in (await web.call(second, "list_terminals"))["terminals"]]
         assert theirs in left and mine not in left
         assert (await web.post("ping", {}, first)).status_code == 404
+
+
+async def test_what_a_client_left_running_ends_with_it_and_not_what_another_runs_there_since(tmp_path: Path) -> None:
+    """A3: terminals of a workspace are shared; a command is who started it's."""
+    async with serving(tmp_path, auto="all") as web:
+        first, second = await web.hello(), await web.hello()
+        left = await web.call(first, "run_command", command="X=1; sleep 0.5", timeout=0.1)
+        await web.call(first, "wait_for_terminal", id=left["terminal_id"])
+        theirs = await web.call(second, "run_command", command="X=1; sleep 600", timeout=0.1)
+        mine = await web.call(first, "run_command", command="X=1; sleep 601", timeout=0.1)
+        assert (left["running"], theirs["terminal_id"]) == (True, left["terminal_id"])
+        await web.http.delete("/mcp", headers={"mcp-session-id": first})
+        found = {each["id"]: each for each in (await web.call(second, "list_terminals"))["terminals"]}
+        assert mine["terminal_id"] not in found
+        assert found[theirs["terminal_id"]]["state"] == "running"
 
 
 async def test_a_client_that_is_never_heard_of_again_is_sent_off(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from tarmac.mcp.record import Record
 from tarmac.mcp.wording import how_to_allow
 from tarmac.models.messages import Blob, Text
 from tarmac.policy import Execute
-from tarmac.terminals.events import CommandStarted, TerminalEvent
+from tarmac.terminals.events import CommandStarted, TerminalClosedEvent, TerminalEvent
 from tarmac.tools import decoding
 from tarmac.tools.places import directory
 from tarmac.tools.tool import Bench, Done, Ready, Reply, Suggestion, TodoItem, Tool, Want
@@ -71,6 +71,7 @@ class Place:
         self._late: set[asyncio.Task[Answer]] = set()  # calls whose clients have their answer already
         self.registry.subscribe(self._heard)
         self._opened: dict[str, str | None] = {}  # terminal → the session whose call opened it
+        self._left: dict[str, tuple[int, str | None]] = {}  # terminal → the command left running there, and whose it is
 
     async def aclose(self) -> None:
         """Nobody calls any more."""
@@ -173,7 +174,7 @@ class Place:
     def _uri(self, data: Mapping[str, Any], done: Done, session: str | None) -> str:
         if data.get("terminal_id"):
             if data["running"]:  # it ends with who started it
-                self._opened.setdefault(data["terminal_id"], session)
+                self._left[data["terminal_id"]] = (data["number"], session)
             return f"tarmac://terminals/{data['terminal_id']}/{data['number']}" if data.get("output_bytes") else ""
         if "terminal" in data and "number" in data["terminal"]:
             return f"tarmac://terminals/{data['terminal']['id']}/{data['terminal']['number']}"
@@ -218,6 +219,9 @@ class Place:
     # What was printed
 
     def _heard(self, event: TerminalEvent) -> None:
+        if isinstance(event, TerminalClosedEvent):
+            self._opened.pop(event.terminal, None)
+            self._left.pop(event.terminal, None)
         if isinstance(event, CommandStarted) and not event.by_person:
             with suppress(TarmacError):  # it is being opened, by somebody else
                 terminal = self.registry.get(event.terminal)
@@ -237,9 +241,11 @@ class Place:
     async def session_ended(self, session: str) -> None:
         """Close the terminals that this client opened."""
         mine = [terminal for terminal, owner in self._opened.items() if owner == session]
-        for terminal in mine:
-            del self._opened[terminal]
-        await asyncio.gather(*(self.registry.kill(each) for each in mine))
+        for each in self.registry.listing(busy=True):
+            number, owner = self._left.get(each.id, (0, None))
+            if owner == session and each.current is not None and each.current.number == number:
+                mine.append(each.id)
+        await asyncio.gather(*(self.registry.kill(each) for each in set(mine)))
 
 
 class NoTalk:
