@@ -19,7 +19,7 @@ if os.environ.get("TARMAC_REQUIRE_ALL"):
 # Files that take seconds because they start programs, or look at very many examples: left out of `make check`.
 SLOW = frozenset(
     """
-    acp/test_host_mcp.py cli/test_host.py
+    acp/test_host.py acp/test_host_mcp.py acp/test_host_terminals.py cli/test_host.py
     cli/test_check.py cli/test_config.py cli/test_front_door.py cli/test_grants.py cli/test_import.py cli/test_tasks.py
     models/test_anthropic.py models/test_conversation.py models/test_openai.py models/test_openai_responses.py
     models/test_remote.py policy/test_breaks.py policy/test_corpus.py policy/test_everyday.py policy/test_metamorphic.py

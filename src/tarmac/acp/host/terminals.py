@@ -246,10 +246,9 @@ def last_part(execution: Execution, limit: int | None) -> tuple[str, bool]:
 def whole_characters(data: bytes, most: int, *, middle: bool) -> tuple[str, bool]:
     """Text that has at most `most` bytes; with `middle` it may begin in the middle of a character, which goes."""
     if middle:
-        for skip in range(min(4, len(data))):
-            if data[skip] & 0xC0 != 0x80:
-                data = data[skip:]
-                break
+        rest = next((n for n, byte in enumerate(data[:4]) if byte & 0xC0 != 0x80), None)
+        if rest is not None or len(data) < 4:  # four of them in a row are no end of a character, but no text at all
+            data = data[rest:] if rest is not None else b""
     text = data.decode("utf-8", "replace")
     encoded = text.encode()
     if len(encoded) <= most:
