@@ -87,12 +87,12 @@ def test_the_exit_status_says_how_it_ended(project: Path, tmp_path: Path) -> Non
     assert (limited.code, "limit" in limited.err) == (5, True)
     dear = tarmac("run", "x", "--script", endless, "--cwd", str(project), "--max-cost", "0.001", "--auto", "read")
     assert dear.code == 5
-    unknown = script(tmp_path, done(), head="")
-    assert tarmac("run", "x", "--script", unknown, "--cwd", str(project), "--max-cost", "1").code == 5
     trust = tarmac(
         "run", "x", "--script", endless, "--cwd", str(project), "--auto", "read", TARMAC_LIMITS_MAX_AUTO_REQUESTS="1"
     )
     assert trust.code == 5 and "1 request without asking you" in trust.err
+    unknown = script(tmp_path, done(), head="")
+    assert tarmac("run", "x", "--script", unknown, "--cwd", str(project), "--max-cost", "1").code == 5
 
 
 def test_json_has_every_fact_of_the_log_the_signals_and_the_end(project: Path, tmp_path: Path) -> None:
