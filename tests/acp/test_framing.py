@@ -154,3 +154,27 @@ def test_the_agent_serves_what_the_sessions_have() -> None:
 
     sessions = Sessions(None, Client(), os.environ, {})  # type: ignore[arg-type]
     assert set(sessions.methods) == SERVED
+
+
+class Deaf(Ends):
+    """It sends without end, and reads nothing."""
+
+    async def read(self, n: int = -1) -> bytes:
+        await asyncio.sleep(0)
+        return b"garbage\n" * 1000
+
+    async def drain(self) -> None:
+        await asyncio.Event().wait()
+
+
+async def test_an_editor_that_reads_nothing_is_left_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A2: what waits for it has a bound, and then the connection ends as any other does."""
+    monkeypatch.setattr("tarmac.acp.peer.MOST_UNSENT", 1 << 20)
+    ends = Deaf([])
+    agent = Agent(os.environ)
+    peer = Peer(ends, ends, agent, name="the editor")
+    agent.connect(peer)
+    async with asyncio.timeout(20):
+        await peer.run()
+    await agent.aclose()
+    assert peer.gone

@@ -333,3 +333,18 @@ async def test_an_editor_that_goes_while_it_asks_has_not_said_no(tmp_path: Path)
         await ours.until(lambda: ours.asked)
     log = "".join(path.read_text() for path in (tmp_path / "state" / "tasks" / session).glob("*.jsonl"))
     assert "question_asked" in log and "question_answered" not in log and "denied" not in log
+
+
+async def test_many_sessions_are_listed_page_by_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A2: each once, the newest first."""
+    monkeypatch.setattr("tarmac.acp.sessions.PAGE", 2)
+    async with inside(tmp_path, HELLO) as ours:
+        await ours.initialize()
+        sessions = [await begun(ours, tmp_path) for _ in range(5)]
+        found: list[str] = []
+        cursor: dict[str, str] = {}
+        for _ in range(3):
+            page = await ours.call("session/list", {"cwd": str(tmp_path), **cursor})
+            found += [each["sessionId"] for each in page["sessions"]]
+            cursor = {"cursor": page["nextCursor"]} if "nextCursor" in page else {}
+        assert found == sessions[::-1] and not cursor

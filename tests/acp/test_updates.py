@@ -3,13 +3,17 @@
 import json
 from pathlib import Path
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.acp.editor import check, schema
+from tests.tasks.samples import any_event, conversation, of_type
 
-from tarmac.acp.asking import LONGEST, permission
+from tarmac.acp.asking import LONGEST, form, permission
 from tarmac.acp.content import fenced
 from tarmac.acp.shapes import MOST_OUTPUT
 from tarmac.acp.updates import Updates
+from tarmac.acp.wire import Notification, encode
+from tarmac.events import TerminalId
 from tarmac.models.messages import Text, ToolUse, Usage
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
@@ -34,7 +38,7 @@ def running(updates: Updates) -> None:
 
 
 def output(data: bytes) -> s.OutputStreamed:
-    return s.OutputStreamed(call=CALL, terminal="t1", data=data)  # type: ignore[arg-type]
+    return s.OutputStreamed(call=CALL, terminal=TerminalId("t1"), data=data)
 
 
 @given(st.text(alphabet="`a \n~", max_size=60))
@@ -135,3 +139,38 @@ def test_an_approval_shows_all_of_it_or_says_what_is_left_out() -> None:
     long = "x" * LONGEST + "; rm -rf important; " + "y" * LONGEST
     text = permission(asked(shown=long), "x")["toolCall"]["content"][0]["content"]["text"]  # type: ignore[index]
     assert "CHARACTERS ARE NOT SHOWN HERE" in text and text.startswith("```\nxxx") and text.count("```") == 2
+
+
+SIGNALS = st.one_of(
+    st.builds(s.TextStreamed, request=st.sampled_from("ab"), text=st.text(max_size=9)),
+    st.builds(s.ReasoningStreamed, request=st.sampled_from("ab"), text=st.text(max_size=9)),
+    st.builds(s.OutputStreamed, call=st.sampled_from("abc"), terminal=st.just("t"), data=st.binary(max_size=9)),
+    st.builds(s.RetryCounted, request=st.just("a"), seconds=st.floats(0, 9)),
+)
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.lists(conversation | any_event | SIGNALS, max_size=12), st.booleans(), st.booleans(), st.booleans())
+def test_whatever_happens_in_a_task_is_told_by_the_schema(
+    things: list[e.TaskEvent | s.Signal], terminals: bool, elsewhere: bool, replay: bool
+) -> None:
+    """A2: any events in any order, lone surrogates in any text: each update is one, to the last field."""
+    updates = Updates(terminals=terminals, elsewhere=elsewhere, replay=replay, workspace=Path("/w"))
+    for thing in things:
+        for update in updates.of(thing):
+            sent = json.loads(encode(Notification("session/update", {"sessionId": "s", "update": update})))
+            check(schema.SessionNotification, sent["params"])
+    for update in updates.cut_off():
+        check(schema.SessionNotification, {"sessionId": "s", "update": update})
+
+
+@settings(deadline=None, max_examples=100)
+@given(of_type(e.QuestionAsked), st.text(max_size=9))
+def test_any_question_is_asked_by_the_schema(question: e.QuestionAsked, tool: str) -> None:
+    """A2: as a permission, and as a form."""
+    for kind, params in (
+        (schema.RequestPermissionRequest, permission(question, tool)),
+        (schema.CreateFormSessionElicitationRequest, form(question)),
+    ):
+        sent = json.loads(encode(Notification("x", {"sessionId": "s", **params})))
+        check(kind, sent["params"])

@@ -240,7 +240,7 @@ class Peer:
 
     def _give_up(self, why: str) -> None:
         """Nothing can be sent any more: then there is no use in listening either."""
-        if self._gone is None and self._running is not None:
+        if self._gone is None and self._running not in (None, asyncio.current_task()):  # itself sees that it is gone
             self._given_up = True
             self._running.cancel()
         self._end(why)

@@ -5,6 +5,7 @@ the editor's messages, and a stray print does not end up among ours.
 """
 
 import asyncio
+import atexit
 import os
 from collections.abc import Callable
 from functools import partial
@@ -80,7 +81,9 @@ def take_stdio() -> tuple[int, int]:
     os.close(null)
     for fd in (incoming, outgoing):
         os.set_inheritable(fd, False)
-        os.set_blocking(fd, False)
+        if os.get_blocking(fd):
+            os.set_blocking(fd, False)
+            atexit.register(os.set_blocking, fd, True)  # a terminal is shared with the shell that started us
     return incoming, outgoing
 
 

@@ -1,11 +1,13 @@
 """`tarmac acp`: an editor that speaks the Agent Client Protocol drives Tarmac, on standard input and output."""
 
 import os
+import sys
 
 from tarmac.cli.options import HelpShown, parse
 from tarmac.cli.stopping import run
 from tarmac.errors import BadRequest
 
+BY_HAND = "tarmac acp: an editor starts this, and speaks the Agent Client Protocol here (docs/acp.md). Ctrl-D ends it."
 OPTIONS = ["model=", "mode=", "auto=", "client-terminals"]
 
 
@@ -27,6 +29,8 @@ async def _serve(overrides: dict[str, object]) -> int:
     from tarmac.acp.agent import Agent
     from tarmac.acp.stdio import stdio_peer
 
+    if os.isatty(0):
+        print(BY_HAND, file=sys.stderr)
     agent = Agent(os.environ, overrides)
     peer = stdio_peer(agent, name="the editor")
     agent.connect(peer)
