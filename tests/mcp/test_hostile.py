@@ -191,6 +191,19 @@ def test_the_token_is_in_nobodys_sight(tmp_path: Path) -> None:
     assert said.stdout == "0\n"
 
 
+@each_era
+async def test_a_mistake_of_ours_is_said_as_one_and_costs_only_its_call(
+    tmp_path: Path, era: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with a_door(tmp_path) as door, client_of(door, era) as client:
+        right, door.load = door.load, lambda _: 1 / 0  # type: ignore[assignment, return-value]
+        with pytest.raises(Exception, match="a mistake in Tarmac: ZeroDivisionError"):
+            await client.call_tool("run_command", {"command": "ls"})
+        assert "Traceback" in caplog.text
+        door.load = right
+        await ran(client, "ls")
+
+
 def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

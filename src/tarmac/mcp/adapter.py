@@ -11,6 +11,7 @@ cancellation as a request to clean up. So each call runs in a task of its own.
 
 import asyncio
 import json
+import logging
 from collections.abc import Coroutine
 from typing import Any, Final, TypeVar
 
@@ -124,6 +125,9 @@ async def _call_tool(
         return caller.wants_roots()
     except Lacking as lacking:
         raise _lacking(lacking) from None
+    except Exception as error:  # a mistake of ours: said as one, and where it is goes to our log
+        logging.getLogger(NAME).exception("%s failed", params.name)
+        raise MCPError(code=types.INTERNAL_ERROR, message=f"a mistake in Tarmac: {encodable(repr(error))}") from error
     return _result(answer)
 
 

@@ -129,6 +129,8 @@ def _page(read: Read, total: int, first: int | None, uri: str) -> str:
         offset -= len(data) - cut
         data = data[:cut]
     begin = begin if kept is None else kept
+    if begin > (first or 0) and (cut := data.find(b"\n") + 1):  # not where somebody asked to begin: a whole line
+        begin, data = begin + cut, data[cut:]
     rows = [show_invisibles(clean(data))]
     if first is None and begin:
         rows.insert(0, f"[the first {begin:,} bytes are left out; {uri}?from=0 begins with what is kept of them]\n")
