@@ -20,7 +20,8 @@ if os.environ.get("TARMAC_REQUIRE_ALL"):
 SLOW = frozenset(
     """
     acp/test_host.py acp/test_host_mcp.py acp/test_host_terminals.py cli/test_host.py
-    cli/test_check.py cli/test_config.py cli/test_front_door.py cli/test_grants.py cli/test_import.py cli/test_tasks.py
+    cli/test_check.py cli/test_config.py cli/test_front_door.py cli/test_grants.py cli/test_import.py
+    cli/test_roo_settings.py cli/test_tasks.py
     models/test_anthropic.py models/test_conversation.py models/test_openai.py models/test_openai_responses.py
     models/test_remote.py policy/test_breaks.py policy/test_corpus.py policy/test_everyday.py policy/test_metamorphic.py
     policy/test_slow.py policy/test_trouble.py tasks/test_attacks.py tasks/test_log.py tasks/test_loop_property.py

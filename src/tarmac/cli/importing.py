@@ -1,4 +1,4 @@
-"""`tarmac import roo DIR`: the tasks of Roo-Code become tasks here. Its files are only read."""
+"""`tarmac import roo DIR`: the tasks of Roo-Code become tasks here, its modes yours. Its files are only read."""
 
 import asyncio
 import json
@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tarmac.cli import complain
 from tarmac.cli.options import HelpShown, parse
+from tarmac.cli.roo_settings import settings_of, take_settings
 from tarmac.cli.stopping import run
 from tarmac.cli.tasks import open_store
 from tarmac.errors import BadRequest, ImportFailed
@@ -36,8 +37,32 @@ def main(arguments: list[str]) -> int:
     if len(words) != 2:
         raise BadRequest("`import roo` takes one folder", hint="`tarmac help import` says where Roo-Code has it")
     workspace = Path(given["workspace"][-1]).absolute() if "workspace" in given else None
-    folders = find_tasks(Path(words[1]))
-    return run(lambda stop: _all(folders, workspace, salvage="salvage" in given, as_json="json" in given))
+    folder = Path(words[1])
+    settings = settings_of(folder)
+    try:
+        folders = find_tasks(folder)
+    except BadRequest:
+        if settings is None:
+            raise
+        folders = []
+    as_json = "json" in given
+    code = run(lambda stop: _all(folders, workspace, salvage="salvage" in given, as_json=as_json))
+    return max(code, _settings(settings, as_json=as_json)) if settings else code
+
+
+def _settings(place: Path, *, as_json: bool) -> int:
+    """Its modes and servers, which are beside the tasks."""
+    failed = 0
+    for each in take_settings(place):
+        if as_json:
+            print(json.dumps(each))
+        elif "error" in each:
+            complain(str(each["error"]))
+        else:
+            what = f"mode {each['mode']}" if "mode" in each else f"MCP servers ({each['names']})"
+            print(f"{'+' if each['taken'] else '='} {one_line(what)}  {one_line(str(each['title']))}")
+        failed |= "error" in each
+    return int(failed)
 
 
 async def _all(folders: list[Path], workspace: Path | None, *, salvage: bool, as_json: bool) -> int:

@@ -81,6 +81,7 @@ Usage: tarmac tasks [list] [--workspace DIR] [--sort KEY] [--limit N | --all] [-
        tarmac tasks usage ID [--json]
        tarmac tasks search TEXT [--limit N] [--json]
        tarmac tasks export ID [--format F] [--to PATH] [--force]
+       tarmac tasks export --settings --to DIR [--force]
        tarmac tasks delete ID... [--yes] [--json]
 
   list     The newest first: id, time of the last message, status, cost, first words.
@@ -89,7 +90,8 @@ Usage: tarmac tasks [list] [--workspace DIR] [--sort KEY] [--limit N | --all] [-
   usage    What each request took: tokens, cost, time; and how often each tool was called.
   search   Where all of these words were said, in any task; quotes make one of several.
   export   As a Markdown page [default], as one JSON object (`json`: every fact, and the
-           images), or as Roo-Code's own files (`roo`, needs --to).
+           images), or as Roo-Code's own files (`roo`, needs --to). With --settings: your
+           modes and MCP servers as its custom_modes.yaml and mcp_settings.json.
   delete   Remove for good; asks, unless --yes. Not while a process works on it.
 
 ID is the id of a task, or as much of it as no other has.
@@ -122,6 +124,11 @@ Usage: tarmac import roo DIR [--salvage] [--workspace DIR] [--json]
 DIR is the folder of a task (with api_conversation_history.json or ui_messages.json in
 it), a folder of such folders, or the one that has them in `tasks`: in VS Code it is
 globalStorage/rooveterinaryinc.roo-cline under the user's folder.
+
+Its settings are taken in too: each mode of custom_modes.yaml becomes modes/SLUG.md in
+your own folder ($TARMAC_CONFIG_DIR, else ~/.config/tarmac), and mcp_settings.json is kept
+there, readable by you alone. No MCP server is started: that part is not built yet.
+Nothing of yours is written over.
 
 Options:
   --salvage        Of a file that is damaged, take what is whole before the damage. Without

@@ -24,14 +24,14 @@ from tarmac.show.summary import money, size, when
 from tarmac.tasks.log import writer_of
 from tarmac.tasks.store import Listed, Sort, TaskStore
 
-OPTIONS: Final = ["json", "workspace=", "sort=", "limit=", "format=", "to=", "yes", "force", "all"]
+OPTIONS: Final = ["json", "workspace=", "sort=", "limit=", "format=", "to=", "yes", "force", "all", "settings"]
 TAKES: Final = {
     "list": {"json", "workspace", "sort", "limit", "all"},
     "show": {"json"},
     "audit": {"json"},
     "usage": {"json"},
     "search": {"json", "limit"},
-    "export": {"format", "to", "force"},
+    "export": {"format", "to", "force", "settings"},
     "delete": {"yes", "json"},
 }
 NARROW: Final = 70  # columns; below, a list leaves time and cost out
@@ -56,6 +56,8 @@ def main(arguments: list[str]) -> int:
         raise BadRequest(f"`tasks list` takes no `{rest[0]}`", hint=f"tarmac tasks show {rest[0]}")
     if action == "search" and not rest:
         raise BadRequest("what shall be searched for?", hint="tarmac tasks search 'two words'")
+    if action == "export" and "settings" in given:
+        return _give_settings(rest, given)
     if action in ("show", "audit", "usage", "export", "delete") and (
         len(rest) != 1 if action != "delete" else not rest
     ):
@@ -76,6 +78,17 @@ def main(arguments: list[str]) -> int:
         return run(lambda stop: do())
     except (TaskNotFound, TaskInUse) as error:
         return complain(error.what, hint=error.hint.replace("list them", "`tarmac tasks` lists them"), code=1)
+
+
+def _give_settings(words: list[str], given: Given) -> int:
+    """Roo-Code's other files: no task is needed for them."""
+    from tarmac.cli.roo_settings import give_settings
+
+    if words or "to" not in given or given.get("format", ["roo"])[-1] != "roo":
+        raise BadRequest("settings go out by themselves", hint="tarmac tasks export --settings --to DIR")
+    for path in give_settings(Path(given["to"][-1]), force="force" in given):
+        print(path)
+    return 0
 
 
 def open_store() -> TaskStore:

@@ -154,6 +154,11 @@ def _from_roo(path: Path, place: _Place) -> dict[str, Mode]:
     return found
 
 
+def from_roo_file(path: Path, trouble: list[str]) -> dict[str, Mode]:
+    """The modes of one file of Roo-Code's, wherever it is."""
+    return _from_roo(path, _Place("user", path.parent, None, trouble))
+
+
 def _line_below(located: Located, at: tuple[Key, ...], path: tuple[Key, ...]) -> int:
     return located.line((*at, *path))
 
