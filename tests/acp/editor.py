@@ -59,6 +59,18 @@ class Refusal(Exception):
     """Raised by what a test serves: an error for the agent."""
 
 
+def sleepers(folder: Path) -> list[int]:
+    """The processes that sleep in this folder, as the commands of our scripts do."""
+    found = []
+    for each in Path("/proc").glob("[0-9]*"):
+        try:
+            if (each / "cmdline").read_bytes().startswith(b"sleep\0") and (each / "cwd").readlink() == folder:
+                found.append(int(each.name))
+        except OSError:
+            pass
+    return found
+
+
 def allow(params: Params) -> Params:
     """Yes, once."""
     option = next(each["optionId"] for each in params["options"] if each["kind"] == "allow_once")

@@ -2,12 +2,11 @@
 
 import asyncio
 import base64
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.acp.editor import allow, editor, inside
+from tests.acp.editor import allow, editor, inside, sleepers
 
 pytestmark = pytest.mark.shell
 
@@ -299,12 +298,7 @@ async def test_an_editor_that_dies_leaves_no_process_and_a_task_that_resumes(tmp
         ours.ask("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": "x"}]})
         while not (tmp_path / "begun").exists():  # noqa: ASYNC110 (the file system tells nobody)
             await asyncio.sleep(0.02)
-    commands = [
-        Path(f"/proc/{each}/cmdline").read_bytes()
-        for each in os.listdir("/proc")  # noqa: PTH208
-        if each.isdecimal() and os.path.exists(f"/proc/{each}/cmdline")  # noqa: PTH110
-    ]
-    assert b"sleep\x00600\x00" not in commands
+    assert sleepers(tmp_path) == []
     async with editor(tmp_path, SLOW) as ours:
         await ours.initialize()
         await ours.call("session/load", {"sessionId": session, "cwd": str(tmp_path), "mcpServers": []})

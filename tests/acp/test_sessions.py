@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.acp.editor import NEVER, Editor, Refusal, editor, inside
+from tests.acp.editor import NEVER, Editor, Refusal, editor, inside, sleepers
 from tests.acp.test_agent import DONE, HELLO, QUESTION, SLOW
 
 pytestmark = pytest.mark.shell
@@ -17,18 +17,6 @@ pytestmark = pytest.mark.shell
 async def begun(ours: Editor, folder: Path, **more: Any) -> str:
     found = await ours.call("session/new", {"cwd": str(folder), "mcpServers": [], **more})
     return str(found["sessionId"])
-
-
-def sleepers() -> list[int]:
-    """The processes of SLOW's command."""
-    found = []
-    for each in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            if each.read_bytes() == b"sleep\x00600\x00":
-                found.append(int(each.parent.name))
-        except OSError:
-            pass
-    return found
 
 
 def cpu_seconds(pid: int) -> float:
@@ -232,7 +220,7 @@ async def test_a_tarmac_that_is_terminated_leaves_no_process(tmp_path: Path) -> 
         ours.code = 128 + signal.SIGTERM
         async with asyncio.timeout(10):
             await ours.process.wait()
-        assert sleepers() == []
+        assert sleepers(tmp_path) == []
 
 
 async def test_a_session_that_is_closed_at_work_answers_its_prompt(tmp_path: Path) -> None:
@@ -248,7 +236,7 @@ async def test_a_session_that_is_closed_at_work_answers_its_prompt(tmp_path: Pat
             async with asyncio.timeout(10):
                 assert (await turn)["result"] == {"stopReason": "cancelled"}
             (tmp_path / "begun").unlink()
-        assert sleepers() == []
+        assert sleepers(tmp_path) == []
         assert len((await ours.call("session/list", {}))["sessions"]) == 1
 
 
@@ -348,3 +336,24 @@ async def test_many_sessions_are_listed_page_by_page(tmp_path: Path, monkeypatch
             found += [each["sessionId"] for each in page["sessions"]]
             cursor = {"cursor": page["nextCursor"]} if "nextCursor" in page else {}
         assert found == sessions[::-1] and not cursor
+
+
+async def test_a_session_that_is_deleted_takes_its_background_commands_along(tmp_path: Path) -> None:
+    """A2, T9: one that is closed leaves them running."""
+    script = (
+        """
+[[turn]]
+[[turn.call]]
+name = "execute_command"
+arguments = { command = "touch begun; sleep 600", timeout = 0.3 }
+"""
+        + HELLO
+    )
+    async with inside(tmp_path, script) as ours:
+        await ours.initialize()
+        session = await begun(ours, tmp_path)
+        assert await ours.prompt(session, "go") == "end_turn"
+        await ours.call("session/close", {"sessionId": session})
+        assert len(sleepers(tmp_path)) == 1
+        await ours.call("session/delete", {"sessionId": session})
+        assert sleepers(tmp_path) == []

@@ -26,7 +26,7 @@ from tarmac.show.harmless import one_line
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
 from tarmac.tasks.desk import Ended
-from tarmac.tasks.talking import commands, first_line
+from tarmac.tasks.talking import LONGEST, commands, first_line
 from tarmac.tasks.task import Task
 
 LARGEST_SHOWN: Final = 1 << 20  # bytes of a file whose texts an editor is shown
@@ -124,7 +124,7 @@ class Session:
             return text
         path = commands(self.workspace, self.app.config.user_folder).get(name)
         try:
-            return f"{path.read_text('utf-8', 'replace')}\n\n{rest}".strip() if path else text
+            return f"{path.read_text('utf-8', 'replace')[:LONGEST]}\n\n{rest}".strip() if path else text
         except OSError:
             return text
 

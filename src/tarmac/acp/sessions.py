@@ -172,9 +172,12 @@ class Sessions:
         return {}
 
     async def _delete(self, params: Params) -> Json:
-        session = self._open.pop(_text(params, "sessionId"), None)
+        id = _text(params, "sessionId")
+        session = self._open.pop(id, None)
         if session is not None:
             await session.aclose()
+        for app in self._apps.values():
+            await app.registry.end_task(id)  # also what it left running (T9)
         try:
             await self._store.delete(await self._known(params))
         except TaskNotFound:

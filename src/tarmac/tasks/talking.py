@@ -124,14 +124,16 @@ class Talking:
 
 
 def commands(workspace: Path, user_folder: Path) -> dict[str, Path]:
-    """The slash commands by name; of one name the workspace's counts."""
+    """The slash commands by name; of one name the workspace's counts, which must not lead out of its folder."""
     found: dict[str, Path] = {}
-    for folder in (user_folder / "commands", *(workspace / each for each in reversed(FOLDERS))):
+    root = workspace.resolve()
+    for folder in (user_folder / "commands", *(root / each for each in reversed(FOLDERS))):
         try:
             files = sorted(each for each in folder.iterdir() if each.suffix == ".md" and each.is_file())
         except OSError:
             continue
-        found |= {each.stem: each for each in files if _NAME.fullmatch(each.stem)}
+        ours = folder.parent == user_folder
+        found |= {each.stem: each for each in files if _NAME.fullmatch(each.stem) and (ours or each.resolve() == each)}
     return found
 
 
