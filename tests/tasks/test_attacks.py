@@ -299,3 +299,27 @@ async def test_cut_off_after_any_fact_a_task_with_a_person_goes_on_and_loses_no_
                 if isinstance(event, UserSaid) or (isinstance(event, QuestionAnswered) and event.text):
                     assert event.text in told, (count, event)
             assert not read_log(task.log.folder).damage
+
+
+@pytest.mark.parametrize("first", [True, False])
+async def test_a_result_does_not_count_beside_a_call_that_failed(tmp_path: Path, first: bool) -> None:
+    """S10: a task is not done by an answer whose other calls failed, in whatever order they stand."""
+    fails, ends = call("read_file", path="no.txt"), call("attempt_completion", result="All good.")
+    both = turn(*([ends, fails] if first else [fails, ends]))
+    async with a_task(tmp_path / "work", both, done("Now."), auto="read") as task:
+        seen = Seen(task)
+        assert (await task.run_until_idle()).text == "Now."
+        await messages_of(task)
+    told = {name: (outcome, text) for name, outcome, text in results(seen)[:2]}
+    assert told["attempt_completion"][0] == "failed" and "failed" in told["attempt_completion"][1]
+
+
+async def test_a_result_beside_calls_that_work_is_presented_after_them(tmp_path: Path) -> None:
+    """S10: what stands behind it is done before."""
+    work = tmp_path / "work"
+    both = turn(call("attempt_completion", result="Done."), call("write_to_file", path="a.txt", content="a\n"))
+    async with a_task(work, both, auto="edit") as task:
+        seen = Seen(task)
+        assert (await task.run_until_idle()).text == "Done."
+    assert [name for name, _, _ in results(seen)] == ["write_to_file", "attempt_completion"]
+    assert (work / "a.txt").read_text() == "a\n"

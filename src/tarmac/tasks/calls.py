@@ -28,6 +28,7 @@ from tarmac.tasks.recovery import Unfinished
 from tarmac.tasks.repetition import Repetition, fingerprint
 from tarmac.tasks.talking import Talking
 from tarmac.tools.command import short
+from tarmac.tools.talk import AttemptCompletion
 from tarmac.tools.tool import Bench, Done, Go, Ready, Tool
 
 ENDING: Final = 3.0  # seconds that what is stopped has to end its processes; most take a few hundredths
@@ -40,6 +41,10 @@ REPEATED: Final = (
     "This call was not run: it is the same as the last ones, whose result did not change. "
     "Look at that result, and try another way."
 )
+NOT_YET: Final = (
+    "This result was not presented: another call of the same message failed. Look at its result, deal with it, and "
+    "present the result when all is known to have succeeded."
+)
 
 
 @dataclass(slots=True)
@@ -47,6 +52,7 @@ class Tally:
     """How the calls of one answer went."""
 
     worked: int = 0
+    failed: int = 0
     mistakes: list[str] = field(default_factory=list)
     stopped: str = ""  # why the calls behind are not made
 
@@ -64,7 +70,8 @@ class Calls:
     async def run(self, uses: Sequence[ToolUse], *, cut: bool = False) -> Tally:
         """All of them. `cut`: the answer was broken off, so the last one may not be whole."""
         tally = Tally()
-        for group in self._groups(uses):
+        last = [use for use in uses if self._ends(use)]  # the result is presented when all else is done
+        for group in self._groups([*(use for use in uses if not self._ends(use)), *last]):
             if len(group) == 1:
                 await self._one(group[0], tally, cut=cut and group[0] is uses[-1])
                 continue
@@ -75,6 +82,9 @@ class Calls:
             except BaseExceptionGroup as several:
                 raise several.exceptions[0] from None
         return tally
+
+    def _ends(self, use: ToolUse) -> bool:
+        return self._desk.toolbox.canonical(use.name) == AttemptCompletion.name
 
     def _groups(self, uses: Sequence[ToolUse]) -> Iterator[list[ToolUse]]:
         """Neighbours that only read together, all others by themselves."""
@@ -101,13 +111,13 @@ class Calls:
             await self._attempt(use, tally, cut=cut, began=began)
         except (BadArguments, ToolFailed) as error:
             tally.mistakes.append(str(error))
-            self._fail(use, str(error), began)
+            self._fail(use, str(error), began, tally)
         except StateUnavailable:  # the log itself: nothing more can be recorded
             raise
         except TarmacError as error:
-            self._fail(use, str(error), began)
+            self._fail(use, str(error), began, tally)
         except Exception as error:  # a tool's fault must not take the task with it; it is told, with what it was
-            self._fail(use, f"The tool failed: {type(error).__name__}: {error}", began)
+            self._fail(use, f"The tool failed: {type(error).__name__}: {error}", began, tally)
 
     async def _attempt(self, use: ToolUse, tally: Tally, *, cut: bool, began: float) -> None:
         desk = self._desk
@@ -119,6 +129,8 @@ class Calls:
             raise
         if why := desk.mode.allows(use.name, tool.group):
             raise self._refused(use, why)
+        if tally.failed and self._ends(use):
+            raise ToolFailed(NOT_YET)
         if self._repetition.stuck(use.name, use.arguments) and not await self._go_round(use, tally, began):
             return
         ready = await tool.prepare(self._bench(use))
@@ -145,6 +157,7 @@ class Calls:
             done = await self._act(use, ready, leave.go, began)
             self._done(use, ready, done, leave.remarks, began)
             tally.worked += done.outcome == "done"
+            tally.failed += done.outcome == "failed"
 
     # What it may not do
 
@@ -256,7 +269,8 @@ class Calls:
         )
         self._record_end(use, result, began)
 
-    def _fail(self, use: ToolUse, text: str, began: float) -> None:
+    def _fail(self, use: ToolUse, text: str, began: float, tally: Tally) -> None:
+        tally.failed += 1
         content = (Text(text),)
         self._repetition.finished(use.name, use.arguments, fingerprint(content, outcome="failed"))
         self._finish(use, content, outcome="failed", began=began)
