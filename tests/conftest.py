@@ -20,6 +20,7 @@ if os.environ.get("TARMAC_REQUIRE_ALL"):
 SLOW = frozenset(
     """
     acp/test_host.py acp/test_host_mcp.py acp/test_host_terminals.py cli/test_host.py
+    acp/test_framing.py acp/test_updates.py
     cli/test_check.py cli/test_config.py cli/test_front_door.py cli/test_grants.py cli/test_import.py
     cli/test_roo_settings.py cli/test_tasks.py
     models/test_anthropic.py models/test_conversation.py models/test_openai.py models/test_openai_responses.py

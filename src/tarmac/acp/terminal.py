@@ -47,7 +47,7 @@ class EditorTerminal(Terminal):
         self, peer: Peer, session: TaskId, *, cwd: Path, settings: Settings, shown: Callable[[str], None]
     ) -> None:
         super().__init__(id=new_id(), cwd=cwd, settings=settings, task=session)
-        self.shell = find_shell("bash")
+        self.shell = find_shell(None)  # for which it was judged
         self._peer, self._session, self._shown = peer, session, shown
         self._theirs: str | None = None  # its id at the editor
         self._folder: Path | None = None
@@ -84,7 +84,7 @@ class EditorTerminal(Terminal):
         return execution
 
     def _wanted(self, data: bytes) -> dict[str, object]:
-        """Two plain words, bash and a file: editors differ in whether a shell reads what they are given."""
+        """Two plain words, the shell and a file: editors differ in whether a shell reads what they are given."""
         self._folder = scratch_dir(os.environ)
         file = self._folder / "command"
         file.write_bytes(data + b"\n")
