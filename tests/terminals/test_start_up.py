@@ -331,3 +331,39 @@ async def test_the_seeds_switches_reach_every_shell(tmp_path: Path, speech: Spee
         async with open_terminal(cwd=tmp_path, shell=speech.shell, settings=settings) as terminal:
             found.append([(await terminal.run(f"printenv {name}")).output for name in names.split()])
     assert found == [["Yes\n", "true\n", "\n"], ["", "", ""]]
+
+
+async def test_keys_that_start_up_files_export_are_not_there_for_commands(start_up: StartUp, tmp_path: Path) -> None:
+    """T23: unset after the start-up files, by name or its beginning; once, so that a command may set one."""
+    speech = start_up.speech
+    names = ("ANTHROPIC_API_KEY", "AWS_SECRET_ACCESS_KEY", "AWS_X", "HARMLESS")
+    start_up.write("\n".join(speech.export.format(name=each, value="s3cret") for each in names) + "\n")
+    settings = Settings(secret_variables=("ANTHROPIC_API_KEY", "AWS_*", "TARMAC_*", "NOT_SET"))
+    async with open_terminal(cwd=tmp_path, shell=speech.shell, settings=settings) as terminal:
+        seen = await terminal.run("env | grep s3cret")
+        assert seen.output == "HARMLESS=s3cret\n"
+        assert "s3cret" not in (await terminal.run("echo $ANTHROPIC_API_KEY$AWS_X")).output
+        assert (await terminal.run("env | grep -c TARMAC_TERMINAL")).output == "1\n"  # our own mark
+        own = speech.export.format(name="ANTHROPIC_API_KEY", value="mine")
+        assert (await terminal.run(f"{own}; env | grep -c ANTHROPIC_API_KEY=mine")).output == "1\n"
+        assert terminal.quality == "rich"
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
+async def test_a_key_that_can_not_be_unset_keeps_no_shell_from_coming_up(own_state: Path, tmp_path: Path) -> None:
+    (own_state / ".bashrc").write_text("set -e; readonly OPENAI_API_KEY=x; export ANTHROPIC_API_KEY=s3cret\n")
+    async with open_terminal(cwd=tmp_path, shell="bash") as terminal:
+        result = await terminal.run("set +e; echo [$ANTHROPIC_API_KEY]")
+        assert (result.output, result.exit_code, terminal.quality) == ("[]\n", 0, "rich")
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not installed")
+async def test_a_universal_variable_of_fish_is_hidden_and_not_lost(own_state: Path, tmp_path: Path) -> None:
+    """T23: it is the user's, for all shells to come."""
+    (own_state / ".config/fish").mkdir(parents=True)
+    stored = own_state / ".config/fish/fish_variables"
+    head = "# This file contains fish universal variable definitions.\n# VERSION: 3.0\n"
+    stored.write_text(f"{head}SETUVAR --export OPENAI_API_KEY:s3cret\n")
+    async with open_terminal(cwd=tmp_path, shell="fish") as terminal:
+        assert "s3cret" not in (await terminal.run("env | grep OPENAI_API_KEY; echo [$OPENAI_API_KEY]")).output
+    assert "OPENAI_API_KEY:s3cret" in stored.read_text()

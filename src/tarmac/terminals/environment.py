@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from fnmatch import translate
+from fnmatch import fnmatchcase, translate
 from functools import lru_cache
 
 from tarmac.terminals.settings import Settings
@@ -66,6 +66,12 @@ def build(base: Mapping[str, str], settings: Settings, *, cookie: str) -> dict[s
         env["PATH"] = ":".join([*front, env.get("PATH", "/usr/local/bin:/usr/bin:/bin")])
     env[COOKIE] = cookie
     return env
+
+
+def hidden(settings: Settings) -> tuple[str, ...]:
+    """Names and beginnings of names (`AWS_*`) that no command may see, whoever set them; not our own cookie."""
+    found = [each for each in settings.secret_variables if re.fullmatch(r"[A-Za-z_]\w*\*?", each)]
+    return tuple(each for each in found if not fnmatchcase(COOKIE, each))
 
 
 @lru_cache(maxsize=8)

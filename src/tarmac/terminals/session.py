@@ -20,7 +20,7 @@ from tarmac.paths import remove_scratch, scratch_dir
 from tarmac.terminals import birthmark, processes
 from tarmac.terminals.bell import Bell
 from tarmac.terminals.child import USED_UP, used_up
-from tarmac.terminals.environment import COOKIE
+from tarmac.terminals.environment import COOKIE, hidden
 from tarmac.terminals.inbox import lock, no_room, write_over
 from tarmac.terminals.owner import TURNS, Owner, Turn
 from tarmac.terminals.pty import Pty
@@ -64,6 +64,7 @@ class Session(ShellProcess):
         self._env = env
         self._sandbox = settings.sandbox
         self._own_zdotdir = settings.zdotdir
+        self._hidden = hidden(settings)
         self._wrapped: Wrapped | None = None
         self._nonce = b"@" + os.urandom(12).hex().encode()
         self._line = b""
@@ -81,7 +82,11 @@ class Session(ShellProcess):
             self._folder = scratch_dir(self._env)
             base = private_zdotdir(self._folder, self._env) if self._own_zdotdir else self._env
             argv, env = self.shell.start_up(
-                folder=self._folder, nonce=self._nonce, start_up_files=start_up_files, env=base
+                folder=self._folder,
+                nonce=self._nonce,
+                start_up_files=start_up_files,
+                env=base,
+                hidden=self._hidden,
             )
             self._in = os.open(self._folder / "in", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             lock(self._in)
@@ -175,7 +180,7 @@ class Session(ShellProcess):
         """Another shell stands in the place of ours, in its line editor: load our integration into it."""
         assert self._folder is not None
         self.shell = shell
-        shell.write(self._folder, self._nonce)
+        shell.write(self._folder, self._nonce, self._hidden)
         self._adopted = self._image()
         if shell.pipe and self._pipe < 0:
             self._open_pipe()

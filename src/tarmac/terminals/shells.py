@@ -7,7 +7,7 @@ hand_over, take_back, ask(), heal() → the other lines we type
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -42,12 +42,15 @@ class Shell(ABC):
 
     @abstractmethod
     def start_up(
-        self, *, folder: Path, nonce: bytes, start_up_files: bool, env: Mapping[str, str]
+        self, *, folder: Path, nonce: bytes, start_up_files: bool, env: Mapping[str, str], hidden: Sequence[str] = ()
     ) -> tuple[list[str], dict[str, str]]:
-        """Write what it needs into the private `folder`; its argv and environment with our integration."""
+        """Write what it needs into the private `folder`; its argv and environment with our integration.
+
+        `hidden` are variables that no command may see: start-up files may have set them, so they are unset after these.
+        """
 
     @abstractmethod
-    def write(self, folder: Path, nonce: bytes) -> None:
+    def write(self, folder: Path, nonce: bytes, hidden: Sequence[str] = ()) -> None:
         """Write our integration into the private `folder`."""
 
     @abstractmethod

@@ -1,7 +1,7 @@
 """bash: one constant line loads a command; read integration/bash.sh first."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -22,6 +22,10 @@ ASK = (
     b" \\builtin printf '\\e]633;D;%%s;%%s;%%s;;%%s\\a' \"$__tarmac_nonce\" %d"
     b' "${__tarmac_inner:-${__tarmac_code:-$?}}" "${PWD//[$\'\\a\\e\\n\\r;\\\\\']/?}" >/dev/tty\n'
 )
+# Once in each shell, after its start-up files: see `Shell.start_up`. (`readonly` ones can't be had off it.)
+SCRUB = (
+    "if [[ ! -v __tarmac_scrubbed ]]; then __tarmac_scrubbed=1; \\unset -v {names} 2>/dev/null || \\builtin true; fi\n"
+)
 ASK_TYPED = ASK.replace(b"${__tarmac_inner:-${__tarmac_code:-$?}}", b"$?")
 
 
@@ -35,16 +39,17 @@ class Bash(Shell):
     take_back_plainly: ClassVar[bytes] = b" __tarmac_driven\n"
 
     def start_up(
-        self, *, folder: Path, nonce: bytes, start_up_files: bool, env: Mapping[str, str]
+        self, *, folder: Path, nonce: bytes, start_up_files: bool, env: Mapping[str, str], hidden: Sequence[str] = ()
     ) -> tuple[list[str], dict[str, str]]:
-        self.write(folder, nonce)
+        self.write(folder, nonce, hidden)
         rc = Path(env.get("HOME", "/")) / ".bashrc"
         user = f"if [[ -r {quote(str(rc))} ]]; then . {quote(str(rc))}; fi\n" if start_up_files else ""
         (folder / "rc").write_text(user + (folder / "heal").read_text())
         return [self.path, "--rcfile", str(folder / "rc"), "--noediting", "-i"], dict(env)
 
-    def write(self, folder: Path, nonce: bytes) -> None:
+    def write(self, folder: Path, nonce: bytes, hidden: Sequence[str] = ()) -> None:
         head = f"__tarmac_nonce={quote(nonce.decode())} __tarmac_in={quote(str(folder / 'in'))}\n"
+        head += SCRUB.format(names=" ".join(f'"${{!{each[:-1]}@}}"' if each.endswith("*") else each for each in hidden))
         (folder / "heal").write_text(head + f"\\builtin . {quote(str(INTEGRATION / 'bash.sh'))}\n")
 
     def load(self, number: int, command: str, data: bytes, *, cwd: bytes, jobs: bool, traced: bool) -> Loading:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -14,6 +14,18 @@ set -g fish_history '' # an agent's lines are none of the user's history
 __tarmac_find
 __tarmac_export $__tarmac_in.env
 builtin printf '\\e]633;P;%s;Shell=fish;Version=%s\\a' $__tarmac_nonce $version >/dev/tty
+"""
+# Once in each shell, after its start-up files: see `Shell.start_up`. A universal variable is the user's for all shells
+# to come: it is hidden behind an empty one, not erased.
+SCRUB = """\
+if not set -q __tarmac_scrubbed
+    set -g __tarmac_scrubbed 1
+    for __tarmac_name in (for __tarmac_name in {names}; set -n | string match -- $__tarmac_name; end)
+        set -eg $__tarmac_name
+        set -q $__tarmac_name; and set -gx $__tarmac_name
+    end
+    set -e __tarmac_name
+end
 """
 BETWEEN = os.urandom(12).hex().encode()  # in no command, nor any directory's name
 NOTE = b"\nbuiltin set -g __tarmac_parts $pipestatus"  # which leaves $status as it is
@@ -33,19 +45,20 @@ class Fish(Shell):
     take_back_plainly: ClassVar[bytes] = b""  # nobody can turn its line editor off
 
     def start_up(
-        self, *, folder: Path, nonce: bytes, start_up_files: bool, env: Mapping[str, str]
+        self, *, folder: Path, nonce: bytes, start_up_files: bool, env: Mapping[str, str], hidden: Sequence[str] = ()
     ) -> tuple[list[str], dict[str, str]]:
-        self.write(folder, nonce)
+        self.write(folder, nonce, hidden)
         quiet = [] if start_up_files else ["--no-config"]
         return [self.path, *quiet, "-i", "-C", f"builtin source {quote(str(folder / 'boot'))}"], dict(env)
 
-    def write(self, folder: Path, nonce: bytes) -> None:
+    def write(self, folder: Path, nonce: bytes, hidden: Sequence[str] = ()) -> None:
         heal = (
             f"set -g __tarmac_nonce {quote(nonce.decode())}\nset -g __tarmac_in {quote(str(folder / 'in'))}\n"
             f"set -g __tarmac_between {BETWEEN.decode()}\n"
             f"set -g __tarmac_pipe {quote(str(folder / 'pipe'))}\nset -g __tarmac_heal {quote(str(folder / 'heal'))}\n"
             f"builtin source {quote(str(INTEGRATION / 'fish.fish'))}\n"
         )
+        heal = SCRUB.format(names=" ".join(map(quote, hidden))) + heal if hidden else heal
         (folder / "heal").write_text(heal)
         (folder / "boot").write_text(heal + BOOT)
 

@@ -5,7 +5,7 @@ alias of line 1 is unknown in line 2).
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -41,6 +41,11 @@ ASK = (
 )
 
 _STICKY = "no_aliases no_xtrace no_verbose no_err_exit no_err_return"
+# Once in each shell, after its start-up files: see `Shell.start_up`.
+SCRUB = """\
+if (( ! ${{+__tarmac_scrubbed}} )); then 'builtin' 'typeset' -g __tarmac_scrubbed=1
+{{ 'builtin' 'unset' -m {names} 2>/dev/null || [[ 1 ]] }} always {{ TRY_BLOCK_ERROR=0 }}; fi
+"""
 HEAL = """\
 __tarmac_nonce={nonce} __tarmac_in={folder}/in
 'builtin' 'emulate' zsh {options} -c "'builtin' '.' {script}"
@@ -70,9 +75,9 @@ class Zsh(Shell):
     take_back_plainly: ClassVar[bytes] = b" \\__tarmac_driven\n"
 
     def start_up(
-        self, *, folder: Path, nonce: bytes, start_up_files: bool, env: Mapping[str, str]
+        self, *, folder: Path, nonce: bytes, start_up_files: bool, env: Mapping[str, str], hidden: Sequence[str] = ()
     ) -> tuple[list[str], dict[str, str]]:
-        self.write(folder, nonce)
+        self.write(folder, nonce, hidden)
         place = env.get("ZDOTDIR")
         zdotdir = folder / "zdotdir"
         zdotdir.mkdir()
@@ -85,7 +90,7 @@ class Zsh(Shell):
         argv = [self.path, "-i"] if start_up_files else [self.path, "-d", "-i"]
         return argv, {**env, "ZDOTDIR": str(zdotdir)}
 
-    def write(self, folder: Path, nonce: bytes) -> None:
+    def write(self, folder: Path, nonce: bytes, hidden: Sequence[str] = ()) -> None:
         heal = HEAL.format(
             nonce=quote(nonce.decode()),
             folder=quote(str(folder)),
@@ -93,6 +98,7 @@ class Zsh(Shell):
             script=quote(str(INTEGRATION / "zsh.zsh")),
             script_options=quote(str(INTEGRATION / "zsh_options.zsh")),
         )
+        heal = SCRUB.format(names=" ".join(map(quote, hidden))) + heal if hidden else heal
         (folder / "heal").write_text(heal)
         (folder / "boot").write_text(heal + "__tarmac_begin\n")
 
