@@ -94,6 +94,7 @@ def test_a_real_agent_is_told_no_where_nobody_can_be_asked(tmp_path: Path, kind:
         ran = host(work, kind.start(tmp_path, model))
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "✗ Ran `touch made`" in ran.stdout
+    assert "! `touch made` was not allowed: Nobody is here" in ran.stdout
     assert list(work.iterdir()) == []
 
 
@@ -112,7 +113,7 @@ async def test_what_a_real_agent_asks_is_judged_first_and_then_asked(tmp_path: P
     assert (change["file"]["path"], "one" in change["file"]["diff"]) == (str(work / "new.txt"), True)
     listed, touched, written = stage.of(e.ToolFinished)
     assert (listed.outcome, listed.content[0].text.split()) == ("done", [".", ".."])
-    assert (touched.title, written.outcome) == ("Ran `touch made; exit 3`", "failed")
+    assert (touched.title, touched.exit_code, written.outcome) == ("Ran `touch made; exit 3`", 3, "failed")
     assert [each.name for each in work.iterdir()] == ["made"]
 
 
