@@ -63,8 +63,8 @@ KINDS = [
 ]
 
 
-def host(work: Path, agent: Agent, *options: str) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-m", "tarmac", "host", *options, "--prompt", "do it", "--", *agent.argv]
+def host(work: Path, agent: Agent, *options: str, prompt: str = "do it") -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-m", "tarmac", "host", *options, "--prompt", prompt, "--", *agent.argv]
     return subprocess.run(
         argv, cwd=work, env=agent.environ, stdin=subprocess.DEVNULL, capture_output=True, text=True,
         timeout=PATIENCE, check=False,
@@ -138,6 +138,21 @@ async def test_a_real_agent_uses_our_terminals_and_a_person_is_asked_once(tmp_pa
     assert "kept" in model.results[1]
     assert stage.of(e.Noted) == []
     assert [each.name for each in work.iterdir()] == ["made"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_real_agent_goes_on_with_its_session_of_before(tmp_path: Path, kind: Kind) -> None:
+    """A1: --resume: the model is told again what was said and done in the first process."""
+    with leaving_nothing(tmp_path) as work:
+        with playing(kind.command("echo forty-two"), say("I have seen it.")) as model:
+            first = host(work, kind.start(tmp_path, model), "--auto", "all", prompt="look at this")
+        with playing(say("unused"), say("I remember.")) as model:
+            task = first.stdout.split()[1]
+            ran = host(work, kind.start(tmp_path, model), "--auto", "all", "--resume", task, prompt="and now?")
+    assert (ran.returncode, "I remember." in ran.stdout) == (0, True), first.stdout + ran.stdout + ran.stderr
+    assert [each.strip() for each in model.results] == ["forty-two"]
+    said = json.dumps(model.longest)
+    assert "look at this" in said and "I have seen it." in said and "and now?" in said
 
 
 @pytest.mark.parametrize("kind", KINDS)
