@@ -21,7 +21,7 @@ from tests.playing import Model
 
 OPENCODE: Final = "opencode-ai@1.18.33"
 CLAUDE: Final = "@agentclientprotocol/claude-agent-acp@0.99.1"  # brings Claude Code with it
-CODEX: Final = "@openai/codex@0.166.0"
+CODEX: Final = "@agentclientprotocol/codex-acp@2.6.0 @openai/codex@0.166.0"
 GEMINI: Final = "@google/gemini-cli@0.61.0"
 
 PATIENCE: Final = 120.0  # seconds for one of them to do its few turns, on a busy machine
@@ -70,15 +70,15 @@ def claude(folder: Path, model: Model, mcp: Sequence[str] | None = None) -> Agen
     own |= {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "IS_SANDBOX": "1"}  # the latter: root may run it
     argv = [str(programs / "claude-agent-acp")]
     if mcp:
-        (program,) = (programs.parent / "@anthropic-ai").glob("claude-agent-sdk-*/claude")
+        program = min((programs.parent / "@anthropic-ai").glob("claude-agent-sdk-*/claude"))
         servers = {"mcpServers": {"tarmac": {"type": "stdio", "command": mcp[0], "args": list(mcp[1:])}}}
         argv = [str(program), "-p", PROMPT, "--strict-mcp-config", "--mcp-config", json.dumps(servers)]
         argv += ["--allowedTools", "mcp__tarmac"]
     return Agent(argv, _private(folder, environ, own))
 
 
-def codex(folder: Path, model: Model, mcp: Sequence[str]) -> Agent:
-    """`required`: its first turn waits for the server. `approve`: it is our policy that judges, not its own."""
+def codex(folder: Path, model: Model, mcp: Sequence[str] | None = None) -> Agent:
+    """codex-acp; and Codex itself."""
     programs, environ = npm("codex", CODEX)
     config = f"""
         model = "played"
@@ -90,7 +90,11 @@ def codex(folder: Path, model: Model, mcp: Sequence[str]) -> Agent:
         name = "Local"
         base_url = "{model.url}/v1"
         wire_api = "responses"
-        env_key = "LOCAL_KEY"
+        env_key = "OPENAI_API_KEY"
+    """
+    argv = [str(programs / "codex-acp")]
+    if mcp:  # required: its first turn waits for the server. approve: it is our policy that judges, not its own
+        config += f"""
         [mcp_servers.tarmac]
         command = {json.dumps(mcp[0])}
         args = {json.dumps(list(mcp[1:]))}
@@ -98,24 +102,25 @@ def codex(folder: Path, model: Model, mcp: Sequence[str]) -> Agent:
         tool_timeout_sec = 60
         required = true
         default_tools_approval_mode = "approve"
-    """
+        """
+        argv = [str(programs / "codex"), "exec", "--skip-git-repo-check", PROMPT]
     _write(folder / ".codex" / "config.toml", config)
-    argv = [str(programs / "codex"), "exec", "--skip-git-repo-check", PROMPT]
-    return Agent(argv, _private(folder, environ, {"LOCAL_KEY": "none"}))
+    return Agent(argv, _private(folder, environ, {"OPENAI_API_KEY": "none"}))
 
 
-def gemini(folder: Path, model: Model, mcp: Sequence[str]) -> Agent:
-    """`trust`: it is our policy that judges, not its own."""
+def gemini(folder: Path, model: Model, mcp: Sequence[str] | None = None) -> Agent:
+    """As an ACP agent; by itself with an MCP server. `trust`: it is our policy that judges, not its own."""
     programs, environ = npm("gemini", GEMINI)
+    server = {"command": mcp[0], "args": list(mcp[1:]), "timeout": 60_000, "trust": True} if mcp else {}
     settings = {
-        "mcpServers": {"tarmac": {"command": mcp[0], "args": list(mcp[1:]), "timeout": 60_000, "trust": True}},
+        "mcpServers": {"tarmac": server} if mcp else {},
         "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
         "privacy": {"usageStatisticsEnabled": False},
         "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
     }
     _write(folder / ".gemini" / "settings.json", json.dumps(settings))
     own = {"GOOGLE_GEMINI_BASE_URL": model.url, "GEMINI_API_KEY": "none", "GEMINI_MODEL": "gemini-2.5-flash"}
-    return Agent([str(programs / "gemini"), "-p", PROMPT], _private(folder, environ, own))
+    return Agent([str(programs / "gemini"), *(["-p", PROMPT] if mcp else ["--acp"])], _private(folder, environ, own))
 
 
 def _write(path: Path, text: str) -> None:

@@ -18,7 +18,7 @@ NODE = 22  # the oldest that those programs take; npm gives old versions of them
 
 
 def npm(name: str, package: str) -> tuple[Path, dict[str, str]]:
-    """The folder of the package's programs, and an environment in which they run."""
+    """The folder of the programs of a package (or of several, with blanks), and an environment in which they run."""
     environ = {**os.environ, "PATH": f"{_node()}{os.pathsep}{os.environ['PATH']}"}
     return _installed(name, package, environ) / ".bin", environ
 
@@ -51,7 +51,8 @@ def _install(folder: Path, package: str, environ: dict[str, str]) -> None:
         lacking("npm is not installed")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    command = ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix", str(folder), package]
+    command = ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix", str(folder)]
+    command += package.split()
     # npm must not find a package.json of somebody above us, nor keep anything outside of our folder
     try:
         ran = subprocess.run(
