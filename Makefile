@@ -6,13 +6,13 @@ BIN := .venv/bin
 RUN := $(BIN)/python -m
 TOGETHER := -n 2 --dist loadfile  # two at a time: most of the time they wait for shells
 
-.PHONY: help run test check peers lint bench clean
+.PHONY: help run test check peers allpeers lint bench clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
 	@echo "Tarmac: real terminals for AI agents."
 	@echo
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1 \2/p' Makefile | awk '{ n = $$2; $$1 = $$2 = ""; printf "  make %-7s%s\n", n, $$0 }'
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1 \2/p' Makefile | awk '{ n = $$2; $$1 = $$2 = ""; printf "  make %-8s%s\n", n, $$0 }'
 
 run: .venv/.run  ## Set up what is needed and show Tarmac at work
 	@if [ -t 0 ] && [ -t 1 ]; then $(RUN) tarmac demo; else $(RUN) tarmac demo --yes; fi
@@ -24,6 +24,9 @@ check: lint  ## The quick part, about a minute: checks and unit tests
 	$(RUN) pytest $(TOGETHER) -m "not shell and not slow and not peers"
 
 peers: .venv/.dev  ## Against programs nobody here wrote, from the registries: minutes, and a network
+	$(RUN) pytest -m "peers and not allpeers"
+
+allpeers: .venv/.dev  ## The same with more agents: half a gigabyte of Codex and Gemini CLI
 	$(RUN) pytest -m peers
 
 lint: .venv/.dev

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.installed import npm
+from tests.installed import machine, npm
 from tests.playing import Model
 
-OPENCODE: Final = "opencode-ai@1.18.33"
+OPENCODE: Final = "1.18.33"  # of what opencode-ai would fetch for this machine: that brings each program twice
 CLAUDE: Final = "@agentclientprotocol/claude-agent-acp@0.99.1"  # brings Claude Code with it
 CODEX: Final = "@agentclientprotocol/codex-acp@2.6.0 @openai/codex@0.166.0"
 GEMINI: Final = "@google/gemini-cli@0.61.0"
@@ -39,7 +39,8 @@ class Agent:
 
 def opencode(folder: Path, model: Model, mcp: Sequence[str] | None = None) -> Agent:
     """As an ACP agent; by itself with an MCP server. It asks before commands and edits, and for no tool of a server."""
-    programs, environ = npm("opencode", OPENCODE)
+    package = f"opencode-{machine()}{'-baseline' * machine().endswith('x64')}"
+    programs, environ = npm("opencode", f"{package}@{OPENCODE}")
     provider = {
         "npm": "@ai-sdk/openai-compatible",
         "name": "Local",
@@ -59,7 +60,8 @@ def opencode(folder: Path, model: Model, mcp: Sequence[str] | None = None) -> Ag
         config["mcp"] = {"tarmac": {"type": "local", "command": list(mcp), "timeout": 60_000}}
     _write(folder / ".config" / "opencode" / "opencode.json", json.dumps(config))
     quiet = {f"OPENCODE_DISABLE_{each}": "1" for each in ("AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD")}
-    argv = [str(programs / "opencode"), *(["run", PROMPT] if mcp else ["acp"])]
+    program = programs.parent / package / "bin" / "opencode"
+    argv = [str(program), *(["run", PROMPT] if mcp else ["acp"])]
     return Agent(argv, _private(folder, environ, quiet))
 
 

@@ -30,9 +30,14 @@ def _node() -> Path:
         said = subprocess.run([own, "--version"], capture_output=True, text=True, check=False).stdout
         if said.removeprefix("v").partition(".")[0].isdigit() and int(said[1:].partition(".")[0]) >= NODE:
             return Path(own).parent
-    kind = {"x86_64": "x64", "aarch64": "arm64", "arm64": "arm64"}.get(platform.machine(), platform.machine())
-    package = f"node-{platform.system().lower()}-{kind}"
+    package = f"node-{machine()}"
     return _installed("node", f"{package}@{NODE}", dict(os.environ)) / package / "bin"
+
+
+def machine() -> str:
+    """As npm's packages for one kind of machine are named."""
+    kind = {"x86_64": "x64", "aarch64": "arm64", "arm64": "arm64"}.get(platform.machine(), platform.machine())
+    return f"{platform.system().lower()}-{kind}"
 
 
 def _installed(name: str, package: str, environ: dict[str, str]) -> Path:

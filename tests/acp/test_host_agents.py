@@ -140,6 +140,7 @@ async def test_a_real_agent_uses_our_terminals_and_a_person_is_asked_once(tmp_pa
     assert [each.name for each in work.iterdir()] == ["made"]
 
 
+@pytest.mark.allpeers
 @pytest.mark.parametrize(
     "start, call",
     [

@@ -20,8 +20,8 @@ Start = Callable[[Path, Model, Sequence[str]], Agent]
 CLIENTS = [
     pytest.param(opencode, Turn(tool="tarmac_run_command"), id="opencode"),
     pytest.param(claude, Turn(tool="mcp__tarmac__run_command"), id="claude"),
-    pytest.param(codex, Turn(tool="run_command", namespace="mcp__tarmac"), id="codex"),
-    pytest.param(gemini, Turn(tool="mcp_tarmac_run_command"), id="gemini"),
+    pytest.param(codex, Turn(tool="run_command", namespace="mcp__tarmac"), marks=pytest.mark.allpeers, id="codex"),
+    pytest.param(gemini, Turn(tool="mcp_tarmac_run_command"), marks=pytest.mark.allpeers, id="gemini"),
 ]
 CANNOT_ASK = "needs a person's yes, and this client cannot ask"
 
