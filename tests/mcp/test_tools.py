@@ -38,6 +38,22 @@ async def test_the_person_is_asked_and_their_yes_runs_exactly_that(tmp_path: Pat
     assert len(person.questions) == 2
 
 
+async def test_the_danger_and_the_command_are_in_the_first_lines_of_a_question(tmp_path: Path) -> None:
+    """P6: Claude Code shows three lines, cut at the width of its window; what is worst must be among them."""
+    person = Person(NO)
+    lines = "echo one\necho two\nrm -r important\necho three"
+    async with connected(tmp_path, "legacy", person) as client:
+        for command in ("touch made", lines, f"echo {'x' * 100}; touch made"):
+            await refused(client, "run_command", command=command)
+    short, several, long = (each.split("\n") for each in person.questions)
+    reason = "It makes or dates made, in the workspace"
+    assert short[:3] == [f"Run this command? Risk: medium. {reason}", "touch made", f"in {tmp_path}"]
+    assert several[0].startswith("Run these 4 lines? Risk: ") and "important" in several[0]
+    assert several[1] == "echo one ⏎ echo two ⏎ rm -r important ⏎ echo three …"
+    assert lines in "\n".join(several)
+    assert long[0] == f"Run this command of 117 characters? Risk: medium. {reason}"
+
+
 @each_era
 async def test_a_no_runs_nothing_and_says_so(tmp_path: Path, era: str) -> None:
     async with connected(tmp_path, era, Person(NO)) as client:

@@ -13,6 +13,7 @@ NO: Final = "Deny"
 NOT_ASKED: Final = "The person closed the question without an answer, so it was not done."
 MOST_SHOWN: Final = 200  # characters of a command in a hint
 MOST_OFFERED: Final = 3
+NARROW: Final = 80  # characters of a line that is seen whole everywhere
 _VERBS: Final = {
     "Execute": "run this command",
     "SendInput": "type this into a running program",
@@ -36,18 +37,28 @@ def choices(request: Request) -> tuple[str, ...]:
 
 
 def message(request: Request, verdict: Verdict, who: str) -> str:
-    """All of what would be done, where, how dangerous it is, and why it is asked."""
+    """All of what would be done, where, how dangerous it is, and why it is asked.
+
+    Claude Code shows three lines, each cut at the width of its window. So the danger and the command come first, and
+    that there is more of it than can be seen is told in the first line.
+    """
+    shown, lines = request.shown, request.shown.count("\n") + 1
     verb = _VERBS.get(request.kind, "do this")
+    if request.kind == "Execute" and (lines > 1 or len(shown) > NARROW):
+        verb = f"run these {lines} lines" if lines > 1 else f"run this command of {len(shown)} characters"
+    first = shown if lines == 1 else f"{' ⏎ '.join(shown.split(chr(10)))[:MOST_SHOWN]} …"
+    rows = [f"{_sentence(verb)}? Risk: {request.risk}. {_sentence(request.reason)}", first]
+    rows += [f"Careful: {each}" for each in request.warnings]
     where = f"in {request.directory}" if request.directory else ""
     if request.terminal:
         where += f" (terminal {request.terminal})"
-    rows = [f"{visible(who) or 'An agent'} wants to {verb}:", "", request.shown, ""]
     if where:
         rows.append(where.strip())
-    rows.append(f"Risk: {request.risk}. {_sentence(request.reason)} (rule: {verdict.rule})")
+    if lines > 1:
+        rows += ["", shown, ""]
     if request.explanation:
         rows.append(f"What it would do: {request.explanation}")
-    rows += [f"Careful: {each}" for each in request.warnings]
+    rows.append(f"Asked by {visible(who) or 'an agent'} (rule: {verdict.rule})")
     return "\n".join(rows)
 
 
