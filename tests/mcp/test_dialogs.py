@@ -15,11 +15,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.agents import PATIENCE, Agent, claude, codex, leaving_nothing
+from tests.agents import Agent, claude, codex, leaving_nothing
 from tests.mcp.peers import TARMAC
 from tests.playing import Model, Turn, playing, say
 
 pytestmark = [pytest.mark.peers, pytest.mark.shell]
+SOON = 60.0  # seconds for something to be seen, on a busy machine
+KEY = 3.0  # seconds for what a key does
+NEXT = "Run these 3 lines? Risk: "  # the second question
 LINES = "echo one\necho two\nrm -r important"
 
 
@@ -28,21 +31,37 @@ class Window:
 
     def __init__(self, *tmux: str) -> None:
         self._tmux = tmux
+        self.shown = ""
 
-    def press(self, key: str) -> None:
-        subprocess.run([*self._tmux, "send-keys", key], check=True)
+    def type(self, text: str) -> None:
+        """A line, and send it."""
+        subprocess.run([*self._tmux, "send-keys", "-l", text], check=True)
+        self.see(text)
+        subprocess.run([*self._tmux, "send-keys", "Enter"], check=True)
 
-    def see(self, text: str) -> str:
-        """Look until it is there; all that is on the screen then."""
-        end = time.monotonic() + PATIENCE / 2
-        shown = ""
+    def press(self, key: str, then: str, *, without: str = "\0") -> None:
+        """Until it has done its work: a key that comes too soon is lost."""
+        end = time.monotonic() + SOON
+        while time.monotonic() < end:
+            subprocess.run([*self._tmux, "send-keys", key], check=True)
+            if self._seen(then, KEY, without):
+                return
+        raise AssertionError(f"{key} did not bring {then!r}:\n{self.shown}")
+
+    def see(self, text: str, *, without: str = "\0") -> str:
+        """Look until it is there, and the other is not; all that is on the screen then."""
+        assert self._seen(text, SOON, without), f"{text!r} did not come:\n{self.shown}"
+        return self.shown
+
+    def _seen(self, text: str, seconds: float, without: str = "\0") -> bool:
+        end = time.monotonic() + seconds
         while time.monotonic() < end:
             command = [*self._tmux, "capture-pane", "-p"]
-            shown = subprocess.run(command, capture_output=True, text=True, check=False).stdout
-            if text in shown:
-                return shown
+            self.shown = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+            if text in self.shown and without not in self.shown:
+                return True
             time.sleep(0.1)
-        raise AssertionError(f"{text!r} did not come:\n{shown}")
+        return False
 
 
 @contextmanager
@@ -63,7 +82,16 @@ def claude_code(folder: Path, model: Model) -> Agent:
     keys = {"approved": ["none"], "rejected": []}
     greeted = {"hasCompletedOnboarding": True, "theme": "dark", "customApiKeyResponses": keys}
     (folder / ".claude.json").write_text(json.dumps({**greeted, "projects": {str(folder / "work"): known}}))
-    return Agent([agent.argv[0], *agent.argv[2:]], agent.environ)  # without -p
+    return Agent([agent.argv[0], *agent.argv[3:]], agent.environ)  # without -p and its prompt
+
+
+def ask_claude(screen: Window) -> None:
+    """It waits for no server before its first turn: look until ours is there, then ask."""
+    screen.see("❯")
+    screen.type("/mcp")
+    screen.see("Manage MCP servers", without="… tarmac")
+    screen.press("Escape", "⏵⏵", without="Manage MCP servers")
+    screen.type("do it")
 
 
 def codex_cli(folder: Path, model: Model) -> Agent:
@@ -76,13 +104,13 @@ CLIENTS = [
     pytest.param(
         claude_code,
         Turn(tool="mcp__tarmac__run_command"),
-        [("▸", "Right"), ("◯ Allow once", "Enter"), ("✔ Decision", "Down"), ("❯ Accept", "Enter")],
+        [("Right", "◯ Allow once"), ("Enter", "❯ Accept"), ("Enter", NEXT)],
         id="claude",
     ),
     pytest.param(
         codex_cli,
         Turn(tool="run_command", namespace="mcp__tarmac"),
-        [("› 1. Allow once", "Enter"), ("Field 2/2", "Enter")],
+        [("Enter", NEXT)],
         marks=pytest.mark.allpeers,
         id="codex",
     ),
@@ -101,14 +129,15 @@ def test_a_person_sees_the_danger_and_the_command_and_says_yes(
     require("tmux")
     script = [call.of(command="touch made"), call.of(command=LINES), say("All is done.")]
     with leaving_nothing(tmp_path) as work, playing(*script) as model, window(work, start(tmp_path, model)) as screen:
-        shown = screen.see("touch made")
-        assert "Run this command? Risk: medium. It makes or dates made, in the workspace" in shown
-        for seen, key in yes:
-            screen.see(seen)
-            screen.press(key)
-        shown = screen.see("Run these 3 lines? Risk: ")
+        if start is claude_code:
+            ask_claude(screen)
+        screen.see("Decision")
+        assert "Run this command? Risk: medium. It makes or dates made, in the workspace" in screen.shown
+        assert "\n  touch made" in screen.shown
+        for key, then in yes:
+            screen.press(key, then)
+        shown = screen.see(NEXT)
         assert re.search(r"important.*\n.*echo one ⏎ echo two ⏎ rm -r important", shown), shown
         assert (work / "made").exists()
-        screen.press("Escape")
-        screen.see("All is done.")
+        screen.press("Escape", "All is done.")
     assert "was not done" in model.results[1]

@@ -135,14 +135,12 @@ def _required(requests: types.InputRequests, state: dict[str, str]) -> types.Inp
 
 
 def _form(question: Question) -> types.ElicitRequestFormParams:
+    """One field, no more: in Codex a form with a text that is left empty, optional or not, can't be sent off."""
     return types.ElicitRequestFormParams(
         message=encodable(question.message),
         requested_schema={
             "type": "object",
-            "properties": {
-                "decision": {"type": "string", "title": "Decision", "enum": list(question.choices)},
-                "feedback": {"type": "string", "title": "A word to the agent (optional)"},
-            },
+            "properties": {"decision": {"type": "string", "title": "Decision", "enum": list(question.choices)}},
             "required": ["decision"],
         },
     )
