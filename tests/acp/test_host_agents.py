@@ -142,19 +142,22 @@ async def test_a_real_agent_uses_our_terminals_and_a_person_is_asked_once(tmp_pa
 
 @pytest.mark.allpeers
 @pytest.mark.parametrize(
-    "start, call",
+    "start, call, options",
     [
-        pytest.param(codex, Turn(tool="run_command", namespace="mcp__tarmac"), id="codex"),
-        pytest.param(gemini, Turn(tool="mcp_tarmac_run_command"), id="gemini"),
+        # in its other modes Codex has its own model judge each call
+        pytest.param(
+            codex, Turn(tool="run_command", namespace="mcp__tarmac"), ["--mode", "agent-full-access"], id="codex"
+        ),
+        pytest.param(gemini, Turn(tool="mcp_tarmac_run_command"), [], id="gemini"),
     ],
 )
 def test_our_terminals_are_there_in_the_first_turn(
-    tmp_path: Path, start: Callable[[Path, Model], Agent], call: Turn
+    tmp_path: Path, start: Callable[[Path, Model], Agent], call: Turn, options: list[str]
 ) -> None:
     """A1: Codex waits for no server: a prompt that is sent too soon gets a model without our tools."""
     script = [call.of(command="WORD=kept; mkdir made"), call.of(command='echo "$WORD"; rmdir not-there')]
     with leaving_nothing(tmp_path) as work, playing(*script, say("All is done.")) as model:
-        ran = host(work, start(tmp_path, model), "--auto", "all")
+        ran = host(work, start(tmp_path, model), "--auto", "all", *options)
     assert (ran.returncode, "All is done." in ran.stdout) == (0, True), ran.stdout + ran.stderr
     assert "kept" in model.results[1], model.results
     assert "│ kept" in ran.stdout and "exit code 1" in ran.stdout
