@@ -2,6 +2,7 @@
 
 {"call": METHOD, "params": {…}, "as": NAME}   ask and wait          {"send": …} ask, {"await": NAME} wait
 {"update": {…}} · {"raw": "junk"} · {"shell": "sleep 9 &"} · {"stop": REASON} · {"until": METHOD} · {"die": 3}
+{"later": [STEP …]}   when the turn has ended
 {"connect": NAME, "env": …, "with": [COMMAND …]}   start the MCP server it was given, and shake hands
 {"tool": NAME, "arguments": {…}, "as": NAME, "on": NAME}   call one of its tools; {"begin": …} without waiting
 
@@ -23,6 +24,7 @@ found: dict[str, Any] = {}
 names: dict[str, int] = {}
 waiting: list[Any] = []
 servers: list[Any] = []
+later: list[Any] = []
 logged_in: list[str] = []
 connected: "dict[str, subprocess.Popen[str]]" = {}
 numbers = 0
@@ -138,6 +140,8 @@ def play(steps: list[dict[str, Any]]) -> str:
         elif "until" in step:
             while not any(each.get("method") == step["until"] for each in heard):
                 read()
+        elif "later" in step:
+            later.extend(step["later"])
         elif "stop" in step:
             return str(step["stop"])
         elif "die" in step:
@@ -220,6 +224,8 @@ def main() -> None:
                 with open(os.environ["AGENT_LOG"], "w") as file:  # noqa: PTH123
                     json.dump({"found": found, "heard": heard}, file)
                 send({"id": message["id"], "result": {"stopReason": stop}})
+                steps, later[:] = later[:], []
+                play(steps)
                 late = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": " (late)"}}
                 send({"method": "session/update", "params": {"sessionId": "s1", "update": late}})
             case _:

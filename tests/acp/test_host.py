@@ -309,6 +309,31 @@ async def test_a_question_that_crosses_the_cancel_is_answered_with_cancelled(tmp
     assert stage.asked == []
 
 
+async def test_between_two_turns_nobody_is_asked(tmp_path: Path) -> None:
+    """A1: the person types the next prompt then: what they type must not become an answer. What only reads goes on."""
+    form = {"type": "object", "properties": {"a": {"type": "string"}}}
+    async with hosting(tmp_path) as stage:
+        stage.answer = yes
+        between = [
+            request({"kind": "other", "title": "x"}, "a"),
+            request({"kind": "execute", "rawInput": {"command": "touch made"}}, "b"),
+            {"call": "terminal/create", "params": {"command": "touch made"}, "as": "c"},
+            {"call": "terminal/create", "params": {"command": "ls"}, "as": "d"},
+            {"call": "elicitation/create", "params": {"message": "m", "requestedSchema": form}, "as": "e"},
+        ]
+        done = asyncio.Event()
+        stage.hosted.subscribe(lambda _, thing: done.set() if isinstance(thing, s.TextStreamed) else None)
+        await stage.play({"later": between})
+        async with asyncio.timeout(10):
+            await done.wait()
+        found = await stage.play({"stop": "end_turn"})
+    assert [found[each]["outcome"] for each in "ab"] == [{"outcome": "cancelled"}] * 2
+    assert found["c"]["error"]["code"] == -32800 and "terminalId" in found["d"]
+    assert (found["e"], stage.asked) == ({"action": "cancel"}, [])
+    assert not (tmp_path / "work" / "made").exists()
+    assert [each.text.partition(":")[0] for each in stage.of(e.Noted)] == ["not asked, as no turn was under way"] * 3
+
+
 # What it shows, and what it bears
 
 

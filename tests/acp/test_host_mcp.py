@@ -5,6 +5,7 @@ import os
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from tests.acp.hosting import Stage, hosting
 from tests.acp.test_host import OPTIONS, create, on
 
+from tarmac import paths
 from tarmac.acp.host.hatch import BRIDGE
 from tarmac.acp.host.opening import Lend
 from tarmac.app import App
@@ -178,11 +180,20 @@ async def test_a_question_that_takes_long_is_found_answered_by_the_same_call(
 
             stage.start(answer())
 
+        def hear(_: int | None, thing: object) -> None:
+            if isinstance(thing, s.TextStreamed):
+                assert not stage.of(e.ToolFinished)  # nothing is told as denied that is still asked
+                waits.set()
+
         stage.answer = later
-        found = await stage.play(CONNECT, tool("run_command", "a", command="touch made"))
-        assert found["a"]["isError"] and not stage.of(e.ToolFinished)
-        waits.set()
-        found = await stage.play(tool("run_command", "b", command="touch made"))
+        stage.hosted.subscribe(hear)
+        found = await stage.play(
+            CONNECT,
+            tool("run_command", "a", command="touch made"),
+            {"update": {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "once more"}}},
+            tool("run_command", "b", command="touch made"),
+        )
+        assert found["a"]["isError"] and "answer" in found["a"]["content"][0]["text"]
         assert data(found["b"])["exit_code"] == 0
     assert len(stage.asked) == 1
 
@@ -348,3 +359,20 @@ async def _connect(value: str) -> str:
         return "-gone"
     finally:
         writer.close()
+
+
+async def test_a_host_that_was_killed_leaves_no_folder_for_ever(tmp_path: Path) -> None:
+    """What stands in TMPDIR is removed by the next Tarmac, and never while it is in use."""
+    async with lending(tmp_path, TMPDIR=str(tmp_path)) as stage:
+        hatch = stage.hosted.hatch
+        assert hatch is not None and hatch._folder is not None
+        folder, old = hatch._folder, time.time() - 7200
+        os.utime(folder, (old, old))
+        paths._swept.clear()
+        paths.sweep_scratch({"TMPDIR": str(tmp_path)}, older_than=3600)
+        assert folder.exists()
+        os.close(hatch._lock)  # as a kill does
+        hatch._lock = -1
+        paths._swept.clear()
+        paths.sweep_scratch({"TMPDIR": str(tmp_path)}, older_than=3600)
+        assert not folder.exists()

@@ -41,6 +41,7 @@ from tarmac.tools.tool import Bench, Go, Ready, Want
 from tarmac.tools.tool import Live as Shown
 
 GOOD_FOR: Final = 600.0  # seconds that an answer waits for the call that asked to come again
+IDLE: Final = "The person is asked only while you work on what they said: this was not done."
 STOPPED: Final = "The person stopped this turn: what ran was ended, and nothing more was done."
 
 _call: ContextVar[CallId] = ContextVar("call")  # the one that is being made
@@ -73,7 +74,7 @@ class Asking(Permission):
         (want,) = ready.wants
         key = digest(want.action, task=self._hosted.id, terminal=ready.terminal)
         asking = self._waiting.get(key)
-        if asking is None:
+        if asking is None or (asking.done() and (asking.cancelled() or asking.result() is None)):  # of an old turn
             asking = self._waiting[key] = asyncio.create_task(self._judge_and_ask(ready, want))
             asyncio.get_running_loop().call_later(GOOD_FOR, self._drop, key, asking)
         try:
@@ -88,7 +89,7 @@ class Asking(Permission):
         del self._waiting[key]
         said = None if asking.cancelled() else asking.result()
         if said is None:
-            return Given(told=STOPPED)
+            return Given(told=STOPPED if self._hosted.running else IDLE)
         if said.go is not None and said.go.command is not None:
             self.changed[_call.get()] = said.go.command
         approval = said.spends[0].approval if said.spends else None

@@ -69,6 +69,8 @@ class Call:
     def learn(self, told: Object) -> None:
         """An update: the last word on each of its fields."""
         self.heard = True
+        if self.finished:
+            return
         self.facts |= {name: value for name, value in told.items() if value is not None and name != "_meta"}
 
     def asked(self, told: Object) -> Object:
@@ -81,6 +83,10 @@ class Call:
             return told
         before, after = object_of(self.facts.get("rawInput")), object_of(told.get("rawInput"))
         return {**self.facts, **told, "rawInput": {**before, **after}}
+
+    def forget(self) -> None:
+        """It is told, and what it held may be large."""
+        self.facts = {name: self.facts[name] for name in ("title", "kind") if name in self.facts}
 
     def code(self) -> int | None:
         """Its exit code: agents put it here and there."""

@@ -63,7 +63,7 @@ class Client:
             case "terminal/release":
                 return await self.terminals.release(given)
             case "elicitation/create":
-                return await self.forms.requested(given, self.agent)
+                return await self.forms.requested(given, self.agent, asks=self.permission.turn == "running")
         raise unknown(method)
 
     def notified(self, method: str, params: Json) -> None:

@@ -74,8 +74,10 @@ class Forms:
         for each in list(self._open):
             each.cancel()
 
-    async def requested(self, params: Object, agent: str) -> Object:
-        """What the person answers."""
+    async def requested(self, params: Object, agent: str, *, asks: bool) -> Object:
+        """What the person answers; `asks`: they can be asked now."""
+        if not asks:
+            return _CANCELLED
         fields = fields_of(object_of(params.get("requestedSchema")))
         if not self._desk.attended or params.get("mode", "form") != "form" or fields is None:
             return _DECLINED

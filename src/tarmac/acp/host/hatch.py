@@ -11,6 +11,7 @@ refused is refused for good, and the agent works without our terminals.
 """
 
 import asyncio
+import fcntl
 import os
 import secrets
 import socket
@@ -54,6 +55,7 @@ class Hatch:
         self._server: asyncio.Server | None = None
         self._strangers = 0  # connections that have not said the secret
         self._refused = 0
+        self._lock = -1  # while it is held, nobody takes the folder for one that was left behind
         self._served: set[asyncio.Task[None]] = set()
         self.came = asyncio.Event()  # somebody is in
 
@@ -66,6 +68,7 @@ class Hatch:
         if len(os.fsencode(self._path)) > LONGEST_PATH:
             remove_scratch(self._folder)
             self._folder = scratch_dir({**self._environ, "TMPDIR": "/tmp"})
+        self._lock = _locked(self._folder)
         listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             listening.bind(str(self._path))
@@ -104,6 +107,9 @@ class Hatch:
         folder, self._folder = self._folder, None
         if folder is not None:
             remove_scratch(folder)
+        lock, self._lock = self._lock, -1
+        if lock >= 0:
+            os.close(lock)
 
     # Who comes
 
@@ -170,6 +176,13 @@ class Hatch:
         if self._refused <= MOST_NOTES:
             more = "; more of them are not told" if self._refused == MOST_NOTES else ""
             self._note(f"somebody who wanted the terminals of this session over MCP was refused: {why}{more}")
+
+
+def _locked(folder: Path) -> int:
+    """As a shell's folder is: killed outright, we leave one that the next Tarmac removes (paths.sweep_scratch)."""
+    fd = os.open(folder / "in", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    return fd
 
 
 def descends(pid: int, root: processes.Process) -> bool:

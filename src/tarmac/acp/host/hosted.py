@@ -230,8 +230,7 @@ class Hosted:
     async def _prompt(self, words: Sequence[Said]) -> Ended:
         params: Object = {"sessionId": self.session, "prompt": prompt_of(words)}
         self._cancelled.clear()
-        self.client.permission.begin()
-        self._turn = asyncio.create_task(self._request("session/prompt", params, None))
+        self._turn = asyncio.create_task(self._take_turn(params))
         watching = asyncio.create_task(self._overdue())
         try:
             await asyncio.wait({self._turn, watching}, return_when=asyncio.FIRST_COMPLETED)
@@ -249,9 +248,17 @@ class Hosted:
             for each in (turn, watching):
                 each.cancel()
             await asyncio.gather(turn, watching, return_exceptions=True)
-            self.client.permission.begin()
             self.client.flush()
             await self.desk.log.commit()  # all that was told is on the disk, and shown
+
+    async def _take_turn(self, params: Object) -> object:
+        """What it asks in the very next line after its answer is asked too late."""
+        self.client.permission.turn = "running"
+        try:
+            return await self._request("session/prompt", params, None)
+        finally:
+            self.client.cancel()
+            self.client.permission.turn = "none"
 
     async def _overdue(self) -> None:
         await self._cancelled.wait()

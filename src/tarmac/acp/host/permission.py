@@ -13,7 +13,7 @@ import shlex
 import time
 from collections import deque
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from tarmac.acp.host.reading import Object, block_text, object_of, objects_of, text_of
 from tarmac.acp.peer import Refused
@@ -30,6 +30,8 @@ from tarmac.tasks.events import CallId, Noted, ToolFinished
 from tarmac.tasks.questions import Questions
 from tarmac.tools.command import short
 from tarmac.tools.tool import Done, Go, Ready, Want
+
+Turn = Literal["none", "running", "cancelled"]  # of the agent: a person is asked while one is running
 
 DENIED: Final = -32010  # ours: the policy or the person said no
 LENT: Final = (  # the tools that are told as they act, the longer names first
@@ -55,15 +57,11 @@ class Permission:
         self._approvals = Approvals(desk, questions)
         self._said: deque[Approval] = deque(maxlen=64)  # yes to permission requests, not used yet
         self._pending: set[asyncio.Task[object]] = set()
-        self._over = False  # the turn is cancelled, and has not ended yet
-
-    def begin(self) -> None:
-        """A turn begins, or has ended: what is asked from now on is asked."""
-        self._over = False
+        self.turn: Turn = "none"
 
     def cancel(self) -> None:
         """The turn is cancelled: whatever is being asked, or will be until it ends, is asked no more."""
-        self._over = True
+        self.turn = "cancelled"
         self._said.clear()
         for each in list(self._pending):
             each.cancel()
@@ -111,14 +109,20 @@ class Permission:
         return False
 
     async def _permit(self, use: ToolUse, ready: Ready) -> Leave | None:
-        """None: cancelled meanwhile."""
-        if self._over:
+        """None: cancelled, or nobody can be asked now."""
+        if self.turn == "cancelled":
             return None
-        asking = asyncio.create_task(self._approvals.permit(use, ready))
+        asking = asyncio.create_task(self._approvals.permit(use, ready, void=lambda: self.turn != "running"))
         self._pending.add(asking)
         try:
             await asyncio.wait({asking})
-            return None if asking.cancelled() else asking.result()
+            if asking.cancelled():
+                return None
+            found = asking.result()
+            if found.outcome == "skipped" and self.turn == "none":
+                self._between(ready.title)
+                return None
+            return found
         finally:
             self._pending.discard(asking)
             asking.cancel()
@@ -188,7 +192,9 @@ class Permission:
     async def _asked(self, call: Object, title: str, options: list[Object], why: str = "") -> bool | None:
         """Not all of it can be judged: the person sees all that the agent shows."""
         kind = text_of(call.get("kind"))
-        if self._over:
+        if self.turn != "running":
+            if self.turn == "none":
+                self._between(title)
             return None
         if self._desk.settings.auto == "all" and kind not in _ACTS:
             return True
@@ -216,6 +222,10 @@ class Permission:
         finally:
             self._pending.discard(asking)
             asking.cancel()
+
+    def _between(self, what: str) -> None:
+        """Somebody who types their next words must not answer a question by it."""
+        self._desk.add(Noted(at=now(), what="notice", text=f"not asked, as no turn was under way: {what[:200]}"))
 
     def _not_asked(self, title: str, command: str, told: str = "", kind: str = "") -> None:
         """The agent hears a no; the person reads why, and what would have been a yes."""

@@ -149,7 +149,7 @@ class Telling:
         if self._elsewhere.get(tool):
             self._elsewhere[tool] -= 1
             call.finished = True
-            call.facts.pop("content", None)
+            call.forget()
             return []
         return [*self._start(call, at), *self._finish(call, status, at)]
 
@@ -196,5 +196,5 @@ class Telling:
             exit_code=call.code(),
             details=json.dumps({"files": files}) if files else "",
         )
-        call.facts.pop("content", None)  # it may be large, and is told
+        call.forget()
         return [finished]
