@@ -85,7 +85,7 @@ def carried(name: str, data: dict[str, object], text: str = "") -> None:
     assert None not in found.values()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(reports)
 def test_a_commands_result_is_what_was_promised(report: Report) -> None:
     """A3: structured output fits its schema, always."""

@@ -83,6 +83,27 @@ def test_no_garbage_ends_the_connection(garbage: list[bytes], size: int) -> None
     assert len(answer["result"]["tools"]) == 10
 
 
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+DISCOVER = {"jsonrpc": "2.0", "id": "hello", "method": "server/discover", "params": {"_meta": META}}
+
+
+@pytest.mark.parametrize("first", [HELLO, DISCOVER], ids=["legacy", "2026-07-28"])
+async def test_nothing_is_promised_that_is_not_kept(tmp_path: Path, first: dict[str, Any]) -> None:
+    """A3: lists that don't tell of changes say so; what is not offered is refused."""
+    params = {"_meta": META} if first is DISCOVER else {}
+    prompts = {"jsonrpc": "2.0", "id": "prompts", "method": "prompts/list", "params": params}
+    said = await served([encoded(first), encoded(prompts)], tmp_path, "prompts")
+    answers = {each["id"]: each for each in said}
+    assert answers["hello"]["result"]["capabilities"] == {
+        "resources": {"listChanged": False, "subscribe": False},
+        "tools": {"listChanged": False},
+    }
+    assert answers["prompts"]["error"]["code"] == -32601
+
+
 @pytest.mark.shell
 @pytest.mark.parametrize("name", sorted(each.name for each in TRANSCRIPTS.glob("*.jsonl")))
 async def test_a_recorded_session_goes_as_it_went(name: str, tmp_path: Path) -> None:
