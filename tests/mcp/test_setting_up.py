@@ -65,7 +65,12 @@ def test_every_command_line_starts_a_server(tmp_path: Path) -> None:
         )
         for line in sorted(lines)
     ]  # fmt: skip
-    for process in started:  # together: most of their time is starting
-        said, _ = process.communicate(encoded(HELLO), timeout=4 * PATIENCE)
-        assert json.loads(said)["result"]["serverInfo"]["name"] == "tarmac"
-        assert process.returncode == 0
+    try:
+        for process in started:  # together: most of their time is starting
+            said, _ = process.communicate(encoded(HELLO), timeout=4 * PATIENCE)
+            assert json.loads(said)["result"]["serverInfo"]["name"] == "tarmac"
+            assert process.returncode == 0
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
