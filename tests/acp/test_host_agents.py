@@ -94,7 +94,7 @@ def test_a_real_agent_is_told_no_where_nobody_can_be_asked(tmp_path: Path, kind:
         ran = host(work, kind.start(tmp_path, model))
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "✗ Ran `touch made`" in ran.stdout
-    assert "! `touch made` was not allowed: Nobody is here" in ran.stdout
+    assert "not allowed, as nobody is here to be asked: `touch made`" in ran.stdout
     assert list(work.iterdir()) == []
 
 

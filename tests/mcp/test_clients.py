@@ -43,7 +43,7 @@ def test_a_real_client_runs_what_may_run_and_hears_why_the_rest_did_not(
     assert ("not-there" in reading, exit_code(reading)) == (True, 2)
     assert exit_code(allowed) == 0
     assert CANNOT_ASK in denied
-    assert "tarmac grants allow -- 'touch never'" in denied
+    assert f"tarmac grants allow --workspace {work} -- 'touch never'" in denied
     assert [each.name for each in work.iterdir()] == ["made"]
 
 
