@@ -92,7 +92,7 @@ def test_fast_agent_uses_our_terminals_over_mcp(tmp_path: Path, fast_agent: Path
 
 def test_fast_agent_over_mcp_is_told_no(tmp_path: Path, fast_agent: Path) -> None:
     done = host(tmp_path, fast_agent, "X=1; touch made", tool="tarmac__run_command")
-    assert "was not allowed" in done.stdout
+    assert "not allowed, as nobody is here to be asked" in done.stdout
     assert not (tmp_path / "work" / "made").exists()
 
 
