@@ -8,7 +8,6 @@ async with open_app(config) as app:
 import asyncio
 import gc
 import os
-import platform
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cached_property
@@ -246,7 +245,7 @@ class App:
         )
 
     def _settings(self, auto: Auto, limits: Limits | None) -> TaskSettings:
-        config = self.config
+        config, kernel = self.config, os.uname()
         return TaskSettings(
             auto=auto,
             approved=kinds_for(auto, config.approved),
@@ -257,7 +256,7 @@ class App:
             instructions=config.instructions,
             language=config.language,
             system=SystemFacts(
-                os=f"{platform.system()} {platform.release()}",
+                os=f"{kernel.sysname} {kernel.release}",
                 shell=find_shell(None).name,
                 home=str(Path.home()),
             ),

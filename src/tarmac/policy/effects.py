@@ -12,12 +12,14 @@ import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import field
-from importlib import resources
+from pathlib import Path
 
 from tarmac.dataclass import dataclass
 from tarmac.policy.verdict import RISKS, Risk
 from tarmac.policy.words import Word
 from tarmac.policy.wrappers import program_name
+
+RULES = Path(__file__).parent / "rules"
 
 # In this order: a later entry comes after the earlier ones.
 TABLES = ("effects.toml", "effects-git.toml", "effects-shows.toml", "effects-powershell.toml")
@@ -76,8 +78,7 @@ class Rule:
 @functools.cache
 def rules() -> dict[str, tuple[Rule, ...]]:
     """The tables, by first word."""
-    folder = resources.files("tarmac.policy.rules")
-    tables = [tomllib.loads(folder.joinpath(name).read_text("utf-8"))["effect"] for name in TABLES]
+    tables = [tomllib.loads((RULES / name).read_text("utf-8"))["effect"] for name in TABLES]
     found: dict[str, list[Rule]] = {}
     for number, entry in enumerate(itertools.chain(*tables)):
         options = tuple(frozenset(group.split()) for group in entry.get("with", ()))

@@ -13,9 +13,11 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from importlib import resources
+from pathlib import Path
 
 from tarmac.dataclass import dataclass
+
+RULES = Path(__file__).parent / "rules"
 
 # `nm @file`: what is in the file is read as if it was typed, and may be `--plugin=x.so`.
 _TAKES_WORDS_FROM_FILES = frozenset(
@@ -119,7 +121,7 @@ def _words(value: object) -> tuple[str, ...]:
 def programs() -> Mapping[str, Program]:
     """All programs that are known to read, by name; subcommands as "git log"."""
     found: dict[str, Program] = {}
-    for file in sorted(resources.files("tarmac.policy.rules").iterdir(), key=lambda f: f.name):
+    for file in sorted(RULES.iterdir(), key=lambda f: f.name):
         if file.name.startswith("read-") and file.name.endswith(".toml"):
             found.update(read_programs(tomllib.loads(file.read_text("utf-8"))))
     return found
@@ -169,9 +171,7 @@ class Versions:
 
 @functools.cache
 def versions() -> Versions:
-    entry = tomllib.loads(resources.files("tarmac.policy.rules").joinpath("read-tools.toml").read_text("utf-8"))[
-        "versions"
-    ]
+    entry = tomllib.loads((RULES / "read-tools.toml").read_text("utf-8"))["versions"]
     words, programs, helped, unless = (
         frozenset(str(entry[key]).split()) for key in ("words", "programs", "helped", "unless")
     )

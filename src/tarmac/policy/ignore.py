@@ -10,8 +10,6 @@ below it: an error means no.
 import os
 import stat
 
-from pathspec import GitIgnoreSpec
-
 NAME = ".tarmacignore"
 MOST_BYTES = 1 << 20
 _Signature = tuple[int, int, int, int]
@@ -23,6 +21,8 @@ class _Spec:
     def __init__(self, text: str, *, ignore_case: bool) -> None:
         self._lines = [line for line in text.splitlines() if line]
         self._ignore_case = ignore_case
+        from pathspec import GitIgnoreSpec  # 15 ms that only those pay who hide something
+
         self._spec = GitIgnoreSpec.from_lines(self._folded(line) for line in self._lines)
 
     def _folded(self, text: str) -> str:

@@ -10,11 +10,9 @@ import asyncio
 import functools
 import json
 import os
-import shutil
 import signal
 import sys
 import sysconfig
-import tempfile
 import unicodedata
 from collections.abc import Mapping
 from typing import cast
@@ -51,6 +49,8 @@ def parser_path() -> str | None:
         path = os.path.join(place, "shfmt")
         if os.access(path, os.X_OK):
             return path
+    import shutil
+
     found = shutil.which("shfmt")
     return found if found and os.path.isabs(found) else None
 
@@ -168,6 +168,8 @@ async def _readable(fd: int) -> None:
 
 
 def _unnamed_file() -> int:
+    import tempfile
+
     with tempfile.TemporaryFile() as file:
         return os.dup(file.fileno())
 

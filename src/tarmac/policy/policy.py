@@ -19,7 +19,6 @@ from tarmac.policy.judgement import Court, Judgement
 from tarmac.policy.othershells import is_powershell, same_in_bash
 from tarmac.policy.parser import Unreadable, check_text, dialect_of, parse
 from tarmac.policy.places import Ground
-from tarmac.policy.powershell import read_powershell
 from tarmac.policy.settings import PolicySettings, PrefixRules
 from tarmac.policy.verdict import Decision, Verdict
 from tarmac.policy.weighing import Grants, Scales, Whole
@@ -126,6 +125,8 @@ class Policy:
             provable = plain is not None
             if plain is None and is_powershell(action.shell):
                 check_text(action.command, longest=self.settings.longest_command, deepest=self.settings.deepest_nesting)
+                from tarmac.policy.powershell import read_powershell
+
                 line = await asyncio.to_thread(read_powershell, action.command)
             else:
                 line = await self._read(plain or action.command, "bash")  # if it is not the same, for its risk only

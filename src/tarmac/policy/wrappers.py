@@ -8,11 +8,13 @@ import os
 import re
 import tomllib
 from collections.abc import Sequence
-from importlib import resources
+from pathlib import Path
 
 from tarmac.dataclass import dataclass
 from tarmac.policy.verdict import Risk
 from tarmac.policy.words import Word, word_of
+
+RULES = Path(__file__).parent / "rules"
 
 VERSIONED = re.compile(r"^(bash|zsh|fish|ksh|python|pypy|ruby|perl|node|php|lua)[-\d.]*$")
 
@@ -56,7 +58,7 @@ class Peeled:
 
 @functools.cache
 def wrappers() -> dict[str, Wrapper]:
-    data = tomllib.loads(resources.files("tarmac.policy.rules").joinpath("wrappers.toml").read_text("utf-8"))
+    data = tomllib.loads((RULES / "wrappers.toml").read_text("utf-8"))
     found: dict[str, Wrapper] = {}
     for name, entry in data.items():
         entry = data[entry["like"]] if "like" in entry else entry

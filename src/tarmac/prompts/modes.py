@@ -10,7 +10,6 @@ line, and left out: a mode that is half understood could allow what its author f
 import difflib
 import functools
 import json
-from importlib import resources
 from pathlib import Path
 
 from tarmac.dataclass import dataclass
@@ -45,7 +44,7 @@ class Modes:
 @functools.cache
 def built_in() -> tuple[Mode, ...]:
     """Those that come with Tarmac."""
-    folder = resources.files("tarmac.prompts") / "builtin"
+    folder = Path(__file__).parent / "builtin"
     return tuple(
         parse_mode((folder / f"{slug}.md").read_text("utf-8"), slug=slug, source="built-in", origin="")
         for slug in ORDER

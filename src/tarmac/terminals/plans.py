@@ -10,7 +10,6 @@ A plan is any object of the form below; `tarmac.policy` makes them. It is ended 
 import asyncio
 import os
 import signal
-import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -353,6 +352,8 @@ class _Steps(Running):
 def _input(stage: Stage, cwd: Path, reads: int) -> int:
     """A descriptor of what a stage reads."""
     if stage.text is not None:
+        import tempfile  # and with it every compression there is
+
         with tempfile.TemporaryFile() as file:
             file.write(stage.text.encode("utf-8", "surrogateescape"))
             file.seek(0)

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shutil
 import sys
 import sysconfig
 from collections.abc import AsyncIterator, Sequence
@@ -18,6 +17,8 @@ def program(name: str) -> str | None:
         path = Path(place) / name
         if os.access(path, os.X_OK):
             return str(path)
+    import shutil
+
     found = shutil.which(name)
     return found if found and Path(found).is_absolute() else None
 

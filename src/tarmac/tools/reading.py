@@ -9,7 +9,6 @@ from pathlib import Path
 
 from tarmac.dataclass import dataclass
 from tarmac.errors import TarmacError
-from tarmac.tools.documents import docx_text, pdf_text
 from tarmac.tools.edit.lines import split_lines
 from tarmac.tools.edit.saving import read_bytes
 from tarmac.tools.edit.text import decode, is_binary
@@ -76,8 +75,12 @@ async def unsaved_text(unsaved: Unsaved, path: Path, data: bytes) -> str | None:
 async def _text(path: Path, data: bytes) -> tuple[str | None, str]:
     """The text of a file, and what must be said about it; None for a binary one."""
     if data.startswith(b"%PDF-"):
+        from tarmac.tools.documents import pdf_text
+
         return await pdf_text(path), "text extracted from a PDF"
     if data.startswith(b"PK\x03\x04") and path.suffix.lower() == ".docx":
+        from tarmac.tools.documents import docx_text
+
         return await asyncio.to_thread(docx_text, data), "text extracted from a DOCX"
     if is_binary(data):
         return None, ""
