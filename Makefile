@@ -4,6 +4,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 RUN := $(BIN)/python -m
+# Compiled once, also where PYTHONDONTWRITEBYTECODE is set: without it every test run compiles all tests and Tarmac anew.
+export PYTHONPYCACHEPREFIX := $(CURDIR)/.venv/bytecode
+unexport PYTHONDONTWRITEBYTECODE
 TOGETHER := -n 2 --dist loadfile  # two at a time: most of the time they wait for shells
 
 .PHONY: help run test check peers allpeers lint bench clean
