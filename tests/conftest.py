@@ -26,7 +26,7 @@ SLOW = frozenset(
     models/test_anthropic.py models/test_conversation.py models/test_openai.py models/test_openai_responses.py
     models/test_remote.py policy/test_breaks.py policy/test_corpus.py policy/test_everyday.py policy/test_metamorphic.py
     policy/test_slow.py policy/test_trouble.py tasks/test_attacks.py tasks/test_log.py tasks/test_loop_property.py
-    tasks/test_requests.py
+    tasks/test_requests.py tasks/test_roo.py mcp/test_results.py
     tasks/test_stopping.py tasks/test_views.py terminals/test_plans.py terminals/test_waiting.py
     """.split()
 )
