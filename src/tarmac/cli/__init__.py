@@ -47,9 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
         _silence_stdout()
         return 141
     finally:
-        if (
-            arguments is None
-        ):  # the program ends: to look for garbage in what it leaves took a seventh of its time
+        if arguments is None:  # the program ends: to look for garbage in what it leaves took a seventh of its time
             import gc
 
             gc.freeze()
