@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tarmac.terminals.answering import Answers
     from tarmac.terminals.watching import Conditions, Happened
 
-Provider = Literal["pty", "exec", "editor"]  # the last one is no provider of ours: see registry.adopt
+Provider = Literal["pty", "exec"]
 Origin = Literal["agent", "person", "system"]
 Listener = Callable[[events.TerminalEvent], None]
 
@@ -71,7 +71,7 @@ DEFAULT = Default()
 class Terminal(ABC):
     """A terminal: open it with `open_terminal`, use it with `run` or `start`, leave the block to close it."""
 
-    provider: Provider
+    provider: Provider | Literal["editor"]  # an editor's is none that we could open: see registry.adopt
     shell: Shell
 
     def __init__(
