@@ -24,7 +24,7 @@ test: lint  ## Everything CI runs: checks and all the tests, on real shells
 	$(RUN) pytest $(TOGETHER)
 
 check: lint  ## The quick part, about a minute: checks and unit tests
-	$(RUN) pytest $(TOGETHER) -m "not shell and not slow and not peers"
+	TARMAC_QUICK=1 $(RUN) pytest $(TOGETHER) -m "not shell and not slow and not peers"
 
 peers: .venv/.dev  ## Against programs nobody here wrote, from the registries: minutes, and a network
 	$(RUN) pytest -m "peers and not allpeers"

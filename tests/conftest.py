@@ -15,6 +15,9 @@ from hypothesis import settings
 settings.register_profile("ci", derandomize=True)
 if os.environ.get("TARMAC_REQUIRE_ALL"):
     settings.load_profile("ci")
+settings.register_profile("quick", max_examples=15)  # `make check`: each property a little, all of them each time
+if os.environ.get("TARMAC_QUICK"):
+    settings.load_profile("quick")
 
 # Files that take seconds because they start programs, or look at very many examples: left out of `make check`.
 SLOW = frozenset(
@@ -25,6 +28,7 @@ SLOW = frozenset(
     cli/test_roo_settings.py cli/test_tasks.py
     models/test_anthropic.py models/test_conversation.py models/test_openai.py models/test_openai_responses.py
     models/test_remote.py policy/test_breaks.py policy/test_corpus.py policy/test_everyday.py policy/test_metamorphic.py
+    cli/test_doctor.py policy/test_othershells.py tasks/test_auto.py terminals/test_processes.py
     policy/test_slow.py policy/test_trouble.py tasks/test_attacks.py tasks/test_log.py tasks/test_loop_property.py
     tasks/test_requests.py tasks/test_roo.py mcp/test_results.py
     tasks/test_stopping.py tasks/test_views.py terminals/test_plans.py terminals/test_waiting.py
