@@ -1,4 +1,4 @@
-"""Real agents that nobody here wrote, hosted. They are installed first, which takes minutes: `make peers`."""
+"""fast-agent, an agent that nobody here wrote, hosted. It is installed first, into .peers: a minute, and a network."""
 
 import fcntl
 import json
@@ -12,7 +12,7 @@ from tests.conftest import lacking
 from tests.installed import FOLDER, PATIENCE
 
 PYTHONS = ("python3.14", "python3.13")
-pytestmark = pytest.mark.peers
+pytestmark = pytest.mark.slow
 NEEDS = "fast-agent-mcp>=0.10"
 
 
