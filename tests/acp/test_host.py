@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.acp.hosting import hosting
+from tests.acp.hosting import Stage, hosting
 
-from tarmac.errors import PeerGone, PeerRefused
+from tarmac.errors import BadRequest, PeerGone, PeerRefused
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
 from tarmac.terminals import processes
@@ -54,6 +54,25 @@ async def test_a_command_is_run_told_and_released(tmp_path: Path) -> None:
     assert "X='b c'" in stage.asked[0].details
     finished = stage.of(e.ToolFinished)[0]
     assert (finished.title.startswith("Ran `export X="), finished.exit_code) == (True, 3)
+
+
+async def test_an_answer_of_no_known_kind_is_refused_and_the_question_stays(tmp_path: Path) -> None:
+    """S5: what could not be read again is never written, whichever kind of task it is."""
+    wrong: list[str] = []
+
+    async def answer(stage: Stage, asked: e.QuestionAsked) -> None:
+        try:
+            await stage.hosted.answer(asked.question, "maybe")  # type: ignore[arg-type]
+        except BadRequest as error:
+            wrong.append(error.what)
+        await stage.hosted.answer(asked.question, "yes")
+
+    async with hosting(tmp_path) as stage:
+        stage.answer = lambda asked: stage.start(answer(stage, asked))
+        found = await stage.play(create("touch made"), on("wait_for_exit", "w"))
+    assert wrong == ["`maybe` is no answer"]
+    assert found["w"] == {"exitCode": 0, "signal": None}
+    assert [each.answer for each in stage.of(e.QuestionAnswered)] == ["yes"]
 
 
 async def test_words_are_words_and_a_line_is_a_line(tmp_path: Path) -> None:

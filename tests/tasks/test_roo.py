@@ -80,7 +80,7 @@ def test_a_person_sees_errors_checkpoints_and_the_end() -> None:
 
 
 def test_what_was_condensed_is_a_summary_for_the_model_and_all_there_in_the_log() -> None:
-    """S17: rewinding behind it brings it back."""
+    """Part of S17, of what Roo-Code condensed: rewinding behind it brings it back."""
     facts = taken(CONDENSED)
     told = model_messages(facts)
     assert [message.role for message in told] == ["user", "assistant", "user"]

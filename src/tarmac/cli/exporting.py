@@ -3,15 +3,14 @@
 import asyncio
 import base64
 import json
-import os
 import sys
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 from tarmac.cli.help import suggest
-from tarmac.errors import BadRequest, FileUnavailable
+from tarmac.cli.writing import write_whole
+from tarmac.errors import BadRequest
 from tarmac.events import TaskId
 from tarmac.models.messages import Blob, Image
 from tarmac.show.markdown import page
@@ -81,15 +80,4 @@ def _write(path: Path, text: str, *, force: bool) -> None:
     """Whole, or not at all."""
     if path.exists() and not force:
         raise BadRequest(f"{path} is there already", hint="--force writes over it")
-    new = ""
-    try:
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", errors="replace", dir=path.parent, delete=False
-        ) as file:
-            new = file.name
-            file.write(text)
-        os.replace(new, path)  # noqa: PTH105
-    except OSError as error:
-        if new:
-            Path(new).unlink(missing_ok=True)
-        raise FileUnavailable(f"{path} can't be written: {error.strerror}") from None
+    write_whole(path, text)

@@ -8,11 +8,11 @@ Nothing of yours is written over. No MCP hub is built yet; the one to come will 
 
 import json
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from tarmac.cli.writing import write_whole
 from tarmac.errors import BadRequest, FileUnavailable
 from tarmac.paths import config_dir
 
@@ -58,7 +58,7 @@ def give_settings(to: Path, *, force: bool) -> list[Path]:
     for name in texts:
         if (to / name).exists() and not force:
             raise BadRequest(f"{to / name} is there already", hint="--force writes over it")
-    return [_write(to / name, text) for name, text in texts.items()]
+    return [_written(to / name, text) for name, text in texts.items()]
 
 
 def _take_modes(file: Path, own: Path) -> Iterator[dict[str, object]]:
@@ -72,7 +72,7 @@ def _take_modes(file: Path, own: Path) -> Iterator[dict[str, object]]:
         if mode.slug in mine or path.exists():
             yield {"mode": mode.slug, "taken": False, "title": "a mode of that name is here already"}
             continue
-        _write(path, mode_text(mode))
+        _written(path, mode_text(mode))
         over = ", in place of the one that is built in" if mode.slug in {each.slug for each in built_in()} else ""
         yield {"mode": mode.slug, "taken": True, "title": f"{path}{over}"}
     for trouble in found.trouble:
@@ -94,7 +94,7 @@ def _take_servers(file: Path, path: Path) -> dict[str, object]:
     if (mine := _read(path)) is not None:
         same = "the same are here already" if mine == text else f"{path} is there already, and another: it stays"
         return known | {"taken": False, "title": same}
-    _write(path, text)
+    _written(path, text)
     return known | {"taken": True, "title": f"{path}; {NOT_STARTED}"}
 
 
@@ -109,17 +109,11 @@ def _read(path: Path) -> str | None:
         raise FileUnavailable(f"{path} can't be read: {error.strerror}") from None
 
 
-def _write(path: Path, text: str) -> Path:
-    """Whole, or not at all; for the person alone."""
-    new = ""
+def _written(path: Path, text: str) -> Path:
+    """For the person alone."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
-            new = file.name
-            file.write(text)
-        os.replace(new, path)  # noqa: PTH105
     except OSError as error:
-        if new:
-            Path(new).unlink(missing_ok=True)
         raise FileUnavailable(f"{path} can't be written: {error.strerror}") from None
+    write_whole(path, text)
     return path

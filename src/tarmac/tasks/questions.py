@@ -12,6 +12,7 @@ import secrets
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from typing import get_args
 
 from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest
@@ -150,6 +151,8 @@ class Questions:
 
     async def answer(self, answered: QuestionAnswered) -> None:
         """A person answers; the first answer counts. BadRequest for one that makes no sense, or comes too late."""
+        if answered.answer not in get_args(Answer):  # the log could not be read with it
+            raise BadRequest(f"`{answered.answer}` is no answer", hint=", ".join(get_args(Answer)))
         waiting = self._open.get(answered.question)
         if waiting is None:
             raise BadRequest(f"the question {answered.question} is not open", hint="somebody may have answered it")
