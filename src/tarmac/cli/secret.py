@@ -7,7 +7,6 @@ from tarmac.errors import SecretNotAsked, TarmacError
 from tarmac.events import TaskId
 from tarmac.show.asking import ask_secret
 from tarmac.show.harmless import one_line
-from tarmac.terminals import waiting
 from tarmac.terminals.events import AwaitingInput
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.pty_terminal import PtyTerminal
@@ -39,11 +38,9 @@ async def pass_secret(execution: Execution, event: AwaitingInput, person: Person
 
 
 def wants_secret(registry: TerminalRegistry, task: str) -> bool:
-    """Whether a command of this task asks for one, by the kernel's word: what is typed now may be meant for it."""
+    """Whether a command of this task hides what is typed: a line may be meant for it, even if it does not read yet."""
     for each in registry.listing(task=TaskId(task), busy=True):
         session = each.session if isinstance(each, PtyTerminal) else None
-        if session is not None and session.alive:
-            seen = waiting.probe(session.pty.master, session.pid)
-            if seen is not None and seen.wants == "secret":
-                return True
+        if session is not None and session.alive and session.pty.hides_input():
+            return True
     return False
