@@ -556,6 +556,17 @@ async def test_the_users_own_prompt_hooks_keep_working(tmp_path: Path, own_state
     assert (second.output, third.output) == ("3 1 mine\n", "after\n")
 
 
+@pytest.mark.parametrize("text", ['"$PROMPT_COMMAND; hook"', '"hook; $PROMPT_COMMAND"', '("${PROMPT_COMMAND[@]}" hook)'])
+async def test_a_hook_that_a_command_joins_to_ours_is_kept(tmp_path: Path, text: str) -> None:
+    """T20, D10: what an activated tool writes into PROMPT_COMMAND, before or after ours, runs at each prompt."""
+    async with open_terminal(cwd=tmp_path) as terminal:
+        await terminal.run(f"count=0; hook() {{ ((count++)); return 0; }}; PROMPT_COMMAND={text}")
+        seen = [(await terminal.run("echo $count")).output for _ in range(4)]
+    counts = [int(each) for each in seen]
+    assert counts == sorted(set(counts)), "it ran before each prompt"
+    assert counts[0] > 0
+
+
 # --- D11, History ---
 
 

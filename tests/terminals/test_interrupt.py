@@ -87,6 +87,29 @@ async def test_an_interrupt_at_a_random_moment_never_puts_results_out_of_step(tm
             assert (await terminal.run(f"echo after {turn}")).output == f"after {turn}\n"
 
 
+OWN_WORDS = {
+    "what notes a command's end": "__tarmac_ended=; __tarmac_done 0",
+    "what comes before a prompt": "__tarmac_prompt",
+    "what puts the hooks right": "PROMPT_COMMAND=true; __tarmac_hook",
+}
+
+
+@pytest.mark.parametrize("words", OWN_WORDS.values(), ids=OWN_WORDS.keys())
+async def test_an_interrupt_in_the_middle_of_our_own_words_never_ends_the_shell(tmp_path: Path, words: str) -> None:
+    """T14: bash ends when an interrupt meets it inside `x=(…)`; one such word of ours, and one of seven ends it here."""
+    async with open_terminal(cwd=tmp_path) as terminal:
+        shell = (await terminal.run("echo $$")).output
+        for turn in range(100):
+            execution = await terminal.start(f"echo ready; while :; do {words}; done")
+            await until(execution, "ready")
+            for _ in range(turn):
+                await asyncio.sleep(0)
+            await execution.interrupt()
+            await execution.result(timeout=10)
+        assert (await terminal.run("echo $$", timeout=10)).output == shell
+        assert await in_step(terminal)
+
+
 async def test_an_interrupt_after_the_end_sends_nothing(tmp_path: Path) -> None:
     """T17: no spurious 130 for the next command, which sees the status of the last."""
     async with open_terminal(cwd=tmp_path) as terminal:

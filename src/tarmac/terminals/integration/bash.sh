@@ -11,7 +11,8 @@
 # An interrupt discards the rest of the line: the prompt's mark tells of its end all the same.
 # Everything here runs in the user's shell, under whatever options, functions and aliases it has become: hence
 # `\builtin`, `${x-}`, no bare test as a last statement (set -e), no external program at all (PATH=), and few words:
-# this is on the path of every command (a redirection costs 10 µs, an open of /dev/tty 30).
+# this is on the path of every command (a redirection costs 10 µs, an open of /dev/tty 30). And no `x=(…)`: an interrupt
+# in the middle of one leaves bash's parser inside it, and the shell ends.
 
 # Sourced again, it heals: what it remembers stays.
 __tarmac_n=${__tarmac_n-0}         # the command loaded last: nothing runs twice
@@ -19,8 +20,8 @@ __tarmac_ended=$__tarmac_n         # the command that ended last, and what it le
 __tarmac_status=${__tarmac_status-0}
 __tarmac_k=${__tarmac_k-0}         # lines executed so far, counted by PS0; before the last prompt; when one was last loaded
 __tarmac_at=$__tarmac_k __tarmac_slow=$__tarmac_k
-__tarmac_natural=                  # $_ before the last prompt; after a loaded line it is ours, and theirs is in here
-if [[ ! -v __tarmac_last ]]; then __tarmac_last=(); fi
+__tarmac_natural=                  # $_ before the last prompt; after a loaded line it is ours, and theirs is in
+__tarmac_last=${__tarmac_last-} __tarmac_from=${__tarmac_from--1} # here, if that is the line it is from
 __tarmac_person=${__tarmac_person-0} # 0: the host drives, line editor off; 2, 1, 3: a person's line is next, edited, done
 __tarmac_ps0=${__tarmac_ps0-${PS0-}}
 __tarmac_ps1=${__tarmac_ps1--}     # our PS1; not yet made
@@ -121,7 +122,7 @@ __tarmac_load_file() {
     # Our own words must not show in a trace: it is on only while the command runs.
     { \builtin set +x; } 2>/dev/null
     __tarmac_x=
-    __tarmac_cmd="{ \\builtin set -x; __tarmac_restore \"\${__tarmac_last[__tarmac_k-1]-\$__tarmac_natural}\"; } 2>/dev/null; ${__tarmac_f[2]}"
+    __tarmac_cmd="{ \\builtin set -x; __tarmac_restore \"\${__tarmac_last[__tarmac_k-1!=__tarmac_from]-\$__tarmac_natural}\"; } 2>/dev/null; ${__tarmac_f[2]}"
   elif [[ $- == *v* || ( ${__tarmac_f[3]} == e* && $- != *e* ) ]]; then
     __tarmac_cmd=${__tarmac_f[2]}
   else
@@ -166,7 +167,7 @@ __tarmac_state='${SHELLOPTS-}${!-}${PS0-}${PS1-}${PROMPT_COMMAND[*]-}'
 \builtin eval '__tarmac_done() {
   if [[ '"$__tarmac_state"' == "$__tarmac_calm" && -t 2 && $__tarmac_ended != "$__tarmac_n" &&
     ( $1 == 0 || -n $__tarmac_inner ) ]] && ! \builtin read -t 0; then
-    __tarmac_status=${__tarmac_inner:-$1} __tarmac_last=([__tarmac_k]=${__tarmac_arg-}) __tarmac_ended=$__tarmac_n
+    __tarmac_status=${__tarmac_inner:-$1} __tarmac_last=${__tarmac_arg-} __tarmac_from=$__tarmac_k __tarmac_ended=$__tarmac_n
   else
     __tarmac_done_oddly "$1"
   fi
@@ -174,7 +175,7 @@ __tarmac_state='${SHELLOPTS-}${!-}${PS0-}${PS1-}${PROMPT_COMMAND[*]-}'
 }'
 __tarmac_done_oddly() {
   if ((__tarmac_ended == __tarmac_n)); then \builtin return 0; fi # it was not run: the X mark said so
-  __tarmac_status=${__tarmac_inner:-$1} __tarmac_last=([__tarmac_k]=${__tarmac_arg-}) __tarmac_ended=$__tarmac_n
+  __tarmac_status=${__tarmac_inner:-$1} __tarmac_last=${__tarmac_arg-} __tarmac_from=$__tarmac_k __tarmac_ended=$__tarmac_n
   { __tarmac_hush; } 2>/dev/null
   if [[ -n $__tarmac_guarded ]]; then
     \builtin unset -f set
@@ -183,15 +184,14 @@ __tarmac_done_oddly() {
   if \builtin read -t 0; then __tarmac_drain; fi
   __tarmac_find
   __tarmac_hook
-  \builtin local form='\e]633;D;%s;%s;%s;%s;%s\a'
-  \builtin local -a facts
-  facts=("$__tarmac_nonce" "$__tarmac_n" "$__tarmac_status" "$__tarmac_x" "$__tarmac_where")
-  \builtin printf "$form" "${facts[@]}" 2>/dev/null >&"$__tarmac_tty" || \builtin printf "$form" "${facts[@]}" >/dev/tty
+  \builtin set -- '\e]633;D;%s;%s;%s;%s;%s\a' "$__tarmac_nonce" "$__tarmac_n" "$__tarmac_status" "$__tarmac_x" "$__tarmac_where"
+  \builtin printf "$@" 2>/dev/null >&"$__tarmac_tty" || \builtin printf "$@" >/dev/tty
 }
 
 # Keep our hook last in PROMPT_COMMAND, whatever the command did to it.
 # (Its question is a function: bash reads the text of PROMPT_COMMAND anew each time, which takes as long as the answer.)
 __tarmac_pc='__tarmac_now=$? __tarmac_natural=$_ __tarmac_at=$__tarmac_k;__tarmac_look'
+__tarmac_pc_after='__tarmac_now=$? __tarmac_natural=$_; __tarmac_prompt'
 \builtin eval '__tarmac_look() {
   if [[ '"$__tarmac_state"' == "$__tarmac_calm" && -t 2 && $__tarmac_ended == "$__tarmac_n" ]] && ! \builtin read -t 0; then
     if [[ ${PWD-} != "$__tarmac_pwd" ]]; then __tarmac_find; fi
@@ -201,19 +201,25 @@ __tarmac_pc='__tarmac_now=$? __tarmac_natural=$_ __tarmac_at=$__tarmac_k;__tarma
 }'
 __tarmac_hook() {
   if [[ ! -v PROMPT_COMMAND || ( ${PROMPT_COMMAND[*]-} != *__tarmac_@(look|prompt) && ${PROMPT_COMMAND@a} != *r* ) ]]; then
-    \builtin local -a kept
-    \builtin local one
-    kept=()
-    for one in "${PROMPT_COMMAND[@]-}"; do
-      if [[ $one != *__tarmac_@(look|prompt)* && -n $one ]]; then kept+=("$one"); fi
+    \builtin local one next=0
+    for one in "${!PROMPT_COMMAND[@]}"; do
+      # (A command may have joined something to ours.)
+      __tarmac_text=${PROMPT_COMMAND[one]//"$__tarmac_pc"/:}
+      __tarmac_text=${__tarmac_text//"$__tarmac_pc_after"/:}
+      if [[ $__tarmac_text == @(|:) ]]; then
+        \builtin unset "PROMPT_COMMAND[$one]"
+      else
+        next=$((one + 1))
+        PROMPT_COMMAND[one]=$__tarmac_text
+      fi
     done
     # Alone, it only asks whether all is as it was; after the user's own hooks, which may change PS1, it always looks.
-    if ((${#kept[@]} == 0)); then
-      PROMPT_COMMAND=("$__tarmac_pc")
+    if ((next == 0)); then
+      PROMPT_COMMAND[0]=$__tarmac_pc
     elif ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] > 500)); then
-      PROMPT_COMMAND=("${kept[@]}" '__tarmac_now=$? __tarmac_natural=$_; __tarmac_prompt')
+      PROMPT_COMMAND[next]=$__tarmac_pc_after
     else
-      PROMPT_COMMAND="${kept[*]}; __tarmac_now=\$? __tarmac_natural=\$_; __tarmac_prompt"
+      PROMPT_COMMAND="${PROMPT_COMMAND-}; $__tarmac_pc_after"
     fi
   fi
   if [[ ! -v PS1 || ( $PS1 != "$__tarmac_ps1" && ${PS1@a} != *r* ) ]]; then
