@@ -556,7 +556,9 @@ async def test_the_users_own_prompt_hooks_keep_working(tmp_path: Path, own_state
     assert (second.output, third.output) == ("3 1 mine\n", "after\n")
 
 
-@pytest.mark.parametrize("text", ['"$PROMPT_COMMAND; hook"', '"hook; $PROMPT_COMMAND"', '("${PROMPT_COMMAND[@]}" hook)'])
+@pytest.mark.parametrize(
+    "text", ['"$PROMPT_COMMAND; hook"', '"hook; $PROMPT_COMMAND"', '("${PROMPT_COMMAND[@]}" hook)']
+)
 async def test_a_hook_that_a_command_joins_to_ours_is_kept(tmp_path: Path, text: str) -> None:
     """T20, D10: what an activated tool writes into PROMPT_COMMAND, before or after ours, runs at each prompt."""
     async with open_terminal(cwd=tmp_path) as terminal:

@@ -96,7 +96,7 @@ OWN_WORDS = {
 
 @pytest.mark.parametrize("words", OWN_WORDS.values(), ids=OWN_WORDS.keys())
 async def test_an_interrupt_in_the_middle_of_our_own_words_never_ends_the_shell(tmp_path: Path, words: str) -> None:
-    """T14: bash ends when an interrupt meets it inside `x=(…)`; one such word of ours, and one of seven ends it here."""
+    """T14: bash ends when an interrupt meets it inside `x=(…)`; with one such word, every seventh does here."""
     async with open_terminal(cwd=tmp_path) as terminal:
         shell = (await terminal.run("echo $$")).output
         for turn in range(100):

@@ -10,7 +10,7 @@ from tarmac.terminals.shells import INTEGRATION, Loading, Shell, quote
 
 # The line begins with a simple word (after an unbalanced quote bash 5.2 misparses a leading `{`) that empties what a
 # missing loader would run again; `&& [[ 1 ]]` keeps $? and spares our calls from `set -e` and the ERR trap.
-LAST = '"${__tarmac_last[__tarmac_k-1!=__tarmac_from]-$__tarmac_natural}"'  # $_ as the last command left it, loaded or typed
+LAST = '"${__tarmac_last[__tarmac_k-1!=__tarmac_from]-$__tarmac_natural}"'  # $_ of the last command, loaded or typed
 LOAD = (
     b" __tarmac_cmd=; \\__tarmac_load " + LAST.encode() + b" && [[ 1 ]]; "
     b'\\builtin eval -- "$__tarmac_cmd"; __tarmac_code=$?; \\__tarmac_done "$__tarmac_code" && [[ 1 ]]\n'
