@@ -2,27 +2,21 @@
 
 Simple → assess() → Assessment(effects, scripts)
 
-Effects come from the tables in rules/effects*.toml, and from what depends on places: removing, writing, secrets,
+Effects come from the tables in rules/effects*.py, and from what depends on places: removing, writing, secrets,
 disks. `scripts` is shell text found inside (bash -c, eval): the caller parses it and judges it as part of the line.
 """
 
 import functools
-import itertools
 import re
-import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
-from pathlib import Path
 
 from tarmac.dataclass import dataclass
+from tarmac.policy.rules.shapes import Deed
+from tarmac.policy.rules.table import Table
 from tarmac.policy.verdict import RISKS, Risk
 from tarmac.policy.words import Word
 from tarmac.policy.wrappers import program_name
-
-RULES = Path(__file__).parent / "rules"
-
-# In this order: a later entry comes after the earlier ones.
-TABLES = ("effects.toml", "effects-git.toml", "effects-shows.toml", "effects-powershell.toml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,28 +70,30 @@ class Rule:
 
 
 @functools.cache
-def rules() -> dict[str, tuple[Rule, ...]]:
-    """The tables, by first word."""
-    tables = [tomllib.loads((RULES / name).read_text("utf-8"))["effect"] for name in TABLES]
-    found: dict[str, list[Rule]] = {}
-    for number, entry in enumerate(itertools.chain(*tables)):
-        options = tuple(frozenset(group.split()) for group in entry.get("with", ()))
-        operand = re.compile(entry["operand"]) if "operand" in entry else None
-        for run in str(entry["run"]).split("|"):
-            words = tuple(run.split())
-            rule = Rule(
-                number,
-                words,
-                options,
-                operand,
-                entry["risk"],
-                entry["does"],
-                instead=bool(entry.get("instead")),
-                skip=int(entry.get("skip", 0)),
-                vague=bool(entry.get("vague")),
-            )
-            found.setdefault(words[0], []).append(rule)
-    return {name: tuple(sorted(each, key=lambda rule: rule.number)) for name, each in found.items()}
+def rules() -> Mapping[str, tuple[Rule, ...]]:
+    """The tables, by first word; a later entry comes after the earlier ones."""
+    from tarmac.policy.rules import effects, effects_git, effects_powershell, effects_shows
+
+    found: dict[str, list[tuple[int, str, Deed]]] = {}
+    deeds = (*effects.DEEDS, *effects_git.DEEDS, *effects_shows.DEEDS, *effects_powershell.DEEDS)
+    for number, deed in enumerate(deeds):
+        for run in deed["run"].split("|"):
+            found.setdefault(run.split(None, 1)[0], []).append((number, run, deed))
+    return Table(found, lambda name, each: tuple(_rule(*one) for one in each))
+
+
+def _rule(number: int, run: str, deed: Deed) -> Rule:
+    return Rule(
+        number,
+        tuple(run.split()),
+        tuple(frozenset(group.split()) for group in deed.get("options", ())),
+        re.compile(deed["operand"]) if "operand" in deed else None,
+        deed["risk"],
+        deed["does"],
+        instead=deed.get("instead", False),
+        skip=deed.get("skip", 0),
+        vague=deed.get("vague", False),
+    )
 
 
 # Options before a subcommand that take a value: `git -C dir push`.

@@ -15,19 +15,18 @@ import os
 import re
 import stat
 import sys
-import tomllib
-import unicodedata
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 from tarmac.dataclass import dataclass
 from tarmac.policy.actions import ReadFile, WriteFile
 from tarmac.policy.ignore import IgnoreFiles
+from tarmac.policy.names import Names
 from tarmac.policy.settings import PolicySettings
 from tarmac.policy.verdict import Decision, Risk, Verdict
 
-RULES = Path(__file__).parent / "rules" / "files.toml"
 MOST_LINKS = 40  # as many as the kernel follows
 LONGEST_PATH = 4096  # characters, as many as the kernel takes
 _STREAMS = re.compile(r"/dev/(?:stdin|stdout|stderr|fd/[0-2])")
@@ -109,7 +108,7 @@ class Files:
             exists=exists,
             ignored=next((why for each in local if (why := self._ignore.why(root, each))), ""),
             protected=_why("protected", names),
-            credential=_why("credential", [each for each in names if not _why("example", [each])]),
+            credential=_why("credential", [each for each in names if not _names("example").why(each)]),
             public=_why("public", [there]) if led is None else "",
             linked=linked if STORES.isdisjoint(names[0].split("/")) else "",
             special=special,
@@ -251,58 +250,28 @@ def follow(path: str, *, start: str = "/") -> str:
     return done
 
 
-# The lists
-
-
-@dataclass(frozen=True, slots=True)
-class _Names:
-    """Names and why, as one expression over a path that has a slash at both ends."""
-
-    pattern: re.Pattern[str]
-    reasons: tuple[str, ...]
-
-    def why(self, path: str) -> str:
-        found = self.pattern.search(path)
-        return self.reasons[int((found.lastgroup or "_0")[1:])] if found else ""
-
-
 @cache
-def _names() -> dict[str, _Names]:
-    listed = tomllib.loads(RULES.read_text("utf-8"))
-    made: dict[str, _Names] = {}
-    for kind, groups in listed.items():
-        texts = [f"(?P<_{n}>{'|'.join(map(_expression, each['names']))})/" for n, each in enumerate(groups)]
-        made[kind] = _Names(re.compile("|".join(texts)), tuple(each["why"] for each in groups))
-    return made
+def _names(kind: Literal["protected", "credential", "example", "public"]) -> Names:
+    from tarmac.policy.rules import files as listed
 
-
-def _expression(name: str) -> str:
-    text = re.escape(_folded(name)).replace(r"\*", "[^/]*")
-    return f"^{text}" if name.startswith("/") else f"/{text}"
-
-
-def _folded(path: str) -> str:
-    """As a file system that ignores case and invisible letters may read it: `.GIT`, `.g\u200cit`."""
-    if path.isascii():
-        return path.lower()
-    return "".join(
-        each for each in unicodedata.normalize("NFKC", path).casefold() if unicodedata.category(each) != "Cf"
+    return Names(
+        {
+            "protected": listed.PROTECTED,
+            "credential": listed.CREDENTIAL,
+            "example": listed.EXAMPLE,
+            "public": listed.PUBLIC,
+        }[kind]
     )
 
 
-def _why(kind: str, paths: Sequence[str]) -> str:
-    names = _names()[kind]
-    return next((why for each in paths if (why := names.why(_closed(each)))), "")
-
-
-def _closed(path: str) -> str:
-    """With a slash at both ends of each name; what does not begin at the root can't match a name that does."""
-    return f"{'' if path.startswith('/') else './'}{_folded(path)}/"
+def _why(kind: Literal["protected", "credential", "public"], paths: Sequence[str]) -> str:
+    names = _names(kind)
+    return next((why for each in paths if (why := names.why(each))), "")
 
 
 def protected_name(path: str) -> str:
     """Why something of this name is protected, wherever it is; empty when it is not."""
-    return _why("protected", [path])
+    return _names("protected").why(path)
 
 
 # For those who keep no Files of their own

@@ -1,4 +1,4 @@
-"""The positive grammar: which options and operands of a program are known to only read. Data in rules/read-*.toml.
+"""The positive grammar: which options and operands of a program are known to only read. Data in rules/read_*.py.
 
 words → match(program, words) → Reading(options, operands, paths) | Unproven
 
@@ -10,14 +10,11 @@ one of the others.
 
 import functools
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from pathlib import Path
 
 from tarmac.dataclass import dataclass
-
-RULES = Path(__file__).parent / "rules"
+from tarmac.policy.rules.table import Table, names
 
 # `nm @file`: what is in the file is read as if it was typed, and may be `--plugin=x.so`.
 _TAKES_WORDS_FROM_FILES = frozenset(
@@ -120,15 +117,23 @@ def _words(value: object) -> tuple[str, ...]:
 @functools.cache
 def programs() -> Mapping[str, Program]:
     """All programs that are known to read, by name; subcommands as "git log"."""
-    found: dict[str, Program] = {}
-    for file in sorted(RULES.iterdir(), key=lambda f: f.name):
-        if file.name.startswith("read-") and file.name.endswith(".toml"):
-            found.update(read_programs(tomllib.loads(file.read_text("utf-8"))))
-    return found
+    from tarmac.policy.rules import read_files, read_git, read_system, read_text, read_tools
+
+    found: dict[str, Mapping[str, object]] = {}
+    for file in (read_files, read_git, read_system, read_text, read_tools):
+        for name, entry in file.READERS.items():
+            found[name] = entry
+            if "also" in entry:
+                found.update(dict.fromkeys(names(entry["also"]), entry))
+
+    def make(name: str, entry: Mapping[str, object]) -> Program:
+        return _program(name, entry, inherit=read_git.SHARED[str(entry["like"])] if "like" in entry else {})
+
+    return Table(found, make)
 
 
 def read_programs(data: Mapping[str, object]) -> dict[str, Program]:
-    """The programs of one rule file."""
+    """The programs of a user's own rules."""
     found: dict[str, Program] = {}
     shared: Mapping[str, Mapping[str, object]] = data.get("shared", {})  # type: ignore[assignment]
     for name, entry in data.items():
@@ -171,14 +176,15 @@ class Versions:
 
 @functools.cache
 def versions() -> Versions:
-    entry = tomllib.loads((RULES / "read-tools.toml").read_text("utf-8"))["versions"]
+    from tarmac.policy.rules import versions as listed
+
+    def sets(lists: Mapping[str, str]) -> dict[str, frozenset[str]]:
+        return {name: frozenset(words.split()) for name, words in lists.items()}
+
     words, programs, helped, unless = (
-        frozenset(str(entry[key]).split()) for key in ("words", "programs", "helped", "unless")
+        frozenset(each.split()) for each in (listed.WORDS, listed.PROGRAMS, listed.HELPED, listed.UNLESS)
     )
-    also = {word: frozenset(str(names).split()) for word, names in entry["also"].items()}
-    own = {name: frozenset(str(commands).split()) for name, commands in entry["own"].items()}
-    groups = {name: frozenset(str(commands).split()) for name, commands in entry["groups"].items()}
-    return Versions(words, programs, helped, unless, also, own, groups)
+    return Versions(words, programs, helped, unless, sets(listed.ALSO), sets(listed.OWN), sets(listed.GROUPS))
 
 
 def match(program: Program, words: Sequence[str]) -> Reading:

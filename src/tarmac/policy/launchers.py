@@ -5,19 +5,18 @@ line_refusal(line)      → the same of a whole line
 fits(prefix, words)     → whether words begin with it, and no option after it makes another thing of it
 suggest(line, parts, …) → what the person could be offered: the exact line, and a prefix for each part
 
-The lists are in rules/launchers.toml.
+The lists are in rules/launchers.py.
 """
 
 import re
-import tomllib
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 
+from tarmac.policy.rules import launchers as listed
+from tarmac.policy.rules.table import names
 from tarmac.policy.verdict import Part, Risk, SuggestedGrant
 from tarmac.policy.visible import is_plain
 
-RULES = Path(__file__).parent / "rules" / "launchers.toml"
 LONGEST_LINE = 4096
 _VERSION = re.compile(r"[-\d.]*\d$")  # python3.11, pip3, lua5.4
 _TARMAC = re.compile(r"(?:^|[\s;&|(`/])tarmac(?=\s|$)")
@@ -28,16 +27,14 @@ _PLAIN_WORD = re.compile(r"[A-Za-z][\w:.-]*", re.ASCII)
 
 
 @cache
-def _lists() -> dict[str, frozenset[str]]:
-    listed = tomllib.loads(RULES.read_text("utf-8"))
-    return {name: frozenset(words) for name, words in listed.items() if name != "turning"}
+def _all(text: str) -> frozenset[str]:
+    return frozenset(names(text))
 
 
 @cache
 def _turning() -> dict[str, tuple[str, ...]]:
     """By name: the options that make another thing of a program."""
-    listed = tomllib.loads(RULES.read_text("utf-8"))["turning"]
-    return {name: tuple(options.split()) for names, options in listed.items() for name in names.split()}
+    return {name: tuple(options.split()) for names, options in listed.TURNING.items() for name in names.split()}
 
 
 def refusal(words: Sequence[str]) -> str:
@@ -48,23 +45,23 @@ def refusal(words: Sequence[str]) -> str:
         return "it has characters that can't be seen"
     if "=" in words[0]:
         return "a variable in front can change what any program does"
-    lists = _lists()
     name = words[0].rpartition("/")[2]
-    name = name if name in lists["whole_line"] | lists["second_word"] else _VERSION.sub("", name) or name
+    if name not in _all(listed.WHOLE_LINE) and name not in _all(listed.SECOND_WORD):
+        name = _VERSION.sub("", name) or name
     pair = " ".join((name, *words[1:2]))
-    if name in lists["never"]:
+    if name in _all(listed.NEVER):
         return f"`{name}` itself can't be allowed for good"
-    if name in lists["whole_line"] or pair in lists["pair_whole_line"]:
-        shown = pair if pair in lists["pair_whole_line"] else name
+    if name in _all(listed.WHOLE_LINE) or pair in _all(listed.PAIR_WHOLE_LINE):
+        shown = pair if pair in _all(listed.PAIR_WHOLE_LINE) else name
         return f"`{shown}` can run any program: only a whole line can be allowed"
-    if name in lists["interpreters"]:
+    if name in _all(listed.INTERPRETERS):
         return _script(name, words)
-    if name in lists["second_word"]:
+    if name in _all(listed.SECOND_WORD):
         if len(words) < 2 or not _PLAIN_WORD.fullmatch(words[1]):
             return f"`{name}` alone can do anything: say which of its commands"
-        if pair in lists["then_a_program"]:
+        if pair in _all(listed.THEN_A_PROGRAM):
             return refusal(words[2:]) if len(words) > 2 else f"`{pair}` can run any program: say which"
-        if pair in lists["third_word"] and (len(words) < 3 or not _PLAIN_WORD.fullmatch(words[2])):
+        if pair in _all(listed.THIRD_WORD) and (len(words) < 3 or not _PLAIN_WORD.fullmatch(words[2])):
             return f"`{pair}` alone can do too much: say what it is to do"
     return ""
 
@@ -114,7 +111,7 @@ def _script(name: str, words: Sequence[str]) -> str:
     match words[1:]:
         case []:
             return f"`{name}` alone runs anything: name the script"
-        case ["-m", module, *_] if name in ("python", "pypy") and module not in _lists()["modules_whole_line"]:
+        case ["-m", module, *_] if name in ("python", "pypy") and module not in _all(listed.MODULES_WHOLE_LINE):
             return "" if _PLAIN_WORD.fullmatch(module) else "that is no module"
         case [first, *_] if first.startswith("-") or not first:
             return f"`{name} {first}` can run anything: only a whole line can be allowed"
@@ -144,19 +141,18 @@ def suggest(line: str, parts: Sequence[Part], *, risk: Risk, by_prefix: bool = T
 
 def _prefix(words: tuple[str, ...]) -> tuple[str, ...]:
     """The shortest prefix fit to be granted that says what is done; none when there is no good one."""
-    lists = _lists()
     name = words[0].rpartition("/")[2]
-    if name in lists["no_prefix_suggested"] or " ".join((name, *words[1:2])) in lists["no_prefix_suggested"]:
+    if name in _all(listed.NO_PREFIX_SUGGESTED) or " ".join((name, *words[1:2])) in _all(listed.NO_PREFIX_SUGGESTED):
         return ()
-    if " ".join((name, *words[1:2])) in lists["then_a_program"]:  # uv run
+    if " ".join((name, *words[1:2])) in _all(listed.THEN_A_PROGRAM):  # uv run
         inner = _prefix(words[2:]) if len(words) > 2 else ()
         return (*words[:2], *inner) if inner else ()
-    alone = "/" in words[0] or _name(name) in lists["by_name"]
+    alone = "/" in words[0] or _name(name) in _all(listed.BY_NAME)
     for length in range(1 if alone else 2, min(len(words), 4) + 1):
         prefix = words[:length]
         if any(not word or set(word) & set(" \t'\"\\$`*?[]{}~;&|<>()!#") for word in prefix):
             return ()  # it would have to be quoted to be read
         if not refusal(prefix):
-            said = alone or _name(name) in lists["interpreters"] or _PLAIN_WORD.fullmatch(prefix[1])
+            said = alone or _name(name) in _all(listed.INTERPRETERS) or _PLAIN_WORD.fullmatch(prefix[1])
             return prefix if said else ()
     return ()

@@ -3,7 +3,7 @@
 allow = ["npm test", "make lint"]        # prefixes of whole words
 deny = ["git push"]
 
-[read.mytool]                            # a program known to only read: as in rules/read-*.toml
+[read.mytool]                            # a program known to only read: with the keys of rules/read_*.py
 why = "lists my things"
 short = "la"
 operands = "path"

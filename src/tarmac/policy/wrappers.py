@@ -1,4 +1,4 @@
-"""Peel wrappers: from `sudo -u x timeout 5 bash -c 'rm y'` to the command inside. Data in rules/wrappers.toml.
+"""Peel wrappers: from `sudo -u x timeout 5 bash -c 'rm y'` to the command inside. Data in rules/wrappers.py.
 
 peel(words) → Peeled(inner words | a script to parse again | nothing that is known) | None when it is no wrapper
 """
@@ -6,15 +6,13 @@ peel(words) → Peeled(inner words | a script to parse again | nothing that is k
 import functools
 import os
 import re
-import tomllib
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
 from tarmac.dataclass import dataclass
+from tarmac.policy.rules.shapes import Wrapping
+from tarmac.policy.rules.table import Table
 from tarmac.policy.verdict import Risk
 from tarmac.policy.words import Word, word_of
-
-RULES = Path(__file__).parent / "rules"
 
 VERSIONED = re.compile(r"^(bash|zsh|fish|ksh|python|pypy|ruby|perl|node|php|lua)[-\d.]*$")
 
@@ -57,26 +55,27 @@ class Peeled:
 
 
 @functools.cache
-def wrappers() -> dict[str, Wrapper]:
-    data = tomllib.loads((RULES / "wrappers.toml").read_text("utf-8"))
-    found: dict[str, Wrapper] = {}
-    for name, entry in data.items():
-        entry = data[entry["like"]] if "like" in entry else entry
-        found[name] = Wrapper(
+def wrappers() -> Mapping[str, Wrapper]:
+    from tarmac.policy.rules.wrappers import WRAPPERS
+
+    def make(name: str, entry: Wrapping) -> Wrapper:
+        entry = WRAPPERS[entry["like"]] if "like" in entry else entry
+        return Wrapper(
             name=name,
-            value=frozenset(str(entry.get("value", "")).split()),
-            code=frozenset(str(entry.get("code", "")).split()),
-            skip=int(entry.get("skip", 0)),
-            assigns=bool(entry.get("assigns", False)),
-            script=bool(entry.get("script", False)),
-            shell=bool(entry.get("shell", False)),
-            fed=bool(entry.get("fed", False)),
-            multi=bool(entry.get("multi", False)),
+            value=frozenset(entry.get("value", "").split()),
+            code=frozenset(entry.get("code", "").split()),
+            skip=entry.get("skip", 0),
+            assigns=entry.get("assigns", False),
+            script=entry.get("script", False),
+            shell=entry.get("shell", False),
+            fed=entry.get("fed", False),
+            multi=entry.get("multi", False),
             risk=entry.get("risk", "low"),
-            does=str(entry.get("does", "")),
-            project=str(entry.get("project", "")),
+            does=entry.get("does", ""),
+            project=entry.get("project", ""),
         )
-    return found
+
+    return Table(WRAPPERS, make)
 
 
 def program_name(word: Word) -> str | None:
