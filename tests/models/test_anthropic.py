@@ -168,6 +168,23 @@ async def test_what_the_model_wrote_wrongly_is_shown_to_it_as_that() -> None:
     assert all(block["is_error"] is True for block in body["messages"][2]["content"])
 
 
+async def test_all_of_an_input_may_come_at_once() -> None:
+    """S6: some servers of this language send no pieces of it."""
+    found = await answer({"type": "tool_use", "id": "a", "name": "x", "input": {"path": "ü"}}, stop="tool_use")
+    assert found.parts == (ToolUse("a", "x", '{"path": "ü"}'),)
+
+
+async def test_a_call_that_was_cut_before_its_input_has_none() -> None:
+    """S6: {} would be a call that could be made."""
+    found = await answer({"type": "tool_use", "id": "a", "name": "x", "json": []}, stop="max_tokens")
+    assert (found.parts, found.stop) == ((ToolUse("a", "x", ""),), "max_tokens")
+
+
+async def test_a_signature_may_come_with_the_thought() -> None:
+    found = await answer({"type": "thinking", "thinking": "Hm.", "signature": "sig"}, {"type": "text", "text": ["So."]})
+    assert found.parts[0] == Reasoning("Hm.", json.dumps({"anthropic": {"signature": "sig"}}))
+
+
 async def test_limits_and_tools_are_sent() -> None:
     body = await sent(Prompt("", (user(Text("go")),), (READ,)))
     assert (body["max_tokens"], body["stream"]) == (64_000, True)

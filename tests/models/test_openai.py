@@ -98,6 +98,88 @@ async def test_calls_that_share_an_index_are_told_apart() -> None:
     assert found.parts == (ToolUse("a", "one", "{}"),)
 
 
+async def test_a_call_without_arguments_does_not_get_those_of_the_next() -> None:
+    """S11: some servers send neither ids nor an index of their own, and nothing at all for no arguments."""
+    two = [("one", "{}"), ("two", '{"x": 1}')]
+    nothing: list[object] = [None, "", {}]
+    for none in nothing:
+        bare: dict[str, object] = {"tool_calls": [{"function": {"name": "one", "arguments": none}}]}
+        for first in (call(0, none, name="one"), bare):
+            found = await answer(first, call(0, '{"x": 1}', name="two"), finish="tool_calls")
+            assert [(part.name, part.arguments) for part in found.parts if isinstance(part, ToolUse)] == two
+    twice = await answer(call(0, {}, name="one"), call(0, {}, name="one"), finish="tool_calls")
+    assert len(twice.parts) == 2
+
+
+async def test_a_call_that_was_cut_before_its_arguments_has_none() -> None:
+    """S6: {} would be a call that could be made."""
+    found = await answer(call(0, "{}", id="a", name="one"), call(1, "", id="b", name="two"), finish="length")
+    assert found.parts == (ToolUse("a", "one", "{}"), ToolUse("b", "two", ""))
+
+
+async def test_what_is_said_may_be_a_list_with_thoughts_in_it() -> None:
+    """S6: as Mistral's thinking models send it."""
+    thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
+    found = await answer({"content": [thinking]}, {"content": [{"type": "text", "text": "So"}]}, {"content": "."})
+    assert [(type(part), getattr(part, "text", "")) for part in found.parts] == [(Reasoning, "Hm."), (Text, "So.")]
+    error = await failed(GPT, Reply(gpt({"content": "so"}, {"content": 7})))
+    assert (error.kind, error.received) == ("malformed", (Text("so"),))
+
+
+async def test_what_gemini_sealed_beside_a_call_goes_back_beside_it() -> None:
+    """S6: without it Gemini refuses the conversation, or forgets what it thought."""
+    seals = [{"google": {"thought_signature": f"sig{n}"}} for n in range(2)]
+    deltas: list[dict[str, object]] = [
+        {
+            "tool_calls": [
+                {"index": n, "id": f"c{n}", "extra_content": seal, "function": {"name": "x", "arguments": "{}"}}
+            ]
+        }
+        for n, seal in enumerate(seals)
+    ]
+    gemini = Dialect("gemini", "gemini-3-pro", "/v1beta/openai", GPT.says)
+    replies = [
+        Reply(gpt({"content": "Two."}, *deltas, finish="tool_calls")),
+        Reply(GPT.says("ok")),
+        Reply(GPT.says("ok")),
+    ]
+    async with talking(gemini, *replies) as (model, server):
+        last = (await asked(model))[-1]
+        assert isinstance(last, Answer)
+        assert [type(part) for part in last.parts] == [Text, Reasoning, ToolUse, Reasoning, ToolUse]
+        results = user(*(ToolResult(f"c{n}", (Text("ok"),)) for n in range(2)))
+        await asked(model, Prompt("", (user(Text("go")), said(*last.parts), results)))
+        messages: Any = server.requests[1].body["messages"]
+        assert [each["extra_content"] for each in messages[1]["tool_calls"]] == seals
+        await asked(model, Prompt("", (user(Text("go")), said(*last.parts[:1], *last.parts[2:]), results)))
+        messages = server.requests[2].body["messages"]
+        assert ["extra_content" in each for each in messages[1]["tool_calls"]] == [False, True]
+    other = await sent(Prompt("", (user(Text("go")), said(*last.parts), results)))
+    assert "extra_content" not in json.dumps(other)
+
+
+async def test_thoughts_between_words_go_back_all_of_them() -> None:
+    deltas: list[dict[str, object]] = [{"reasoning": "One."}, {"content": "a"}, {"reasoning": "Two."}, {"content": "b"}]
+    async with talking(GPT, Reply(gpt(*deltas)), Reply(GPT.says("ok"))) as (model, server):
+        last = (await asked(model))[-1]
+        assert isinstance(last, Answer)
+        await asked(model, Prompt("", (user(Text("go")), said(*last.parts), user(Text("and?")))))
+        messages: Any = server.requests[1].body["messages"]
+        assert messages[1]["reasoning"] == "One.Two."
+
+
+async def test_arguments_that_are_no_json_are_sent_back_as_json_that_says_so() -> None:
+    """S6: vLLM, Ollama and others read them again with each request, and would refuse the task for ever."""
+    wrong = ['{"path": ', '{"n": NaN}', "[1]", "", '{"a": "x\ny"}', '{"a": "\\ud800"}', '{"a":1}', '"{}"']
+    calls = [ToolUse(str(n), "read_file", arguments) for n, arguments in enumerate(wrong)]
+    results = [ToolResult(each.id, (Text("no"),), failed=True) for each in calls]
+    body = await sent(Prompt("", (user(Text("go")), said(*calls), user(*results))))
+    arguments = [each["function"]["arguments"] for each in body["messages"][1]["tool_calls"]]
+    assert [json.loads(each) for each in arguments[:3]] == [{"INVALID_JSON": each} for each in wrong[:3]]
+    assert arguments[3:-1] == ["{}", '{"a": "x\\ny"}', '{"a": "?"}', '{"a":1}']
+    assert arguments[-1] == "{}"
+
+
 async def test_arguments_may_be_an_object() -> None:
     assert (await answer(call(0, {"x": 1}, id="a", name="one"))).parts == (ToolUse("a", "one", '{"x": 1}'),)
     assert (await answer(call(0, id="a", name="one"))).parts == (ToolUse("a", "one", "{}"),)
@@ -154,7 +236,7 @@ async def test_thoughts_of_others_are_not_sent() -> None:
 
 
 async def test_results_follow_their_calls_and_pictures_follow_the_results() -> None:
-    calls = said(ToolUse("a", "read_file", '{"path": '), ToolUse("b", "read_file", "{}"))
+    calls = said(ToolUse("a", "read_file", '{"path":1}'), ToolUse("b", "read_file", "{}"))
     results = user(
         Text("and hurry"),
         ToolResult("b", (Image(PICTURE),)),
@@ -169,7 +251,7 @@ async def test_results_follow_their_calls_and_pictures_follow_the_results() -> N
             "role": "assistant",
             "content": None,
             "tool_calls": [
-                {"id": "a", "type": "function", "function": {"name": "read_file", "arguments": '{"path": '}},
+                {"id": "a", "type": "function", "function": {"name": "read_file", "arguments": '{"path":1}'}},
                 {"id": "b", "type": "function", "function": {"name": "read_file", "arguments": "{}"}},
             ],
         },

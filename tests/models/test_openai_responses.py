@@ -127,7 +127,7 @@ async def test_pictures_are_shown_where_they_stand() -> None:
     result = ToolResult("a", (Text("see:"), Image(PICTURE)))
     body = await sent(Prompt("", (user(Image(PICTURE)), said(ToolUse("a", "read_file", "{")), user(result))))
     assert body["input"][0]["content"] == [shown]
-    assert body["input"][1]["arguments"] == "{"
+    assert body["input"][1]["arguments"] == '{"INVALID_JSON": "{"}'
     assert body["input"][2]["output"] == [{"type": "input_text", "text": "see:"}, shown]
 
 

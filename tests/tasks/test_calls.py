@@ -78,6 +78,15 @@ async def test_a_call_that_was_cut_by_the_limit_of_length_is_not_run(tmp_path: P
     assert not (tmp_path / "work/a.txt").exists()
 
 
+async def test_a_call_that_was_cut_before_its_arguments_is_not_run(tmp_path: Path) -> None:
+    """S11: a tool that needs no arguments is not called with none."""
+    cut: dict[str, object] = {"name": "list_files", "arguments": ""}
+    async with a_task(tmp_path / "work", turn(cut, stop="max_tokens"), turn(cut), done()) as task:
+        seen = Seen(task)
+        assert (await task.run_until_idle()).why == "completed"
+    assert [each[1] for each in results(seen)] == ["failed", "done", "done"]
+
+
 async def test_a_tool_outside_of_the_mode_is_refused_with_the_reason(tmp_path: Path) -> None:
     """S9: group and file pattern, for each call."""
     async with a_task(

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from tarmac.models.conversation import clean, tidy
+from tarmac.models.conversation import clean, object_of, tidy
 from tarmac.models.draft import Draft
 from tarmac.models.messages import Image, Message, Part, Reasoning, StopReason, Text, ToolResult, ToolUse, Usage
 from tarmac.models.provider import Chunk, ModelInfo, ModelSettings, Prompt
@@ -130,7 +130,7 @@ def _blocks(part: Part, pictures: Pictures) -> Iterator[Block]:
         case Reasoning():
             yield from _thought(part)
         case ToolUse(id=id_, name=name, arguments=arguments):
-            yield {"type": "tool_use", "id": id_, "name": name, "input": _input(arguments)}
+            yield {"type": "tool_use", "id": id_, "name": name, "input": json.loads(object_of(arguments))}
         case ToolResult(call=call, content=content, failed=failed):
             result: Block = {"type": "tool_result", "tool_use_id": call}
             if blocks := [block for inner in content for block in _blocks(inner, pictures)]:
@@ -138,16 +138,6 @@ def _blocks(part: Part, pictures: Pictures) -> Iterator[Block]:
             if failed:
                 result["is_error"] = True
             yield result
-
-
-def _input(arguments: str) -> dict[str, object]:
-    """Only an object is taken; what the model wrote wrongly is shown to it as that."""
-    try:
-        found = json.loads(arguments or "{}")
-        sendable: object = json.loads(clean(json.dumps(found, ensure_ascii=False, allow_nan=False)))
-    except (ValueError, RecursionError):
-        sendable = None
-    return sendable if isinstance(sendable, dict) else {"INVALID_JSON": clean(arguments)}
 
 
 def _thought(part: Reasoning) -> Iterator[Block]:
@@ -170,12 +160,14 @@ def read(event: "RawMessageStreamEvent", draft: Draft) -> Iterator[Chunk]:
         draft.new_block()
         if block.type == "tool_use":
             yield draft.begin(event.index, block.id, block.name)
+            draft.otherwise(event.index, block.input)  # some servers give all of it here, and no pieces
         elif block.type == "redacted_thinking":
             yield draft.reasoning("", json.dumps({"anthropic": {"data": block.data}}))
         elif block.type == "text" and block.text:
             yield draft.text(block.text)
-        elif block.type == "thinking" and block.thinking:
-            yield draft.reasoning(block.thinking)
+        elif block.type == "thinking" and (block.thinking or block.signature):
+            sealed = json.dumps({"anthropic": {"signature": block.signature}}) if block.signature else None
+            yield draft.reasoning(block.thinking or "", sealed)
     elif event.type == "content_block_delta":
         delta = event.delta
         if delta.type == "text_delta" and delta.text:

@@ -8,6 +8,7 @@ provider that refuses the history refuses it for ever, and the task is dead.
 """
 
 import hashlib
+import json
 import re
 from collections.abc import Callable, Iterable
 
@@ -42,6 +43,27 @@ def _digest(id_: str) -> str:
 def clean(text: str) -> str:
     """Text that can be sent: a lone surrogate (from a file's name) is no character."""
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def object_of(arguments: str) -> str:
+    """A call's arguments as the JSON of an object: as the model wrote them where they are one, else told as wrong.
+
+    Many servers read the arguments of earlier calls again, and refuse a conversation for ever in which some are broken.
+    """
+    text = clean(arguments)
+    try:
+        found = json.loads(text.strip() or "{}", strict=False)  # line ends in texts: the call was made,
+        if isinstance(found, str):  # and so was one that was encoded twice
+            found = json.loads(found, strict=False)
+        whole = clean(json.dumps(found, ensure_ascii=False, allow_nan=False))
+        if not isinstance(found, dict):
+            raise ValueError
+    except (ValueError, RecursionError):
+        return json.dumps({"INVALID_JSON": text}, ensure_ascii=False)
+    try:
+        return text if json.loads(text) == json.loads(whole) else whole
+    except ValueError:
+        return whole
 
 
 def tidy(messages: Iterable[Message], fit: Fit = plain_id) -> list[Message]:

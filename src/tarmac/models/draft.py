@@ -43,6 +43,7 @@ class _Call(_Block):
     index: int = 0
     id: str = ""
     name: str = ""
+    otherwise: str = ""
 
 
 _Kind = TypeVar("_Kind", bound=_Block)
@@ -67,17 +68,19 @@ class Draft:
     def has_calls(self) -> bool:
         return bool(self._calls)
 
-    def text(self, piece: str) -> TextDelta:
-        self._last(_Words).pieces.append(piece)
-        return TextDelta(piece)
+    def text(self, piece: object) -> TextDelta:
+        words = _words(piece)
+        self._last(_Words).pieces.append(words)
+        return TextDelta(words)
 
-    def reasoning(self, piece: str, opaque: str | None = None) -> ReasoningDelta:
+    def reasoning(self, piece: object, opaque: str | None = None) -> ReasoningDelta:
         """`opaque`: what the provider wants back with all that was thought in this block."""
+        words = _words(piece)
         block = self._last(_Thoughts)
-        block.pieces.append(piece)
+        block.pieces.append(words)
         if opaque is not None:
             block.opaque = opaque
-        return ReasoningDelta(piece)
+        return ReasoningDelta(words)
 
     def new_block(self) -> None:
         """What comes next is not a part of what came last."""
@@ -100,16 +103,31 @@ class Draft:
         call.pieces.append(text)
         return CallDelta(call.index, call.id, call.name, text)
 
+    def sealed(self, key: Hashable, opaque: str) -> None:
+        """What the provider wants back with a call: a thought without words, directly before it."""
+        at = self._blocks.index(self._calls[key])
+        before = self._blocks[at - 1] if at else None
+        if isinstance(before, _Thoughts) and not before.text:
+            before.opaque = opaque
+        else:
+            self._blocks.insert(at, _Thoughts(opaque=opaque))
+
+    def otherwise(self, key: Hashable, arguments: object) -> None:
+        """All of a call's arguments, in case that no pieces of them come."""
+        if isinstance(arguments, dict) and arguments:
+            self._calls[key].otherwise = json.dumps(arguments, ensure_ascii=False)
+
     def whole(self, key: Hashable, arguments: str) -> Iterator[CallDelta]:
         """All of a call's arguments, for who sent no pieces of them."""
         if arguments and not self._calls[key].pieces:
             yield self.arguments(key, arguments)
 
     def finish(self) -> Iterator[CallDelta | Answer]:
-        """What is still to be said, and the answer."""
+        """What is still to be said, and the answer. A last call that was cut off before its arguments has none."""
         for key, call in self._calls.items():
-            if not call.text:
-                yield self.arguments(key, "{}")
+            last = self.stop == "max_tokens" and call is self._blocks[-1]
+            if not call.text and (call.otherwise or not last):
+                yield self.arguments(key, call.otherwise or "{}")
         yield Answer(self.parts, self.stop or "other", self.usage)
 
     def _last(self, kind: type[_Kind]) -> _Kind:
@@ -118,6 +136,12 @@ class Draft:
         last = self._blocks[-1]
         assert isinstance(last, kind)
         return last
+
+
+def _words(piece: object) -> str:
+    if not isinstance(piece, str):
+        raise TypeError(f"{type(piece).__name__} in place of words")
+    return piece
 
 
 def _part(block: _Block) -> Iterator[Part]:

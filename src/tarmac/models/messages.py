@@ -3,7 +3,7 @@
 Message(role, parts) · part: Text | Image | Reasoning | ToolUse | ToolResult
 
 Images are named by the hash of their content, never carried along: the task that keeps them can say what they hold.
-Arguments of a tool call stay the JSON text that the model wrote, broken or not: the next request repeats its bytes.
+Arguments of a tool call stay the text that the model wrote, JSON or broken; what is sent again is always JSON.
 """
 
 from typing import Literal

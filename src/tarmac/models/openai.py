@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from tarmac.models.conversation import clean, plain_id, short_id, tidy
+from tarmac.models.conversation import clean, object_of, plain_id, short_id, tidy
 from tarmac.models.draft import Draft
 from tarmac.models.messages import Image, Message, Part, Reasoning, Text, ToolResult, ToolUse
 from tarmac.models.openai_chunks import Reading
@@ -84,26 +84,38 @@ def request(info: ModelInfo, settings: ModelSettings, prompt: Prompt, pictures: 
 
 def _said(message: Message, model: str) -> Block:
     block: Block = {"role": "assistant", "content": clean(message.text) or None}
-    if calls := [part for part in message.parts if isinstance(part, ToolUse)]:
-        block["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": clean(call.arguments)}}
-            for call in calls
-        ]
+    calls: list[Block] = []
+    sealed: object = None  # what belongs to the next call
     for part in message.parts:
         if isinstance(part, Reasoning):
-            block.update(_thoughts(part, model))
+            ours = _ours(part, model)
+            sealed = ours.get("call")
+            block.update(_thoughts(part, ours, block))
+        elif isinstance(part, ToolUse):
+            function = {"name": part.name, "arguments": object_of(part.arguments)}
+            extra = {"extra_content": sealed} if sealed else {}
+            calls.append({"id": part.id, "type": "function", "function": function, **extra})
+            sealed = None
+    if calls:
+        block["tool_calls"] = calls
     return block
 
 
-def _thoughts(part: Reasoning, model: str) -> Block:
-    """What the same model thought, in the field it came in; another model's is not sent."""
+def _ours(part: Reasoning, model: str) -> dict[str, Any]:
+    """What the same model wants back; another model's is not sent."""
     try:
         ours = json.loads(part.opaque)[model]
     except (ValueError, KeyError, TypeError):
         return {}
+    return ours if isinstance(ours, dict) else {}
+
+
+def _thoughts(part: Reasoning, ours: dict[str, Any], block: Block) -> Block:
+    """What was thought, in the field it came in."""
     if details := ours.get("details"):
         return {"reasoning_details": details}
-    return {ours["field"]: clean(part.text)}
+    name = ours.get("field")
+    return {name: f"{block.get(name, '')}{clean(part.text)}"} if name else {}
 
 
 def _asked(message: Message, pictures: Pictures) -> list[Block]:

@@ -1,7 +1,8 @@
 """The chunks of a Chat Completions stream → deltas, as OpenAI sends them and as others do.
 
 Met in the wild: calls without ids, or all with index 0, or with arguments as an object; "stop" after calls; thoughts in
-"reasoning_content" (DeepSeek, vLLM, llama.cpp), "reasoning" (Ollama, OpenRouter) and "reasoning_details" (OpenRouter).
+"reasoning_content" (DeepSeek, vLLM, llama.cpp), "reasoning" (Ollama, OpenRouter), "reasoning_details" (OpenRouter) and
+in a list (Mistral); Gemini seals them beside each call, in "extra_content", and wants that back.
 """
 
 import json
@@ -49,13 +50,23 @@ class Reading:
 
     def _delta(self, delta: "ChoiceDelta") -> Iterator[Chunk]:
         yield from self._thoughts(delta.model_extra or {})
-        if delta.content:
-            yield self._draft.text(delta.content)
+        yield from self._content(delta.content)
         if delta.refusal:
             self._refused = True
             yield self._draft.text(delta.refusal)
         for piece in delta.tool_calls or ():
             yield from self._call(piece)
+
+    def _content(self, content: object) -> Iterator[Chunk]:
+        """What it says: text; from Mistral's thinking models a list, with thoughts in it."""
+        for piece in content if isinstance(content, list) else [content] if content else []:
+            if not isinstance(piece, dict):
+                yield self._draft.text(piece)
+            elif text := piece.get("text"):
+                yield self._draft.text(text)
+            elif isinstance(thoughts := piece.get("thinking"), list):
+                for each in thoughts:
+                    yield self._draft.reasoning(each.get("text", ""), self._opaque({}))
 
     def _stop(self, reason: str) -> StopReason:
         stop = STOPS.get(reason, "other")
@@ -97,10 +108,15 @@ class Reading:
         name = (piece.function.name if piece.function else None) or ""
         arguments: object = piece.function.arguments if piece.function else None
         open_ = self._calls.get(piece.index)
-        if name and (open_ is None or open_.ended_by(piece.id)):
-            open_ = self._calls[piece.index] = _Open(piece.id or "")
+        if name and (open_ is None or open_.ended_by(piece.id, name)):
+            open_ = self._calls[piece.index] = _Open(piece.id or "", name)
             yield self._draft.begin(open_, piece.id, name)
-        if open_ is not None and arguments not in (None, "", {}):
+        if open_ is None:
+            return
+        if sealed := (piece.model_extra or {}).get("extra_content"):
+            self._draft.sealed(open_, json.dumps({self._model: {"call": sealed}}))
+        open_.whole = open_.whole or arguments == {}
+        if arguments not in (None, "", {}):
             delta = self._draft.arguments(open_, arguments)
             open_.arguments += delta.arguments
             yield delta
@@ -109,14 +125,18 @@ class Reading:
 class _Open:
     """A call that may still get more."""
 
-    def __init__(self, id_: str) -> None:
+    def __init__(self, id_: str, name: str) -> None:
         self.id = id_
+        self.name = name
         self.arguments = ""
+        self.whole = False  # it has said that it has none
 
-    def ended_by(self, id_: str | None) -> bool:
-        """Is a piece with a name and this id the first of another call?"""
+    def ended_by(self, id_: str | None, name: str) -> bool:
+        """Is a piece with this name and this id the first of another call?"""
         if id_:
             return id_ != self.id
+        if name != self.name or self.whole:
+            return True
         try:
             return isinstance(json.loads(self.arguments), dict)
         except (ValueError, RecursionError):

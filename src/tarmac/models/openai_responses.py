@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from tarmac.models.conversation import clean, tidy
+from tarmac.models.conversation import clean, object_of, tidy
 from tarmac.models.draft import Draft
 from tarmac.models.failures import Asked, said_in_stream
 from tarmac.models.messages import Image, Message, Part, Reasoning, StopReason, Text, ToolResult, ToolUse, Usage
@@ -76,7 +76,7 @@ def _items(message: Message, model: str, pictures: Pictures) -> Iterator[Block]:
     for part in message.parts:
         match part:
             case ToolUse(id=id_, name=name, arguments=arguments):
-                yield {"type": "function_call", "call_id": id_, "name": name, "arguments": clean(arguments)}
+                yield {"type": "function_call", "call_id": id_, "name": name, "arguments": object_of(arguments)}
             case ToolResult(call=call, content=inner):
                 output = [block for each in inner for block in _content(each, pictures)]
                 plain = all(block["type"] == "input_text" for block in output)

@@ -122,6 +122,8 @@ class Calls:
     async def _attempt(self, use: ToolUse, tally: Tally, *, cut: bool, began: float) -> None:
         desk = self._desk
         try:
+            if cut and not use.arguments.strip():
+                raise ToolFailed(CUT)
             tool = desk.toolbox.decode(use.name, use.arguments)
         except BadArguments:
             if cut:
