@@ -7,9 +7,10 @@ import asyncio
 import json
 import os
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import asdict
 from pathlib import Path
 from time import perf_counter, process_time
+
+import msgspec
 
 from benchmarks.home import private_home
 from benchmarks.rounds import Goal, Row, compared
@@ -123,7 +124,9 @@ async def _open(folder: Path, length: int) -> AsyncIterator[Row]:
 
 
 def _plain(event: TaskEvent) -> dict[str, object]:
-    return asdict(event)
+    found = msgspec.to_builtins(event)
+    assert isinstance(found, dict)
+    return found
 
 
 def _rewrite(path: Path, history: list[dict[str, object]]) -> None:

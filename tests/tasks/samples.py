@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, NewType, Union, get_args, get_origin, get_type_hints
 
+import msgspec
 from hypothesis import strategies as st
 
 from tarmac.events import TaskId, TerminalId
@@ -31,7 +32,7 @@ def of_type(wanted: Any) -> st.SearchStrategy[Any]:
     }
     if wanted in plain:
         return plain[wanted]
-    if wanted is Part:
+    if wanted == Part:
         return st.one_of(of_type(Text), of_type(Image), of_type(Reasoning), of_type(ToolUse))
     if isinstance(wanted, NewType):
         return ids
@@ -41,12 +42,9 @@ def of_type(wanted: Any) -> st.SearchStrategy[Any]:
         return st.one_of(*map(of_type, get_args(wanted)))
     if get_origin(wanted) is tuple:
         return st.lists(of_type(get_args(wanted)[0]), max_size=3).map(tuple)
-    if dataclasses.is_dataclass(wanted):
+    if dataclasses.is_dataclass(wanted) or issubclass(wanted, msgspec.Struct):
         hints = get_type_hints(wanted)
-        fields: dict[str, st.SearchStrategy[Any]] = {
-            each.name: ids if each.name == "id" else of_type(hints[each.name]) for each in dataclasses.fields(wanted)
-        }
-        return st.builds(wanted, **fields)  # type: ignore[arg-type]
+        return st.builds(wanted, **{name: ids if name == "id" else of_type(hints[name]) for name in hints})
     raise AssertionError(f"an event has a field of type {wanted}")
 
 

@@ -220,7 +220,7 @@ async def _audit(store: TaskStore, task: str, given: Given) -> int:
 
 
 async def _usage(store: TaskStore, task: str, given: Given) -> int:
-    from dataclasses import asdict
+    import msgspec
 
     from tarmac.show.accounts import requests_of, tool_line, usage_lines
     from tarmac.show.summary import spent
@@ -230,7 +230,7 @@ async def _usage(store: TaskStore, task: str, given: Given) -> int:
     found = requests_of(events)
     if "json" in given:
         for each in found:
-            print(json.dumps(asdict(each)))
+            print(json.dumps(msgspec.to_builtins(each)))
         return 0
     meta = metadata(events)
     if found:

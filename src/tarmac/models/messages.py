@@ -4,9 +4,12 @@ Message(role, parts) · part: Text | Image | Reasoning | ToolUse | ToolResult
 
 Images are named by the hash of their content, never carried along: the task that keeps them can say what they hold.
 Arguments of a tool call stay the text that the model wrote, JSON or broken; what is sent again is always JSON.
+All but `Blob` are msgspec's structs, not dataclasses (ADR 86): a long task has hundreds of thousands of them.
 """
 
 from typing import Literal
+
+import msgspec
 
 from tarmac.dataclass import dataclass
 
@@ -23,59 +26,49 @@ class Blob:
     media_type: str = "application/octet-stream"
 
 
-class Part:
-    """A piece of a message. `type` names it in records."""
-
-    __slots__ = ()
+class _Part(msgspec.Struct, frozen=True, gc=False, tag_field="type"):
+    """A piece of a message; `type` names its kind in records. Frozen all the way down: never part of a cycle."""
 
 
-@dataclass(frozen=True, slots=True)
-class Text(Part):
+class Text(_Part, frozen=True, gc=False, tag="text"):
     """Words."""
 
     text: str
-    type: Literal["text"] = "text"
 
 
-@dataclass(frozen=True, slots=True)
-class Image(Part):
+class Image(_Part, frozen=True, gc=False, tag="image"):
     """A picture."""
 
     blob: Blob
-    type: Literal["image"] = "image"
 
 
-@dataclass(frozen=True, slots=True)
-class Reasoning(Part):
+class Reasoning(_Part, frozen=True, gc=False, tag="reasoning"):
     """What the model thought aloud; `opaque` is what its provider wants back, as it came."""
 
     text: str
     opaque: str = ""
-    type: Literal["reasoning"] = "reasoning"
 
 
-@dataclass(frozen=True, slots=True)
-class ToolUse(Part):
+class ToolUse(_Part, frozen=True, gc=False, tag="tool_use"):
     """The model wants a tool to run."""
 
     id: str
     name: str
     arguments: str  # JSON, as the model wrote it
-    type: Literal["tool_use"] = "tool_use"
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResult(Part):
+class ToolResult(_Part, frozen=True, gc=False, tag="tool_result"):
     """What came of a tool call: texts and images."""
 
     call: str
-    content: tuple[Part, ...]
+    content: "tuple[Part, ...]"
     failed: bool = False
-    type: Literal["tool_result"] = "tool_result"
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+Part = Text | Image | Reasoning | ToolUse | ToolResult
+
+
+class Message(msgspec.Struct, frozen=True, gc=False):
     """One turn of one side."""
 
     role: Role
@@ -87,8 +80,7 @@ class Message:
         return "\n\n".join(part.text for part in self.parts if isinstance(part, Text))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class Usage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Tokens, as the provider counted them."""
 
     input: int = 0  # without those read from or written to its cache

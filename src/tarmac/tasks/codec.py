@@ -15,7 +15,6 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from tarmac.models.messages import Image, Part, Reasoning, Text, ToolResult, ToolUse
 from tarmac.tasks import events
 from tarmac.tasks.events import RecordLost, TaskEvent, UnknownEvent
 
@@ -27,9 +26,6 @@ _TEXT: Final = b'{"$text":'  # inside of a text the quotes would be escaped
 
 T = TypeVar("T")
 Fetch = Callable[[str], bytes | None]
-
-_FLAT: Final[dict[str, type[Part]]] = {"text": Text, "reasoning": Reasoning, "tool_use": ToolUse}
-_PARTS: Final[dict[str, type[Part]]] = {"image": Image, "tool_result": ToolResult}
 
 
 def kind_of(event_type: type[TaskEvent]) -> str:
@@ -155,16 +151,6 @@ def _plain(value: object) -> object:
 
 
 def _rich(wanted: type, value: object) -> object:
-    if wanted is Part and isinstance(value, dict):
-        kind = value.get("type", "")
-        if flat := _FLAT.get(kind):
-            try:
-                return flat(**value)  # the checksum vouches for its types; msgspec.convert takes four times as long
-            except TypeError:  # fields of a newer version
-                return msgspec.convert(value, flat)
-        if kind in _PARTS:
-            return msgspec.convert(value, _PARTS[kind], dec_hook=_rich)
-        raise ValueError(f"no part of a message is called {kind!r}")
     if wanted is Path:
         return Path(str(value))
     raise ValueError(f"{value!r} is no {wanted.__name__}")

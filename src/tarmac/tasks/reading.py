@@ -23,7 +23,7 @@ from tarmac.tasks.records import Damage, Header, Scanner
 
 LOG = "log.jsonl"
 BLOBS = "blobs"
-CHUNK = 1 << 20
+CHUNK = 256 << 10
 SLICE = 64 << 10  # read at once by a follower in an event loop: about a millisecond of work
 
 

@@ -197,7 +197,7 @@ class Requests:
         for part in parts:
             if isinstance(part, ToolUse):
                 if not part.id or part.id in self._taken:
-                    part = replace(part, id=f"call_{secrets.token_hex(8)}")
+                    part = ToolUse(f"call_{secrets.token_hex(8)}", part.name, part.arguments)
                 self._taken.add(part.id)
             found.append(part)
         return tuple(found)

@@ -4,10 +4,10 @@ Each fact adds an item or changes one; `add` gives what changed, so that a door 
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Literal
 
-from tarmac.dataclass import dataclass
+import msgspec
+
 from tarmac.models.messages import Blob, Image, Reasoning, Text
 from tarmac.tasks import events as e
 from tarmac.tasks.history import text_of
@@ -34,8 +34,7 @@ Kind = Literal[
 State = Literal["", "running", "done", "failed", "denied", "skipped", "interrupted", "queued", "withdrawn"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class Item(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A message to a person (`say`) or a question (`ask`)."""
 
     id: int  # the number of the fact that made it
@@ -187,7 +186,7 @@ class Timeline:
             return []
         if fields.get("state", "running") != "running":
             self._running.discard(place)
-        self.items[there] = replace(self.items[there], **fields)  # type: ignore[arg-type]
+        self.items[there] = msgspec.structs.replace(self.items[there], **fields)
         return [self.items[there]]
 
     def _resuming(self, question: str, event: e.QuestionAsked, ask: e.Ask, text: str) -> list[Item]:
