@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import logging
 import socket
 import subprocess
@@ -11,6 +12,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from unittest.mock import ANY
 
 import pytest
 from tests.models.asking import ALL, HELLO, KEY, Dialect, asked, failed, nothing, opened, talking
@@ -165,6 +167,16 @@ async def test_a_page_in_place_of_a_stream_is_told(dialect: Dialect) -> None:
     error = await failed(dialect, Reply([page], status=502, content_type="text/html"))
     assert (error.kind, error.status) == ("server", 502)
     assert "<" not in error.what
+
+
+@every
+async def test_what_is_said_in_place_of_a_stream_is_told(dialect: Dialect) -> None:
+    said = json.dumps({"error": {"message": "the model is being loaded"}}).encode()
+    error = await failed(dialect, Reply([said], content_type="application/json"))
+    assert (error.kind, error.retryable) == ("malformed", False)
+    assert "the model is being loaded" in error.what
+    async with talking(dialect, Reply(dialect.says("ok"), content_type="Text/Event-Stream")) as (model, _):
+        assert (await asked(model))[-1] == Answer((Text("ok"),), "end", ANY)
 
 
 @every

@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from tarmac.models.address import is_local
 from tarmac.models.conversation import clean, object_of, tidy
 from tarmac.models.draft import Draft
 from tarmac.models.messages import Image, Message, Part, Reasoning, StopReason, Text, ToolResult, ToolUse, Usage
@@ -48,13 +49,15 @@ class Anthropic(Remote["AsyncAnthropic", "RawMessageStreamEvent"]):
         from anthropic import AsyncAnthropic, DefaultAsyncHttpxClient, Timeout
 
         limits = Timeout(self._settings.read_timeout, connect=self._settings.connect_timeout)
+        # no proxy knows this machine
+        direct = dict.fromkeys(("all://", "http://", "https://")) if is_local(self._base_url) else {}
         return AsyncAnthropic(
             api_key=self._key or NO_KEY,
             base_url=self._base_url,
             max_retries=0,
             timeout=limits,
             # a redirect would take the key along
-            http_client=DefaultAsyncHttpxClient(follow_redirects=False, timeout=limits),
+            http_client=DefaultAsyncHttpxClient(follow_redirects=False, timeout=limits, mounts=direct),
             open_telemetry=False,
         )
 

@@ -11,8 +11,10 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from urllib.parse import urlsplit
 
 from tarmac.dataclass import dataclass
+from tarmac.models.address import is_local
 from tarmac.models.draft import Draft
 from tarmac.models.provider import ErrorKind, ModelError
 
@@ -91,7 +93,7 @@ def translated(error: Exception, asked: Asked, draft: Draft) -> ModelError:
             f"{asked.model}: {asked.base_url} can't be reached{': ' + why if why else ''}",
             asked,
             draft,
-            hint="is the server running, and the base URL right?" if _local(asked.base_url) else "",
+            hint="is the server running, and the base URL right?" if is_local(asked.base_url) else "",
         )
     if "APIError" in names:  # an error that came as an event of the stream
         return said_in_stream(body, asked, draft)
@@ -99,16 +101,30 @@ def translated(error: Exception, asked: Asked, draft: Draft) -> ModelError:
     return _failure("malformed", words, asked, draft)
 
 
-def not_a_stream(content_type: str, asked: Asked) -> ModelError:
+def not_a_stream(content_type: str, body: bytes, asked: Asked) -> ModelError:
     """A page, or a document, where a stream was asked for."""
+    try:
+        found = json.loads(body)
+        said = _words(found)[0] if isinstance(found, dict) and found.get("error") else ""
+    except (ValueError, RecursionError):
+        said = ""
+    what = f"{asked.model}: {asked.base_url} answered with {content_type or 'nothing known'}, not with a stream"
     return ModelError(
-        asked.hide(
-            f"{asked.model}: {asked.base_url} answered with {content_type or 'nothing known'}, not with a stream"
-        ),
+        asked.hide(f"{what}: {said}" if said else what),
         kind="malformed",
         status=200,
         retryable=False,
         hint="is the base URL right? One for OpenAI's dialect mostly ends with /v1",
+    )
+
+
+def not_asked(error: Exception, asked: Asked) -> ModelError:
+    """We could not even begin: something is missing here, or set wrongly."""
+    why = re.sub(r"//[^/@\s]*@", "//", f"{type(error).__name__}: {error}")  # a proxy's password
+    return ModelError(
+        asked.hide(f"{asked.model} can't be asked from here: {why}"),
+        kind="unknown",
+        hint="look at what the environment says of proxies and certificates (HTTPS_PROXY, ALL_PROXY, SSL_CERT_FILE)",
     )
 
 
@@ -157,7 +173,8 @@ def _hint(kind: ErrorKind, asked: Asked) -> str:
         case "auth":
             return f"is the key for {asked.model.partition('/')[0]} right, and may it use this model?"
         case "not_found":
-            return "is the model's name right, and the base URL?"
+            bare = not asked.model.startswith("anthropic/") and not urlsplit(asked.base_url).path.strip("/")
+            return "is the model's name right, and the base URL?" + (" Such a one mostly ends with /v1" if bare else "")
         case _:
             return ""
 
@@ -193,10 +210,6 @@ def _reason(error: BaseException) -> str:
 
 def _mid_stream(error: Exception) -> bool:
     return any("RemoteProtocolError" in type(each).__name__ for each in (error, error.__cause__) if each)
-
-
-def _local(url: str) -> bool:
-    return bool(re.match(r"https?://(localhost|127\.|\[::1\])", url))
 
 
 def retry_after(headers: Mapping[str, str], said: str = "", *, now: datetime | None = None) -> float | None:

@@ -11,6 +11,7 @@ from typing import Literal
 
 from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest, FileUnavailable
+from tarmac.models.address import address, usable
 from tarmac.models.catalog import described
 from tarmac.models.provider import Model, ModelError, ModelSettings
 
@@ -110,18 +111,19 @@ def _model(spec: str, settings: ModelSettings) -> Model:
             )
         return Scripted(read_script(path))
     base_url = settings.base_urls.get(provider.name) or provider.base_url
-    key = settings.keys.get(provider.name, "")
+    key = usable(settings.keys.get(provider.name, ""), provider.name, provider.key)
     if not base_url:
         raise ModelError(
             f"nobody said where {spec} is", kind="not_found", hint=f"give a base URL, or set {provider.url}"
         )
     if not key and provider.needs_key and provider.name not in settings.base_urls:
         raise ModelError(f"there is no key for {provider.name}", kind="auth", hint=f"set {provider.key}")
+    base_url = address(base_url, dialect=provider.dialect, usual=provider.base_url)
     if provider.dialect == "anthropic":
         from tarmac.models.anthropic import Anthropic
 
         return Anthropic(described(spec, settings, caching=True), base_url=base_url, key=key, settings=settings)
-    if provider.name == "openai" and base_url.rstrip("/") == provider.base_url:
+    if provider.name == "openai" and base_url == provider.base_url:
         from tarmac.models.openai_responses import Responses
 
         return Responses(described(spec, settings), base_url=base_url, key=key, settings=settings)

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from tarmac.models.address import is_local
 from tarmac.models.conversation import clean, object_of, plain_id, short_id, tidy
 from tarmac.models.draft import Draft
 from tarmac.models.messages import Image, Message, Part, Reasoning, Text, ToolResult, ToolUse
@@ -34,8 +35,8 @@ def client(key: str, base_url: str, settings: ModelSettings) -> "AsyncOpenAI":
         base_url=base_url,
         max_retries=0,
         timeout=limits,
-        # a redirect would take the key along
-        http_client=DefaultAsyncHttpxClient(follow_redirects=False, timeout=limits),
+        # a redirect would take the key along; a proxy does not know this machine
+        http_client=DefaultAsyncHttpxClient(follow_redirects=False, timeout=limits, trust_env=not is_local(base_url)),
     )
 
 

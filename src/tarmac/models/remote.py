@@ -16,14 +16,16 @@ from urllib.parse import urlsplit
 from tarmac.dataclass import dataclass
 from tarmac.errors import TarmacError
 from tarmac.models import catalog
+from tarmac.models.address import without_password
 from tarmac.models.draft import Draft, used_ids
-from tarmac.models.failures import Asked, cut, not_a_stream, translated
+from tarmac.models.failures import Asked, cut, not_a_stream, not_asked, translated
 from tarmac.models.messages import Blob, Image, Message, ToolResult
 from tarmac.models.provider import Chunk, Load, ModelError, ModelInfo, ModelSettings, Prompt
 
 Event_co = TypeVar("Event_co", covariant=True)
 Event = TypeVar("Event")
 Client = TypeVar("Client", bound="Closing")
+MOST_SAID = 16_000  # bytes of what came in place of a stream
 SHOWN = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
 
@@ -32,6 +34,8 @@ class Headed(Protocol):
 
     @property
     def headers(self) -> Mapping[str, str]: ...
+
+    def aiter_bytes(self) -> AsyncIterator[bytes]: ...
 
 
 class Streaming(Protocol[Event_co]):
@@ -70,7 +74,7 @@ class Remote(ABC, Generic[Client, Event]):
         self._key = key
         self._base_url = base_url
         self._settings = settings
-        self._asked = Asked(info.id, _without_password(base_url), _secrets(key, base_url))
+        self._asked = Asked(info.id, without_password(base_url), _secrets(key, base_url))
         self._client: Client | None = None
         self._opening = asyncio.Lock()
         self._looked_up = info.context_window is not None
@@ -90,14 +94,11 @@ class Remote(ABC, Generic[Client, Event]):
         failure: ModelError | None = None
         try:
             pictures = await self._pictures(prompt.messages, load)
-            async with self._opening:
-                if self._client is None:
-                    self._client = await asyncio.to_thread(self._open)
-            events = await self._ask(self._client, prompt, pictures)
+            events = await self._ask(await self._opened(), prompt, pictures)
             try:
                 kind = events.response.headers.get("content-type", "")
-                if not kind.startswith("text/event-stream"):
-                    raise not_a_stream(kind, self._asked)
+                if not kind.lower().startswith("text/event-stream"):
+                    raise not_a_stream(kind, await _beginning(events.response), self._asked)
                 async for event in events:
                     for chunk in read(event):
                         yield chunk
@@ -114,6 +115,15 @@ class Remote(ABC, Generic[Client, Event]):
         await self._look_up()
         for last in draft.finish():
             yield last
+
+    async def _opened(self) -> Client:
+        async with self._opening:
+            if self._client is None:
+                try:
+                    self._client = await asyncio.to_thread(self._open)
+                except Exception as error:  # whatever the SDK, its HTTP client or the system has against it
+                    raise not_asked(error, self._asked) from None
+            return self._client
 
     async def aclose(self) -> None:
         """Let go of connections; a next request opens them again."""
@@ -149,6 +159,20 @@ class Remote(ABC, Generic[Client, Event]):
         """Called with every event, says what it adds; sets `draft.stop` once the answer has its end."""
 
 
+async def _beginning(response: Headed) -> bytes:
+    """What it said instead of streaming, as far as it comes soon."""
+    found = b""
+    try:
+        async with asyncio.timeout(2):
+            async for piece in response.aiter_bytes():
+                found += piece
+                if len(found) > MOST_SAID:
+                    break
+    except Exception:  # cut, slow or nonsense: then there is nothing to tell
+        pass
+    return found[:MOST_SAID]
+
+
 async def _ended(events: Streaming[object]) -> None:
     """Close the response, and first the SDK's generator, which would be left to the garbage collector."""
     iterator = getattr(events, "_iterator", None)
@@ -176,8 +200,3 @@ def _encoded(blobs: Mapping[str, Blob], load: Load) -> dict[str, str]:
 def _secrets(key: str, base_url: str) -> tuple[str, ...]:
     password = urlsplit(base_url).password
     return tuple(secret for secret in (key, password) if secret)
-
-
-def _without_password(base_url: str) -> str:
-    parts = urlsplit(base_url)
-    return base_url.replace(f"{parts.username or ''}:{parts.password}@", "") if parts.password else base_url
