@@ -210,6 +210,7 @@ def test_ctrl_c_stops_the_command_one_says_what_to_do_and_it_goes_on(project: Pa
         screen.type(b"do without it\r")
         shown = screen.rest()
         assert (screen.process.returncode, b"as you say" in shown) == (0, True)
+        assert shown.count(b"do without it") == 1  # as it was typed, and not told again
     assert "do without it" in [each.get("text") for each in facts() if each["kind"] == "user_said"]
 
 

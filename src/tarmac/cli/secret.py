@@ -7,7 +7,6 @@ from tarmac.errors import SecretNotAsked, TarmacError
 from tarmac.events import TaskId
 from tarmac.show.asking import ask_secret
 from tarmac.show.harmless import one_line
-from tarmac.terminals.events import AwaitingInput
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.pty_terminal import PtyTerminal
 from tarmac.terminals.registry import TerminalRegistry
@@ -15,13 +14,13 @@ from tarmac.terminals.registry import TerminalRegistry
 LONGEST = 86_400.0  # seconds that it is waited for
 
 
-async def pass_secret(execution: Execution, event: AwaitingInput, person: Person) -> None:
+async def pass_secret(execution: Execution, person: Person) -> None:
     """Ask for it, and hand it over, while the program still wants it."""
     async with person.attention() as keyboard:
         now = execution.waiting
         if now is None or now.wants != "secret":
             return
-        typing = asyncio.create_task(ask_secret(event.prompt, event.name, keyboard, person.screen))
+        typing = asyncio.create_task(ask_secret(now.prompt, now.name, keyboard, person.screen))
         over = asyncio.create_task(execution.ended(LONGEST))
         try:
             await asyncio.wait({typing, over}, return_when=asyncio.FIRST_COMPLETED)
@@ -37,9 +36,15 @@ async def pass_secret(execution: Execution, event: AwaitingInput, person: Person
             await asyncio.gather(typing, over, return_exceptions=True)
 
 
-def wants_secret(registry: TerminalRegistry, task: str) -> bool:
+def waiting_for_secrets(registry: TerminalRegistry, task: TaskId) -> list[Execution]:
+    """The commands of this task that wait for one."""
+    busy = [each.current for each in registry.listing(task=task, busy=True)]
+    return [each for each in busy if each is not None and each.waiting is not None and each.waiting.wants == "secret"]
+
+
+def hides_input(registry: TerminalRegistry, task: TaskId) -> bool:
     """Whether a command of this task hides what is typed: a line may be meant for it, even if it does not read yet."""
-    for each in registry.listing(task=TaskId(task), busy=True):
+    for each in registry.listing(task=task, busy=True):
         session = each.session if isinstance(each, PtyTerminal) else None
         if session is not None and session.alive and session.pty.hides_input():
             return True

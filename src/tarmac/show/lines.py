@@ -47,6 +47,12 @@ class Lines:
         self._last, self._open = kind, False
         return gap + text
 
+    def typed(self) -> str:
+        """The person typed a line of their own, below what was told."""
+        rest = self._break()
+        self._last = "user"
+        return rest
+
     def whole(self, text: str) -> str:
         """What was said, all at once."""
         return self._wrapped(f"{harmless(text.strip())}\n", whole=True)

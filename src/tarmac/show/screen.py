@@ -69,6 +69,10 @@ class Screen:
             self._write(WIPE)
             self._drawn = ""
 
+    def entered(self) -> None:
+        """The person pressed Enter: by their terminal's echo, a new line has begun."""
+        self._at_start = True
+
     def again(self) -> None:
         """Others wrote here meanwhile: what was drawn is gone."""
         self._drawn = ""

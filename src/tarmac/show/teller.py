@@ -116,6 +116,13 @@ class Teller:
                 return self._lines.block("todos", "".join(lines) or "  the todo list is empty\n")
         return self._other(event)
 
+    def typed(self, event: e.TaskEvent) -> str:
+        """Words of the person that stand there already, as they typed them at a prompt."""
+        if self._counts:
+            self.meta.add(event)
+        images = len(event.images) if isinstance(event, e.UserSaid) else 0
+        return self._lines.typed() + (self.look.paint("1;34", f"  {_images(images)}") + "\n" if images else "")
+
     def _other(self, event: e.TaskEvent) -> str:
         note, block = self._lines.note, self._lines.block
         match event:
@@ -150,7 +157,7 @@ class Teller:
         first, *rest = harmless(text.strip()).split("\n")
         lines = [f"❯ {before}{first}", *(f"  {line}" for line in rest)]
         if images:
-            lines.append(f"  ({images} image{'s' * (images > 1)})")
+            lines.append(f"  {_images(images)}")
         return self._lines.block("user", "".join(self.look.paint("1;34", line) + "\n" for line in lines))
 
     def _answered(self, event: e.QuestionAnswered) -> str:
@@ -165,7 +172,7 @@ class Teller:
         if event.text.strip():
             text += f": {event.text}"
         if event.images:
-            text += f" ({len(event.images)} image{'s' * (len(event.images) > 1)})"
+            text += f" {_images(len(event.images))}"
         return self._lines.block("question", self._lines.note("2", text))
 
     # Lines
@@ -178,3 +185,7 @@ class Teller:
 
     def _cost(self) -> str:
         return self._lines.note("2", f"  {spent(self.meta)}") if self.meta.requests else ""
+
+
+def _images(count: int) -> str:
+    return f"({count} image{'s' * (count > 1)})"
