@@ -4,12 +4,13 @@ import hashlib
 import json
 import os
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Screen, on_a_screen, tarmac
+from tests.cli.conftest import PATIENCE, Screen, alive, on_a_screen, read_until, tarmac
 from tests.e2e.scripts import command, done, script, turn
 
 pytestmark = pytest.mark.shell
@@ -187,15 +188,16 @@ def test_a_secret_goes_from_the_keyboard_to_the_program_and_nowhere_else(project
     """T25: not on the screen, not in the log, not in the spool."""
     digest = hashlib.sha256(b"correct-horse").hexdigest()
     ask = f"read -rsp 'Password: ' p; echo; printf %s \"$p\" | sha256sum | grep -q ^{digest} && touch right"
-    wait = ("wait_for_terminal", {"id": "t1", "timeout": 10})
-    with run(project, turn("", command(ask)), turn("", wait), done()) as screen:
+    with run(project, turn("", command(ask)), done()) as screen:
         screen.until(QUESTION)
         screen.type(b"y\r")
         shown = screen.until(b"\r\n  Password: ")
+        with pytest.raises(AssertionError, match="did not come"):  # a person takes their time
+            read_until(screen.master, "✓ Done".encode(), seconds=1.5)
         screen.type(b"correct-horse\r")
         shown += screen.rest()
         assert screen.process.returncode == 0
-    assert (project / "right").exists()
+    assert (project / "right").exists() and result()["exit_code"] == 0
     assert b"correct-horse" not in shown
     files = [path for path in own_state.rglob("*") if path.is_file()]
     assert files and [path for path in files if b"correct-horse" in path.read_bytes()] == []
@@ -241,6 +243,42 @@ def test_ctrl_c_while_it_is_asked_runs_nothing(project: Path) -> None:
         screen.rest()
         assert screen.process.returncode == 130
     assert not (project / "made").exists()
+
+
+def test_ctrl_c_at_a_secret_ends_who_asked_and_the_echo_is_back(project: Path) -> None:
+    """T25, S6: as Ctrl-C does at sudo's prompt; what was typed so far goes nowhere."""
+    ask = command("echo $$ >pid; read -rsp 'Password: ' p; touch wrong")
+    with run(project, turn("", ask), done("Without it."), more=("--auto", "all")) as screen:
+        before = screen.modes()
+        screen.until(b"\r\n  Password: ")
+        screen.type(b"half-a-secret\x03")
+        shown = screen.until("❯ ".encode())
+        assert screen.modes() == before
+        screen.type(b"do without\r")
+        shown += screen.rest()
+        assert (screen.process.returncode, screen.modes()) == (0, before)
+    assert b"Without it." in shown and b"half-a-secret" not in shown and not (project / "wrong").exists()
+    assert result()["outcome"] == "interrupted" and "half-a-secret" not in json.dumps(facts())
+    assert not alive(int((project / "pid").read_text()))
+
+
+def test_a_secret_of_a_command_left_running_is_asked_for_again_after_a_stop(project: Path) -> None:
+    """T25: it is still wanted, and only the person can type it."""
+    ask = command("read -rsp 'Password: ' p; echo; [ \"$p\" = pass-word ] && touch right", timeout=0.5)
+    wait = ("wait_for_terminal", {"id": "t1", "timeout": 60})
+    with run(project, turn("", ask), turn("", wait), turn("", wait), done(), more=("--auto", "all")) as screen:
+        screen.until(b"\r\n  Password: ")
+        end = time.monotonic() + PATIENCE
+        while "tool_finished" not in [each["kind"] for each in facts()]:  # its time is over, and the model waits for it
+            assert time.monotonic() < end
+        screen.type(b"\x03")
+        screen.until("❯ ".encode())
+        screen.type(b"go on\r")
+        screen.until(b"\r\n  Password: ")
+        screen.type(b"pass-word\r")
+        screen.rest()
+        assert screen.process.returncode == 0
+    assert (project / "right").exists()
 
 
 def test_the_terminal_is_as_it_was_after_a_signal_during_a_secret(project: Path) -> None:
@@ -317,3 +355,28 @@ def test_what_is_resumed_goes_on_at_once_and_what_was_done_asks_for_words(projec
         screen.rest()
     answers = [(each["answer"], each["text"], each["by"]) for each in facts() if each["kind"] == "question_answered"]
     assert ("yes", "", "run") in answers and ("message", "more", "") in answers
+
+
+def test_an_answer_in_the_persons_place_waits_once_they_begin_to_type(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P7: also before Enter; without a key the first suggestion is taken."""
+    monkeypatch.setenv("TARMAC_POLICY_AUTO_APPROVE_QUESTIONS", "true")
+    monkeypatch.setenv("TARMAC_POLICY_QUESTION_TIMEOUT", "0.7")
+    ask: tuple[str, dict[str, object]] = (
+        "ask_followup_question",
+        {"question": "Which?", "follow_up": [{"text": "red"}, {"text": "blue"}]},
+    )
+    with run(project, turn("", ask), turn("", ask), done()) as screen:
+        before = screen.modes()
+        assert b"unless you begin to type" in screen.until(b"your own words: ")
+        screen.type(b"gree")
+        shown = screen.until(b"gree")
+        with pytest.raises(AssertionError, match="did not come"):
+            read_until(screen.master, b"Which?", seconds=1.5)
+        screen.type(b"x\x7fn\r")
+        shown = screen.rest()
+        assert screen.modes() == before
+    answers = [(each["text"], each["by"]) for each in facts() if each["kind"] == "question_answered"]
+    assert answers[:2] == [("green", "cli"), ("red", "auto-approval")]
+    assert b"x\x08 \x08n" in shown

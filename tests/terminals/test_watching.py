@@ -12,6 +12,7 @@ import pytest
 from tarmac.errors import BadRequest, TerminalClosed, TerminalNotFound
 from tarmac.terminals import TerminalRegistry, open_terminal, ports
 from tarmac.terminals.terminal import Provider
+from tarmac.terminals.watching import first_of
 
 pytestmark = [pytest.mark.shell, pytest.mark.skipif(sys.platform != "linux", reason="asks the Linux kernel")]
 
@@ -90,6 +91,25 @@ async def test_a_question_is_told_with_what_it_wants(tmp_path: Path) -> None:
         await execution.send("x\n")
         second = await terminal.waiting_for(input=True, timeout=10)
         assert (second.what, second.waiting and second.waiting.wants) == ("input", "line")
+
+
+async def test_a_secret_need_not_count_as_input(tmp_path: Path) -> None:
+    """T19: for who can do nothing about it; the line behind it counts."""
+    async with open_terminal(cwd=tmp_path) as terminal:
+        execution = await terminal.start("read -s -p 'Password: ' x; read -p 'Name: ' y")
+        assert (await terminal.waiting_for(input=True, timeout=10)).text == "Password: "
+        assert (await terminal.waiting_for(input=True, secrets=False, timeout=0.2)).what == "timeout"
+        await execution.send("x\n")
+        assert (await terminal.waiting_for(input=True, secrets=False, timeout=10)).text == "Name: "
+
+
+async def test_what_ends_just_as_the_wait_for_it_begins_has_ended(tmp_path: Path) -> None:
+    """T19: of several terminals it was taken for one where nothing runs, and waited for until its time was over."""
+    async with open_terminal(cwd=tmp_path) as terminal:
+        await terminal.start("true")
+        waiting = asyncio.ensure_future(first_of([terminal], input=True, timeout=2))
+        time.sleep(0.3)  # noqa: ASYNC251 (the loop is held up: the end comes with the first step of the wait)
+        assert (await waiting).what == "ended"
 
 
 async def test_quiet_is_a_time_without_output(tmp_path: Path) -> None:

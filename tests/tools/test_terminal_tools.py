@@ -4,6 +4,8 @@ import asyncio
 import json
 import re
 import time
+from contextlib import nullcontext
+from dataclasses import replace
 
 import pytest
 from tests.tools.workshop import Workshop, text_of
@@ -363,6 +365,27 @@ async def test_news_of_others_is_not_told_and_a_secret_is_not_quoted(shop: Works
     shop.registry.release_for_task("task-1")
     (facts,) = await facts_of(shop.registry, TaskId("task-3"))
     assert not facts.own
+
+
+async def test_a_secret_that_a_person_is_asked_for_is_waited_for(shop: Workshop) -> None:
+    """T25: the model can do nothing about it: its call waits, and says what for when its time is over."""
+    shop.bench = replace(shop.bench, secrets=nullcontext)
+    terminal = await opened(shop)
+    ask = "read -s -p 'Password: ' x; echo; echo \"long: ${#x}\""
+    text = await shop.text("run_persistent_command", id=terminal.id, command=ask, timeout=1)
+    assert "It wants a secret" in text
+    text = await shop.text("wait_for_terminal", id=terminal.id, timeout=0.3)
+    assert "nothing of this happened" in text and "a secret that only the person may type" in text
+    waiting = asyncio.create_task(shop.text("wait_for_terminal", id=terminal.id, timeout=20))
+    assert terminal.current is not None
+    await terminal.current.send_secret("12345")
+    assert "its command ended" in (text := await waiting) and "long: 5" in text
+
+
+async def test_where_nobody_types_secrets_a_wait_for_one_is_over_at_once(shop: Workshop) -> None:
+    """T19: nothing hangs."""
+    terminal = await asking(shop, "read -s -p 'Password: ' x")
+    assert "it wants somebody to type" in await shop.text("wait_for_terminal", id=terminal.id, timeout=20)
 
 
 async def test_news_is_bounded(shop: Workshop) -> None:

@@ -36,6 +36,7 @@ class Answering:
         self._listens = False  # the keyboard is ours: not while it is the person's turn
         person.heard = self._heard
         registry.subscribe(self._terminal)
+        task.type_secrets()
 
     def listen(self) -> None:
         """It works: take lines that are typed meanwhile; what was wanted of the person before is wanted still."""
@@ -73,7 +74,7 @@ class Answering:
                 lines = question_lines(asked, person.screen.look)
                 person.screen.put("".join(f"{line}\n" for line in ("", *lines)))
             while True:
-                said = await ask(asked, keyboard, person.screen)
+                said = await ask(asked, keyboard, person.screen, lambda: self._task.hold(asked.question))
                 person.screen.entered()
                 self._answering = asked.question
                 try:

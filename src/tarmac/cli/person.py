@@ -78,6 +78,11 @@ class Person:
                 yield self.keyboard
             self.listen()
 
+    def again(self) -> None:
+        """We were stopped, and go on."""
+        self.keyboard.again()
+        self._told.again()
+
     def listen(self) -> None:
         """Take lines that are typed while it works."""
         if self._hearing is None and self.heard is not None:

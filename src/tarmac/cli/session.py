@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from tarmac.app import App
 from tarmac.cli.driven import Driven, status_of
 from tarmac.cli.driving import Door
-from tarmac.cli.person import at_terminal
+from tarmac.cli.person import Person, at_terminal
 from tarmac.cli.stopping import Stop
 from tarmac.show.columns import cut, wrapped
 from tarmac.show.harmless import one_line
@@ -53,7 +53,7 @@ async def drive(
             task, app.registry, screen, teller, person=person, as_json=as_json, yes=yes, offers=offers, after=after
         )
         if not as_json:
-            _follow_terminal(screen, teller)
+            _follow_terminal(screen, teller, person)
         await _begin(app, task, screen, teller, header, as_json=as_json)
         try:
             ended = await door.drive(stop, words, images)
@@ -68,7 +68,7 @@ async def drive(
     return status_of(ended)
 
 
-def _follow_terminal(screen: Screen, teller: Teller) -> None:
+def _follow_terminal(screen: Screen, teller: Teller, person: Person | None) -> None:
     """Its size may change, and after Ctrl-Z and `fg` the line for what is under way is gone."""
     loop = asyncio.get_running_loop()
 
@@ -78,6 +78,8 @@ def _follow_terminal(screen: Screen, teller: Teller) -> None:
     if screen.look.live:
         loop.add_signal_handler(signal.SIGWINCH, resized)
         loop.add_signal_handler(signal.SIGCONT, screen.again)
+    if person is not None:
+        loop.add_signal_handler(signal.SIGCONT, person.again)
 
 
 async def _begin(app: App, task: Driven, screen: Screen, teller: Teller, header: str, *, as_json: bool) -> None:

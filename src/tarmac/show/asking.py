@@ -9,7 +9,7 @@ by it, and said to be. Nothing that was typed before the question counts.
 import asyncio
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -48,13 +48,15 @@ class Said:
     choices: tuple[Choice, ...] = ()  # of several files, one by one
 
 
-async def ask(asked: QuestionAsked, keyboard: Keyboard, screen: Screen) -> Said:
-    """The person's answer to a question that is on the screen."""
+async def ask(
+    asked: QuestionAsked, keyboard: Keyboard, screen: Screen, begun: Callable[[], None] = lambda: None
+) -> Said:
+    """The person's answer to a question that is on the screen; `begun` is called when they begin to type it."""
     keyboard.forget()
     if details.requests(asked.details) or asked.ask == "tool":
         return await _permission(asked, keyboard, screen)
     if asked.ask == "followup":
-        return await _followup(asked, keyboard, screen)
+        return await _followup(asked, keyboard, screen, begun)
     return await _plain(asked, keyboard, screen)
 
 
@@ -169,11 +171,12 @@ async def _in_editor(program: str, text: str, keyboard: Keyboard) -> str:
         return file.read_text(errors="replace")
 
 
-async def _followup(asked: QuestionAsked, keyboard: Keyboard, screen: Screen) -> Said:
+async def _followup(asked: QuestionAsked, keyboard: Keyboard, screen: Screen, begun: Callable[[], None]) -> Said:
+    alone = details.takes_first_after(asked.details) is not None  # it is answered by itself, unless they begin to type
     hint = f"a number up to {len(asked.choices)}, or your own words" if asked.choices else "your answer"
     while True:
         screen.put(screen.look.paint("1", f"  {hint}: "))
-        line = await keyboard.line()
+        line = await (keyboard.noticed(begun, screen.put) if alone else keyboard.line())
         if line is None:
             screen.put("\n  (end of input: no answer)\n")
             return Said(answer="no")

@@ -74,6 +74,12 @@ def ended(details: str) -> list[str]:
     return [states[state]] if (state := text(found, "state")) in states else []
 
 
+def takes_first_after(details: str) -> float | None:
+    """Of a question: the seconds after which the first answer is taken for one; None: it waits."""
+    after = read(details).get("takes_first_after")
+    return float(after) if isinstance(after, int | float) and after > 0 else None
+
+
 def duration(details: str) -> float:
     """How long a command took by itself; 0: that is not said."""
     found = read(details).get("command")

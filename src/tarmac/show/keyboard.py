@@ -1,13 +1,17 @@
 """A person's keyboard: one line at a time, without blocking the event loop; and one line that nobody sees.
 
+A terminal gives whole lines. Where the first key matters (`noticed`), keys are taken one by one, and shown by us.
 What was typed before a question was on the screen is thrown away: it can't have been an answer to it.
 """
 
 import asyncio
 import os
 import termios
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+from tarmac.show.typing import Line
 
 LONGEST = 64 << 10
 AGAIN = 0.2  # seconds
@@ -19,6 +23,7 @@ class Keyboard:
     def __init__(self, fd: int = 0) -> None:
         self.fd = fd
         self._held = b""
+        self._modes: list[Any] | None = None  # of the terminal, while they are not the person's
 
     def forget(self) -> None:
         """Throw away what was typed so far."""
@@ -31,33 +36,61 @@ class Keyboard:
     async def line(self) -> str | None:
         """The next line, without its end; None: end of input (Ctrl-D, or the terminal hung up)."""
         while b"\n" not in self._held:
-            await self._ready()
-            if not self._ours():
-                await asyncio.sleep(AGAIN)  # in the background: what is typed is for somebody else
-                continue
-            try:
-                data = os.read(self.fd, 4096)
-            except BlockingIOError:
-                continue
-            except OSError:
-                return None
-            if not data:
+            if not (data := await self._read()):
                 left, self._held = self._held, b""
                 return left.decode("utf-8", "replace") if left else None
             self._held = (self._held + data)[-LONGEST:]
         line, _, self._held = self._held.partition(b"\n")
         return line.decode("utf-8", "replace").rstrip("\r")
 
+    async def noticed(self, begun: Callable[[], None], show: Callable[[str], None]) -> str | None:
+        """The next line, and `begun` with its first key; `show` prints what the person should see of it."""
+        line = Line()
+        with self._without(termios.ECHO | termios.ICANON):
+            while not line.done:
+                data, self._held = self._held or await self._read(), b""
+                if not data:
+                    return None
+                begun()
+                show(line.feed(data))
+        self._held = line.rest
+        return line.text if not line.ended else None
+
     @contextmanager
     def unseen(self) -> Iterator[None]:
         """What is typed meanwhile does not show."""
+        with self._without(termios.ECHO):
+            yield
+
+    def again(self) -> None:
+        """We were stopped (Ctrl-Z), and go on: the shell has set the terminal as it likes it."""
+        if self._modes is not None and self._ours():
+            termios.tcsetattr(self.fd, termios.TCSADRAIN, self._modes)
+
+    @contextmanager
+    def _without(self, flags: int) -> Iterator[None]:
         before = termios.tcgetattr(self.fd)
-        off = [*before[:3], before[3] & ~termios.ECHO, *before[4:]]
-        termios.tcsetattr(self.fd, termios.TCSADRAIN, off)
+        self._modes = [*before[:3], before[3] & ~flags, *before[4:]]
+        termios.tcsetattr(self.fd, termios.TCSADRAIN, self._modes)
         try:
             yield
         finally:
+            self._modes = None
             termios.tcsetattr(self.fd, termios.TCSADRAIN, before)
+
+    async def _read(self) -> bytes:
+        """The next bytes; none: the end of input."""
+        while True:
+            await self._ready()
+            if not self._ours():
+                await asyncio.sleep(AGAIN)  # in the background: what is typed is for somebody else
+                continue
+            try:
+                return os.read(self.fd, 4096)
+            except BlockingIOError:
+                continue
+            except OSError:
+                return b""
 
     def _ours(self) -> bool:
         """Whether we are in the foreground: who reads a terminal from the background is stopped by it."""

@@ -59,9 +59,9 @@ def _plain(asked: QuestionAsked, look: Look) -> Iterator[str]:
         first, *rest = wrapped(harmless(choice), look.columns - 7)
         yield f"  {look.paint('1', str(number))}  {first}"
         yield from (f"     {line}" for line in rest)
-    after = details.read(asked.details).get("takes_first_after")
-    if isinstance(after, int | float) and after > 0:
-        yield look.paint("2", f"  (without an answer the first is taken after {after:g} s)")
+    if (after := details.takes_first_after(asked.details)) is not None:
+        said = f"(the first is taken after {after:g} s, unless you begin to type)"
+        yield from (look.paint("2", f"  {line}") for line in wrapped(said, look.columns - 3))
 
 
 def _request(request: Mapping[str, object], look: Look, *, most: int) -> Iterator[str]:

@@ -245,6 +245,7 @@ class Calls:
             started=live.started,
             settings=desk.settings.tools,
             unsaved=desk.unsaved,
+            secrets=desk.waits if desk.attended and desk.types_secrets else None,
             elsewhere=partial(desk.elsewhere, CallId(use.id)) if desk.elsewhere else None,
         )
 

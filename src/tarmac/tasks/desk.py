@@ -6,6 +6,7 @@ that were just written, the mode, what a run has used) is kept here beside them.
 
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from dataclasses import field
 from pathlib import Path
 from typing import Literal
@@ -27,6 +28,7 @@ from tarmac.tasks.limits import Limits, Used
 from tarmac.tasks.log import TaskLog
 from tarmac.tasks.metadata import Metadata
 from tarmac.tasks.recovery import Unfinished
+from tarmac.tasks.worktime import WorkTime
 from tarmac.terminals.registry import TerminalRegistry
 from tarmac.terminals.terminal import Terminal
 from tarmac.tools.tool import ToolSettings, Unsaved
@@ -96,6 +98,7 @@ class Desk:
     model: Model
     settings: TaskSettings
     attended: bool  # a person can be asked
+    types_secrets: bool = False  # and by a door that hands over what commands ask for in secret
     elsewhere: Callable[[CallId, Path], Awaitable[Terminal]] | None = None  # where a call's approved command runs
     unsaved: Unsaved | None = None  # what an editor holds of a file that is not on disk yet
     seen: dict[Path, str | None] = field(default_factory=dict)  # the version of each file that the task knows (S21)
@@ -107,7 +110,7 @@ class Desk:
     editor: Editor = field(default_factory=Editor)
     edited: bool = False  # a file was changed since the environment was last looked at
     used: Used = field(default_factory=Used)
-    began: float = field(default_factory=time.monotonic)  # this run
+    clock: WorkTime = field(default_factory=WorkTime)  # of this run
     completed: str | None = None  # the result, once it is accepted
 
     def add(self, event: TaskEvent) -> None:
@@ -116,8 +119,12 @@ class Desk:
 
     def out_of(self) -> str:
         """The limit that is reached, if one is."""
-        self.used.seconds = time.monotonic() - self.began
+        self.used.seconds = self.clock.seconds
         return self.settings.limits.reached(self.used)
+
+    def waits(self) -> AbstractContextManager[None]:
+        """Held while a person is waited for: that is not the task's time."""
+        return self.clock.stopped()
 
 
 def find_mode(modes: Modes, slug: str) -> Mode:

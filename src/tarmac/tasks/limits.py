@@ -12,7 +12,7 @@ class Limits:
     max_cost: float | None = None  # US dollars
     max_requests: int | None = None  # every question to the model, also those that fail and are tried again
     max_turns: int | None = None  # answers of the model
-    max_seconds: float | None = None  # by the clock on the wall
+    max_seconds: float | None = None  # of work (worktime.py): what it waits for a person does not count
     max_auto_requests: int | None = None  # then a person is asked whether it shall go on; with their yes it counts anew
     max_auto_cost: float | None = None  # the same
     max_retries: int = 3  # of a request that failed, without asking a person (S6)

@@ -12,7 +12,8 @@ import secrets
 import time
 from collections import defaultdict
 from collections.abc import Callable
-from typing import get_args
+from contextlib import AbstractContextManager, nullcontext
+from typing import Final, get_args
 
 from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest
@@ -20,6 +21,7 @@ from tarmac.tasks.desk import now
 from tarmac.tasks.events import Answer, Ask, CallId, QuestionAnswered, QuestionAsked, QuestionId, TaskEvent, UserSaid
 from tarmac.tasks.log import TaskLog
 
+SKIPPED: Final[tuple[Answer, str, str]] = ("skip", "", "approval_timeout")  # nobody answered in time
 Check = Callable[[QuestionAnswered], None]
 Follows = Callable[[QuestionAnswered], tuple[TaskEvent, ...]]  # the facts that are recorded together with an answer
 Heard = Callable[[QuestionAnswered], None]
@@ -45,13 +47,15 @@ class _Open:
     heard: Heard | None = None  # of one that nobody waits for
     recording: "asyncio.Future[None] | None" = None  # an answer is on its way to the disk
     given_up: bool = False  # who asked has stopped waiting
+    begun: "asyncio.Future[None] | None" = None  # of one that is answered by itself: somebody begins to answer it
 
 
 class Questions:
     """Those of one task."""
 
-    def __init__(self, log: TaskLog) -> None:
+    def __init__(self, log: TaskLog, waits: Callable[[], AbstractContextManager[None]] = nullcontext) -> None:
         self._log = log
+        self._waits = waits  # held while a person is waited for
         self._open: dict[QuestionId, _Open] = {}
         self._turn = asyncio.Lock()
         self.leaving = False  # the process goes away: what is open stays open in the log
@@ -108,9 +112,13 @@ class Questions:
         check: Check | None = None,
         void: Callable[[], bool] = bool,
         follows: Follows = nothing,
-        otherwise: tuple[Answer, str, str] = ("skip", "", "approval_timeout"),
+        otherwise: tuple[Answer, str, str] = SKIPPED,
+        once_begun: float | None = None,
     ) -> QuestionAnswered:
         """Wait for a person; after `timeout` seconds the answer is `otherwise`: what, its words, by whom.
+
+        An answer in their place is not given once they have begun to type (`hold`): then it is skipped after
+        `once_begun` seconds more.
 
         `check` raises BadRequest for an answer that makes no sense, which leaves the question open. `void` says, once
         it is its turn, that nobody needs an answer any more: then it is not asked.
@@ -121,13 +129,18 @@ class Questions:
             async with self._turn:
                 if void():
                     return QuestionAnswered(at=now(), question=question, answer="skip")
-                waiting = _Open(asked, check, follows, asyncio.get_running_loop().create_future())
+                loop = asyncio.get_running_loop()
+                waiting = _Open(asked, check, follows, loop.create_future())
+                waiting.begun = loop.create_future() if otherwise[0] != "skip" else None
                 self._open[question] = waiting
                 try:
                     await self._log.append(asked)
-                    await asyncio.wait([waiting.answered], timeout=timeout)
-                    if waiting.recording:  # just in time, if the disk takes it
-                        await asyncio.wait([waiting.recording])
+                    with self._waits():
+                        if await _begun(waiting, timeout):
+                            otherwise = SKIPPED
+                            await asyncio.wait([waiting.answered], timeout=once_begun)
+                        if waiting.recording:  # just in time, if the disk takes it
+                            await asyncio.wait([waiting.recording])
                     return waiting.answered.result() if waiting.answered.done() else self._close(waiting, *otherwise)
                 except asyncio.CancelledError:
                     if question in self._open and self.leaving and call:
@@ -141,6 +154,12 @@ class Questions:
         finally:
             if call:
                 self._waited[call] += time.monotonic() - began
+
+    def hold(self, question: QuestionId) -> None:
+        """A person begins to answer: nothing is answered in their place."""
+        waiting = self._open.get(question)
+        if waiting and waiting.begun and not waiting.begun.done():
+            waiting.begun.set_result(None)
 
     def _close(self, waiting: _Open, answer: Answer, text: str, by: str) -> QuestionAnswered:
         """No person answered it, and none will."""
@@ -182,6 +201,13 @@ class Questions:
             waiting.heard(answered)
         elif not waiting.answered.done():
             waiting.answered.set_result(answered)
+
+
+async def _begun(waiting: _Open, timeout: float | None) -> bool:
+    """Wait for the answer, or for its beginning; whether it is no more than that."""
+    either = [each for each in (waiting.answered, waiting.begun) if each is not None]
+    await asyncio.wait(either, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+    return waiting.begun is not None and waiting.begun.done() and not waiting.answered.done()
 
 
 def new_question(

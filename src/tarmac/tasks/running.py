@@ -8,7 +8,6 @@ The one who awaits it owns it: when that one is cancelled, the task is stopped, 
 
 import asyncio
 import os
-import time
 from collections.abc import Iterable, Sequence, Set
 from typing import Final
 
@@ -24,6 +23,7 @@ from tarmac.tasks.questions import Questions
 from tarmac.tasks.queue import Queue
 from tarmac.tasks.recovery import unfinished
 from tarmac.tasks.resting import Rest
+from tarmac.tasks.worktime import WorkTime
 
 RESUMED: Final = (
     "[This task was interrupted and is resumed now. Time has passed: files may have changed, and commands and "
@@ -46,7 +46,7 @@ class Running:
         self.rest = Rest(desk, questions, past)
         self.begun = False  # in this process
         self._resumes = bool(desk.metadata.requests)
-        self._loop = Loop(desk, questions, queue, self.rest, self.unpaused.wait)
+        self._loop = Loop(desk, questions, queue, self.rest, self._may_go)
         self._work: asyncio.Task[Ended] | None = None
         self._at_work = False  # it has made its first step
         self._stop: Ended | None = None  # why it was stopped
@@ -67,7 +67,7 @@ class Running:
             raise BadRequest(f"task {self._desk.task} is running already")
         self._stop = None
         self._work = work = asyncio.create_task(self._run(), name=f"task {self._desk.task}")
-        timer = self._timer()
+        self._desk.clock = self._clock()
         try:
             await asyncio.wait([work])
         except asyncio.CancelledError:
@@ -76,17 +76,22 @@ class Running:
             await _until_done(work)
             raise
         finally:
-            if timer:
-                timer.cancel()
+            self._desk.clock.done()
             self._work, self._at_work = None, False
         return work.result()
 
-    def _timer(self) -> asyncio.TimerHandle | None:
-        seconds = self._desk.settings.limits.max_seconds
-        if seconds is None:
-            return None
-        over = Ended("limit", f"the limit of {seconds:g} s is reached")
-        return asyncio.get_running_loop().call_later(seconds, self.end, over)
+    def _clock(self) -> WorkTime:
+        clock, seconds = WorkTime(), self._desk.settings.limits.max_seconds
+        if seconds is not None:
+            over = Ended("limit", f"the limit of {seconds:g} s is reached")
+            clock.ring(seconds, lambda: self.end(over))
+        return clock
+
+    async def _may_go(self) -> None:
+        """Return when it is not paused."""
+        if not self.unpaused.is_set():
+            with self._desk.waits():
+                await self.unpaused.wait()
 
     def end(self, ended: Ended) -> None:
         """Stop the run, once; an abort also counts while it is being stopped."""
@@ -120,7 +125,7 @@ class Running:
 
     async def _run(self) -> Ended:
         desk, self._at_work = self._desk, True
-        desk.used, desk.began = Used(), time.monotonic()
+        desk.used = Used()
         ended = Ended("interrupted")
         try:
             try:

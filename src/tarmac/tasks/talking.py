@@ -10,7 +10,7 @@ from typing import Final
 from tarmac.errors import BadRequest, ToolFailed
 from tarmac.tasks.desk import Desk, find_mode, judged, now
 from tarmac.tasks.events import CallId, Decision, ModeSwitched, Todo, TodosUpdated
-from tarmac.tasks.questions import Questions
+from tarmac.tasks.questions import SKIPPED, Questions
 from tarmac.tasks.queue import Queue
 from tarmac.tools.tool import Reply, Suggestion, TodoItem
 
@@ -49,7 +49,8 @@ class Talking:
             choices=tuple(each.text for each in suggestions),
             details=json.dumps(shown),
             timeout=patience,
-            otherwise=("message", first, "auto-approval") if first else ("skip", "", "approval_timeout"),
+            otherwise=("message", first, "auto-approval") if first else SKIPPED,
+            once_begun=settings.approval_timeout,
         )
         by_itself = answered.by == "auto-approval"
         if by_itself:

@@ -40,7 +40,7 @@ class Task:
         self._desk = desk
         self._open_model = open_model
         self._queue = Queue(desk.log, past)
-        self._questions = Questions(desk.log)
+        self._questions = Questions(desk.log, desk.waits)
         self._runs = Running(desk, self._questions, self._queue, past)
         self._retired: list[Model] = []
         self._warned = False
@@ -100,6 +100,10 @@ class Task:
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call `listener(seq, event)` and `listener(None, signal)`, in order; what it returns takes it off."""
         return self._desk.audience.subscribe(listener)
+
+    def type_secrets(self) -> None:
+        """A door has a person who types the secrets that commands ask for: calls wait for that."""
+        self._desk.types_secrets = True
 
     def run_elsewhere(self, open: Callable[[e.CallId, Path], Awaitable[Terminal]]) -> None:
         """Commands that a person approved run where `open` says, in a terminal for each: a door's, not ours."""
@@ -170,6 +174,10 @@ class Task:
                 by=by,
             )
         )
+
+    def hold(self, question: e.QuestionId) -> None:
+        """A person begins to answer: what would be answered in their place after a while waits for them now."""
+        self._questions.hold(question)
 
     def cancel(self) -> None:
         """Stop what it does now, an answer or a command; the run ends as "interrupted", and may be run again."""

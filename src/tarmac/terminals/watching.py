@@ -61,6 +61,7 @@ class Conditions(TypedDict, total=False):
     ended: bool  # the command ends [true]; false goes on waiting for what it left in the background
     pattern: str | re.Pattern[str]  # its clean output matches, from its beginning on
     input: bool  # it wants somebody to type
+    secrets: bool  # of `input`: a secret counts too [true]
     quiet: float  # nothing was printed for so many seconds
     port: int | bool  # it listens on this port, or on any
     timeout: float | None  # [30 s]
@@ -76,7 +77,8 @@ async def waiting_for(
 
 async def first_of(terminals: Iterable[Runner], **conditions: Unpack[Conditions]) -> Happened:
     """The first of `conditions` that comes true in any of these terminals."""
-    each = [asyncio.ensure_future(waiting_for(terminal, **conditions)) for terminal in terminals]
+    # What runs now is meant, even if it has ended by the time that the wait begins.
+    each = [asyncio.ensure_future(waiting_for(terminal, terminal.current, **conditions)) for terminal in terminals]
     if not each:
         raise BadRequest("there is no terminal to wait for", hint="open one, or name one")
     try:
@@ -98,6 +100,7 @@ class _Watch:
         self._execution = execution or terminal.current
         self._pattern = _compiled(wanted.get("pattern"))
         self._input = wanted.get("input", False)
+        self._secrets = wanted.get("secrets", True)
         self._quiet = wanted.get("quiet")
         self._port = _port(wanted.get("port"))
         self._limit = wanted.get("timeout", 30.0)
@@ -224,7 +227,9 @@ class _Watch:
             return None
         self._asks = False
         seen = self._execution.waiting
-        return self._happened("input", waiting=seen) if seen is not None else None
+        if seen is None or (seen.wants == "secret" and not self._secrets):
+            return None
+        return self._happened("input", waiting=seen)
 
     def _silent(self, now: float) -> Happened | None:
         if self._quiet is None or now < self._printed + self._quiet:

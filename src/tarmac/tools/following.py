@@ -23,7 +23,7 @@ async def outcome(bench: Bench, execution: Execution, *, terminal: TerminalId | 
     """Its result; while it runs on after `timeout`, or waits for input, what is known so far."""
     follower = asyncio.create_task(_show(bench, execution, terminal))
     try:
-        await _settled(execution, timeout)
+        await _settled(bench, execution, timeout)
         if not execution.running:
             await follower
         return await execution.so_far()
@@ -48,16 +48,27 @@ async def _show(bench: Bench, execution: Execution, terminal: TerminalId | None)
         bench.show(Output(terminal=terminal, data=piece, end=end))
 
 
-async def _settled(execution: Execution, timeout: float) -> None:
+async def _settled(bench: Bench, execution: Execution, timeout: float) -> None:
     end = time.monotonic() + timeout
     while execution.running and (left := end - time.monotonic()) > 0:
+        if bench.secrets and wants_secret(execution):  # the person is asked for it: it is not the model's turn
+            with bench.secrets():
+                await execution.ended(min(left, LOOK_AGAIN))
+            continue
         try:
             happened = await execution.waiting_for(input=True, timeout=min(left, LOOK_AGAIN))
         except TerminalClosed:
             await execution.ended(left)
             return
-        if happened.waiting is not None and await _stands(execution, happened.waiting, end):
+        if happened.waiting is None or (bench.secrets and happened.waiting.wants == "secret"):
+            continue
+        if await _stands(execution, happened.waiting, end):
             return
+
+
+def wants_secret(execution: Execution) -> bool:
+    """Whether it waits for something that only a person may type."""
+    return execution.running and execution.waiting is not None and execution.waiting.wants == "secret"
 
 
 async def _stands(execution: Execution, seen: Waiting, end: float) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from msgspec import Meta
@@ -11,6 +12,7 @@ from tarmac.errors import BadArguments, TarmacError, ToolFailed
 from tarmac.tools import standing, terminals
 from tarmac.tools.boundary import fenced, untagged
 from tarmac.tools.command import Seconds
+from tarmac.tools.following import wants_secret
 from tarmac.tools.patterns import text_pattern
 from tarmac.tools.persistent import SPELLINGS
 from tarmac.tools.report import duration
@@ -62,8 +64,11 @@ class WaitForTerminal(Tool):
                     details=json.dumps(over, ensure_ascii=False),
                     output="".join(each.output for each in looks),
                 )
+            current = [terminals.readable(bench, each).current for each in busy]
+            asked = bench.secrets and any(each is not None and wants_secret(each) for each in current)
             try:
-                happened = await bench.registry.waiting_for(*ids, **conditions)
+                with bench.secrets() if bench.secrets and asked else nullcontext():
+                    happened = await bench.registry.waiting_for(*ids, **conditions)
             except (ToolFailed, BadArguments):
                 raise
             except TarmacError as error:
@@ -84,6 +89,8 @@ class WaitForTerminal(Tool):
     def _conditions(self, bench: Bench) -> "Conditions":
         limit = bench.settings.wait_timeout if self.timeout is None else self.timeout
         made: Conditions = {"timeout": min(limit, bench.settings.longest_timeout), "input": self.input}
+        if bench.secrets:  # they are the person's: the model can do nothing about them, and waits
+            made["secrets"] = False
         if self.pattern:
             made["pattern"] = text_pattern(self.pattern)
         if self.port is not None:

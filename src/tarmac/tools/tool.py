@@ -9,6 +9,7 @@ the table in docs/tools.md all come from them. It knows no log and asks nobody f
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import field
 from pathlib import Path
 from typing import ClassVar, Literal, Protocol, Self
@@ -208,6 +209,8 @@ class Bench:
     settings: ToolSettings = ToolSettings()
     elsewhere: Callable[[Path], Awaitable[Terminal]] | None = None  # where approved commands run instead: one for each
     unsaved: Unsaved | None = None  # what an editor holds of a file that is not on disk yet
+    # A person types the secrets that commands ask for; held while a call waits for that. None: nobody does.
+    secrets: Callable[[], AbstractContextManager[None]] | None = None
     alone: bool = False  # nobody else sees these terminals, and nobody tells the model of them: it must look itself
 
 

@@ -189,6 +189,14 @@ class Hosted:
         )
         await self._questions.answer(fact)
 
+    def type_secrets(self) -> None:
+        """As Task.type_secrets."""
+        self.desk.types_secrets = True
+
+    def hold(self, question: e.QuestionId) -> None:
+        """As Task.hold."""
+        self._questions.hold(question)
+
     def cancel(self) -> None:
         """Stop the turn: the agent is told, and all that it asked about is answered with "cancelled"."""
         if self._turn is None or self._cancelled.is_set():
