@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.terminals.conftest import Speech
 
 from tarmac.errors import ExecutionEnded
 from tarmac.terminals import Execution, Settings, Terminal, open_terminal
@@ -108,6 +109,30 @@ async def test_an_interrupt_in_the_middle_of_our_own_words_never_ends_the_shell(
             await execution.result(timeout=10)
         assert (await terminal.run("echo $$", timeout=10)).output == shell
         assert await in_step(terminal)
+
+
+BETWEEN_WORDS = {
+    "bash": "f() { return 0; }; echo ready; while :; do f; [[ -z $nothing && 1 -gt 0 ]]; eval x=1; done",
+    "zsh": "f() { return 0; }; echo ready; while :; do f; [[ -z $nothing && 1 -gt 0 ]]; eval x=1; done",
+    "fish": "function f; return 0; end; echo ready; while true; f; test -z nothing -o 1 -gt 0; eval set x 1; end",
+}
+
+
+async def test_an_interrupt_between_two_words_is_never_told_as_a_status_of_its_own(
+    tmp_path: Path, speech: Speech
+) -> None:
+    """T14, T15: zsh then leaves 0 to 3 in `$?`, one time in some fifty: the command was interrupted, not done."""
+    ends = set()
+    async with open_terminal(cwd=tmp_path, shell=speech.shell) as terminal:
+        for turn in range(200):
+            execution = await terminal.start(BETWEEN_WORDS[speech.shell])
+            await until(execution, "ready")
+            for _ in range(turn):
+                await asyncio.sleep(0)
+            await execution.interrupt()
+            result = await execution.result(timeout=10)
+            ends.add((result.exit_code, result.reason, result.output.strip()))
+    assert ends == {(130, "interrupted", "ready")}
 
 
 async def test_an_interrupt_after_the_end_sends_nothing(tmp_path: Path) -> None:

@@ -300,7 +300,7 @@ class Session(ShellProcess):
                         self.prompted = person == b"0"
                         self._calm(*lines)
                     turn = TURNS.get(person, "ours")
-                    self._prompt(int(number), status, turn, tuple(pipestatus), sure=sure)
+                    self._prompt(int(number), status, turn, tuple(pipestatus), sure=sure, discarded=inner == b"-")
                 case "B", (number,):
                     self.integrated = self.prompted = True
                     self._owner.on_prompt(int(number), 0, "ours", (), sure=False)
@@ -316,9 +316,11 @@ class Session(ShellProcess):
         except ValueError:
             self._owner.on_forged(mark)  # ours by its nonce, but no sense in it: code in that same shell plays with us
 
-    def _prompt(self, number: int, status: int, turn: Turn, pipestatus: tuple[int, ...], *, sure: bool) -> None:
+    def _prompt(
+        self, number: int, status: int, turn: Turn, pipestatus: tuple[int, ...], *, sure: bool, discarded: bool
+    ) -> None:
         def tell() -> None:
-            self._owner.on_prompt(number, status, turn, pipestatus, sure=sure)
+            self._owner.on_prompt(number, status, turn, pipestatus, sure=sure, discarded=discarded)
             self._changed.ring()
 
         if turn == "theirs":  # their keys are for the line editor

@@ -193,7 +193,9 @@ class ShellTerminal(Terminal):
             self._pending = Pending(ending)
             execution.notes.append(self._pending.note)
 
-    def on_prompt(self, number: int, status: int, turn: Turn, pipestatus: tuple[int, ...], *, sure: bool) -> None:
+    def on_prompt(
+        self, number: int, status: int, turn: Turn, pipestatus: tuple[int, ...], *, sure: bool, discarded: bool = False
+    ) -> None:
         execution, session = self.current, self.session
         if session is None or not session.in_front():
             return
@@ -202,6 +204,8 @@ class ShellTerminal(Terminal):
             self._end(execution, "done", "mark", status)
             turn = "was theirs" if turn == "theirs" else turn  # they took our hook away; but their line is done
         elif execution is not None and execution.began and execution.number == number:
+            if discarded and execution.cause:
+                status, pipestatus = INTERRUPTED, ()  # whatever zsh says of a line that it did not get through
             self._ended_by_prompt(execution, status, pipestatus, sure=sure)
         self.keyboard.prompt(session, turn)
         if turn == "ours":

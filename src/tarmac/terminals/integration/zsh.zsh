@@ -123,18 +123,18 @@ __tarmac_done() {
     else
       __tarmac_status=$__tarmac_said __tarmac_last=
     fi
-    __tarmac_ended=$__tarmac_n
+    __tarmac_ended=$__tarmac_n __tarmac_new=1 # the prompt tells it, if an interrupt comes before we do
     if [[ -t 0 ]] && builtin sysread -t 0 __tarmac_text; then __tarmac_drain; fi
     if [[ $PWD != $__tarmac_pwd ]]; then __tarmac_find; fi
     if [[ ${precmd_functions[-1]-} != __tarmac_precmd ]]; then __tarmac_hook; fi
     local facts="$__tarmac_nonce;$__tarmac_n"
     local told=$'\e]633;D;'"$facts;$__tarmac_status;$__tarmac_x;$__tarmac_where"$'\a'
-    if [[ $#precmd_functions -gt 1 || -n $functions[precmd] ]]; then
-      __tarmac_new=1 # the hooks of others come first
+    if [[ $#precmd_functions -gt 1 || -n $functions[precmd] ]]; then # the hooks of others come first
+      builtin syswrite -o $__tarmac_tty -- $told || __tarmac_write $told
     else
       told+=$'\e]633;A;'"$facts;0;0;$__tarmac_n;$__tarmac_status;;$__tarmac_x;$__tarmac_where"$'\a'
+      { builtin syswrite -o $__tarmac_tty -- $told || __tarmac_write $told } && __tarmac_new=
     fi
-    builtin syswrite -o $__tarmac_tty -- $told || __tarmac_write $told
   fi
   return ${__tarmac_status%% *}
 }
@@ -148,7 +148,7 @@ __tarmac_hook() {
 
 # Before a prompt.
 __tarmac_precmd() {
-  local now=$?
+  local now=$? discarded=
   if [[ $__tarmac_ended == $__tarmac_n && $__tarmac_person == 0 && -z $__tarmac_new ]]; then return 0; fi
   __tarmac_new=
   __tarmac_heal
@@ -156,6 +156,8 @@ __tarmac_precmd() {
     # A command was loaded and __tarmac_done never came: the line was discarded (an interrupt, `return`, an error).
     # An `eval` that is interrupted in a builtin says 2, which is zsh's own flag, not a status.
     if [[ $now == 2 && $__tarmac_how == eval ]]; then now=130; fi
+    # One that comes between two words may say 1 or 0: the host knows whether it sent one.
+    if [[ -z $__tarmac_code$__tarmac_said ]]; then discarded=-; fi
     __tarmac_ended=$__tarmac_n __tarmac_status=${__tarmac_code:-${__tarmac_said:-$now}}
     if (( $#__tarmac_inner )); then __tarmac_status+=" ${(j: :)__tarmac_inner}"; fi
     __tarmac_drain
@@ -166,10 +168,10 @@ __tarmac_precmd() {
     1|3) __tarmac_person=3 __tarmac_status=$now ;; # their line is done
   esac
   __tarmac_hook
-  __tarmac_prompted $now
+  __tarmac_prompted $now $discarded
 }
 __tarmac_prompted() {
-  __tarmac_write $'\e]633;A;'"$__tarmac_nonce;$__tarmac_n;$__tarmac_person;$1;$__tarmac_ended;$__tarmac_status;;$__tarmac_x;$__tarmac_where"$'\a'
+  __tarmac_write $'\e]633;A;'"$__tarmac_nonce;$__tarmac_n;$__tarmac_person;$1;$__tarmac_ended;$__tarmac_status;${2-};$__tarmac_x;$__tarmac_where"$'\a'
 }
 
 # What a person runs.
