@@ -27,6 +27,7 @@ SLOW = frozenset(
     cli/test_check.py cli/test_config.py cli/test_front_door.py cli/test_grants.py cli/test_import.py
     cli/test_roo_settings.py cli/test_tasks.py
     models/test_anthropic.py models/test_conversation.py models/test_openai.py models/test_openai_responses.py
+    models/test_address.py
     models/test_remote.py policy/test_breaks.py policy/test_corpus.py policy/test_everyday.py policy/test_metamorphic.py
     cli/test_doctor.py policy/test_othershells.py tasks/test_auto.py terminals/test_processes.py
     policy/test_slow.py policy/test_trouble.py tasks/test_attacks.py tasks/test_log.py tasks/test_loop_property.py

@@ -5,8 +5,11 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.models.server import Reply, gpt, serving
 from tests.tasks.engine import Seen, a_task, call, done, messages_of, results, turn, write_script
 
+from tarmac.app import open_app
+from tarmac.config import Config
 from tarmac.errors import BadRequest
 from tarmac.models.messages import Text
 from tarmac.tasks.events import (
@@ -192,6 +195,57 @@ async def test_words_said_as_the_task_completes_are_not_lost(tmp_path: Path) -> 
             ended = await task.run_until_idle()
         assert ended.text == "Second."
         assert task.queue == ()
+
+
+@pytest.mark.parametrize("how", ["said", "answered"])
+async def test_what_was_queued_is_delivered_before_what_is_said_later(tmp_path: Path, how: str) -> None:
+    """S5: in order, also when the run ended before it was delivered, or a question was answered meanwhile."""
+    broken = {"kind": "bad_request", "what": "no"}
+    turns = [turn(text="x", delay=0.3, error=broken), done()]
+    async with a_task(tmp_path / "work", *turns, attended=True) as task:
+        seen = Seen(task)
+        run = asyncio.create_task(task.run_until_idle())
+        await seen.until(lambda each: isinstance(each, RequestStarted))
+        assert await task.say("One.") and await task.say("Two.")
+        question = await seen.question()
+        if how == "answered":
+            await task.answer(question.question, "message", text="Three.")
+            assert (await run).why == "completed"
+        else:
+            task.cancel()
+            assert (await run).why == "interrupted"
+            assert [each.text for each in task.queue] == ["One.", "Two."]
+            assert await task.say("Three.") is None
+            assert not task.queue
+            assert (await task.run_until_idle()).why == "completed"
+        messages = await messages_of(task)
+    words = [part.text for part in messages[0].parts if isinstance(part, Text)]
+    assert [each for each in words if each in ("One.", "Two.", "Three.")] == ["One.", "Two.", "Three."]
+
+
+async def test_an_answer_that_nobody_counted_is_estimated(tmp_path: Path) -> None:
+    """S16: a server that tells no usage costs something nevertheless, and fills the window."""
+    answer = {"name": "attempt_completion", "arguments": '{"result": "It is done, all of it."}'}
+    pieces = gpt({"tool_calls": [{"index": 0, "id": "a", "function": answer}]}, finish="tool_calls")
+    work = tmp_path / "work"
+    work.mkdir()
+    async with serving(Reply(pieces)) as server:
+        settings = Config(
+            workspace=work,
+            user_folder=tmp_path / "user",
+            base_urls={"compatible": f"{server.url}/v1"},
+            values={"models.price_input": 3.0, "models.price_output": 15.0},
+        )
+        async with (
+            open_app(settings) as app,
+            app.create_task("Do it.", model="compatible/x", attended=False, limits=Limits(max_cost=1)) as task,
+        ):
+            seen = Seen(task)
+            assert (await task.run_until_idle()).why == "completed"
+            await asyncio.sleep(0)
+    (said,) = [each for each in seen.all if isinstance(each, ModelSaid)]
+    assert said.estimated and said.usage.input > 500 and said.usage.output > 5
+    assert said.cost is not None and said.cost > 0.001
 
 
 async def test_a_completed_task_runs_again_only_after_new_words(tmp_path: Path) -> None:

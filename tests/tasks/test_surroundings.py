@@ -1,11 +1,14 @@
 """What the model is told of the workspace with each turn (S8)."""
 
+import asyncio
 from pathlib import Path
 
-from tests.tasks.engine import Seen, a_task, call, done, turn
+import pytest
+from tests.tasks.engine import Seen, a_task, call, done, results, turn
 
 from tarmac.tasks.desk import Editor, Problem
-from tarmac.tasks.events import ModelTold
+from tarmac.tasks.events import ModelTold, QuestionAsked
+from tarmac.tasks.limits import Limits
 
 
 def told(seen: Seen) -> list[str]:
@@ -52,3 +55,53 @@ async def test_a_door_says_what_the_person_has_before_them(tmp_path: Path) -> No
     assert f"# The user looks at: src/a.py\n# Open files\n    src/a.py\n    {work}/b.py\n" in first
     assert "# Problems the editor reports\n    src/a.py:3: error: no such name\n" in first
     assert "secret" not in first
+
+
+@pytest.mark.shell
+@pytest.mark.parametrize("how", ["no", "stopped"])
+async def test_what_was_looked_at_and_not_told_is_told_in_the_next_run(tmp_path: Path, how: str) -> None:
+    """S8, T24: news of terminals and files reach the model once, also when the task stands still before they do."""
+    work = tmp_path / "work"
+    slow = "for n in 1 2 3; do sleep 0.2; echo beat $n; done; touch made.txt; (exit 7)"
+    turns = [
+        turn(call("execute_command", command=slow, timeout=0.1)),
+        turn(call("list_files", path="."), delay=1),
+        done(),
+    ]
+    async with a_task(work, *turns, auto="all", attended=True, limits=Limits(max_auto_requests=2)) as task:
+        seen = Seen(task)
+        run = asyncio.create_task(task.run_until_idle())
+        asked = await seen.until(lambda each: isinstance(each, QuestionAsked) and each.ask == "auto_approval_limit")
+        assert isinstance(asked, QuestionAsked)
+        before = len(told(seen))
+        if how == "no":
+            await task.answer(asked.question, "no")
+        else:
+            task.cancel()
+        assert (await run).why == ("limit" if how == "no" else "interrupted")
+        assert len(told(seen)) == before
+        assert (await task.run_until_idle()).why == "completed"
+        everything = "\n".join([*told(seen), *(text for _, _, text in results(seen))])
+    assert [everything.count(f"beat {n}\n") for n in (1, 2, 3)] == [1, 1, 1]
+    assert everything.count("It has ended: exit code 7") == 1
+    assert everything.count("# New files\n    made.txt") == 1
+
+
+async def test_a_first_turn_that_was_not_made_takes_no_files_with_it(tmp_path: Path) -> None:
+    """S8: the files of the workspace come with the first turn that reaches the model."""
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "old.txt").write_text("x")
+    async with a_task(work, done(), attended=True, limits=Limits(max_auto_requests=0)) as task:
+        seen = Seen(task)
+        run = asyncio.create_task(task.run_until_idle())
+        first = await seen.question()
+        await task.answer(first.question, "no")
+        assert (await run).why == "limit"
+        (work / "new.txt").write_text("x")
+        run = asyncio.create_task(task.run_until_idle())
+        second = await seen.question(after=seen.all.index(first) + 1)
+        await task.answer(second.question, "yes")
+        assert (await run).why == "completed"
+    (only,) = told(seen)
+    assert "# Files in the workspace\n    new.txt\n    old.txt\n" in only

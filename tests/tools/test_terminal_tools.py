@@ -6,6 +6,8 @@ import re
 import time
 from contextlib import nullcontext
 from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
 
 import pytest
 from tests.tools.workshop import Workshop, text_of
@@ -13,6 +15,7 @@ from tests.tools.workshop import Workshop, text_of
 from tarmac.errors import BadArguments, ToolFailed
 from tarmac.events import TaskId
 from tarmac.policy import KillTerminal, OpenTerminal, SendInput
+from tarmac.prompts.environment import MOST_TERMINALS, Facts, TerminalFacts, environment_details
 from tarmac.terminals import Terminal
 from tarmac.tools.news import facts_of, news
 from tarmac.tools.tool import Done
@@ -398,3 +401,29 @@ async def test_news_is_bounded(shop: Workshop) -> None:
     assert len(told) == 3
     assert sum(len(each.output) for each in told) < 4000
     assert all(re.search(r"lines.*left out", each.output) for each in told)
+
+
+async def test_what_there_is_no_room_for_is_told_another_time(shop: Workshop) -> None:
+    """S8, T24: each ending and each output once, however many terminals have some."""
+    terminals = [await shop.registry.open(cwd=shop.folder) for _ in range(MOST_TERMINALS + 3)]
+    for number, terminal in enumerate(terminals):
+        await (await terminal.start(f"echo beat {number}.; (exit {number})")).ended(10)
+    texts = [_details(await facts_of(shop.registry, shop.bench.task, most=most)) for most in (4000, 4000, 4000)]
+    together = "\n".join(texts)
+    for number in range(len(terminals)):
+        assert together.count(f"    beat {number}.\n") == 1, number
+        assert together.count(f"It has ended: exit code {number}\n") == 1, number
+    assert "has ended" not in texts[2]
+
+
+async def test_without_room_for_output_endings_are_told_once(shop: Workshop) -> None:
+    """S8: `tools.news_characters = 0`."""
+    terminal = await shop.registry.open(cwd=shop.folder)
+    await (await terminal.start("echo beat; (exit 7)")).ended(10)
+    first, second = [_details(await facts_of(shop.registry, shop.bench.task, most=0)) for _ in range(2)]
+    assert "It has ended: exit code 7" in first and "New output" not in first
+    assert "has ended" not in second
+
+
+def _details(terminals: tuple[TerminalFacts, ...]) -> str:
+    return environment_details(Facts(workspace=Path("/w"), now=datetime.now(), mode="code", terminals=terminals))

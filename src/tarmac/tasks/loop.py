@@ -106,7 +106,7 @@ class Loop:
         if not self._pauses:
             details = await self._surroundings.look(first=desk.metadata.requests == 0)
             told = (ModelTold(at=now(), text=details, about="environment"),) if details else ()
-        said = await self.requests.ask(prompt, told)
+        said = await self.requests.ask(prompt, told, recorded=self._surroundings.told)
         return said if isinstance(said, Ended) else await self._heed(said)
 
     async def _heed(self, said: ModelSaid) -> Ended | None:

@@ -62,6 +62,7 @@ class Questions:
         self._writing: set[asyncio.Future[None]] = set()  # answers on their way to the disk
         self.left: set[CallId] = set()  # calls whose question stayed open so
         self._waited: defaultdict[CallId, float] = defaultdict(float)  # seconds that calls waited for a person
+        self.before_words: Callable[[], object] = tuple  # delivers what was said earlier, and is still queued (S5)
 
     @property
     def open(self) -> tuple[QuestionAsked, ...]:
@@ -190,7 +191,10 @@ class Questions:
 
     async def _record(self, waiting: _Open, answered: QuestionAnswered) -> None:
         try:
-            await self._log.append(*waiting.follows(answered), answered)  # half of it written: the words count more
+            follows = waiting.follows(answered)
+            if any(isinstance(each, UserSaid) for each in follows):
+                self.before_words()
+            await self._log.append(*follows, answered)  # half of it written: the words count more
         except BaseException:
             if not waiting.given_up:
                 self._open[answered.question] = waiting

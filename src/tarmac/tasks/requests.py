@@ -12,6 +12,7 @@ import math
 import random
 import secrets
 import time
+from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import replace
 
@@ -39,7 +40,9 @@ class Requests:
         """An id that is in the log."""
         self._taken.add(call)
 
-    async def ask(self, prompt: Prompt, first: tuple[TaskEvent, ...]) -> ModelSaid | Ended:
+    async def ask(
+        self, prompt: Prompt, first: tuple[TaskEvent, ...], *, recorded: Callable[[], None]
+    ) -> ModelSaid | Ended:
         """The model's next answer, recorded; or why there is none. `first` is recorded before it is asked."""
         failures = 0
         desk = self._desk
@@ -48,7 +51,7 @@ class Requests:
                 return Ended("limit", why)
             if ended := await self._trusted():
                 return ended
-            started = await self._start(prompt, first, attempt=failures + 1)
+            started = await self._start(prompt, first, attempt=failures + 1, recorded=recorded)
             first = ()
             try:
                 return await self._answer(started, replace(prompt, messages=tuple(desk.history.messages)))
@@ -83,7 +86,9 @@ class Requests:
         desk.used.count_anew()
         return None
 
-    async def _start(self, prompt: Prompt, first: tuple[TaskEvent, ...], *, attempt: int) -> RequestStarted:
+    async def _start(
+        self, prompt: Prompt, first: tuple[TaskEvent, ...], *, attempt: int, recorded: Callable[[], None]
+    ) -> RequestStarted:
         info = self._desk.model.info
         started = RequestStarted(
             at=now(),
@@ -97,8 +102,10 @@ class Requests:
         try:
             await self._desk.log.append(*first, started)
         except asyncio.CancelledError:  # it is recorded nevertheless, so its end is, too
+            recorded()
             self._desk.add(RequestFailed(at=now(), request=started.request, what="it was stopped"))
             raise
+        recorded()
         return started
 
     async def _keep(self, prompt: Prompt) -> Blob:
@@ -121,18 +128,22 @@ class Requests:
         except asyncio.CancelledError:
             self._stopped(request, prompt, came, began)
             raise
-        cost = await self._price(answer.usage)
+        usage, guess = answer.usage, False
+        if usage == NO_USAGE and came and not self._desk.model.info.scripted:  # some servers count nothing
+            usage, guess = estimate(prompt, came, before=self._desk.context, caching=False), True
+        cost = await self._price(usage)
         self._desk.used.turns += 1
         self._spend(cost)
-        self._desk.context = answer.usage.context
+        self._desk.context = usage.context
         event = ModelSaid(
             at=now(),
             request=request,
             parts=self._unique(answer.parts),
             stop=answer.stop,
-            usage=answer.usage,
+            usage=usage,
             cost=cost,
             seconds=round(time.monotonic() - began, 3),
+            estimated=guess,
         )
         self._desk.add(event)  # on the disk before anything acts on it: with the first call's start, or soon
         return event

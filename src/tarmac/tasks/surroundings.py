@@ -2,21 +2,23 @@
 
 Terminals first get a moment to come to rest. Their new output is told once: what is told here counts as read. Files are
 looked at in a thread: those the task knows, whether somebody else changed them, and the workspace, what came and went.
+What was looked at and not told, because the task was stopped before, is told another time.
 """
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from threading import Lock
 from typing import Final
 
 from tarmac.dataclass import dataclass
-from tarmac.prompts.environment import MOST_NAMES, Facts, Listing, TodoFacts, environment_details
+from tarmac.prompts.environment import MOST_NAMES, Facts, Listing, TerminalFacts, TodoFacts, environment_details
 from tarmac.tasks.desk import Desk, Editor
 from tarmac.tasks.recovery import digest_of
-from tarmac.tools.news import news
+from tarmac.tools.news import facts_of
 from tarmac.tools.tree import Changes, Tree
 
 MOST_WATCHED: Final = 200  # files the task saw last that are looked at each turn
@@ -46,12 +48,16 @@ class Surroundings:
         self._tree = None if nobodys else Tree(desk.workspace, self._hidden)
         self._looking = Lock()  # a look that was cancelled may still be under way
         self._told = False  # what files there are
+        self._news: dict[str, TerminalFacts] = {}  # of terminals, by id: read, and not told yet
+        self._came: tuple[str, ...] = ()  # the same of files
+        self._went: tuple[str, ...] = ()
 
     async def look(self, *, first: bool) -> str:
         """The text for the model. `first`: it knows nothing of the workspace yet."""
         desk = self._desk
         edited, desk.edited = desk.edited, False
-        terminals = await news(desk.registry, desk.task, edited=edited, most=desk.settings.tools.news_characters)
+        await desk.registry.cool(desk.task, edited=edited)
+        terminals = await self._terminals()
         files = await asyncio.to_thread(self._look_at_files, dict(desk.seen), desk.editor, listed=first)
         facts = Facts(
             workspace=desk.workspace,
@@ -75,20 +81,44 @@ class Surroundings:
         )
         return environment_details(facts)
 
+    def told(self) -> None:
+        """What was looked at last is on its way to the model."""
+        self._told, self._news, self._came, self._went = True, {}, (), ()
+
+    async def _terminals(self) -> tuple[TerminalFacts, ...]:
+        most = self._desk.settings.tools.news_characters
+        reading = asyncio.ensure_future(facts_of(self._desk.registry, self._desk.task, most=most))
+        try:
+            found = await asyncio.shield(reading)
+        except asyncio.CancelledError:  # what is being read counts as read: it must not get lost
+            await asyncio.wait([reading])
+            self._merged(reading.result())
+            raise
+        return self._merged(found)
+
+    def _merged(self, found: Iterable[TerminalFacts]) -> tuple[TerminalFacts, ...]:
+        """These, with what is still to be told of each."""
+        facts = {each.id: _joined(self._news.pop(each.id, None), each) for each in found}
+        facts |= self._news  # of terminals that are gone by now
+        self._news = {name: each for name, each in facts.items() if each.output or each.ending}
+        return tuple(facts.values())
+
     # In a thread
 
     def _look_at_files(self, seen: Mapping[Path, str | None], editor: Editor, *, listed: bool) -> _Files:
         with self._looking:
             changes = self._tree.look() if self._tree is not None else Changes()
             listing = self._tree.listing(MOST_LISTED) if self._tree is not None and listed and not self._told else None
-            self._told = self._told or listing is not None
             own = {self._shown(path) for path in seen}
+            came, went = self._came, self._went
+            self._came = (*(each for each in came if each not in changes.went), *changes.came)
+            self._went = (*(each for each in went if each not in changes.came), *changes.went)
             return _Files(
                 changed=self._changed(seen),
                 editor=self._without_hidden(editor),
                 listing=Listing(paths=listing.names, more=listing.truncated) if listing is not None else None,
-                came=[name for name in changes.came if name not in own],
-                went=[name for name in changes.went if name not in own],
+                came=[name for name in self._came if name not in own],
+                went=[name for name in self._went if name not in own],
             )
 
     def _changed(self, seen: Mapping[Path, str | None]) -> list[str]:
@@ -129,6 +159,13 @@ class Surroundings:
     def _shown(self, path: Path) -> str:
         workspace = self._desk.workspace
         return str(path.relative_to(workspace)) if path.is_relative_to(workspace) else str(path)
+
+
+def _joined(before: TerminalFacts | None, now: TerminalFacts) -> TerminalFacts:
+    if before is None:
+        return now
+    ending = "; ".join(filter(None, (before.ending, now.ending)))
+    return replace(now, output=before.output + now.output, ending=ending)
 
 
 def _stamp(path: Path) -> _Stamp | None:

@@ -41,6 +41,7 @@ class Task:
         self._open_model = open_model
         self._queue = Queue(desk.log, past)
         self._questions = Questions(desk.log, desk.waits)
+        self._questions.before_words = self._queue.take
         self._runs = Running(desk, self._questions, self._queue, past)
         self._retired: list[Model] = []
         self._warned = False
@@ -131,6 +132,7 @@ class Task:
                     return None
                 except BadRequest:  # somebody was quicker
                     pass
+            self._queue.take()  # what they said before, while it worked, comes before this
             await self.log.append(e.UserSaid(at=now(), text=text, images=blobs))
             self._runs.rest.said()
             return None

@@ -4,14 +4,14 @@ news(registry, task) → TerminalFacts for each of the task's terminals and each
 """
 
 from tarmac.events import TaskId
-from tarmac.prompts.environment import TerminalFacts
+from tarmac.prompts.environment import MOST_TERMINALS, TerminalFacts
 from tarmac.terminals.registry import TerminalRegistry
 from tarmac.terminals.terminal import Terminal
 from tarmac.terminals.waiting import Wants
 from tarmac.tools import standing
 from tarmac.tools.command import short
 
-MOST_TERMINALS = 20
+MOST_LISTED = 20
 MOST_CHARACTERS = 8_000
 LEAST_EACH = 500
 
@@ -30,25 +30,31 @@ async def news(
 async def facts_of(
     registry: TerminalRegistry, task: TaskId, *, most: int = MOST_CHARACTERS
 ) -> tuple[TerminalFacts, ...]:
-    """The same, without waiting for a good moment."""
+    """The same, without waiting for a good moment. What there is no room for is not read: it is told another time."""
     found = [each for each in registry.listing() if each.origin != "person" and each.task in (task, None)]
     found += [each for each in registry.gone if each.origin != "person" and each.task in (task, None)]
     # Those with something to tell come first; whoever else there is, is only listed.
     found.sort(key=lambda each: (not (each.unread or each.busy), each.task is None))
     told: list[TerminalFacts] = []
-    for number, terminal in enumerate(found[:MOST_TERMINALS]):
-        share = max(most // max(1, min(len(found), MOST_TERMINALS) - number), min(LEAST_EACH, most))
-        facts = await _facts(terminal, task, share)
-        most = max(0, most - len(facts.output))
+    left = most
+    for number, terminal in enumerate(found[:MOST_LISTED]):
+        share = max(left // max(1, min(len(found), MOST_TERMINALS) - number), min(LEAST_EACH, left))
+        room = number < MOST_TERMINALS and (share > 0 or not most)
+        facts = await _facts(terminal, task, share if room else None)
+        left = max(0, left - len(facts.output))
         told.append(facts)
     return tuple(told)
 
 
-async def _facts(terminal: Terminal, task: TaskId, most: int) -> TerminalFacts:
-    endings = [standing.ended(each) for each in terminal.unread]
+async def _facts(terminal: Terminal, task: TaskId, most: int | None) -> TerminalFacts:
+    """What a terminal does, and what is new, in `most` characters of output; None: what is new stays new."""
+    ended = [] if most is None else terminal.unread
+    endings = [standing.ended(each) for each in ended]
     current = terminal.current
     seen = current.waiting if current is not None else None
     output = await standing.new_output(terminal, most=most) if most else ""
+    for each in ended:
+        each.read = True
     waiting = ""
     if seen is not None:
         waiting = "a secret, which only the person types" if seen.wants is Wants.SECRET else seen.prompt.strip() or "?"
