@@ -10,7 +10,7 @@ import pytest
 
 import tarmac.terminals
 from tarmac.errors import ExecutionEnded, TerminalBusy
-from tarmac.terminals import Execution, Settings, open_terminal, processes
+from tarmac.terminals import Execution, Settings, open_terminal, processes, signals
 from tarmac.terminals.pty_terminal import PtyTerminal
 from tarmac.terminals.terminal import Provider
 
@@ -391,7 +391,7 @@ async def test_closing_a_terminal_ends_all_that_runs_and_says_so(
     took = time.monotonic() - before
     result = await execution.result(1)
     left = processes.sweep(session=-1, cookie=f"TARMAC_TERMINAL={terminal.cookie}".encode())
-    processes.signal_all(left, 9)
+    signals.signal_all(left, 9)
     assert (result.reason, result.exit_code != 0, left, took < 3) == ("terminal closed", True, set(), True)
 
 

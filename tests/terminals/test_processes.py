@@ -15,8 +15,9 @@ from uuid import uuid4
 
 import pytest
 
-from tarmac.terminals import processes
-from tarmac.terminals.processes import Process, continue_if_stopped, descendants, end, look, signal_all, state, sweep
+from tarmac.terminals import prctl, processes
+from tarmac.terminals.processes import Process, descendants, look, state, sweep
+from tarmac.terminals.signals import continue_if_stopped, end, signal_all
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="asks the Linux kernel")
 
@@ -94,7 +95,7 @@ class Tree:
 @contextmanager
 def shell(script: str) -> Iterator[Tree]:
     """Run a script in bash, a session leader and subreaper, which then stays; end all it started afterwards."""
-    processes.prepare()
+    prctl.prepare()
     cookie = f"TARMAC_TEST={uuid4().hex}".encode()
     name, _, value = cookie.partition(b"=")
     started = subprocess.Popen(
@@ -103,7 +104,7 @@ def shell(script: str) -> Iterator[Tree]:
         stdout=subprocess.PIPE,
         env={**os.environb, name: value},
         start_new_session=True,
-        preexec_fn=processes.become_subreaper,
+        preexec_fn=prctl.become_subreaper,
     )
     try:
         yield Tree(started, cookie)

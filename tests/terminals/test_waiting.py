@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tarmac.terminals import processes
+from tarmac.terminals import prctl, processes, signals
 from tarmac.terminals.waiting import Waiting, Wants, probe, slave_device, slave_path
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="asks the Linux kernel")
@@ -77,12 +77,12 @@ class Screen:
 @contextmanager
 def on_terminal(*argv: str) -> Iterator[Screen]:
     """Run a program as leader and subreaper of the session of a new PTY; end all it started afterwards."""
-    processes.prepare()
+    prctl.prepare()
     master, slave = os.openpty()
 
     def take_over() -> None:
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-        processes.become_subreaper()
+        prctl.become_subreaper()
 
     leader = subprocess.Popen(
         argv, stdin=slave, stdout=slave, stderr=slave, env=ENVIRONMENT, start_new_session=True, preexec_fn=take_over
@@ -91,7 +91,7 @@ def on_terminal(*argv: str) -> Iterator[Screen]:
         yield Screen(master, leader.pid)
     finally:
         while rest := processes.descendants(leader.pid):
-            processes.signal_all(rest, signal.SIGKILL)
+            signals.signal_all(rest, signal.SIGKILL)
         leader.kill()
         leader.wait()
         os.close(master)
@@ -268,7 +268,7 @@ def test_a_poll_goes_on_waiting_after_a_stop() -> None:
         os.kill(screen.pid, signal.SIGSTOP)
         screen.until(lambda: processes.state(screen.pid) == "T")
         assert screen.probe() is None
-        assert processes.continue_if_stopped(screen.pid)
+        assert signals.continue_if_stopped(screen.pid)
         screen.until(lambda: screen.probe() == before)
 
 
@@ -278,7 +278,7 @@ def test_a_sleep_is_no_poll_after_a_stop() -> None:
         screen.until(lambda: processes.state(screen.pid) == "S")
         os.kill(screen.pid, signal.SIGSTOP)
         screen.until(lambda: processes.state(screen.pid) == "T")
-        assert processes.continue_if_stopped(screen.pid)
+        assert signals.continue_if_stopped(screen.pid)
         screen.until(lambda: processes.state(screen.pid) == "S")
         assert screen.answers() == {None}
 

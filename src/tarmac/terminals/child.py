@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tarmac.errors import DirectoryUnavailable, OutOfTerminals, ShellFailed
-from tarmac.terminals import birthmark, processes
+from tarmac.terminals import birthmark, prctl
 from tarmac.terminals.environment import COOKIE
 
 USED_UP = {errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EAGAIN, errno.ENOMEM}
@@ -48,12 +48,12 @@ class Child:
         prepare: Callable[[], None] | None = None,
         keeps_orphans: bool = True,
     ) -> None:
-        processes.prepare()
+        prctl.prepare()
         birthmark.prepare()
         mark = birthmark.of(env.get(COOKIE, ""))
 
         def before_exec() -> None:  # runs between fork and exec: no allocation-heavy work, no locks
-            processes.become_subreaper()
+            prctl.become_subreaper()
             if mark is not None:
                 birthmark.put(mark)
             if prepare:

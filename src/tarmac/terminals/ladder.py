@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tarmac.terminals import processes
+from tarmac.terminals import processes, signals
 from tarmac.terminals.execution import Execution
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ async def interrupt(terminal: "PtyTerminal", session: "Session", execution: Exec
     execution.notes.append("it did not end on Ctrl-C: terminated")
     find = _own(terminal, session)
     if find():
-        await processes.end(find, grace=settings.terminate_grace)
+        await signals.end(find, grace=settings.terminate_grace)
         if await execution.ended(BACK):
             return
     # With nothing else to end: a busy shell, deep in one of its builtins, heeds the interrupt when it comes out.
@@ -96,7 +96,7 @@ async def kill(terminal: "PtyTerminal", session: "Session", execution: Execution
     find = _own(terminal, session)
     _send(session.pid, signal.SIGSTOP)
     try:
-        await processes.end(find, grace=0)
+        await signals.end(find, grace=0)
     finally:
         # The rest of a list must not run: the interrupt discards it (and bash says 130). Plain words have no rest.
         if session.shell.goes_on(execution.command):
@@ -108,7 +108,7 @@ async def kill(terminal: "PtyTerminal", session: "Session", execution: Execution
     if await execution.ended(PATIENCE / 4):
         return
     if find():  # it started something more before the interrupt reached it
-        await processes.end(find, grace=0)
+        await signals.end(find, grace=0)
     if _is_back(session):
         terminal.ask(execution, session)
     if await execution.ended(PATIENCE / 4):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tarmac.errors import ExecutionEnded, InputClosed
 from tarmac.events import TaskId, TerminalId
-from tarmac.terminals import birthmark, events, processes
+from tarmac.terminals import birthmark, events, processes, signals
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.outlet import Outlet
 from tarmac.terminals.result import Ending, Reason
@@ -142,7 +142,7 @@ class PipeTerminal(Terminal):
             return
         execution.notes.append("it did not end on Ctrl-C: terminated")
         process.signal(signal.SIGTERM)
-        await processes.end(process.tree, grace=self.settings.terminate_grace)
+        await signals.end(process.tree, grace=self.settings.terminate_grace)
         if not await execution.ended(0.1):
             await self.kill(execution)
 
@@ -151,7 +151,7 @@ class PipeTerminal(Terminal):
         if process is None:
             return
         process.stop()
-        await processes.end(process.tree, grace=0)
+        await signals.end(process.tree, grace=0)
         process.kill()
         await execution.ended(2.0)
 
@@ -164,7 +164,7 @@ class PipeTerminal(Terminal):
             await task
         left = await asyncio.get_running_loop().run_in_executor(None, self._leftovers) if self._numbers else None
         if left:
-            await processes.end(self._leftovers, grace=0.2)
+            await signals.end(self._leftovers, grace=0.2)
         self.spools.clear()
         self._emit(events.TerminalClosedEvent(at=time.monotonic(), terminal=self.id, reason="closed"))
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from tarmac.dataclass import dataclass
 from tarmac.errors import TarmacError
 from tarmac.paths import remove_scratch, scratch_dir
-from tarmac.terminals import birthmark, processes
+from tarmac.terminals import birthmark, processes, signals
 from tarmac.terminals.bell import Bell
 from tarmac.terminals.child import USED_UP, used_up
 from tarmac.terminals.environment import COOKIE, hidden
@@ -380,7 +380,7 @@ class Session(ShellProcess):
         if self.alive:
             if crowded:
                 _kill(self.pid, signal.SIGSTOP)  # or it goes on with `a; b; c` while we end a
-                await processes.end(lambda: processes.descendants(self.pid), grace=grace)
+                await signals.end(lambda: processes.descendants(self.pid), grace=grace)
             # At its prompt it is hung up, and its EXIT trap runs; in the middle of a command it is killed.
             for number, seconds in ((signal.SIGKILL if busy else signal.SIGHUP, 0.2), (signal.SIGKILL, 2.0)):
                 if self.alive:
@@ -399,7 +399,7 @@ class Session(ShellProcess):
             return birthmark.orphans(cookie, session=self.pid)
 
         if await asyncio.get_running_loop().run_in_executor(None, find):
-            await processes.end(find, grace=0.2)
+            await signals.end(find, grace=0.2)
 
     async def _until_dead(self, seconds: float) -> None:
         self.prompted = False

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tarmac.errors import TarmacError, TerminalClosed
 from tarmac.events import TaskId, TerminalId
-from tarmac.terminals import environment, events, processes
+from tarmac.terminals import environment, events, processes, signals
 from tarmac.terminals.attention import Attention
 from tarmac.terminals.bell import Bell
 from tarmac.terminals.execution import Execution
@@ -346,7 +346,7 @@ class ShellTerminal(Terminal):
         if time.monotonic() - execution.started_at < LOAD_PATIENCE / 2 and not self._unsure:
             self._watch(LOAD_PATIENCE)  # the timer of a command before this one
             return
-        processes.continue_if_stopped(session.pid)  # a shell that stopped itself can't be typed at
+        signals.continue_if_stopped(session.pid)  # a shell that stopped itself can't be typed at
         pause = PROBE_EVERY[-1]
         if execution.began and session.at_prompt():
             # It is back, and nobody told: the command took all our hooks away at once. Or we have yet to read it.

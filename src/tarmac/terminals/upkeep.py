@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tarmac.errors import TarmacError
 from tarmac.paths import nearest_existing
-from tarmac.terminals import processes
+from tarmac.terminals import signals
 from tarmac.terminals.opening import make_terminal
 from tarmac.terminals.pool import Stamp, stamp
 from tarmac.terminals.pty_terminal import PtyTerminal
@@ -84,7 +84,7 @@ class Upkeep:
 
     async def _after_jobs(self, terminal: PtyTerminal) -> None:
         try:
-            await processes.gone(terminal.jobs())
+            await signals.gone(terminal.jobs())
         finally:
             self._watched.discard(terminal.id)
         self._changed()

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from tarmac.acp.stdio import FdReader, FdWriter
-from tarmac.terminals import birthmark, processes
+from tarmac.terminals import birthmark, prctl, processes, signals
 from tarmac.terminals.child import Child, used_up
 from tarmac.terminals.environment import COOKIE
 from tarmac.terminals.outlet import Outlet
@@ -51,7 +51,7 @@ class Agent:
                 stdin=theirs_in,
                 stdout=theirs_out,
                 stderr=outlet.theirs,
-                prepare=processes.die_with_parent,
+                prepare=prctl.die_with_parent,
             )
         except BaseException:
             if outlet is not None:
@@ -126,7 +126,7 @@ class Agent:
             await asyncio.shield(self._end())
 
     async def _end(self) -> None:
-        await processes.end(self._all, grace=GRACE)
+        await signals.end(self._all, grace=GRACE)
         if not await self.exited(1.0):
             self._child.forget()
         self._outlet.close()

@@ -33,7 +33,7 @@ from tarmac.policy.plan import environment
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
 from tarmac.tasks.desk import Desk, now
-from tarmac.terminals import processes
+from tarmac.terminals import signals
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.plans import start_plan
 from tarmac.terminals.terminal import Terminal
@@ -193,7 +193,7 @@ class Terminals:
             return
         terminal = found.terminal
         if terminal is not None:
-            await processes.end(lambda: terminal.tree(own=True), grace=GRACE)
+            await signals.end(lambda: terminal.tree(own=True), grace=GRACE)
         if found.execution.running:
             await found.execution.kill()
 

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from tarmac.errors import TarmacError
-from tarmac.terminals import processes
+from tarmac.terminals import processes, signals
 from tarmac.terminals.checkup.finding import Case, Finding, Findings
 from tarmac.terminals.opening import make_terminal
 from tarmac.terminals.shells import KNOWN, find_shell
@@ -133,7 +133,7 @@ async def _daemon(terminal: Terminal) -> tuple[processes.Process | None, Finding
         if daemon in terminal.tree(own=False):
             return daemon, None
         await asyncio.sleep(0.01)
-    processes.signal_all([daemon], signal.SIGKILL)
+    signals.signal_all([daemon], signal.SIGKILL)
     what = "what leaves its session is lost from sight: this kernel has no child-subreaper"
     return None, Finding(name="daemons", level="warning", what=what, advice="end by hand what outlives its terminal")
 
@@ -141,7 +141,7 @@ async def _daemon(terminal: Terminal) -> tuple[processes.Process | None, Finding
 def _custody(daemon: processes.Process | None) -> Finding:
     """After its terminal is closed."""
     if daemon is not None and processes.look(daemon.pid) == daemon:
-        processes.signal_all([daemon], signal.SIGKILL)
+        signals.signal_all([daemon], signal.SIGKILL)
         return Finding(name="daemons", level="warning", what="outlive their terminal", advice="end them by hand")
     what = "stay in sight when they leave their session, and end with their terminal"
     return Finding(name="daemons", level="ok", what=what)
