@@ -113,6 +113,11 @@ async def test_each_form_of_a_program_has_its_own_weight(risk: str, line: str) -
         ("ssh host ls", "runs a command on another machine"),
         ("kubectl exec pod -- ls", "runs a command in the cluster"),
         ("docker exec web rm -r x", "deletes the folder x and all below it, in a container"),
+        ('printf "$x"', "prints its words"),
+        ("printf -v x y", "sets a variable"),
+        ("echo $x", "prints its words"),
+        ("seq 1 9999999999", "prints numbers"),
+        ('[ "$x" = y ]', "answers a question about a file or a text"),
     ],
 )
 async def test_what_is_said_is_true_and_said_once(line: str, said: str) -> None:

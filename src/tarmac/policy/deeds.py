@@ -142,12 +142,21 @@ def _unlisted(found: Assessment, name: str, args: Arguments, at: At) -> None:
             found.add("medium", "effect.read", f"reads {shown(outside)}, outside of the workspace")
         elif any(UNKNOWN in each for each in args.operands) and name not in _QUIET | NAMES_ONLY:
             found.add("medium", "effect.read", "reads what is known only when it runs")
+        elif name in _QUIET:
+            found.add("low", "effect.read", _with_words(name, args))
         else:
             found.add("low", "effect.read", f"reads {shown(args.operands)}" if args.operands else "reads")
     elif name in versions().programs:
         found.add("medium", "effect.tool", f"runs {name}")
     else:
         found.add("medium", "ask.unknown", f"runs `{shown([name])}`, which is not known", known=False)
+
+
+def _with_words(name: str, args: Arguments) -> str:
+    """What a program does whose words are no files."""
+    if name == "printf" and args.has("-v"):
+        return "sets a variable"
+    return programs()[name].why.partition(",")[0]
 
 
 # wrappers
