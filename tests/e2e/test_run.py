@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -248,3 +249,22 @@ def test_the_first_line_is_there_before_anything_heavy_is_imported(project: Path
     )
     ran = subprocess.run([TARMAC[0], "-c", code], capture_output=True, text=True, check=True, timeout=30)
     assert ran.stdout == "❯ x\n[]\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc")
+@pytest.mark.parametrize("door", ["run", "exec"])
+def test_a_key_is_not_in_the_environment_of_any_process_that_a_command_can_look_at(project: Path, door: str) -> None:
+    """Issue 5, Models: "not passed to commands"; nor can they read it in ours, /proc/$PPID/environ."""
+    key = f"sk-{os.urandom(12).hex()}"
+    look = project / "look.sh"  # in a file: the policy has a person asked about a line that says so itself
+    look.write_text(
+        f"cat /proc/$PPID/environ >up && grep -ls {key[:12]}[0-9a-f] /proc/[0-9]*/environ || echo nowhere\n"
+    )
+    if door == "exec":
+        outcome = tarmac("exec", "--cwd", str(project), "--", "sh look.sh", ANTHROPIC_API_KEY=key)
+    else:
+        play = script(project.parent, turn("", command("sh look.sh")), done())
+        arguments = ("run", "do it", "--auto", "all", "--script", play, "--cwd", str(project))
+        outcome = tarmac(*arguments, ANTHROPIC_API_KEY=key)
+    assert outcome.code == 0 and "nowhere" in outcome.out.split(), outcome
+    assert "/proc/" not in outcome.out and (project / "up").stat().st_size

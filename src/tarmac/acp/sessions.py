@@ -22,6 +22,7 @@ from tarmac.prompts.modes import load_modes
 from tarmac.tasks.events import TaskCreated
 from tarmac.tasks.store import TaskStore
 from tarmac.tasks.task import Task
+from tarmac.terminals.wiping import wipe_own_environment
 
 PAGE: Final = 50  # sessions in one answer of session/list
 MOST: Final = 200  # open at once
@@ -127,6 +128,7 @@ class Sessions:
         async with self._opening:
             if workspace not in self._apps:
                 config = await asyncio.to_thread(load_config, workspace, self._environ, self._overrides)
+                wipe_own_environment(config.terminals)
                 self._apps[workspace] = await self._owns.enter_async_context(open_app(config, environ=self._environ))
             return self._apps[workspace]
 

@@ -23,6 +23,7 @@ from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest
 from tarmac.terminals import Answer, Execution, Gap, Result, Settings, open_terminal
 from tarmac.terminals.terminal import Provider
+from tarmac.terminals.wiping import wipe_own_environment
 
 OPTIONS = ["cwd=", "shell=", "provider=", "timeout=", "answer=", "json", "jsonl", "help"]
 TIMED_OUT = 124
@@ -134,6 +135,7 @@ async def run_one(request: Request, stop: Stop) -> int:
     """Open a terminal, run the command in it, close it; the exit code."""
     with tempfile.TemporaryDirectory(prefix="tarmac-exec-") as folder:
         settings = _settings(None if request.json else Path(folder))  # what was streamed need not be kept
+        wipe_own_environment(settings)
         async with open_terminal(
             cwd=request.cwd, shell=request.shell, provider=request.provider, settings=settings
         ) as terminal:

@@ -14,6 +14,7 @@ from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest, TarmacError
 from tarmac.terminals import Terminal, open_terminal
 from tarmac.terminals.settings import OnTimeout, Settings
+from tarmac.terminals.wiping import wipe_own_environment
 
 if TYPE_CHECKING:
     from tarmac.cli.exec import Request
@@ -36,6 +37,7 @@ class Line:
 async def serve(request: "Request") -> int:
     """Serve standard input to its end."""
     settings = Settings()
+    wipe_own_environment(settings)
     default = settings.once_timeout if request.timeout == "default" else request.timeout
     async with open_terminal(
         cwd=request.cwd, shell=request.shell, provider=request.provider, settings=settings

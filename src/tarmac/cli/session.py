@@ -22,6 +22,7 @@ from tarmac.show.teller import Teller
 from tarmac.tasks.desk import Ended
 from tarmac.tasks.events import Noted
 from tarmac.tasks.task import Picture
+from tarmac.terminals.wiping import wipe_own_environment
 
 
 async def drive(
@@ -45,6 +46,7 @@ async def drive(
     look = Look() if as_json else look_of(sys.stdout, os.environ)
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")
+    wipe_own_environment(app.config.terminals)
     screen = Screen(sys.stdout, look)
     teller = Teller(look, meta=task.metadata)
     after = after or task.afterwards

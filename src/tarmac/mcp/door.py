@@ -88,8 +88,10 @@ class Door:
             if known not in self._places:
                 await self.warm_up()
                 from tarmac.mcp.place import open_place
+                from tarmac.terminals.wiping import wipe_own_environment
 
                 config = await asyncio.to_thread(self.load, folder)
+                wipe_own_environment(config.terminals)
                 self._places[known] = await self._stack.enter_async_context(open_place(config))
         return self._places[known]
 

@@ -165,7 +165,9 @@ async def _in_editor(program: str, text: str, keyboard: Keyboard) -> str:
         file = Path(folder) / "command.sh"
         file.write_text(text)
         async with lent(keyboard.fd):
-            process = await asyncio.create_subprocess_exec("sh", "-c", f'{program} "$1"', "sh", str(file))
+            process = await asyncio.create_subprocess_exec(
+                "sh", "-c", f'{program} "$1"', "sh", str(file), env=os.environ
+            )
             if await process.wait():
                 return text
         return file.read_text(errors="replace")

@@ -43,7 +43,7 @@ SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "A
 
 def build(base: Mapping[str, str], settings: Settings, *, cookie: str) -> dict[str, str]:
     """`base` (the host's own environment) made fit for commands."""
-    dropped = _any_of((*FOREIGN, *settings.secret_variables))
+    dropped = any_of((*FOREIGN, *settings.secret_variables))
     env = {name: value for name, value in base.items() if not dropped.match(name)}
     env.update(QUIET)
     env["TERM"] = "xterm-256color"
@@ -75,7 +75,7 @@ def hidden(settings: Settings) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=8)
-def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
+def any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
     """What matches one of these, as file names are matched."""
     return re.compile("|".join(map(translate, patterns)))
 
