@@ -48,7 +48,8 @@ class Scripted:
         index = 0
         for part in _parts(turn):
             for piece in _pieces(part, turn.pace):
-                await asyncio.sleep(turn.pace)
+                if turn.pace:
+                    await asyncio.sleep(turn.pace)
                 match part:
                     case Reasoning():
                         yield ReasoningDelta(piece)

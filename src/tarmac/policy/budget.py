@@ -5,7 +5,7 @@ budget; when that is spent, Spent is raised, which is a kind of Unproven: what n
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import field
@@ -38,6 +38,7 @@ class Budget:
     seconds: float = SECONDS
     since: float | None = None  # this thread's time when the judging began, or went on; None: it pauses
     found: dict[tuple[str, str, bool], list[str]] = field(default_factory=dict)  # patterns seen before
+    led: dict[tuple[str, str], str] = field(default_factory=dict)  # where paths led that were followed before
 
     def spend(self, *, looks: int = 0, names: int = 0, folders: int = 0) -> None:
         self.looks -= looks
@@ -78,6 +79,17 @@ def working() -> Iterator[None]:
 def current() -> Budget:
     """The budget of the line being judged; a fresh one outside of any."""
     return _budget.get() or Budget(since=time.thread_time())
+
+
+def once(how: str, path: str, follow: Callable[[str], str]) -> str:
+    """Where `path` leads, found out once for the line being judged: every command of it is told the same."""
+    budget = _budget.get()
+    if budget is None:
+        return follow(path)
+    there = budget.led.get((how, path))
+    if there is None:
+        there = budget.led[how, path] = follow(path)
+    return there
 
 
 def spend() -> None:

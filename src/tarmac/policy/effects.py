@@ -218,7 +218,8 @@ def shown(operands: Sequence[str]) -> str:
     if not names:
         return "what it is given"
     text = ", ".join(name if len(name) <= 60 else name[:57] + "…" for name in names[:3])
-    text = "".join(c if c.isprintable() else "·" for c in text)
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else "·" for c in text)
     return text if len(names) <= 3 else f"{text} and {len(names) - 3} more"
 
 

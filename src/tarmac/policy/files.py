@@ -22,6 +22,7 @@ from typing import Literal
 
 from tarmac.dataclass import dataclass
 from tarmac.policy.actions import ReadFile, WriteFile
+from tarmac.policy.budget import once
 from tarmac.policy.ignore import IgnoreFiles
 from tarmac.policy.names import Names
 from tarmac.policy.settings import PolicySettings
@@ -74,7 +75,7 @@ class Files:
         self._ignore_case = sys.platform in ("darwin", "win32") if ignore_case is None else ignore_case
         self._ignore = IgnoreFiles(ignore_case=self._ignore_case)
 
-    def look(self, path: str | Path, *, cwd: Path, workspace: Path) -> Look:
+    def look(self, path: str | Path, *, cwd: str | Path, workspace: str | Path) -> Look:
         """What `path`, said in `cwd`, means for an agent that works in `workspace`."""
         try:
             return self._look(os.fspath(path), os.fspath(cwd), os.fspath(workspace))
@@ -93,7 +94,7 @@ class Files:
             return Look(path=Path(said), inside=False, exists=True, public="it is a stream of the program itself")
         if given == said and _OF_ITSELF.fullmatch(said):
             return Look(path=Path(said), inside=False, exists=True, public="it tells of the program that reads it")
-        root = follow(workspace)
+        root = once("followed", workspace, follow)
         below = given.startswith(workspace.rstrip("/") + "/") and len(given) <= LONGEST_PATH
         there = follow(given[len(workspace) :], start=root) if below else follow(given)
         # As written it may be under the workspace's other name; outside of it a name counts in full.
@@ -126,7 +127,7 @@ class Files:
     def _own_folder(self, *paths: str) -> str:
         for each in self._own:
             folder = os.fspath(each)
-            names = (folder, os.path.realpath(folder))
+            names = (folder, once("own", folder, os.path.realpath))
             if any(self._below(path, name) is not None for path in paths for name in names):
                 return "it belongs to Tarmac itself"
         return ""

@@ -102,7 +102,7 @@ class Court:
             proof = proofs.found.get(number)
             assessment = Assessment() if proof else assess(simple, at)
             apart = may_prove and not proof and not proofs.trouble and number < MOST_PROVEN
-            reads = self._reads(simple, here) if apart else None
+            reads = self._reads(simple, here) if apart and proofs.tried.get(number) != here else None
             if reads is not None:  # as a part it is harmless, though the whole can't be planned
                 assessment = Assessment()
                 assessment.add("low", "effect.read", reads.why)

@@ -136,8 +136,7 @@ async def _run(argv: list[str], data: bytes, timeout: float) -> tuple[bytes, int
     try:
         ending, pid = _start(argv, data, output)
         try:
-            async with asyncio.timeout(timeout):
-                await _readable(ending)
+            await _readable(ending, timeout)
             status = await _reap(pid)
         finally:
             os.close(ending)
@@ -151,20 +150,28 @@ async def _run(argv: list[str], data: bytes, timeout: float) -> tuple[bytes, int
         os.close(output)
 
 
-async def _readable(fd: int) -> None:
+async def _readable(fd: int, timeout: float) -> None:
+    """Return when `fd` can be read; TimeoutError. (asyncio.timeout would cost as much as all the rest of it.)"""
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[None] = loop.create_future()
 
-    def once() -> None:
+    def once(error: type[TimeoutError] | None = None) -> None:
         loop.remove_reader(fd)  # it stays readable: without this the loop would spin
-        if not ready.done():
+        if ready.done():
+            return
+        if error is not None:
+            ready.set_exception(error)
+        else:
             ready.set_result(None)
 
     loop.add_reader(fd, once)
+    late = loop.call_later(timeout, once, TimeoutError)
     try:
         await ready
     finally:
-        loop.remove_reader(fd)
+        late.cancel()
+        if ready.cancelled():
+            loop.remove_reader(fd)
 
 
 def _unnamed_file() -> int:
@@ -184,8 +191,16 @@ def _start(argv: list[str], data: bytes, output: int) -> tuple[int, int]:
     try:
         stdin, feed = _pipe()
         fds += [stdin, feed]
-        ending, held = _pipe()  # the parser holds one end; when it is gone we can read the end of file
-        fds += [ending, held]
+        actions = [
+            (os.POSIX_SPAWN_DUP2, stdin, 0),
+            (os.POSIX_SPAWN_DUP2, output, 1),
+            (os.POSIX_SPAWN_DUP2, output, 2),
+        ]
+        ending = -1
+        if not _has_pidfd():  # the parser holds one end of a pipe; when it is gone we can read the end of file
+            ending, held = _pipe()
+            fds += [ending, held]
+            actions.append((os.POSIX_SPAWN_DUP2, held, 3))
         os.set_blocking(feed, False)
         if os.write(feed, data) != len(data):
             raise OSError(0, "its input does not fit")
@@ -193,23 +208,31 @@ def _start(argv: list[str], data: bytes, output: int) -> tuple[int, int]:
             argv[0],
             argv,
             {"GOMAXPROCS": "1", "GOGC": "off", "GOMEMLIMIT": "256MiB"},  # it lives for a millisecond
-            file_actions=[
-                (os.POSIX_SPAWN_DUP2, stdin, 0),
-                (os.POSIX_SPAWN_DUP2, output, 1),
-                (os.POSIX_SPAWN_DUP2, output, 2),
-                (os.POSIX_SPAWN_DUP2, held, 3),
-            ],
+            file_actions=actions,
             setsigmask=[],
             setsigdef=[signal.SIGPIPE],
         )
-        try:
-            return os.pidfd_open(pid), pid
-        except (AttributeError, OSError):  # not Linux, or an old one: the pipe tells it too, a little early
+        if ending >= 0:
             fds.remove(ending)
             return ending, pid
+        try:
+            return os.pidfd_open(pid), pid
+        except OSError:  # no descriptor is left
+            _end(pid)
+            raise
     finally:
         for fd in fds:
             os.close(fd)
+
+
+@functools.cache
+def _has_pidfd() -> bool:
+    """Not every system has them: a pipe tells the end as well, a little early."""
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except (AttributeError, OSError):
+        return False
+    return True
 
 
 async def _reap(pid: int) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from tarmac.dataclass import dataclass
-from tarmac.policy.budget import spend
+from tarmac.policy.budget import once, spend
 from tarmac.policy.files import LONGEST_PATH, Files, Look
 from tarmac.policy.witness import note
 
@@ -108,7 +108,7 @@ class Ground:
             if folder in (self.workspace, "/", ""):
                 break
             folder = os.path.dirname(folder)
-        return files.look(text, cwd=Path(self.cwd), workspace=Path(self.workspace))
+        return files.look(text, cwd=self.cwd, workspace=self.workspace)
 
     def locate(self, text: str) -> Place:
         """What `text` names, seen from here. `~` is somebody's home, an UNKNOWN piece ends what is known."""
@@ -177,9 +177,23 @@ def _strip_pattern(path: str) -> str:
 def _real(path: str) -> str:
     spend()
     # The kernel follows no path that long, and for each process the streams lead elsewhere: ours say nothing.
-    if len(path) > LONGEST_PATH or _STREAM.match(os.path.normpath(path)):
+    streams = ("dev" in path or "proc" in path) and _STREAM.match(os.path.normpath(path))
+    if streams or len(path) > LONGEST_PATH:
         return os.path.normpath(path).replace("//", "/", 1)
     note(path)
+    return once("real", path, _resolved)
+
+
+def _resolved(path: str) -> str:
+    """As os.path.realpath has it; its folder, which other names of the line are in as well, is followed once."""
+    folder, _, name = path.rpartition("/")
+    if not folder or "\0" in path or "//" in path or name in ("", ".", ".."):
+        return _followed(path)
+    here = f"{once('real', folder, _followed).rstrip('/')}/{name}"
+    return _followed(here) if os.path.islink(here) else here
+
+
+def _followed(path: str) -> str:
     try:
         real = os.path.realpath(path)
     except (OSError, ValueError):

@@ -33,6 +33,7 @@ class Proofs:
 
     found: dict[int, Proof] = field(default_factory=dict)
     why: dict[int, str] = field(default_factory=dict)
+    tried: dict[int, Ground] = field(default_factory=dict)  # where a command, as it is written, was not proven
     plan: Plan | None = None
     trouble: str = ""
 
@@ -187,10 +188,13 @@ class _Planner:
             self._unproven(pipeline.stages[0], error)
             when = "always"
         for simple, merged in zip(pipeline.stages, pipeline.merged, strict=True):
+            filled = _filled(simple, known)
             try:
-                proof = prover.prove(_filled(simple, known))
+                proof = prover.prove(filled)
             except Unproven as error:
                 self._unproven(simple, error)
+                if filled is simple:
+                    self.proofs.tried[self.places[id(simple)]] = self.here
                 continue
             self.proofs.found[self.places[id(simple)]] = proof
             stage = proof.stage

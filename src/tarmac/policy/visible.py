@@ -28,6 +28,8 @@ _LOOSE = ("Mn", "Me")  # they sit on the letter before them
 
 def visible(text: str) -> str:
     """`text` as it may be shown to a person: each character is what it seems, and none is out of sight."""
+    if text.isascii() and text.isprintable() and " " * (MOST_BLANKS + 1) not in text:
+        return text
 
     def mark(found: re.Match[str]) -> str:
         piece = found[0]

@@ -34,6 +34,10 @@ class Grants(Protocol):
         """Why the stored grants can't be trusted: then everything asks."""
 
 
+# What a grant for exactly this line does not lift.
+_NOT_BY_LINE = ASK_ALWAYS - {"effect.secret", "effect.environment", "effect.ignored", "effect.protected"}
+
+
 @dataclass(slots=True)
 class Whole:
     """A line and all text inside of it, judged."""
@@ -188,11 +192,7 @@ class Scales:
             *(effect.risk for effect in whole.extra),
         ):
             return None
-        if any(
-            effect.rule in ASK_ALWAYS - {"effect.secret", "effect.environment", "effect.ignored", "effect.protected"}
-            for judged in whole.parts
-            for effect in judged.effects
-        ):
+        if any(effect.rule in _NOT_BY_LINE for judged in whole.parts for effect in judged.effects):
             return None
         return self.grants.covers_line(action.command, cwd=action.cwd, workspace=workspace, task=task)
 

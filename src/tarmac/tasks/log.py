@@ -15,6 +15,7 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 from tarmac import __version__
@@ -26,6 +27,7 @@ from tarmac.tasks.codec import encode
 from tarmac.tasks.disk import FULL, sync, sync_folder, unavailable, write_all
 from tarmac.tasks.doorbell import ring
 from tarmac.tasks.events import TaskEvent
+from tarmac.tasks.hand import Hand
 from tarmac.tasks.reading import BLOBS, LOG, Reading, read_all
 from tarmac.tasks.records import Damage, Scanner, frame, header_line
 
@@ -60,13 +62,14 @@ class TaskLog:
         self.syncs = 0  # how often the disk was waited for
         self._fd = fd
         self._pending: list[_Batch] = []
-        self._group: asyncio.Task[None] | None = None
+        self._group: asyncio.Future[None] | None = None  # done when what is being written is
         self._writing = 0  # how many facts the group has
         self._timer: asyncio.TimerHandle | None = None
         self._listeners: list[Listener] = []
         self._failure: StateUnavailable | None = None  # of the last group
         self._broken = False
         self._closing: asyncio.Task[None] | None = None
+        self._hand = Hand(f"log of {folder.name}")
 
     async def append(self, *events: TaskEvent) -> int:
         """Record them, together and in order; they are durable on return. The number of the last.
@@ -144,34 +147,21 @@ class TaskLog:
             self._timer.cancel()
             self._timer = None
         if self._group is None and self._pending:
-            self._group = asyncio.create_task(self._commit(), name=f"commit {self.folder.name}")
+            loop = asyncio.get_running_loop()
+            self._group = loop.create_future()
+            loop.call_soon(self._commit)  # not at once: what is given to it in this turn of the loop is one group
 
-    async def _commit(self) -> None:
-        """Make a group of all that is pending now."""
+    def _commit(self) -> None:
+        """Make a group of all that is pending now, and have it written."""
         group, self._pending = self._pending, []
         self._writing = sum(len(each.events) for each in group)
-        try:
-            bodies = (body for each in group for body in each.bodies)
-            data = b"".join(frame(seq, body) for seq, body in enumerate(bodies, self.seq + 1))
-            blobs = {name: content for each in group for name, content in each.blobs.items()}
-            await asyncio.to_thread(self._write, data, blobs)
-        except OSError as error:
-            self._fail(group, unavailable(self.folder / LOG, error), broken=error.errno not in FULL)
-        except BaseException as error:
-            self._fail(group, StateUnavailable(f"{self.folder / LOG} can't be written: {error!r}"), broken=True)
-            raise
-        else:
-            self._failure = None
-            self.size += len(data)
-            for each in group:
-                self._recorded(each)
-        finally:
-            self._group, self._writing = None, 0
-            self._schedule()
+        self._hand.give(partial(self._write, group), partial(self._written, group))
 
-    def _write(self, data: bytes, blobs: dict[str, bytes]) -> None:
-        """In a thread: all of it is on the disk, or the log is as it was."""
-        self.syncs += self.blobs.keep_all(blobs)
+    def _write(self, group: list[_Batch]) -> int:
+        """In a thread: all of it is on the disk, so many bytes, or the log is as it was."""
+        bodies = (body for each in group for body in each.bodies)
+        data = b"".join(frame(seq, body) for seq, body in enumerate(bodies, self.seq + 1))
+        self.syncs += self.blobs.keep_all({name: content for each in group for name, content in each.blobs.items()})
         try:
             write_all(self._fd, data, self.size)
             self.syncs += 1
@@ -180,6 +170,22 @@ class TaskLog:
             os.ftruncate(self._fd, self.size)
             raise
         ring(self.folder)
+        return len(data)
+
+    def _written(self, group: list[_Batch], size: int | None, error: BaseException | None) -> None:
+        if isinstance(error, OSError):
+            self._fail(group, unavailable(self.folder / LOG, error), broken=error.errno not in FULL)
+        elif error is not None:
+            self._fail(group, StateUnavailable(f"{self.folder / LOG} can't be written: {error!r}"), broken=True)
+        else:
+            self._failure = None
+            self.size += size or 0
+            for each in group:
+                self._recorded(each)
+        assert self._group
+        done, self._group, self._writing = self._group, None, 0
+        done.set_result(None)
+        self._schedule()
 
     def _recorded(self, batch: _Batch) -> None:
         for event in batch.events:
@@ -212,6 +218,7 @@ class TaskLog:
                 (self.folder / WRITER).unlink(missing_ok=True)
             except OSError:
                 pass
+            self._hand.close()
             os.close(self._fd)
 
 

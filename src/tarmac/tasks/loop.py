@@ -63,6 +63,12 @@ class Loop:
 
     async def run(self) -> Ended:
         """Turn by turn, until it ends."""
+        try:
+            return await self._turns()
+        finally:
+            self._surroundings.close()
+
+    async def _turns(self) -> Ended:
         desk, self.presented = self._desk, None
         ended = await self._affordable()
         if ended:

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Final
@@ -17,6 +18,7 @@ from typing import Final
 from tarmac.dataclass import dataclass
 from tarmac.prompts.environment import MOST_NAMES, Facts, Listing, TerminalFacts, TodoFacts, environment_details
 from tarmac.tasks.desk import Desk, Editor
+from tarmac.tasks.hand import Hand
 from tarmac.tasks.recovery import digest_of
 from tarmac.tools.news import facts_of
 from tarmac.tools.tree import Changes, Tree
@@ -51,6 +53,11 @@ class Surroundings:
         self._news: dict[str, TerminalFacts] = {}  # of terminals, by id: read, and not told yet
         self._came: tuple[str, ...] = ()  # the same of files
         self._went: tuple[str, ...] = ()
+        self._hand = Hand(f"eyes of {desk.task}")
+
+    def close(self) -> None:
+        """For now there is nothing more to look at."""
+        self._hand.close()
 
     async def look(self, *, first: bool) -> str:
         """The text for the model. `first`: it knows nothing of the workspace yet."""
@@ -58,7 +65,7 @@ class Surroundings:
         edited, desk.edited = desk.edited, False
         await desk.registry.cool(desk.task, edited=edited)
         terminals = await self._terminals()
-        files = await asyncio.to_thread(self._look_at_files, dict(desk.seen), desk.editor, listed=first)
+        files = await self._hand.do(partial(self._look_at_files, dict(desk.seen), desk.editor, listed=first))
         facts = Facts(
             workspace=desk.workspace,
             now=datetime.now().astimezone(),

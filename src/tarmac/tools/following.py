@@ -32,8 +32,11 @@ async def outcome(bench: Bench, execution: Execution, *, terminal: TerminalId | 
         execution.spool.flush()  # what is told of it is read from there
         raise
     finally:
-        follower.cancel()
-        await asyncio.gather(follower, return_exceptions=True)
+        if not follower.done():
+            follower.cancel()
+            await asyncio.gather(follower, return_exceptions=True)
+        elif not follower.cancelled():
+            follower.exception()  # it was raised above, or matters to nobody
 
 
 async def _show(bench: Bench, execution: Execution, terminal: TerminalId | None) -> None:

@@ -1,0 +1,71 @@
+"""A thread for what blocks: one thing after another, in order, each answered on the event loop.
+
+give(work, then)   then(result, error) is called on the loop
+do(work)           the same as a future
+
+asyncio.to_thread costs half as much again: the idle threads of its pool wake each other, and its futures have locks. A
+log is written several times a turn (ADR 83).
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+
+class Hand:
+    """It starts with the first thing it is given, ends when it is told to, and starts again with the next."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._waiting: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def give(self, work: Callable[[], Result], then: Callable[[Result | None, BaseException | None], None]) -> None:
+        """Do `work` when all before it is done."""
+        loop = asyncio.get_running_loop()
+
+        def job() -> None:
+            result, failed = None, None
+            try:
+                result = work()
+            except BaseException as error:  # whatever it is, it is for the one who waits
+                failed = error
+            try:
+                loop.call_soon_threadsafe(then, result, failed)
+            except RuntimeError:  # the loop is closed: nobody waits
+                pass
+
+        if self._thread is None:
+            self._thread = threading.Thread(target=_work, args=(self._waiting,), name=self._name, daemon=True)
+            self._thread.start()
+        self._waiting.put(job)
+
+    async def do(self, work: Callable[[], Result]) -> Result:
+        """Its result. Whoever stops waiting does not stop it."""
+        done: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+
+        def then(result: Result | None, error: BaseException | None) -> None:
+            if done.done():
+                return
+            if error is not None:
+                done.set_exception(error)
+            else:
+                done.set_result(result)  # type: ignore[arg-type]  # None only where that is the result
+
+        self.give(work, then)
+        return await done
+
+    def close(self) -> None:
+        """End, after all it was given."""
+        if self._thread is not None:
+            self._waiting.put(None)
+            self._thread, self._waiting = None, SimpleQueue()
+
+
+def _work(waiting: "SimpleQueue[Callable[[], None] | None]") -> None:
+    while (job := waiting.get()) is not None:
+        job()
