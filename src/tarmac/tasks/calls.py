@@ -7,7 +7,6 @@ denial, a failure), it gets a result, and those before it keep theirs; after a d
 """
 
 import asyncio
-import json
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
@@ -16,20 +15,19 @@ from typing import Final
 
 from tarmac.dataclass import dataclass
 from tarmac.errors import BadArguments, StateUnavailable, TarmacError, ToolFailed
-from tarmac.models.messages import Part, Text, ToolUse
+from tarmac.models.messages import Text, ToolUse
 from tarmac.policy import ReadFile, WriteFile
 from tarmac.tasks.approvals import Approvals
+from tarmac.tasks.callrecord import CallRecord
 from tarmac.tasks.desk import Desk, now
-from tarmac.tasks.events import CallId, CallJudged, FileIntent, FileSeen, Outcome, ToolFinished, ToolStarted
+from tarmac.tasks.events import CallId, CallJudged
 from tarmac.tasks.live import Live
 from tarmac.tasks.questions import Questions
 from tarmac.tasks.queue import Queue
-from tarmac.tasks.recovery import Unfinished
 from tarmac.tasks.repetition import Repetition, fingerprint
 from tarmac.tasks.talking import Talking
-from tarmac.tools.command import short
 from tarmac.tools.talk import AttemptCompletion
-from tarmac.tools.tool import Bench, Done, Go, Ready, Tool
+from tarmac.tools.tool import Bench, Done, Go, Ready
 
 ENDING: Final = 3.0  # seconds that what is stopped has to end its processes; most take a few hundredths
 FINISHING: Final = 0.7  # seconds that a file being written has to come to its end when the task is stopped
@@ -66,6 +64,7 @@ class Calls:
         self._queue = queue
         self._approvals = Approvals(desk, questions)
         self._repetition = Repetition(desk.settings.limits.max_repetitions)
+        self._record = CallRecord(desk, questions, self._repetition)
 
     async def run(self, uses: Sequence[ToolUse], *, cut: bool = False) -> Tally:
         """All of them. `cut`: the answer was broken off, so the last one may not be whole."""
@@ -104,20 +103,24 @@ class Calls:
     async def _one(self, use: ToolUse, tally: Tally, *, cut: bool) -> None:
         """One call, to its result."""
         if tally.stopped:
-            self._finish(use, (Text(f"[not run: {tally.stopped}]"),), outcome="skipped")
+            self._record.finish(use, (Text(f"[not run: {tally.stopped}]"),), outcome="skipped")
             return
         began = time.monotonic()
         try:
             await self._attempt(use, tally, cut=cut, began=began)
         except (BadArguments, ToolFailed) as error:
             tally.mistakes.append(str(error))
-            self._fail(use, str(error), began, tally)
+            self._failed(use, str(error), began, tally)
         except StateUnavailable:  # the log itself: nothing more can be recorded
             raise
         except TarmacError as error:
-            self._fail(use, str(error), began, tally)
+            self._failed(use, str(error), began, tally)
         except Exception as error:  # a tool's fault must not take the task with it; it is told, with what it was
-            self._fail(use, f"The tool failed: {type(error).__name__}: {error}", began, tally)
+            self._failed(use, f"The tool failed: {type(error).__name__}: {error}", began, tally)
+
+    def _failed(self, use: ToolUse, text: str, began: float, tally: Tally) -> None:
+        tally.failed += 1
+        self._record.fail(use, text, began)
 
     async def _attempt(self, use: ToolUse, tally: Tally, *, cut: bool, began: float) -> None:
         desk = self._desk
@@ -141,23 +144,25 @@ class Calls:
                 raise self._refused(use, why)
         leave = await self._approvals.permit(use, ready, void=lambda: bool(tally.stopped))
         if tally.stopped:  # by one beside it, while it waited
-            self._finish(use, (Text(f"[not run: {tally.stopped}]"),), outcome="skipped", began=began, title=ready.title)
+            self._record.finish(
+                use, (Text(f"[not run: {tally.stopped}]"),), outcome="skipped", began=began, title=ready.title
+            )
         elif leave.go is None:
             tally.stopped = "an earlier call of this message was denied" if leave.stops else ""
             if not desk.attended:
                 tally.mistakes.append(leave.told)  # nobody else would stop a model that wants what it can't have
             content = (Text(leave.told), *leave.remarks)
             self._repetition.finished(use.name, use.arguments, fingerprint(content, outcome=leave.outcome))
-            self._finish(use, content, outcome=leave.outcome, began=began, title=ready.title)
+            self._record.finish(use, content, outcome=leave.outcome, began=began, title=ready.title)
         else:
-            await self._record_start(use, tool, ready, leave.go)
+            await self._record.start(use, tool, ready, leave.go)
             if why := self._approvals.spend(leave, ready):
-                self._finish(use, (Text(why),), outcome="denied", began=began, title=ready.title)
+                self._record.finish(use, (Text(why),), outcome="denied", began=began, title=ready.title)
                 return
             if leave.go.command is not None:
                 ready = replace(ready, done=f"Ran `{leave.go.command}`")
             done = await self._act(use, ready, leave.go, began)
-            self._done(use, ready, done, leave.remarks, began)
+            self._record.done(use, ready, done, leave.remarks, began)
             tally.worked += done.outcome == "done"
             tally.failed += done.outcome == "failed"
 
@@ -186,33 +191,10 @@ class Calls:
             if answered.text:
                 told = f"{REPEATED} The person says: {answered.text}"
         tally.mistakes.append(REPEATED)
-        self._finish(use, (Text(told),), outcome="skipped", began=began)
+        self._record.finish(use, (Text(told),), outcome="skipped", began=began)
         return False
 
     # Acting
-
-    async def _record_start(self, use: ToolUse, tool: Tool, ready: Ready, go: Go) -> None:
-        """Durable before it acts, unless it changes nothing."""
-        command = go.command or ready.command
-        started = ToolStarted(
-            at=now(),
-            call=CallId(use.id),
-            name=use.name,
-            title=ready.title if go.command is None else f"Running `{go.command}`",
-            intents=tuple(FileIntent(path=each.path, before=each.before, after=each.after) for each in ready.intents),
-            command=command,
-            cwd=ready.cwd,
-            terminal=ready.terminal,
-        )
-        self._desk.under_way[started.call] = Unfinished(seq=0, started=started, output=None)
-        if tool.parallel or tool.group == "always":
-            self._desk.add(started)
-            return
-        try:
-            await self._desk.log.append(started)
-        except StateUnavailable:  # not on the disk, so it was not begun
-            del self._desk.under_way[started.call]
-            raise
 
     async def _act(self, use: ToolUse, ready: Ready, go: Go, began: float) -> Done:
         """Let it act. When the task is stopped, files are written to their end: that takes a moment, and is known."""
@@ -223,7 +205,7 @@ class Calls:
             if ready.intents:
                 await asyncio.wait([acting], timeout=FINISHING)
             if acting.done() and not acting.cancelled() and acting.exception() is None:
-                self._done(use, ready, acting.result(), (), began)
+                self._record.done(use, ready, acting.result(), (), began)
             else:
                 acting.cancel()
                 await asyncio.wait([acting], timeout=ENDING)
@@ -248,65 +230,6 @@ class Calls:
             secrets=desk.waits if desk.attended and desk.types_secrets else None,
             elsewhere=partial(desk.elsewhere, CallId(use.id)) if desk.elsewhere else None,
         )
-
-    # Results
-
-    def _done(self, use: ToolUse, ready: Ready, done: Done, remarks: tuple[Part, ...], began: float) -> None:
-        for seen in done.seen:
-            self._desk.seen[seen.path] = seen.digest
-            self._desk.edited |= seen.how == "edited"
-            self._desk.add(FileSeen(at=now(), path=seen.path, digest=seen.digest, how=seen.how))
-        essence = (Text(done.essence),) if done.essence else done.content  # tags and durations are never the same
-        key = fingerprint(essence, exit_code=done.exit_code, outcome=done.outcome)
-        self._repetition.finished(use.name, use.arguments, key)
-        title = ready.done if done.outcome == "done" else ready.title
-        result = ToolFinished(
-            at=now(),
-            call=CallId(use.id),
-            name=use.name,
-            outcome=done.outcome,
-            content=(*done.content, *remarks),
-            title=title,
-            exit_code=done.exit_code,
-            details=done.details,
-        )
-        self._record_end(use, result, began)
-
-    def _fail(self, use: ToolUse, text: str, began: float, tally: Tally) -> None:
-        tally.failed += 1
-        content = (Text(text),)
-        self._repetition.finished(use.name, use.arguments, fingerprint(content, outcome="failed"))
-        self._finish(use, content, outcome="failed", began=began)
-
-    def _finish(
-        self,
-        use: ToolUse,
-        content: tuple[Part, ...],
-        *,
-        outcome: Outcome,
-        began: float | None = None,
-        title: str = "",
-    ) -> None:
-        title = title or _title(use)
-        result = ToolFinished(
-            at=now(), call=CallId(use.id), name=use.name, outcome=outcome, content=content, title=title
-        )
-        self._record_end(use, result, began)
-
-    def _record_end(self, use: ToolUse, result: ToolFinished, began: float | None) -> None:
-        self._desk.under_way.pop(CallId(use.id), None)
-        waited = self._questions.waited(CallId(use.id))  # for a person: that is not the tool's time
-        self._desk.add(replace(result, seconds=max(0.0, round(time.monotonic() - began - waited, 4)) if began else 0.0))
-
-
-def _title(use: ToolUse) -> str:
-    """Of a call that never got as far as to have one: its tool, and the file or command it is about."""
-    try:
-        given = json.loads(use.arguments)
-    except (ValueError, RecursionError):
-        given = {}
-    about = [given[key] for key in ("path", "command", "id") if isinstance(given, dict) and given.get(key)]
-    return f"{use.name} {short(about[0])}" if about and isinstance(about[0], str) else use.name
 
 
 def _names(desk: Desk, ready: Ready) -> Iterator[str]:
