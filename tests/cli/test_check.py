@@ -56,7 +56,7 @@ def test_colours_only_on_a_terminal() -> None:
     from tarmac.policy import Verdict
 
     verdict = Verdict(decision="ask", risk="high", reason="r\x1b[31m", part="p", explanation="e", rule="x")
-    assert as_text(verdict, coloured=True).startswith("\x1b[33mask\x1b[0m, \x1b[35mhigh\x1b[0m risk: r")
+    assert as_text(verdict, coloured=True).startswith("\x1b[35mask\x1b[0m, \x1b[31mhigh\x1b[0m risk: r")
     assert "\x1b" not in as_text(verdict, coloured=False)
 
 

@@ -34,7 +34,7 @@ EXIT = {"allow": 0, "ask": 3, "deny": 4}
 AT_ONCE = 16  # verdicts under way; the parser's processes are limited by the policy itself
 SHELLS = (*DIALECTS, "fish", "pwsh", "powershell", "nu", "elvish", "xonsh", "tcsh", "csh")
 KEYS = ("id", "command", "cwd", "workspace", "shell")
-COLOURS = {"allow": "32", "ask": "33", "deny": "31", "low": "32", "medium": "33", "high": "35", "critical": "31"}
+COLOURS = {"allow": "32", "ask": "35", "deny": "31", "low": "32", "medium": "35", "high": "31", "critical": "1;31"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ from tarmac.terminals.settings import Settings
 from tarmac.terminals.shells import KNOWN
 
 OPTIONS = ["json", "shell=", "timeout=", "repair", "help"]
-COLOURS: dict[Level, str] = {"ok": "32", "note": "2", "warning": "33", "problem": "1;31"}
+COLOURS: dict[Level, str] = {"ok": "32", "note": "2", "warning": "35", "problem": "1;31"}
 NAMES = 19  # columns
 WIDEST = 110
 

@@ -36,7 +36,7 @@ TAKES: Final = {
 }
 NARROW: Final = 70  # columns; below, a list leaves time and cost out
 SHOWN: Final = 20  # of a list, unless told otherwise
-COLOURS: Final = {"completed": "32", "running": "36", "waiting": "33", "aborted": "31", "paused": "33"}
+COLOURS: Final = {"completed": "32", "running": "36", "waiting": "35", "aborted": "31", "paused": "35"}
 Given = dict[str, list[str]]
 
 

@@ -38,8 +38,7 @@ class Turn:
 
     async def offer(self) -> bool:
         """Whether they want more of a task that is done."""
-        hint = self._person.screen.look.paint("2", "Enter accepts it and leaves; or say what is missing.")
-        return bool(await self._words(hint, offered=True))
+        return bool(await self._words("Enter accepts it and leaves; or say what is missing.", offered=True))
 
     async def next(self, ended: Ended) -> bool:
         """What they say to a task that stands still; False: nothing."""
@@ -49,7 +48,7 @@ class Turn:
         if ended.why == "idle":
             hint = f"Say what to do next; Ctrl-C or Ctrl-D leaves ({self._after})."
         lines = "\n".join(wrapped(f"{what} {hint}", look.columns - 1))
-        said = await self._words(lines.replace(what, look.paint("33", what), 1), enter=ended.why != "idle")
+        said = await self._words(lines.replace(what, look.paint("35", what), 1), enter=ended.why != "idle")
         return said is not None
 
     async def _words(self, hint: str, *, enter: bool = True, offered: bool = False) -> bool | None:

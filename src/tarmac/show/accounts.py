@@ -13,7 +13,7 @@ from tarmac.tasks.audit import Entry
 from tarmac.tasks.events import ModelSaid, RequestFailed, RequestStarted, TaskEvent
 from tarmac.tasks.metadata import Metadata
 
-COLOURS = {"allow": "32", "yes": "32", "deny": "31", "no": "31", "skip": "33", "ask": "33"}
+COLOURS = {"allow": "32", "yes": "32", "deny": "31", "no": "31", "skip": "35", "ask": "35"}
 
 
 def audit_lines(entries: Iterable[Entry], look: Look) -> Iterator[str]:

@@ -18,7 +18,7 @@ from tarmac.show import details
 from tarmac.show.harmless import harmless, one_line
 from tarmac.show.keyboard import Keyboard
 from tarmac.show.keyboard import editor as lent
-from tarmac.show.question import is_cut, question_lines
+from tarmac.show.question import HEAD, is_cut, question_lines
 from tarmac.show.screen import Screen
 from tarmac.tasks.events import Answer, Choice, QuestionAsked
 
@@ -210,7 +210,7 @@ async def ask_secret(prompt: str, program: str, keyboard: Keyboard, screen: Scre
     head = f"? {one_line(program) or 'A command'} asks for a secret. What you type goes to it alone, and is not shown."
     with keyboard.unseen():
         keyboard.forget()
-        screen.put("\n" + screen.look.paint("1;33", head) + f"\n  {harmless(prompt.strip()) or 'secret:'} ")
+        screen.put("\n" + screen.look.paint(HEAD, head) + f"\n  {harmless(prompt.strip()) or 'secret:'} ")
         try:
             return await keyboard.line()
         finally:

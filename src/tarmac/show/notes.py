@@ -4,7 +4,7 @@ import math
 
 from tarmac.tasks import events as e
 
-RED, YELLOW, CYAN, FAINT = "31", "33", "36", "2"
+RED, MAGENTA, CYAN, FAINT = "31", "35", "36", "2"
 
 
 def note_on(event: e.TaskEvent, *, past: bool) -> tuple[str, str] | None:
@@ -15,7 +15,7 @@ def note_on(event: e.TaskEvent, *, past: bool) -> tuple[str, str] | None:
         case e.ModelTold(about="mistake", text=text):
             text = text.removeprefix("[ERROR] ")
             said = text if past else text.partition(". ")[0].rstrip(".")  # the rest is advice for the model
-            return YELLOW, f"! the model is told: {said}"
+            return MAGENTA, f"! the model is told: {said}"
         case e.RequestFailed(what=what, status=status, retry_in=wait):
             code = f" ({status})" if status and str(status) not in what else ""
             return (
@@ -23,7 +23,7 @@ def note_on(event: e.TaskEvent, *, past: bool) -> tuple[str, str] | None:
                 f"! the model did not answer: {what}{code}{'' if wait is None else f'; again in {math.ceil(wait)} s'}",
             )
         case e.Noted(what=what, text=text):
-            return RED if what == "error" else YELLOW, f"! {text}"
+            return RED if what == "error" else MAGENTA, f"! {text}"
         case e.ModeSwitched(mode=mode, why=why):
             return CYAN, f"→ mode {mode}{f': {why}' if why else ''}"
         case e.ModelSwitched(model=model):
@@ -32,11 +32,11 @@ def note_on(event: e.TaskEvent, *, past: bool) -> tuple[str, str] | None:
             sizes = f": {before:,} tokens became {after:,}" if before and after else ""
             return FAINT, f"the conversation was {how}{sizes}"
         case e.HistoryRewound(to=to):
-            return YELLOW, f"– back to {to}: what followed no longer counts"
+            return MAGENTA, f"– back to {to}: what followed no longer counts"
         case e.CheckpointCreated(checkpoint=checkpoint) if past:
             return FAINT, f"checkpoint {checkpoint}"
         case e.CheckpointRestored(checkpoint=checkpoint):
-            return YELLOW, f"– files are as at the checkpoint {checkpoint}"
+            return MAGENTA, f"– files are as at the checkpoint {checkpoint}"
         case e.SubtaskStarted(child=child, text=text):
             return CYAN, f"→ subtask {child}: {text}"
         case e.SubtaskFinished(child=child, outcome=outcome, result=result):

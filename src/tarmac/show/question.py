@@ -9,8 +9,8 @@ from tarmac.show.harmless import harmless, one_line
 from tarmac.show.look import Look
 from tarmac.tasks.events import QuestionAsked
 
-RISKS = {"low": "32", "medium": "33", "high": "31", "critical": "1;31"}
-HEAD = "1;35"  # bold yellow, which warns better, can't be read on a white screen
+RISKS = {"low": "32", "medium": "35", "high": "31", "critical": "1;31"}
+HEAD = "1;35"
 MOST = 120  # lines of a file or command; more is shown when asked for
 _HEADS = {
     "Execute": "Run this command?",
@@ -61,7 +61,7 @@ def _plain(asked: QuestionAsked, look: Look) -> Iterator[str]:
         yield from (f"     {line}" for line in rest)
     if (after := details.takes_first_after(asked.details)) is not None:
         said = f"(the first is taken after {after:g} s, unless you begin to type)"
-        yield from (look.paint("2", f"  {line}") for line in wrapped(said, look.columns - 3))
+        yield from (f"  {line}" for line in wrapped(said, look.columns - 3))
 
 
 def _request(request: Mapping[str, object], look: Look, *, most: int) -> Iterator[str]:
@@ -91,7 +91,7 @@ def _request(request: Mapping[str, object], look: Look, *, most: int) -> Iterato
         yield from (f"  {line}" for line in wrapped(explanation, room))
     if risk:
         said = wrapped(f"{one_line(risk)} risk{f': {reason}' if reason else ''}", room)
-        yield from (f"  {look.paint(RISKS.get(risk, '33'), line)}" for line in said)
+        yield from (f"  {look.paint(RISKS.get(risk, '35'), line)}" for line in said)
 
 
 def _parts(line: str, look: Look) -> list[str]:
@@ -102,10 +102,10 @@ def _file(file: object, look: Look, most: int) -> Iterator[str]:
     if not isinstance(file, dict):
         return
     if file.get("outside") is True:
-        yield look.paint("33", "  It is outside of the workspace.")
+        yield look.paint("35", "  It is outside of the workspace.")
     if why := details.text(file, "protected"):
         yield from (
-            look.paint("33", f"  {line}") for line in wrapped(f"It is protected: {one_line(why)}", look.columns - 3)
+            look.paint("35", f"  {line}") for line in wrapped(f"It is protected: {one_line(why)}", look.columns - 3)
         )
     if diff := details.text(file, "diff"):
         if file.get("new") is True:

@@ -40,11 +40,11 @@ def story(task: str, reading: Reading, look: Look) -> Iterator[str]:
         )
         yield look.paint("31", f"  ! {lost} damaged: {one_line(damage.why)}") + "\n"
     if reading.torn:
-        yield look.paint("33", "  ! its last write was cut off; `tarmac doctor --repair` cleans up") + "\n"
+        yield look.paint("35", "  ! its last write was cut off; `tarmac doctor --repair` cleans up") + "\n"
     yield "\n"
     teller = Teller(look, past=True)
     for event in reading.events:
         if told := teller.event(event):
             yield told
     if meta.questions:
-        yield look.paint("33", "\nIt waits for an answer") + f": tarmac resume {one_line(task)}\n"
+        yield look.paint("35", "\nIt waits for an answer") + f": tarmac resume {one_line(task)}\n"

@@ -134,7 +134,7 @@ class Teller:
             case e.TaskAborted(why=why):
                 return block("end", note("31", f"✗ Ended: {why or 'before it was done'}") + self._cost())
             case e.TaskPaused(why=why):
-                return block("end", note("33", f"– Paused{f': {why}' if why else ''}") + self._cost())
+                return block("end", note("35", f"– Paused{f': {why}' if why else ''}") + self._cost())
         found = note_on(event, past=self._past)
         return block("note", note(*found)) if found else ""
 

@@ -25,9 +25,9 @@ SLOW = 3.0  # seconds after which the status says how long it takes
 MARKS = {
     "done": ("32", "✓"),
     "failed": ("31", "✗"),
-    "denied": ("33", "✗"),
-    "skipped": ("33", "–"),
-    "interrupted": ("33", "–"),
+    "denied": ("35", "✗"),
+    "skipped": ("35", "–"),
+    "interrupted": ("35", "–"),
 }
 _ERROR = re.compile(r"<path>([^\n]*)</path>\n(?:<[^\n]*\n)*?<error>(.*?)</error>", re.DOTALL)
 
@@ -116,7 +116,7 @@ class Working:
         facts: list[str] = [] if event.outcome == "done" or event.outcome in title.lower() else [event.outcome]
         if event.exit_code is not None:
             facts.append(f"exit code {event.exit_code}")
-            colour, mark = ("33", "✗") if event.exit_code and event.outcome == "done" else (colour, mark)
+            colour, mark = ("35", "✗") if event.exit_code and event.outcome == "done" else (colour, mark)
         facts += details.ended(event.details)
         took = details.duration(event.details) or (0.0 if event.call in self._asked else event.seconds)
         if took >= 0.1:
