@@ -6,7 +6,7 @@ from typing import IO
 
 from tarmac.dataclass import dataclass
 
-# Colours are red, green, magenta, cyan and bold blue: what can be read on black and on white. No yellow (though it warns
+# Colours are red, green, magenta, cyan and bold blue: what can be read on black and on white. No yellow (it warns
 # better), no white, no bright ones (tests/show/test_look.py). What must be read is not faint.
 NARROWEST = 20
 UNSEEN = 100  # columns of what is read later, from a file or a pipe
