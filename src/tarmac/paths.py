@@ -18,6 +18,8 @@ from pathlib import Path
 
 from tarmac.errors import DirectoryUnavailable
 
+REMOVED = Path("/\0removed")  # where a relative path leads from a directory that is gone
+
 
 class Relation(Enum):
     """How `a` lies to `b`."""
@@ -63,7 +65,7 @@ def _absolute(path: Path) -> Path:
     try:
         return path.absolute()
     except OSError:  # we stand in a directory that was removed: somewhere no other path can be
-        return Path("/\0removed") / path
+        return REMOVED / path
 
 
 def state_dir(environ: Mapping[str, str]) -> Path:
@@ -100,7 +102,9 @@ def private_dir(path: Path) -> Path:
     try:
         _make(path)
     except (OSError, ValueError) as error:
-        raise _unavailable(path, error, "made") from None
+        trouble = _unavailable(path, error, "made")
+        trouble.hint += "; TARMAC_STATE_DIR says where else Tarmac may keep things"
+        raise trouble from None
     try:
         link = os.lstat(path)
         here = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -157,6 +161,8 @@ def _trouble(path: Path) -> OSError | ValueError | None:
 
 def _unavailable(path: Path, error: OSError | ValueError, wish: str = "entered") -> DirectoryUnavailable:
     """The error for a person: what is wrong with `path`, and how far one gets."""
+    if path.is_relative_to(REMOVED):
+        return DirectoryUnavailable("the folder that you are in is gone", hint="cd to one that is there")
     nearest = nearest_existing(path)
     hint = f"the nearest directory that exists is {shown(nearest)}"
     match error:

@@ -110,7 +110,7 @@ async def test_deleting_asks_or_is_told_not_to(store: TaskStore) -> None:
     gone = tarmac("tasks", "delete", "--yes", task)
     assert (gone.code, gone.err) == (
         1,
-        f"tarmac: there is no task `{task}`\n  hint: `tarmac tasks` lists them to see which there are\n",
+        f"tarmac: there is no task `{task}`\n  hint: `tarmac tasks` lists them\n",
     )
 
 

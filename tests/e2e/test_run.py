@@ -4,7 +4,9 @@ import json
 import os
 import re
 import signal
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -249,6 +251,66 @@ def test_the_first_line_is_there_before_anything_heavy_is_imported(project: Path
     )
     ran = subprocess.run([TARMAC[0], "-c", code], capture_output=True, text=True, check=True, timeout=30)
     assert ran.stdout == "❯ x\n[]\n"
+
+
+def test_in_a_folder_that_is_gone_it_says_so(project: Path) -> None:
+    """A5: what is wrong, and what to do."""
+    line = 'cd "$1" && rmdir "$1" && shift && exec "$@"'
+    for verb in (["run", "hello"], ["exec", "--", "true"], ["config", "show"]):
+        words = ["sh", "-c", line, "sh", str(project), *TARMAC, *verb]
+        run = subprocess.run(words, capture_output=True, text=True, check=False)
+        project.mkdir()
+        assert run.returncode in (2, 125) and "the folder that you are in is gone" in run.stderr, (verb, run)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "x", "--modle", "y"], "did you mean `--model`?"),
+        (["run", "x", "--script", "wrong.toml"], "wrong.toml, line 1: a script has no 'turns': did you mean turn?"),
+        (["run", "x", "--script", "broken.toml"], "broken.toml"),
+        (["resume", "nosuch"], "`tarmac tasks` lists them"),
+        (["run", "x", "--image", "missing.png"], "missing.png can't be read: No such file"),
+        (["run", "x", "--image", "wrong.toml"], "PNG, JPEG, GIF or WebP"),
+        (["run", "x", "--max-cost", "cheap"], "US dollars"),
+        (["run", "x", "--auto", "sfae"], "did you mean `safe`?"),
+    ],
+)
+def test_what_makes_no_sense_is_said_with_what_would(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
+) -> None:
+    """Exit status 2, before anything is asked of a model; the nearest right name."""
+    (tmp_path / "wrong.toml").write_text("turns = 1\n")
+    (tmp_path / "broken.toml").write_text("turn = [\n")
+    monkeypatch.chdir(tmp_path)
+    outcome = tarmac(*arguments)
+    assert (outcome.code, said in outcome.err, "Traceback" in outcome.err) == (2, True, False), outcome.err
+    assert "/../" not in outcome.err
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+def test_a_home_that_can_not_be_written_to_is_said_with_the_way_out() -> None:
+    """S3: where it would be kept, and how it is kept elsewhere."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o555)
+        play = script(Path(folder), done())
+        words = [
+            "setpriv",
+            "--reuid",
+            "65534",
+            "--clear-groups",
+            *TARMAC,
+            "run",
+            "x",
+            "--script",
+            play,
+            "--cwd",
+            folder,
+        ]
+        env = {"PATH": os.environ["PATH"], "HOME": folder}
+        run = subprocess.run(words, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert run.returncode == 1 and "cannot be made: permission denied" in run.stderr, run
+    assert "TARMAC_STATE_DIR says where else" in run.stderr
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc")

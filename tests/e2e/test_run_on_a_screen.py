@@ -90,6 +90,28 @@ def test_always_shows_exactly_what_it_would_allow_and_asks_no_second_time(projec
     assert (grant["scope"], grant["text"].startswith("mkdir")) == ("workspace", True)
 
 
+def test_what_would_always_be_allowed_is_shown_with_the_ends_of_its_lines(project: Path) -> None:
+    """P5: word for word; a newline was shown as a blank."""
+    with run(project, turn("", command("mkdir 'a\nb'")), done()) as screen:
+        screen.until(QUESTION)
+        screen.type(b"a\r")
+        assert "mkdir 'a ⏎ b' (this line only)".encode() in screen.until(b"none of them) ")
+        screen.type(b"\r")
+        screen.until(QUESTION)
+        screen.type(b"n\r")
+        screen.rest()
+
+
+def test_a_limit_is_told_once(project: Path) -> None:
+    """S16: not on the screen and once more below it."""
+    with run(
+        project, turn("", ("list_files", {"path": "."})), done(), more=("--max-turns", "1", "--auto", "read")
+    ) as screen:
+        shown = screen.rest()
+        assert (screen.process.returncode, shown.count(b"the limit of 1 turn is reached")) == (5, 1)
+    assert b"hint: `tarmac resume" in shown
+
+
 def test_no_number_is_no_grant_and_the_question_is_still_there(project: Path) -> None:
     with run(project, turn("", command("mkdir sub")), done()) as screen:
         screen.until(QUESTION)

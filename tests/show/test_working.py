@@ -94,6 +94,15 @@ def test_what_went_wrong_is_told_whole_on_a_narrow_screen() -> None:
     assert " ".join(line.removeprefix("  │ ").strip() for line in lines) == why
 
 
+@pytest.mark.parametrize("columns", [20, 30, 40, 60, 90])
+def test_how_it_went_is_never_cut_off(columns: int) -> None:
+    """A5: the exit code is what one looks for; on a narrow screen it stands below."""
+    done = finished("execute_command", title=f"Ran `{LONG}`", exit_code=127, details={"command": {"duration": 61.5}})
+    told = plain(tell(Look(live=True, columns=columns), done))
+    assert "exit code 127, 1 min 2 s" in " ".join(told.split()) and "Ran `for" in told
+    assert all(width(line) < columns for line in told.splitlines())
+
+
 def test_remarks_are_broken_between_words_and_those_for_the_model_are_short() -> None:
     note = e.ModelTold(
         at=1.0, text="[ERROR] You did not use a tool. Every answer uses one: " + "a " * 99, about="mistake"

@@ -91,8 +91,21 @@ def _run(verb: str, rest: list[str]) -> int:
     except BrokenPipeError:
         raise
     except OSError as error:  # no space, no permission: the machine's trouble, not a bug to trace
+        if isinstance(error, FileNotFoundError) and not error.filename and _nowhere():
+            return complain("the folder that you are in is gone", hint="cd to one that is there")
         where = f": {error.filename}" if error.filename else ""
         return complain(f"{error.strerror or error}{where}", code=FAILED)
+
+
+def _nowhere() -> bool:
+    """Whether the directory we were started in was removed."""
+    import os
+
+    try:
+        os.getcwd()  # noqa: PTH109 (what it is does not matter)
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def complain(what: str, *, hint: str = "", code: int = UNUSABLE) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 from tarmac.cli.help import suggest
 from tarmac.config import Config, load_config
 from tarmac.config.showing import Row, rows
-from tarmac.config.sources import nearest, user_file, workspace_files
+from tarmac.config.sources import nearest_key, user_file, workspace_files
 from tarmac.errors import BadRequest, ConfigError
 from tarmac.paths import check_directory, config_dir
 
@@ -65,7 +65,7 @@ def _named(found: list[Row], name: str) -> list[Row]:
     """The setting of that name, or all of a table."""
     chosen = [row for row in found if row.key.name == name or row.key.name.startswith(f"{name}.")]
     if not chosen:
-        close = nearest(name)
+        close = nearest_key(name)
         raise BadRequest(
             f"there is no setting `{name}`", hint=f"did you mean `{close}`?" if close else "tarmac config show"
         )

@@ -264,7 +264,7 @@ def show(about: list[str]) -> int:
 
 def suggest(wrong: str, known: "list[str] | dict[str, str]") -> str:
     """`did you mean …?`, when something known looks like it; else nothing."""
-    from difflib import get_close_matches
+    from tarmac.nearest import nearest
 
-    close = get_close_matches(wrong, known, n=1)
-    return f"did you mean `{close[0]}`?" if close else ""
+    close = nearest(wrong, known)
+    return f"did you mean `{close}`?" if close else ""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from tarmac.cli import complain
 from tarmac.cli.help import suggest
 from tarmac.cli.options import HelpShown, number, parse
-from tarmac.errors import BadRequest, ConfigError, DirectoryUnavailable, TarmacError
+from tarmac.errors import BadRequest, ConfigError, DirectoryUnavailable, ScriptWrong, TarmacError, TaskNotFound
 from tarmac.show.harmless import harmless
 from tarmac.show.look import Look, look_of
 from tarmac.show.pictures import picture
@@ -77,6 +77,8 @@ def _guarded(work: Callable[[], int]) -> int:
         return work()
     except (BadRequest, ConfigError):
         raise
+    except (ScriptWrong, TaskNotFound) as error:
+        raise BadRequest(error.what, hint=error.hint) from None
     except ModelError as error:
         return complain(error.what, hint=error.hint, code=2 if error.kind in ("auth", "not_found") else 1)
     except TarmacError as error:
@@ -233,7 +235,7 @@ def overrides(given: Given) -> dict[str, object]:
     if "script" in given and "model" in given:
         raise BadRequest("--script is a model of its own: it takes no --model")
     if "script" in given:
-        script = Path(given["script"][-1]).absolute()
+        script = Path(os.path.abspath(given["script"][-1]))  # without its `..`, as it is shown  # noqa: PTH100
         if not script.is_file():
             raise BadRequest(f"there is no script {script}")
         found["model"] = f"scripted/{script}"

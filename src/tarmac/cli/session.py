@@ -136,7 +136,9 @@ def tell_end(ended: Ended, task: Driven, screen: Screen, *, after: str, denied: 
     sys.stdout.flush()
     said = {"interrupted": "stopped", "refused": "the model refused", "aborted": "ended", "failed": "the task failed"}
     text = one_line(ended.text) if ended.why not in ("interrupted", "aborted") else ""
-    if ended.why not in ("completed", "idle"):
+    if ended.why == "limit" and screen.look.live:  # it stands right above
+        sys.stderr.write(f"  hint: {after}\n")
+    elif ended.why not in ("completed", "idle"):
         what = said.get(ended.why, "" if text else "a limit is reached")
         sys.stderr.write(f"tarmac: {': '.join(each for each in (what, text) if each)}\n  hint: {after}\n")
     if denied:

@@ -77,7 +77,7 @@ def main(arguments: list[str]) -> int:
     try:
         return run(lambda stop: do())
     except (TaskNotFound, TaskInUse) as error:
-        return complain(error.what, hint=error.hint.replace("list them", "`tarmac tasks` lists them"), code=1)
+        return complain(error.what, hint=error.hint, code=1)
 
 
 def _give_settings(words: list[str], given: Given) -> int:

@@ -3,12 +3,12 @@
 kind.check(value) → the value      kind.parse(text) → the value      ValueError says what it should be
 """
 
-import difflib
 import math
 from collections.abc import Callable
 from pathlib import Path
 
 from tarmac.dataclass import dataclass
+from tarmac.nearest import nearest
 
 Value = object
 LONGEST = 20_000  # characters of a text
@@ -114,8 +114,8 @@ def choice(*names: str) -> Kind:
     def check(value: Value) -> Value:
         if value in names:
             return value
-        close = difflib.get_close_matches(value, names, n=1) if isinstance(value, str) else []
-        raise ValueError(f"{_wrong(words, value)}" + (f"; did you mean {close[0]}?" if close else ""))
+        close = nearest(value, names) if isinstance(value, str) else ""
+        raise ValueError(f"{_wrong(words, value)}" + (f"; did you mean {close}?" if close else ""))
 
     return Kind(words, check, check)
 

@@ -24,6 +24,7 @@ from tarmac.config.sources import (
 )
 from tarmac.config.tightening import Loosens, tightened
 from tarmac.dataclass import dataclass
+from tarmac.nearest import nearest
 from tarmac.paths import config_dir, shown
 
 DEFAULT = Source("default", "")
@@ -122,8 +123,6 @@ def _cap(held: dict[str, _Held], cap: str, said: Said) -> None:
 
 def _check_providers(held: dict[str, _Held]) -> None:
     """Tables by provider name providers that exist."""
-    from difflib import get_close_matches
-
     for name in ("keys", "models.base_urls"):
         table = held[name].value
         if not isinstance(table, dict) or not table:
@@ -132,8 +131,8 @@ def _check_providers(held: dict[str, _Held]) -> None:
 
         for provider in table:
             if provider not in PROVIDERS:
-                close = get_close_matches(provider, PROVIDERS, n=1)
-                hint = f"did you mean `{close[0]}`?" if close else f"providers: {', '.join(PROVIDERS)}"
+                close = nearest(provider, PROVIDERS)
+                hint = f"did you mean `{close}`?" if close else f"providers: {', '.join(PROVIDERS)}"
                 where = held[name].source.origin(f"{name}.{provider}")
                 raise complaint(where, f"`{name}.{provider}`: no provider has that name", hint=hint)
     one, other = held["models.price_input"], held["models.price_output"]

@@ -3,7 +3,6 @@
 user_file(folder) · workspace_files(workspace) · variables(environ) · options(overrides) → Said …      ConfigError
 """
 
-import difflib
 import os
 import stat
 from collections.abc import Iterator, Mapping
@@ -15,6 +14,7 @@ from tarmac.config.keys import Key, by_name
 from tarmac.config.kinds import Value
 from tarmac.dataclass import dataclass
 from tarmac.errors import ConfigError
+from tarmac.nearest import nearest
 from tarmac.paths import read_plain, shown
 from tarmac.prompts.located import Located, Wrong, printable, read_toml
 
@@ -146,8 +146,8 @@ def variables(environ: Mapping[str, str]) -> list[Said]:
         source = Source("environment", name)
         if name in known:
             said.append(_parsed(known[name], text.strip(), source))
-        elif close := difflib.get_close_matches(name, known, n=1, cutoff=LIKELY):
-            raise complaint(source.origin(""), "there is no such setting", hint=f"did you mean {close[0]}?")
+        elif close := nearest(name, known, cutoff=LIKELY):
+            raise complaint(source.origin(""), "there is no such setting", hint=f"did you mean {close}?")
     return said
 
 
@@ -189,15 +189,15 @@ def _parsed(key: Key, text: str, source: Source) -> Said:
 
 
 def _unknown(name: str, source: Source) -> ConfigError:
-    close = nearest(name)
+    close = nearest_key(name)
     hint = f"did you mean `{close}`?" if close else "`tarmac config show` lists them all"
     return complaint(source.origin(name), f"`{name}` is not known", hint=hint)
 
 
-def nearest(name: str) -> str:
+def nearest_key(name: str) -> str:
     """The key that was probably meant: one that looks like it, or whose last word does; empty when none does."""
-    if close := difflib.get_close_matches(name, by_name(), n=1, cutoff=0.75):
-        return close[0]
+    if close := nearest(name, by_name(), cutoff=0.75):
+        return close
     last_words = {each.rpartition(".")[2]: each for each in by_name()}
-    close = difflib.get_close_matches(name.rpartition(".")[2], last_words, n=1, cutoff=0.75)
-    return last_words[close[0]] if close else ""
+    close = nearest(name.rpartition(".")[2], last_words, cutoff=0.75)
+    return last_words[close] if close else ""

@@ -21,7 +21,6 @@ what = "slow down"
 retry_after = 2
 """
 
-import difflib
 import json
 import tomllib
 from collections.abc import Callable, Mapping
@@ -32,6 +31,7 @@ from tarmac.dataclass import dataclass
 from tarmac.errors import FileUnavailable, ScriptWrong
 from tarmac.models.messages import NO_USAGE, StopReason, Usage
 from tarmac.models.provider import ErrorKind, ModelInfo, Price
+from tarmac.nearest import nearest
 
 Table = Mapping[str, object]
 
@@ -247,8 +247,8 @@ class _Fields:
     def no_others(self) -> None:
         for key in self._table:
             if key not in self._known:
-                near = difflib.get_close_matches(key, self._known, 1)
-                meant = f"did you mean {near[0]}?" if near else f"there is {', '.join(self._known)}"
+                near = nearest(key, self._known)
+                meant = f"did you mean {near}?" if near else f"there is {', '.join(self._known)}"
                 raise _Wrong(f"{self.what} has no {key!r}: {meant}", self._has(key))
 
     def _has(self, key: str) -> Callable[[Table], bool]:

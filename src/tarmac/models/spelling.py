@@ -1,8 +1,9 @@
 """PURE: what somebody meant who wrote a model's name another way: "gpt-5", "openai:gpt-5", "Anthropic/…", "opnai/…"."""
 
-import difflib
 import re
 from collections.abc import Container
+
+from tarmac.nearest import nearest
 
 # By the beginning of a name: who has such models. The names are short-lived, their families less so.
 _FAMILIES = {
@@ -39,8 +40,8 @@ def meant(spec: str) -> str:
         provider = _FAMILIES.get(family, "openai" if _REASONERS.match(spec.lower()) else "")
         return f"{provider}/{spec}" if provider and spec.lower() not in PROVIDERS else ""
     low = who.strip().lower()
-    close = [_ALIASES[low]] if low in _ALIASES else difflib.get_close_matches(low, PROVIDERS, n=1)
-    found = f"{close[0]}/{name.strip()}" if close and name.strip() else ""
+    close = _ALIASES.get(low) or nearest(low, PROVIDERS)
+    found = f"{close}/{name.strip()}" if close and name.strip() else ""
     return found if found != spec else ""
 
 

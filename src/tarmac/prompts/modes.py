@@ -7,12 +7,12 @@ A mode is a Markdown file: front matter, then its instructions. Between lines of
 line, and left out: a mode that is half understood could allow what its author forbade.
 """
 
-import difflib
 import functools
 import json
 from pathlib import Path
 
 from tarmac.dataclass import dataclass
+from tarmac.nearest import nearest
 from tarmac.prompts.located import Key, Located, Wrong, read_yaml
 from tarmac.prompts.mode import Group, GroupRule, Mode, Source
 from tarmac.prompts.modefile import ROO_FIELDS, make_mode, parse_mode
@@ -38,7 +38,7 @@ class Modes:
 
     def nearest(self, slug: str) -> str:
         """A name that looks like it; empty when none does."""
-        return next(iter(difflib.get_close_matches(slug, [each.slug for each in self.all], n=1)), "")
+        return nearest(slug, [each.slug for each in self.all])
 
 
 @functools.cache

@@ -127,7 +127,7 @@ async def _always(offers: list[Mapping[str, object]], keyboard: Keyboard, screen
 
 def granted(offer: Mapping[str, object]) -> str:
     """What a grant covers, in one line."""
-    text = one_line(details.text(offer, "text"))
+    text = one_line(details.text(offer, "text").replace("\n", " ⏎ "))
     return f"{text} … (whatever follows these words)" if offer.get("kind") == "prefix" else f"{text} (this line only)"
 
 

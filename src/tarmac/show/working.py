@@ -8,7 +8,7 @@ import re
 import time
 
 from tarmac.show import details
-from tarmac.show.columns import cut, width
+from tarmac.show.columns import cut, width, wrapped
 from tarmac.show.diffs import bounded, content_lines, counts, diff_lines
 from tarmac.show.flow import HEAD, TAIL, Flow
 from tarmac.show.harmless import harmless, one_line
@@ -21,6 +21,7 @@ from tarmac.tools.boundary import inside
 SAID_ELSEWHERE = {"attempt_completion", "ask_followup_question", "update_todo_list", "switch_mode"}
 MOST_DIFF = 60  # lines
 MOST_TROUBLE = 8
+TITLE = 20  # columns that a title needs to say something
 SLOW = 3.0  # seconds after which the status says how long it takes
 MARKS = {
     "done": ("32", "✓"),
@@ -131,9 +132,18 @@ class Working:
         changed = details.diffs(event.details)
         if changed and event.outcome == "done":
             facts.append(counts(changed))
-        end = self._lines.fit(f" · {', '.join(facts)}" if facts else "")
-        said = cut(title, max(look.columns - 3 - width(end), 20)) if look.live else title
-        return self._lines.block("tool", f"{look.paint(colour, mark)} {self._lines.fit(said + end)}\n")
+        return self._lines.block("tool", f"{look.paint(colour, mark)} {self._fit(title, ', '.join(facts))}\n")
+
+    def _fit(self, title: str, facts: str) -> str:
+        """On one line, the title cut where it must be; on a narrow screen how it went stands below, and whole."""
+        look = self._lines.look
+        end = f" · {facts}" if facts else ""
+        room = look.columns - 3 - width(end)
+        if not look.live or width(title) <= room:
+            return title + end
+        if room >= TITLE:
+            return cut(title, room) + end
+        return "\n".join([self._lines.fit(title), *(f"    {line}" for line in wrapped(facts, look.columns - 5))])
 
     def _diffs(self, changed: list[tuple[str, str, bool]]) -> str:
         look, printed = self._lines.look, ""

@@ -119,7 +119,7 @@ class TaskStore:
         fit = [each for each in self.tasks() if each.startswith(task)]
         if len(fit) == 1:
             return self.folder / fit[0]
-        hint = f"these begin so: {', '.join(sorted(fit)[:5])}" if fit else "list them to see which there are"
+        hint = f"these begin so: {', '.join(sorted(fit)[:5])}" if fit else "`tarmac tasks` lists them"
         raise TaskNotFound(f"there is no task `{task}`", hint=hint)
 
     async def delete(self, task: TaskId) -> None:

@@ -123,5 +123,5 @@ def _conclude(look: Look, folder: Path, *, completed: bool, passes: bool, keep: 
     if keep:
         print(f"The project: {folder / 'durations'}\nThe log:     TARMAC_STATE_DIR={folder / 'state'} tarmac tasks")
     else:
-        print("The project is gone now; --keep leaves it.")
+        _say(look, "The project is gone now; --keep leaves it.")
     _say(look, 'With a model of yours: tarmac run "make the tests pass"; the terminals alone: tarmac tour.')
