@@ -120,6 +120,9 @@ pieces = st.sampled_from(
         "&lt;",
         "]]>",
         "\r\n",
+        "<think>",
+        "\n<think>\n",
+        "</think>",
     ]
 )
 balanced = pieces | st.just(EXAMPLE)
@@ -186,6 +189,21 @@ def test_every_split_gives_the_same_parts(message: str, cuts: list[int], complet
 )
 def test_text_without_calls_is_text(text: str) -> None:
     assert "".join(map(str, plain(parsed(*text)))) == text.strip()
+
+
+@pytest.mark.parametrize("tag", ["think", "thinking"])
+def test_what_a_model_only_thinks_of_is_text(tag: str) -> None:
+    """S6: models that write their thoughts into their text consider calls that nobody must make."""
+    made = "<read_file><path>b</path></read_file>"
+    thought = f"<{tag}>\nShall I <read_file><path>a</path></read_file>? Or\n```\n{EXAMPLE}\nNo.</{tag}>"
+    assert plain(parsed(f"{thought}\n{made}")) == [thought, ("read_file", {"path": "b"})]
+    assert plain(parsed(f"Well.\n  {thought}{made}")) == [f"Well.\n  {thought}", ("read_file", {"path": "b"})]
+    assert plain(parsed(f"<{tag}>\n{made}")) == [f"<{tag}>\n{made}"]
+    assert plain(parsed(f"Do <{tag}> of {made}")) == [f"Do <{tag}> of", ("read_file", {"path": "b"})]
+    assert plain(parsed(f"{made}\n<{tag}>{made}</{tag}>")) == [
+        ("read_file", {"path": "b"}),
+        f"<{tag}>{made}</{tag}>",
+    ]
 
 
 def test_examples_in_fences_and_backticks_are_text() -> None:

@@ -87,6 +87,26 @@ async def test_a_call_that_was_cut_before_its_arguments_is_not_run(tmp_path: Pat
     assert [each[1] for each in results(seen)] == ["failed", "done", "done"]
 
 
+async def test_of_calls_in_words_one_a_message_is_made_and_the_model_is_told(tmp_path: Path) -> None:
+    """S11: later ones are not run; a result is presented by itself."""
+    work = tmp_path / "work"
+    write = "<write_to_file><path>{0}</path><content>x</content></write_to_file>"
+    result = "<attempt_completion><result>ok</result></attempt_completion>"
+    turns = [turn(text=f"{result}\n{write.format('a')}\n{write.format('b')}"), turn(text=result)]
+    async with a_task(work, *turns, native_tools=False) as task:
+        seen = Seen(task)
+        assert (await task.run_until_idle()).why == "completed"
+        await messages_of(task)
+    assert [each[:2] for each in results(seen)] == [
+        ("write_to_file", "done"),
+        ("write_to_file", "skipped"),
+        ("attempt_completion", "skipped"),
+        ("attempt_completion", "done"),
+    ]
+    assert all("one call is made in each message" in text for _, _, text in results(seen)[1:3])
+    assert (work / "a").exists() and not (work / "b").exists()
+
+
 async def test_a_tool_outside_of_the_mode_is_refused_with_the_reason(tmp_path: Path) -> None:
     """S9: group and file pattern, for each call."""
     async with a_task(
@@ -147,6 +167,28 @@ async def test_the_third_equal_call_with_an_equal_result_is_not_run(tmp_path: Pa
 
 
 @pytest.mark.shell
+@pytest.mark.parametrize(
+    "calls",
+    [
+        [("execute_command", '{"command": "ls"}'), ("run_command", '{"command":"ls"}')] * 2,
+        [("list_files", "{}"), ("list_files", '{"path": "."}'), ("list_files", '{"recursive": false, "path": "."}')],
+        [("read_file", '{"path": "a"}'), ("read_file", '{"path": "b"}')] * 4,
+    ],
+)
+async def test_calls_that_mean_the_same_are_the_same(tmp_path: Path, calls: list[tuple[str, str]]) -> None:
+    """S12: other names, defaults spelt out, and by turns."""
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "a").write_text("1\n")
+    (work / "b").write_text("2\n")
+    made: list[dict[str, object]] = [{"name": name, "arguments": arguments} for name, arguments in calls]
+    async with a_task(work, *(turn(each) for each in made), done(), limits=Limits(max_mistakes=0)) as task:
+        seen = Seen(task)
+        assert (await task.run_until_idle()).why == "completed"
+    outcomes = [each[1] for each in results(seen)]
+    assert outcomes.index("skipped") == {3: 2, 4: 2, 8: 6}[len(calls)]
+
+
 async def test_a_command_whose_output_changes_may_be_repeated_and_one_whose_does_not_may_not(tmp_path: Path) -> None:
     """S12: keyed on the call and its result, however long it took."""
     counts = turn(call("execute_command", command="echo x >> n; wc -l < n"))

@@ -81,6 +81,30 @@ def test_another_call_between_two_equal_ones_ends_the_row() -> None:
     assert not watch.stuck("a", "{}")
 
 
+@pytest.mark.parametrize("steps", ["ab", "abc"])
+def test_a_circle_of_several_steps_is_one_when_it_was_gone_round_three_times(steps: str) -> None:
+    """S12: the same calls by turns, with the same results; not where one of them changes."""
+    watch, changing = Repetition(), Repetition()
+    for turn in range(3):
+        for name in steps:
+            assert not watch.stuck(name, "{}")
+            watch.finished(name, "{}", "x")
+            changing.finished(name, "{}", str(turn) if name == "b" else "x")
+    assert watch.stuck(steps[0], "{}")
+    assert not any(watch.stuck(name, "{}") for name in (*steps[1:], "d"))
+    assert not any(changing.stuck(name, "{}") for name in steps)
+    watch.forget()
+    assert not watch.stuck(steps[0], "{}")
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=30))
+def test_who_gets_another_result_each_time_is_never_stuck(names: list[str]) -> None:
+    watch = Repetition()
+    for number, name in enumerate(names):
+        assert not watch.stuck(name, "{}")
+        watch.finished(name, "{}", str(number))
+
+
 def test_what_a_person_found_right_is_counted_anew() -> None:
     watch = Repetition()
     for _ in range(2):

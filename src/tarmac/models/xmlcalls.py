@@ -34,7 +34,7 @@ You use a tool by writing it as XML-style tags: the tool's name as the outer tag
 </tool_name>
 
 Write values as they are, without escaping and without code fences around the call. Lists and objects are JSON, or \
-tags within tags. After your calls, stop: you get their results with the next message. Never write results yourself."""
+tags within tags. After a call, stop: you get its result with the next message. Never write results yourself."""
 
 
 class XmlCalls:

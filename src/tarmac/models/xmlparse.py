@@ -9,8 +9,9 @@ feed(text) … finish() → TextDelta | CallDelta;  what is certain is given at 
 Where does a content end that holds such tags itself? At the last </content> before the tool's closing tag; and that
 is the first </write_to_file> after which no other is left without its opening. So one of many lines is known to have
 ended only when the message has; what follows it waits until then. Tags in code fences and backticks, of tools that are
-not there, or in the middle of a sentence, are text. A call that was cut off has arguments that are no JSON: nobody
-runs it.
+not there, or in the middle of a sentence, are text; and so is all that stands between <think> and </think>, where a
+line begins with it: what a model only considers, nobody does. A call that was cut off has arguments that are no JSON:
+nobody runs it.
 """
 
 import json
@@ -23,6 +24,7 @@ from tarmac.models.xmlend import LONGEST_TAG, Value, argument_tag, closing, firs
 from tarmac.models.xmlvalues import decoded, kinds, property_of, repeated
 
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})(.*)", re.DOTALL)
+_THOUGHTS = ("think", "thinking")
 _MAYBE_FENCE = re.compile(r"[ \t]*(?:`{0,2}|~{0,2})\Z")
 
 
@@ -31,7 +33,8 @@ class XmlParser:
 
     def __init__(self, tools: Iterable[ToolSchema], draft: Draft) -> None:
         self._tools = {tool.name: tool.parameters for tool in tools}
-        names = "|".join(sorted(map(re.escape, self._tools), key=len, reverse=True)) or "(?!)"
+        self._tags = {*self._tools, *_THOUGHTS}
+        names = "|".join(sorted(map(re.escape, self._tags), key=len, reverse=True))
         self._opening = re.compile(rf"<({names})[ \t]*(/?)>")
         self._draft = draft
         self._buffer = ""
@@ -44,6 +47,8 @@ class XmlParser:
         # of the text
         self._line_start = True
         self._fence = ""
+        self._thought = ""  # the tag of the thought we are in
+        self._blank = True  # nothing stood in this line yet
         self._before = ""  # the character before the buffer
         self._blanks = ""  # not yet given: they are dropped before a call, and at the end
         self._begun = False  # words since the last call
@@ -86,6 +91,8 @@ class XmlParser:
         buffer = self._buffer
         if not buffer:
             return False
+        if self._thought:
+            return self._thinking()
         if self._line_start:
             if _MAYBE_FENCE.match(buffer) and not self._final:
                 return False
@@ -99,7 +106,9 @@ class XmlParser:
         if found := self._opening.search(line):
             if (line[found.start() - 1] if found.start() else self._before) == "`":
                 return self._say(found.end())  # somebody speaks of it
-            return self._say(found.start()) if found.start() else self._call(found)
+            if found.start():
+                return self._say(found.start())
+            return self._call(found) if found[1] in self._tools else self._think(found)
         if newline >= 0 or self._final:
             return self._say(len(line))
         held = line.rfind("<")
@@ -109,7 +118,23 @@ class XmlParser:
 
     def _may_open(self, tail: str) -> bool:
         name = tail[1:].rstrip(" \t/")
-        return any(tool.startswith(name) for tool in self._tools) if tail[1:2] != " " else False
+        return any(tag.startswith(name) for tag in self._tags) if tail[1:2] != " " else False
+
+    def _think(self, opening: re.Match[str]) -> bool:
+        """A thought begins, where its tag begins a line."""
+        self._thought = opening[1] if self._blank and not opening[2] else ""
+        return self._say(opening.end())
+
+    def _thinking(self) -> bool:
+        """Within a thought: all is text up to its closing tag."""
+        end = f"</{self._thought}>"
+        at = self._buffer.find(end)
+        if at >= 0:
+            self._thought = ""
+            return self._say(at + len(end))
+        tail = self._buffer.rfind("<", -len(end))
+        held = tail if tail >= 0 and end.startswith(self._buffer[tail:]) and not self._final else len(self._buffer)
+        return held > 0 and self._say(held)
 
     def _fence_line(self, mark: str) -> bool:
         newline = self._buffer.find("\n")
@@ -141,6 +166,8 @@ class XmlParser:
         if piece:
             self._before = piece[-1]
             self._line_start = piece.endswith("\n")
+            line = piece.rpartition("\n")[2]
+            self._blank = (self._blank or "\n" in piece) and not line.strip()
         return piece
 
     # A call
@@ -172,7 +199,7 @@ class XmlParser:
         for name, texts in self._lists.items():
             self._field(name, json.dumps(repeated(texts, property_of(schema, name), schema), ensure_ascii=False))
         self._write("}")
-        self._before, self._line_start = "", False
+        self._before, self._line_start, self._blank = "", False, True
         self._step = self._text
         return True
 

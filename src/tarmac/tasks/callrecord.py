@@ -57,7 +57,7 @@ class CallRecord:
             self._desk.add(FileSeen(at=now(), path=seen.path, digest=seen.digest, how=seen.how))
         essence = (Text(done.essence),) if done.essence else done.content  # tags and durations are never the same
         key = fingerprint(essence, exit_code=done.exit_code, outcome=done.outcome)
-        self._repetition.finished(use.name, use.arguments, key)
+        self._repetition.finished(*self._desk.toolbox.meant(use.name, use.arguments), key)
         title = ready.done if done.outcome == "done" else ready.title
         result = ToolFinished(
             at=now(),
@@ -74,7 +74,9 @@ class CallRecord:
     def fail(self, use: ToolUse, text: str, began: float) -> None:
         """It went wrong."""
         content = (Text(text),)
-        self._repetition.finished(use.name, use.arguments, fingerprint(content, outcome="failed"))
+        self._repetition.finished(
+            *self._desk.toolbox.meant(use.name, use.arguments), fingerprint(content, outcome="failed")
+        )
         self.finish(use, content, outcome="failed", began=began)
 
     def finish(

@@ -35,6 +35,10 @@ CUT: Final = (
     "This call was not run: your answer reached its limit of length before the call was whole. "
     "Make it in smaller steps: write a long file in several parts."
 )
+ONE: Final = (
+    "one call is made in each message, and this was not the first; look at the result of that one, and make this call "
+    "if it is still right"
+)
 REPEATED: Final = (
     "This call was not run: it is the same as the last ones, whose result did not change. "
     "Look at that result, and try another way."
@@ -69,8 +73,9 @@ class Calls:
     async def run(self, uses: Sequence[ToolUse], *, cut: bool = False) -> Tally:
         """All of them. `cut`: the answer was broken off, so the last one may not be whole."""
         tally = Tally()
-        last = [use for use in uses if self._ends(use)]  # the result is presented when all else is done
-        for group in self._groups([*(use for use in uses if not self._ends(use)), *last]):
+        ordered = sorted(uses, key=self._ends)  # the result is presented when all else is done
+        made = len(ordered) if self._desk.model.info.native_tools else 1  # calls in words: one a message (S11)
+        for group in self._groups(ordered[:made]):
             if len(group) == 1:
                 await self._one(group[0], tally, cut=cut and group[0] is uses[-1])
                 continue
@@ -80,6 +85,8 @@ class Calls:
                         together.create_task(self._one(use, tally, cut=cut and use is uses[-1]))
             except BaseExceptionGroup as several:
                 raise several.exceptions[0] from None
+        for use in ordered[made:]:
+            self._record.finish(use, (Text(f"[not run: {tally.stopped or ONE}]"),), outcome="skipped")
         return tally
 
     def _ends(self, use: ToolUse) -> bool:
@@ -136,7 +143,9 @@ class Calls:
             raise self._refused(use, why)
         if tally.failed and self._ends(use):
             raise ToolFailed(NOT_YET)
-        if self._repetition.stuck(use.name, use.arguments) and not await self._go_round(use, tally, began):
+        if self._repetition.stuck(*desk.toolbox.meant(use.name, use.arguments)) and not await self._go_round(
+            use, tally, began
+        ):
             return
         ready = await tool.prepare(self._bench(use))
         for name in _names(desk, ready):
@@ -152,7 +161,9 @@ class Calls:
             if not desk.attended:
                 tally.mistakes.append(leave.told)  # nobody else would stop a model that wants what it can't have
             content = (Text(leave.told), *leave.remarks)
-            self._repetition.finished(use.name, use.arguments, fingerprint(content, outcome=leave.outcome))
+            self._repetition.finished(
+                *desk.toolbox.meant(use.name, use.arguments), fingerprint(content, outcome=leave.outcome)
+            )
             self._record.finish(use, content, outcome=leave.outcome, began=began, title=ready.title)
         else:
             await self._record.start(use, tool, ready, leave.go)

@@ -1,10 +1,13 @@
 """PURE: a model that goes in circles: the same call, with the same result, again and again (S12).
 
-The key is the call *and* what came of it: to look at a thing that changes is no circle, however often it is done.
+The key is the call *and* what came of it: to look at a thing that changes is no circle, however often it is done. A
+circle may have two or three steps; it must have been gone round once more often, as who waits for something also does
+the same by turns.
 """
 
 import json
 import re
+from collections import deque
 from collections.abc import Iterable
 from hashlib import sha256
 from typing import Final
@@ -14,6 +17,7 @@ from tarmac.models.messages import Image, Part, Text
 _TIME: Final = re.compile(r"(?<=Duration: )[\d.]+ (?:s|min)|(?<=, after )[\d.]+ (?:s|min)")
 _TAG: Final = re.compile(r"(?<=[</]output-|[</]prompt-)[0-9a-f]{12}(?=>)")
 MOST: Final = 3  # the third is not run but asked about; 0: never
+LONGEST: Final = 3  # steps of a circle
 
 
 class Repetition:
@@ -21,24 +25,28 @@ class Repetition:
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
-        self._call = ""
-        self._result = ""
-        self._times = 0  # how often in a row this call had this result
+        self._past: deque[tuple[str, str]] = deque(maxlen=LONGEST * max(2, most))  # calls with their results
 
     def stuck(self, name: str, arguments: str) -> bool:
         """Whether this call would be one too many."""
-        return self._most > 0 and self._times >= self._most - 1 and _call(name, arguments) == self._call
+        if self._most <= 0:
+            return False
+        call, past = _call(name, arguments), list(self._past)
+        for steps in range(1, LONGEST + 1):
+            times = max(1, self._most - 1) if steps == 1 else max(2, self._most)
+            lately = past[-steps * times :]
+            around = len(lately) == steps * times and lately == lately[:steps] * times
+            if around and lately[0][0] == call:
+                return True
+        return False
 
     def finished(self, name: str, arguments: str, result: str) -> None:
         """A call came back; `result` is what `fingerprint` makes of its content."""
-        call = _call(name, arguments)
-        same = (call, result) == (self._call, self._result)
-        self._call, self._result = call, result
-        self._times = self._times + 1 if same else 1
+        self._past.append((_call(name, arguments), result))
 
     def forget(self) -> None:
         """A person said that it is right so."""
-        self._call, self._times = "", 0
+        self._past.clear()
 
 
 def fingerprint(content: Iterable[Part], *, exit_code: int | None = None, outcome: str = "done") -> str:

@@ -10,7 +10,10 @@ from dataclasses import replace
 from functools import cache
 from types import MappingProxyType
 
+import msgspec
+
 from tarmac.dataclass import dataclass
+from tarmac.errors import BadArguments
 from tarmac.models.provider import ToolSchema
 from tarmac.tools import decoding
 from tarmac.tools.command import ExecuteCommand
@@ -88,6 +91,14 @@ class Toolbox:
     def decode(self, name: str, arguments: str) -> Tool:
         """The call a model made, from the JSON it sent; BadArguments, with words for it, when that can't be read."""
         return decoding.decode(self.tools, self.canonical(name), arguments)
+
+    def meant(self, name: str, arguments: str) -> tuple[str, str]:
+        """The same for two calls that mean the same: by another name of the tool, or with a default spelt out."""
+        try:
+            tool = self.decode(name, arguments)
+            return tool.name, msgspec.json.encode(tool).decode()
+        except (BadArguments, ValueError, TypeError):  # broken, or of a kind that can't be written: as it is
+            return self.canonical(name), arguments
 
     def with_tools(self, *more: type[Tool]) -> "Toolbox":
         """The same with others beside them, or in their place."""
