@@ -119,8 +119,19 @@ async def test_a_task_that_is_worked_on_is_not_deleted(store: TaskStore) -> None
     task = await keep(store, a_run())
     async with open_log(store.folder / task):
         outcome = tarmac("tasks", "delete", "--yes", task)
-    assert (outcome.code, f"process {os.getpid()}" in outcome.err) == (1, True)
+    assert (outcome.code, f"process {os.getpid()} is working on the task {task}" in outcome.err) == (1, True)
+    assert f"`tarmac tasks show {task}` tells what it does" in outcome.err
     assert (store.folder / task).exists()
+
+
+async def test_what_nobody_works_on_is_not_said_to_run(store: TaskStore) -> None:
+    """S3: in a list, in its story and in a page, it is said the same."""
+    task = await keep(store, a_run()[:4])
+    shown, page = tarmac("tasks", "show", task).out, tarmac("tasks", "export", task).out
+    assert ("\n  stopped · " in shown, "stopped." in page, " stopped " in tarmac("tasks").out) == (True, True, True)
+    async with open_log(store.folder / task):
+        shown, page = tarmac("tasks", "show", task).out, tarmac("tasks", "export", task).out
+    assert ("\n  running · " in shown, "running." in page) == (True, True)
 
 
 async def test_an_id_that_fits_many_names_them(store: TaskStore) -> None:

@@ -4,6 +4,8 @@ import hashlib
 import json
 import os
 import re
+import signal
+import termios
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -301,6 +303,22 @@ def test_a_secret_of_a_command_left_running_is_asked_for_again_after_a_stop(proj
         screen.rest()
         assert screen.process.returncode == 0
     assert (project / "right").exists()
+
+
+def test_after_ctrl_z_and_fg_a_secret_is_still_unseen_and_the_question_is_there_again(project: Path) -> None:
+    """T25: the shell between them has set the terminal as it likes it."""
+    ask = command("read -rsp 'Password: ' p; [ ${#p} = 9 ]")
+    with run(project, turn("", ask), done(), more=("--auto", "all")) as screen:
+        before = screen.modes()
+        screen.until(b"\r\n  Password: ")
+        hidden = screen.modes()
+        screen.process.send_signal(signal.SIGSTOP)
+        termios.tcsetattr(screen.master, termios.TCSANOW, before)  # type: ignore[arg-type]
+        screen.process.send_signal(signal.SIGCONT)
+        assert screen.until(b"  Password: ") and screen.modes() == hidden
+        screen.type(b"pass-word\r")
+        assert b"pass-word" not in screen.rest() and screen.modes() == before
+    assert result()["exit_code"] == 0
 
 
 def test_the_terminal_is_as_it_was_after_a_signal_during_a_secret(project: Path) -> None:

@@ -25,7 +25,7 @@ from tarmac.tasks.store import TaskStore
 FORMATS: Final = ["markdown", "json", "roo"]
 
 
-async def export(store: TaskStore, task: TaskId, form: str, to: Path | None, *, force: bool) -> int:
+async def export(store: TaskStore, task: TaskId, form: str, to: Path | None, *, force: bool, at_work: bool) -> int:
     """Write it to `to`, or to standard output; the exit code."""
     form = {"md": "markdown"}.get(form, form)
     if form not in FORMATS:
@@ -40,7 +40,7 @@ async def export(store: TaskStore, task: TaskId, form: str, to: Path | None, *, 
         written = await asyncio.to_thread(write_task, reading.events, blobs.read, to / task, force=force)
         print(written)
         return 0
-    text = page(reading.events) if form == "markdown" else as_json(reading.events, blobs)
+    text = page(reading.events, at_work=at_work) if form == "markdown" else as_json(reading.events, blobs)
     if to is None:
         sys.stdout.write(text)
     else:

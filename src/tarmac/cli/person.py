@@ -82,6 +82,8 @@ class Person:
         """We were stopped, and go on."""
         self.keyboard.again()
         self._told.again()
+        if self.beside:
+            self.screen.again()
 
     def listen(self) -> None:
         """Take lines that are typed while it works."""

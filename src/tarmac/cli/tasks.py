@@ -20,7 +20,7 @@ from tarmac.paths import state_dir
 from tarmac.show.columns import cut, padded
 from tarmac.show.harmless import one_line
 from tarmac.show.look import Look, look_of
-from tarmac.show.summary import money, size, when
+from tarmac.show.summary import money, size, status, when
 from tarmac.tasks.log import writer_of
 from tarmac.tasks.store import Listed, Sort, TaskStore
 
@@ -138,12 +138,10 @@ def is_at_work(store: TaskStore, task: TaskId) -> bool:
 
 def _line(listed: Listed, look: Look, *, at_work: bool) -> str:
     meta = listed.metadata
-    status: str = "unreadable" if listed.trouble else (meta.outcome or meta.status)
-    if status in ("running", "waiting") and not at_work:
-        status = "stopped"  # its log ends in the middle: `tarmac resume` goes on
+    said = "unreadable" if listed.trouble else status(meta, at_work=at_work)
     narrow = look.columns < NARROW
     start = f"{padded(one_line(listed.task), 11)} " + ("" if narrow else f"{when(meta.at):<12}")
-    middle = look.paint("31" if listed.trouble else COLOURS.get(status, "2"), f"{status:<13}")
+    middle = look.paint("31" if listed.trouble else COLOURS.get(said, "2"), f"{said:<13}")
     cost = "" if narrow else f"{'-' if not meta.requests else money(meta.total_cost):>9}  "
     room = look.columns - 1 - 12 - 13 - (0 if narrow else 12 + 11)
     return f"{start}{middle}{cost}{cut(one_line(listed.trouble or meta.name), max(room, 8))}"
@@ -199,7 +197,7 @@ async def _show(store: TaskStore, task: str, given: Given) -> int:
     from tarmac.show.story import story
 
     look = look_of(sys.stdout, os.environ)
-    for piece in story(folder.name, reading, look):
+    for piece in story(folder.name, reading, look, at_work=is_at_work(store, TaskId(folder.name))):
         sys.stdout.write(piece)
     return 0
 
@@ -289,4 +287,5 @@ async def _export(store: TaskStore, task: str, given: Given) -> int:
 
     folder = store.path(task)
     to = Path(given["to"][-1]) if "to" in given else None
-    return await export(store, TaskId(folder.name), given.get("format", ["markdown"])[-1], to, force="force" in given)
+    id, form = TaskId(folder.name), given.get("format", ["markdown"])[-1]
+    return await export(store, id, form, to, force="force" in given, at_work=is_at_work(store, id))

@@ -38,7 +38,8 @@ class Turn:
 
     async def offer(self) -> bool:
         """Whether they want more of a task that is done."""
-        return bool(await self._words("Enter accepts it and leaves; or say what is missing.", offered=True))
+        hint = wrapped("Enter accepts it and leaves; or say what is missing.", self._person.screen.look.columns - 1)
+        return bool(await self._words("\n".join(hint), offered=True))
 
     async def next(self, ended: Ended) -> bool:
         """What they say to a task that stands still; False: nothing."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from tarmac.models.messages import Reasoning, Text, ToolUse
 from tarmac.show.harmless import harmless, one_line
-from tarmac.show.summary import spent
+from tarmac.show.summary import spent, status
 from tarmac.tasks import events as e
 from tarmac.tasks.history import text_of
 from tarmac.tasks.metadata import metadata
@@ -15,14 +15,15 @@ from tarmac.tasks.metadata import metadata
 LONGEST = 20_000  # characters of one output: a page is to be read
 
 
-def page(events: list[e.TaskEvent]) -> str:
+def page(events: list[e.TaskEvent], *, at_work: bool) -> str:
     """All that was said and done in it, in order."""
     meta = metadata(events)
     made = time.strftime("%Y-%m-%d %H:%M", time.localtime(meta.created))
+    how = status(meta, at_work=at_work)
     head = [
         f"# {one_line(meta.name)}",
         "",
-        f"Task `{meta.task}`, {made}, in `{one_line(str(meta.workspace))}`, mode {meta.mode}, {meta.status}.  ",
+        f"Task `{meta.task}`, {made}, in `{one_line(str(meta.workspace))}`, mode {meta.mode}, {how}.  ",
         f"{spent(meta)}" + (f", with {one_line(meta.model)}" if meta.model else ""),
     ]
     return harmless("\n".join([*head, *_body(events)])) + "\n"

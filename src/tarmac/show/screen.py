@@ -12,6 +12,7 @@ from typing import IO
 from tarmac.show.look import Look
 
 WIPE = "\r\x1b[K"
+LONGEST = 400  # characters of a line that are shown again
 EVERY = 0.1  # seconds between two drawings of the line
 
 
@@ -23,6 +24,7 @@ class Screen:
         self.broken = False  # nobody reads it any more
         self._stream = stream
         self._at_start = True  # of a line
+        self._line = ""  # the one that is not at its end
         self._drawn = ""
         self._wanted = ""
         self._timer: asyncio.TimerHandle | None = None
@@ -53,6 +55,7 @@ class Screen:
         if not text:
             return
         self._at_start = text.endswith("\n")
+        self._line = text.rpartition("\n")[2] if "\n" in text else (self._line + text)[-LONGEST:]
         self._write((WIPE if self._drawn else "") + text)
         self._drawn = ""
         self._later()
@@ -71,11 +74,13 @@ class Screen:
 
     def entered(self) -> None:
         """The person pressed Enter: by their terminal's echo, a new line has begun."""
-        self._at_start = True
+        self._at_start, self._line = True, ""
 
     def again(self) -> None:
-        """Others wrote here meanwhile: what was drawn is gone."""
+        """Others wrote here meanwhile: what was drawn is gone, and the line that one was to go on with is elsewhere."""
         self._drawn = ""
+        if not self._at_start:
+            self._write(self._line)
         self._later()
 
     def quiet(self) -> None:

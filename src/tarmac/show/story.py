@@ -6,18 +6,18 @@ from tarmac.show.accounts import tool_line
 from tarmac.show.columns import wrapped
 from tarmac.show.harmless import one_line
 from tarmac.show.look import Look
-from tarmac.show.summary import size, spent, when
+from tarmac.show.summary import size, spent, status, when
 from tarmac.show.teller import Teller
 from tarmac.tasks.metadata import metadata
 from tarmac.tasks.reading import Reading
 
 
-def story(task: str, reading: Reading, look: Look) -> Iterator[str]:
+def story(task: str, reading: Reading, look: Look, *, at_work: bool) -> Iterator[str]:
     """What it is, what is wrong with its log, and all that happened, piece by piece."""
     meta = metadata(reading.events)
     yield look.paint("1", f"Task {one_line(task)}") + (f" (#{meta.number})\n" if meta.number else "\n")
     facts = [
-        meta.outcome or meta.status,
+        status(meta, at_work=at_work),
         f"mode {meta.mode}",
         meta.model,
         f"last at {when(meta.at)}",

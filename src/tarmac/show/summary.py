@@ -17,6 +17,12 @@ def when(at: float, *, now: float | None = None) -> str:
     return time.strftime("%a %H:%M" if 0 <= past < 6 * 86400 else "%Y-%m-%d", moment)
 
 
+def status(meta: Metadata, *, at_work: bool) -> str:
+    """How it stands; of one whose log ends in the middle, though no process works on it, that it was stopped."""
+    said: str = meta.outcome or meta.status
+    return "stopped" if said in ("running", "waiting") and not at_work else said
+
+
 def money(cost: float | None) -> str:
     """`$0.12`; `?` when some price is not known."""
     if cost is None:

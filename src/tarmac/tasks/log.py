@@ -307,9 +307,8 @@ def lock(folder: Path) -> int:
         os.close(fd)
         pid = writer_of(folder)
         who = "this process" if pid == os.getpid() else f"process {pid}" if pid else "another process"
-        raise TaskInUse(
-            f"{who} is working on the task in {folder}", pid=pid, hint="follow it, or end that process first"
-        ) from None
+        hint = f"`tarmac tasks show {folder.name}` tells what it does; end that process to go on with it here"
+        raise TaskInUse(f"{who} is working on the task {folder.name}", pid=pid, hint=hint) from None
     if not _is_here(fd, folder / LOG):  # deleted between our opening and our locking it
         os.close(fd)
         raise TaskNotFound(f"there is no task in {folder}")
