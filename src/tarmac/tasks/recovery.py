@@ -4,13 +4,16 @@ Before a tool touches a file, the log has the hashes of before and after (`FileI
 tells: it is as it was, it is as it was meant to be, or somebody else has been at it.
 """
 
+import os
 from collections.abc import Callable, Iterable
 from hashlib import sha256
 from pathlib import Path
 from typing import Literal
 
 from tarmac.dataclass import dataclass
+from tarmac.errors import FileUnavailable
 from tarmac.tasks.events import CallId, CommandOutput, FileIntent, TaskEvent, ToolFinished, ToolStarted
+from tarmac.tools.edit.saving import read_bytes
 
 Fate = Literal["happened", "did not happen", "unknown"]
 
@@ -52,8 +55,11 @@ def fates(started: ToolStarted, digest: Callable[[Path], str | None]) -> list[tu
 
 
 def digest_of(path: Path) -> str | None:
-    """The hash of a file's content as intents have it; None when there is no file."""
+    """The hash of a file's content as intents have it; None when there is no file. It never waits for a pipe."""
     try:
-        return sha256(path.read_bytes()).hexdigest()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+        data = read_bytes(path)
+    except FileUnavailable:
+        if os.path.lexists(path):
+            raise
+        data = None  # a folder on the way is a file now
+    return None if data is None else sha256(data).hexdigest()

@@ -14,12 +14,14 @@ from tarmac.errors import TarmacError, ToolFailed
 from tarmac.models.messages import Text
 from tarmac.policy import WriteFile
 from tarmac.tools import places
+from tarmac.tools.aside import aside
 from tarmac.tools.edit import decode, read_bytes, remove_file, save_file, unified
 from tarmac.tools.places import Place, digest
 from tarmac.tools.reading import unsaved_text
 from tarmac.tools.tool import Bench, Done, Go, Intent, Ready, Seen, Want
 
 MOST_DIFF = 2000  # lines a door is given
+LONGEST_IN_DIFF = 1000  # characters of a line in it
 MOST_TOLD = 60  # lines of it the model is given, where its edit did not fit exactly
 KNOWN = "You need not read the file again: it is now as you wrote it."
 
@@ -60,7 +62,7 @@ async def open_original(bench: Bench, said: str, *, must_exist: bool = True) -> 
         raise ToolFailed(
             f"File does not exist at path: {place.name}. Check the path, or make the file with write_to_file."
         )
-    check_seen(bench, place, data)
+    await aside(len(data or b""), check_seen, bench, place, data)
     await check_saved(bench, place, data)
     # What a person would be asked about before it is read must not leak through the text of a failed edit.
     return Original(place=place, data=data, may_quote=place.path in bench.seen or not place.look.unread)
@@ -92,7 +94,7 @@ async def check_saved(bench: Bench, place: Place, data: bytes | None) -> None:
         )
 
 
-def ready(
+async def ready(
     bench: Bench,
     changes: Sequence[Change],
     *,
@@ -103,7 +105,9 @@ def ready(
     partly: bool = False,
 ) -> Ready:
     """The edit, ready to be judged. `show_diff`: it did not fit exactly, so the model sees what became of it."""
-    diffs = [_diff(each) for each in changes]
+    size = sum(len(each.before or b"") + len(each.after or b"") for each in changes)
+    diffs = await aside(size, lambda: [_diff(each) for each in changes])
+    intents = await aside(size, lambda: tuple(map(_intent, changes)))
 
     async def act(go: Go) -> Done:
         if go.refused:
@@ -119,7 +123,7 @@ def ready(
         return Done(
             content=(Text("\n".join(told)),),
             details=json.dumps({"files": diffs}, ensure_ascii=False),
-            seen=tuple(Seen(path=each.place.path, digest=digest(each.after), how="edited") for each in changes),
+            seen=tuple(Seen(path=each.path, digest=each.after, how="edited") for each in intents),
         )
 
     return Ready(
@@ -135,9 +139,7 @@ def ready(
             )
             for each in changes
         ),
-        intents=tuple(
-            Intent(path=each.place.path, before=digest(each.before), after=digest(each.after)) for each in changes
-        ),
+        intents=intents,
         act=act,
     )
 
@@ -197,9 +199,13 @@ def _told(change: Change, notes: Sequence[str], *, partly: bool) -> str:
     return "\n".join(rows)
 
 
+def _intent(change: Change) -> Intent:
+    return Intent(path=change.place.path, before=digest(change.before), after=digest(change.after))
+
+
 def _diff(change: Change) -> dict[str, str | int]:
     texts = [_text(change.before), _text(change.after)]
-    diff = unified(texts[0], texts[1], change.place.name, most_lines=MOST_DIFF)
+    diff = unified(texts[0], texts[1], change.place.name, most_lines=MOST_DIFF, longest=LONGEST_IN_DIFF)
     return {
         "path": str(change.place.path),
         "name": change.place.name,

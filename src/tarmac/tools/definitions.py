@@ -10,6 +10,7 @@ The rules are which nodes of a grammar define something; the text shown is the l
 import asyncio
 import importlib
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from tarmac.dataclass import dataclass
 from tarmac.errors import FileUnavailable, TarmacError
 from tarmac.paths import shown
 from tarmac.tools.edit.saving import read_bytes
+from tarmac.tools.listing import printable
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -129,9 +131,16 @@ def _list(path: Path, hidden: Callable[[Path], bool] | None) -> list[FileDefinit
             known = " ".join(sorted(_BY_SUFFIX))
             raise FileUnavailable(f"{shown(path)}: no grammar for such a file", hint=f"known are {known}")
         return [_of_file(path)]
-    files = [each for each in sorted(path.iterdir()) if is_known(each) and each.is_file()]
-    seen = [each for each in files if hidden is None or not hidden(each)]
-    found = [_of_file(each) for each in seen[:MOST_FILES]]
+    try:
+        inside = sorted(path.iterdir())
+    except OSError as error:
+        raise FileUnavailable(f"{shown(path)} can't be read: {error.strerror}") from None
+    files = (each for each in inside if is_known(each) and each.is_file())
+    seen = (each for each in files if hidden is None or not hidden(each))
+    found = [_of_file(each) for each in islice(seen, MOST_FILES)]
+    if next(seen, None) is not None:
+        left = f"only the first {MOST_FILES} source files of this folder were looked at: name one of the others"
+        found.append(FileDefinitions("…", (), left))
     return [each for each in found if each.definitions or each.error]
 
 
@@ -139,10 +148,10 @@ def _of_file(path: Path) -> FileDefinitions:
     try:
         source = read_bytes(path, most=MOST_BYTES)
     except TarmacError as error:
-        return FileDefinitions(path.name, (), error.what)
+        return FileDefinitions(printable(path.name), (), error.what)
     found = definitions(source or b"", _BY_SUFFIX[path.suffix.lower()])
     more = f"only the first {MOST_DEFINITIONS} are shown" if len(found) > MOST_DEFINITIONS else ""
-    return FileDefinitions(path.name, tuple(found[:MOST_DEFINITIONS]), more)
+    return FileDefinitions(printable(path.name), tuple(found[:MOST_DEFINITIONS]), more)
 
 
 def definitions(source: bytes, language: str) -> list[Definition]:

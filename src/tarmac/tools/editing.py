@@ -126,12 +126,16 @@ class SearchAndReplace(Tool):
 async def _edit(bench: Bench, path: str, make: Callable[[str], Edited]) -> Ready:
     original = await change.open_original(bench, path)
     place, before = original.place, original.data or b""
-    try:
+
+    def made() -> tuple[Edited, bytes]:
         file = decode(before)
-        edited = await asyncio.to_thread(make, file.text)
+        edited = make(file.text)
+        return edited, file.with_text(edited.text).encode() if edited.applied else before
+
+    try:
+        edited, after = await asyncio.to_thread(made)
         if not edited.applied:
             raise ToolFailed(f"Nothing was changed in {place.name}.\n{_failures(original, edited.failed)}")
-        after = file.with_text(edited.text).encode()
     except ToolFailed:
         raise
     except TarmacError as error:
@@ -146,7 +150,7 @@ async def _edit(bench: Bench, path: str, make: Callable[[str], Edited]) -> Ready
             f"But not all parts could be applied; read {place.name} again and send the rest anew:\n"
             f"{_failures(original, edited.failed)}"
         )
-    return change.ready(
+    return await change.ready(
         bench,
         [Change(place=place, before=before, after=after)],
         title=f"Editing {place.name}",

@@ -12,6 +12,7 @@ from tarmac.errors import BadArguments
 from tarmac.models.messages import Image, Part, Text
 from tarmac.policy import ReadFile as ReadAction
 from tarmac.tools import places
+from tarmac.tools.aside import aside
 from tarmac.tools.images import media_type
 from tarmac.tools.places import Place
 from tarmac.tools.reading import BINARY, FileText, Wanted, as_xml, read_files
@@ -105,7 +106,8 @@ async def _read(
             continue
         file = next(texts)
         if file.data is not None:
-            seen.append(Seen(path=place.path, digest=places.digest(file.data), how="read"))
+            digest = await aside(len(file.data), places.digest, file.data)
+            seen.append(Seen(path=place.path, digest=digest, how="read"))
             kind = media_type(file.data) if file.notice == BINARY else None
             if kind is not None:
                 file, room = _pictured(bench, file, kind, images, room)

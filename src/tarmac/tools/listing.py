@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tarmac.dataclass import dataclass
-from tarmac.paths import check_directory
+from tarmac.errors import FileUnavailable
+from tarmac.paths import check_directory, shown
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -48,6 +49,8 @@ async def list_files(
 
 
 def _listing(folder: Path, recursive: bool, most: int, hidden: Callable[[Path], bool] | None) -> Listing:
+    if not os.access(folder, os.R_OK | os.X_OK):
+        raise FileUnavailable(f"{shown(folder)} can't be read: permission denied")
     found: list[tuple[str, bool]] = []
     waiting = deque([("", rules_for(folder))])
     folders = 0
@@ -64,17 +67,17 @@ def _listing(folder: Path, recursive: bool, most: int, hidden: Callable[[Path], 
             if len(found) >= most or folders > _MOST_FOLDERS:
                 truncated = True
                 break
-            shown = f"{inside}{name}"
-            found.append((shown, is_folder))
+            whole = f"{inside}{name}"
+            found.append((whole, is_folder))
             if recursive and is_folder:
-                waiting.append((f"{shown}/", rules))
+                waiting.append((f"{whole}/", rules))
     return in_order(found, truncated=truncated)
 
 
 def in_order(found: Iterable[tuple[str, bool]], *, truncated: bool) -> Listing:
     """Names, and which of them are folders, as they are shown."""
     ordered = sorted(found, key=lambda each: _order(*each))
-    return Listing(tuple(_printable(f"{name}/" if is_folder else name) for name, is_folder in ordered), truncated)
+    return Listing(tuple(printable(f"{name}/" if is_folder else name) for name, is_folder in ordered), truncated)
 
 
 def _order(name: str, is_folder: bool) -> tuple[tuple[bool, str], ...]:
@@ -145,5 +148,6 @@ def is_ignored(path: Path, rules: Rules, is_folder: bool) -> bool:
     return False
 
 
-def _printable(name: str) -> str:
+def printable(name: str) -> str:
+    """A name as it is told: always one line, and always characters."""
     return name if name.isprintable() else ascii(name)

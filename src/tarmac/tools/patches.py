@@ -36,10 +36,7 @@ class ApplyPatch(Tool):
     async def prepare(self, bench: Bench) -> Ready:
         sources = _Sources(bench)
         try:
-            planned = await asyncio.to_thread(
-                plan_patch, self.patch, sources.read, threshold=bench.settings.fuzzy_threshold
-            )
-            changes = [sources.change(each) for each in planned]
+            changes = await asyncio.to_thread(sources.changes, self.patch, bench.settings.fuzzy_threshold)
         except ToolFailed:
             raise
         except TarmacError as error:
@@ -52,7 +49,7 @@ class ApplyPatch(Tool):
         marks = {"created": " (new)", "deleted": " (deleted)", "modified": ""}
         names = ", ".join(f"{each.place.name}{marks[each.operation]}" for each in changes[:MOST_NAMED])
         names += f" and {len(changes) - MOST_NAMED} more" if len(changes) > MOST_NAMED else ""
-        return change.ready(bench, changes, title=f"Patching {names}", done=f"Patched {names}")
+        return await change.ready(bench, changes, title=f"Patching {names}", done=f"Patched {names}")
 
 
 @dataclass(slots=True)
@@ -74,6 +71,10 @@ class _Sources:
         file = TextFile("") if data is None else decode(data)
         self.found[path] = (place, data, file)
         return None if data is None else file.text
+
+    def changes(self, patch: str, threshold: float) -> list[Change]:
+        """In a thread: all that the patch does."""
+        return [self.change(each) for each in plan_patch(patch, self.read, threshold=threshold)]
 
     def change(self, planned: FileChange) -> Change:
         place, before, file = self.found[planned.path]

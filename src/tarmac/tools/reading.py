@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tarmac.dataclass import dataclass
 from tarmac.errors import TarmacError
+from tarmac.tools.aside import aside
 from tarmac.tools.edit.lines import split_lines
 from tarmac.tools.edit.saving import read_bytes
 from tarmac.tools.edit.text import decode, is_binary
@@ -61,14 +62,14 @@ async def read_file(wanted: Wanted, unsaved: Unsaved | None = None) -> FileText:
         return FileText(name, error=str(error))
     if text is None:
         return FileText(name, notice=BINARY, data=data)
-    return _numbered(name, text, wanted.ranges, notice, data)
+    return await aside(len(data), _numbered, name, text, wanted.ranges, notice, data)
 
 
 async def unsaved_text(unsaved: Unsaved, path: Path, data: bytes) -> str | None:
     """What an editor holds of a text file, where that is not what is saved; asked only where both mean the same."""
     if is_binary(data) or data.startswith((b"%PDF-", b"PK\x03\x04")):
         return None
-    file = decode(data)
+    file = await aside(len(data), decode, data)
     return await unsaved(path, file.text) if file.encoding == "utf-8" and not file.stray_bytes else None
 
 
@@ -84,6 +85,10 @@ async def _text(path: Path, data: bytes) -> tuple[str | None, str]:
         return await asyncio.to_thread(docx_text, data), "text extracted from a DOCX"
     if is_binary(data):
         return None, ""
+    return await aside(len(data), _decoded, data)
+
+
+def _decoded(data: bytes) -> tuple[str, str]:
     file = decode(data)
     notices = [f"encoding {file.encoding}"] if file.encoding != "utf-8" else []
     if file.stray_bytes:

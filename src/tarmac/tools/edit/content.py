@@ -1,9 +1,10 @@
 """What models wrap around the content of a file, and what they leave out of it."""
 
 import re
+from itertools import takewhile
 
 from tarmac.dataclass import dataclass
-from tarmac.tools.edit.locate import loose
+from tarmac.tools.edit.hay import loose
 
 _FENCE = re.compile(r"^(`{3,}|~{3,})[ \t]*([\w+#.:/-]*)[ \t]*$")
 _NUMBER = re.compile(r"^\s*(\d+)\s?\|(?: |$)")
@@ -80,10 +81,9 @@ def strip_line_numbers(content: str) -> str:
     """Without `12 | ` before each line, when every line has one and they count up: it was copied from read_file."""
     lines = content.split("\n")
     filled = lines[:-1] if lines[-1] == "" else lines
-    found = [_NUMBER.match(line) for line in filled]
-    if not filled or not all(found):
+    numbers = [int(found[1]) for found in takewhile(bool, map(_NUMBER.match, filled)) if found]
+    if not filled or len(numbers) < len(filled):
         return content
-    numbers = [int(each[1]) for each in found if each]
     if numbers != list(range(numbers[0], numbers[0] + len(numbers))):
         return content
     return "\n".join(_NUMBER.sub("", line, count=1) for line in lines)
@@ -91,12 +91,13 @@ def strip_line_numbers(content: str) -> str:
 
 def find_omissions(content: str, before: str = "") -> list[Omission]:
     """Comments such as `// rest of code unchanged` that were not in the file before."""
-    known = {loose(line) for line in before.split("\n")}
-    return [
-        Omission(number, line.strip()[:200])
+    found = [
+        Omission(number, line.strip())
         for number, line in enumerate(content.split("\n"), 1)
-        if len(line) < 300 and _COMMENT.match(line) and _LEFT_OUT.search(line) and loose(line) not in known
+        if len(line) < 300 and _COMMENT.match(line) and _LEFT_OUT.search(line)
     ]
+    known = {loose(line) for line in before.split("\n")} if found else set()
+    return [Omission(each.line, each.text[:200]) for each in found if loose(each.text) not in known]
 
 
 def is_cut_short(content: str, line_count: int) -> bool:

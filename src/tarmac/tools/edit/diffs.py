@@ -11,8 +11,9 @@ from tarmac.dataclass import dataclass
 from tarmac.errors import EditFailed
 from tarmac.tools.edit import explain
 from tarmac.tools.edit.blocks import Block, parse_blocks
+from tarmac.tools.edit.hay import Hay
 from tarmac.tools.edit.lines import join_lines, split_lines
-from tarmac.tools.edit.locate import THRESHOLD, Ambiguous, NotFound, Place, find
+from tarmac.tools.edit.locate import THRESHOLD, Ambiguous, NotFound, Place, find, find_equal
 from tarmac.tools.edit.result import Applied, Edited, Failure
 from tarmac.tools.edit.splice import new_lines
 
@@ -37,11 +38,12 @@ def apply_diff(text: str, diff: str | Sequence[Block], *, threshold: float = THR
     except EditFailed as error:
         return Edited(text, failed=(Failure(0, "malformed", error.what, error.hint),))
     lines, ended = split_lines(text)
+    hay = Hay(lines)
     taken: list[tuple[Place, _Part]] = []
     later: list[tuple[_Part, Failure]] = []
     failed: list[Failure] = []
     for number, block in enumerate(blocks, 1):
-        part, answer = _look(lines, number, block, threshold)
+        part, answer = _look(hay, number, block, threshold)
         if isinstance(answer, Place):
             other = next((each for place, each in taken if _share(place, answer)), None)
             if other is None:
@@ -56,11 +58,13 @@ def apply_diff(text: str, diff: str | Sequence[Block], *, threshold: float = THR
     taken.sort(key=lambda pair: pair[0].first)
     applied = [_applied(part, place) for place, part in taken]
     result = _spliced(lines, taken)
+    hay = Hay(result)
     for part, failure in later:
-        place = find(result, part.old, near=part.near, threshold=1) if taken else None
+        place = find_equal(hay, part.old, near=part.near) if taken else None
         if isinstance(place, Place):
             applied.append(_applied(part, place))
             result = _spliced(result, [(place, part)])
+            hay = Hay(result)
         else:
             failed.append(failure)
     applied.sort(key=lambda each: each.part)
@@ -68,12 +72,12 @@ def apply_diff(text: str, diff: str | Sequence[Block], *, threshold: float = THR
     return Edited(join_lines(result, ended), tuple(applied), tuple(failed))
 
 
-def _look(lines: list[str], number: int, block: Block, threshold: float) -> tuple[_Part, Place | Failure]:
+def _look(hay: Hay, number: int, block: Block, threshold: float) -> tuple[_Part, Place | Failure]:
     """Where a block belongs, or why nowhere; as it was written first, then without line numbers and blank edges."""
     near = block.start_line - 1 if block.start_line else None
     part = _Part(number, block.old, block.new, near)
     if not any(block.old):
-        if not lines:
+        if not hay.lines:
             return part, Place(0, 0, "exact", 1.0, ())
         failure = Failure(number, "empty", f"block {number}: the search is empty", "add lines with insert_content")
         return part, failure
@@ -81,7 +85,7 @@ def _look(lines: list[str], number: int, block: Block, threshold: float) -> tupl
         return part, Failure(number, "no change", f"block {number}: old and new lines are the same")
     first: NotFound | None = None
     for variant in _variants(part):
-        found = find(lines, variant.old, near=variant.near, threshold=threshold)
+        found = find(hay, variant.old, near=variant.near, threshold=threshold)
         match found:
             case Place():
                 return variant, found
@@ -91,7 +95,7 @@ def _look(lines: list[str], number: int, block: Block, threshold: float) -> tupl
                 better = first is None or _likeness(found) > _likeness(first)
                 first, part = (found, variant) if better else (first, part)
     assert first is not None
-    return part, explain.not_found(number, first, lines, part.old, part.new, threshold)
+    return part, explain.not_found(number, first, hay, part.old, part.new, threshold)
 
 
 def _likeness(found: NotFound) -> float:

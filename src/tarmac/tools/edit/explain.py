@@ -7,7 +7,8 @@ import difflib
 import re
 from collections.abc import Sequence
 
-from tarmac.tools.edit.locate import Ambiguous, NotFound, Place, loose
+from tarmac.tools.edit.hay import Hay, loose
+from tarmac.tools.edit.locate import Ambiguous, NotFound, Place
 from tarmac.tools.edit.result import Failure
 
 _MOST_SHOWN = 24
@@ -28,19 +29,20 @@ def ambiguous(part: int, found: Ambiguous, hint: str) -> Failure:
 
 
 def not_found(
-    part: int, found: NotFound, lines: Sequence[str], wanted: Sequence[str], new: Sequence[str] | None, threshold: float
+    part: int, found: NotFound, hay: Hay, wanted: Sequence[str], new: Sequence[str] | None, threshold: float
 ) -> Failure:
     """No place would do: the closest one, and why it is not it."""
-    cause, hint = _cause(found.closest, lines, wanted, new)
+    cause, hint = _cause(found, hay, wanted, new)
     place = found.closest
     if place is None:
-        return Failure(part, "not found", f"block {part}: not found, nor anything like it; {cause}", hint)
+        like = ", nor anything like it" if found.everywhere else ""
+        return Failure(part, "not found", f"block {part}: not found{like}; {cause}", hint)
     head = (
         f"block {part}: not found; closest {_span(place)}, "
         f"{place.similarity:.0%} alike{f' ({threshold:.0%} needed)' if place.similarity < threshold else ''}"
     )
     return Failure(
-        part, "not found", "\n".join([head, *_compared(place, lines, wanted), f"likely cause: {cause}"]), hint
+        part, "not found", "\n".join([head, *_compared(place, hay.lines, wanted), f"likely cause: {cause}"]), hint
     )
 
 
@@ -76,18 +78,21 @@ def _cut(line: str) -> str:
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
 
 
-def _cause(
-    place: Place | None, lines: Sequence[str], wanted: Sequence[str], new: Sequence[str] | None
-) -> tuple[str, str]:
-    keys = [loose(each) for each in lines]
-    if new is not None and set(new) - set(wanted) and (at := _already(keys, [loose(each) for each in new])) is not None:
+def _cause(found: NotFound, hay: Hay, wanted: Sequence[str], new: Sequence[str] | None) -> tuple[str, str]:
+    if hay.huge:
+        what = f"in a file of {len(hay.lines):,} lines only the very same ones are looked for, white space and all"
+        return what, "read the part you mean and copy it, or use search_and_replace or a command"
+    if new is not None and set(new) - set(wanted) and (at := _already(hay, [loose(each) for each in new])) is not None:
         return f"the new text is already there, at line {at + 1}", "read the file before you edit it again"
     for number, line in enumerate(wanted, 1):
-        if _ELLIPSIS.search(line) and loose(line) not in keys:
+        if _ELLIPSIS.search(line) and not hay.where(loose(line)):
             what = f"line {number} of the search is an ellipsis; the search must be the text itself"
             return what, "search for fewer lines, each as it is in the file"
-        if _ENTITY.search(line) and loose(line) not in keys:
+        if _ENTITY.search(line) and not hay.where(loose(line)):
             return f"line {number} of the search has HTML entities", "write < > & as they are"
+    place, lines, keys = found.closest, hay.lines, hay.loose
+    if place is None and not found.everywhere:
+        return "the file is too large to look everywhere for something like it", "read the part of the file you mean"
     if place is None:
         return "the text is from another file, or the file was changed", "read the file again"
     ours, theirs = [loose(each) for each in wanted], keys[place.first : place.end]
@@ -102,7 +107,7 @@ def _cause(
     return f"{different} line{'s differ' if different > 1 else ' differs'}: yours (-), the file's (+)", again
 
 
-def _already(keys: list[str], new: list[str]) -> int | None:
+def _already(hay: Hay, new: list[str]) -> int | None:
     """Where the replacement stands already; only one that says something."""
     while new and not new[0]:
         new = new[1:]
@@ -110,4 +115,4 @@ def _already(keys: list[str], new: list[str]) -> int | None:
         new = new[:-1]
     if not new or sum(map(len, new)) < 8:
         return None
-    return next((at for at in range(len(keys) - len(new) + 1) if keys[at : at + len(new)] == new), None)
+    return next(iter(hay.keyed(loose).places(new, most=1)), None)

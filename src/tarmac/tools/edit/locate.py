@@ -7,28 +7,17 @@ refuses: an edit in the wrong place is worse than none. Similar is never enough 
 of them equal, and no other place that would do.
 """
 
-import re
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tarmac.dataclass import dataclass
+from tarmac.tools.edit.hay import MOST_WORK, Hay, loose
 from tarmac.tools.edit.result import Rung
 
 THRESHOLD = 0.9
 _WORTH_SHOWING = 0.4  # a closest place less alike than this only misleads
 _MOST_PLACES = 50
-_MOST_WORK = 300_000_000  # steps in search of a similar place: some hundred milliseconds
-_SPACES = re.compile(r"\s+")
-_QUOTES = str.maketrans(
-    {
-        **dict.fromkeys("‘’‚‛′`", "'"),
-        **dict.fromkeys("“”„‟″«»", '"'),
-        **dict.fromkeys("‐‑‒–—―−", "-"),
-        "…": "...",
-        "\ufeff": "",
-        "\u200b": "",
-        **{chr(0xDC00 + byte): "\ufffd" for byte in range(0x80, 0x100)},  # a stray byte is shown as U+FFFD
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,84 +43,61 @@ class NotFound:
     """None would; `closest` is worth showing, if there is one."""
 
     closest: Place | None
+    everywhere: bool = True  # whether something similar was looked for in all of the text
 
 
-def loose(line: str) -> str:
-    """A line as somebody would retype it: single spaces, plain quotes and dashes."""
-    if not line.isascii():
-        line = line.translate(_QUOTES)
-    return _SPACES.sub(" ", line).strip()
-
-
-_KEYS: tuple[tuple[Rung, Callable[[str], str]], ...] = (
-    ("exact", str),
-    ("whitespace", str.rstrip),
-    ("whitespace", str.strip),
-    ("whitespace", loose),
-)
+_KEYS: tuple[tuple[Rung, Callable[[str], str]], ...] = (("whitespace", str.rstrip), ("whitespace", str.strip))
 
 
 def find(
-    lines: Sequence[str],
+    hay: Hay,
     wanted: Sequence[str],
     *,
     near: int | None = None,
     start: int = 0,
     threshold: float = THRESHOLD,
 ) -> Place | Ambiguous | NotFound:
-    """Where `wanted` lies in `lines` from `start` on. `near`: the line (from 0) at which the model believes it."""
-    for rung, key in _KEYS:
-        places = _equal_places(lines, wanted, start, rung, key)
-        if places:
-            return _one(places, near)
-    if places := _places_but_blank(lines, wanted, start):
+    """Where `wanted` lies in a text from line `start` on. `near`: the line (from 0) at which the model believes it."""
+    return find_equal(hay, wanted, near=near, start=start) or _similar(hay, wanted, near, start, threshold)
+
+
+def find_equal(hay: Hay, wanted: Sequence[str], *, near: int | None = None, start: int = 0) -> Place | Ambiguous | None:
+    """The same, but for what is only similar."""
+    if places := _equal_places(hay, wanted, near, start, "exact", str):
         return _one(places, near)
-    return _similar(lines, wanted, near, start, threshold)
+    if hay.huge:
+        return None
+    if retyped := _equal_places(hay, wanted, near, start, "whitespace", loose):  # else the rungs before it have none
+        for rung, key in _KEYS:
+            if places := _equal_places(hay, wanted, near, start, rung, key):
+                return _one(places, near)
+        return _one(retyped, near)
+    if places := _places_but_blank(hay, wanted, near, start):
+        return _one(places, near)
+    return None
 
 
 def _equal_places(
-    lines: Sequence[str], wanted: Sequence[str], start: int, rung: Rung, key: Callable[[str], str]
+    hay: Hay, wanted: Sequence[str], near: int | None, start: int, rung: Rung, key: Callable[[str], str]
 ) -> list[Place]:
-    needle = [key(each) for each in wanted]
+    needle = list(map(key, wanted))
     if not any(needle) and rung != "exact":
         return []  # blank lines alone are everywhere
-    size = len(needle)
-    hay = [key(each) for each in lines]
-    found: list[Place] = []
-    for at in _positions(hay, needle[0], start, len(hay) - size + 1):
-        if hay[at : at + size] == needle:
-            found.append(Place(at, at + size, rung, 1.0, tuple(range(at, at + size))))
-            if len(found) == _MOST_PLACES:
-                break
-    return found
+    found = hay.keyed(key).places(needle, start=start, near=near, most=_MOST_PLACES)
+    return [Place(at, at + len(needle), rung, 1.0, tuple(range(at, at + len(needle)))) for at in found]
 
 
-def _positions(hay: list[str], item: str, start: int, stop: int) -> Iterator[int]:
-    while start < stop:
-        try:
-            start = hay.index(item, start, stop)
-        except ValueError:
-            return
-        yield start
-        start += 1
-
-
-def _places_but_blank(lines: Sequence[str], wanted: Sequence[str], start: int) -> list[Place]:
+def _places_but_blank(hay: Hay, wanted: Sequence[str], near: int | None, start: int) -> list[Place]:
     """Places that agree in all lines that hold something: models forget blank lines, and add them."""
     needle = [(index, key) for index, each in enumerate(wanted) if (key := loose(each))]
-    hay = [(index, key) for index, each in enumerate(lines) if index >= start and (key := loose(each))]
     if not needle:
         return []
-    keys, size = [key for _, key in hay], len(needle)
-    words = [key for _, key in needle]
-    found: list[Place] = []
-    for at in _positions(keys, words[0], 0, len(keys) - size + 1):
-        if keys[at : at + size] == words:
-            where = {wanted_at: hay[at + order][0] for order, (wanted_at, _) in enumerate(needle)}
-            found.append(_stretched(where, len(wanted)))
-            if len(found) == _MOST_PLACES:
-                break
-    return found
+    numbers, filled = hay.filled()
+    around = None if near is None else bisect_left(numbers, near)
+    found = filled.places([key for _, key in needle], start=bisect_left(numbers, start), near=around, most=_MOST_PLACES)
+    return [
+        _stretched({index: numbers[at + order] for order, (index, _) in enumerate(needle)}, len(wanted)) for at in found
+    ]
 
 
 def _stretched(where: dict[int, int], size: int) -> Place:
@@ -162,23 +128,26 @@ def _one(places: list[Place], near: int | None) -> Place | Ambiguous:
 
 
 def _similar(
-    lines: Sequence[str], wanted: Sequence[str], near: int | None, start: int, threshold: float
+    hay: Hay, wanted: Sequence[str], near: int | None, start: int, threshold: float
 ) -> Place | Ambiguous | NotFound:
     """The one place that is alike enough; of places that share lines only the best counts."""
-    hay, needle = [loose(each) for each in lines], [loose(each) for each in wanted]
-    scored = sorted(_scored(hay, needle, near, start, threshold), reverse=True)
+    if hay.huge:
+        return NotFound(None, everywhere=False)
+    keys, needle = hay.loose, list(map(loose, wanted))
+    windows, everywhere = _windows(hay, needle, near, start)
+    scored = sorted(_scored(keys, needle, windows, threshold), reverse=True)
     if not scored:
-        return NotFound(None)
+        return NotFound(None, everywhere)
     size = len(needle)
     best, at = scored[0]
-    if threshold >= 1 or best < threshold or not _solid(needle, hay[-at : size - at]):
-        return NotFound(_fuzzy(best, -at, size))
+    if threshold >= 1 or best < threshold or not _solid(needle, keys[-at : size - at]):
+        return NotFound(_fuzzy(best, -at, size), everywhere)
     peaks: list[Place] = []
     for score, at in scored:
         if score < threshold or len(peaks) == _MOST_PLACES:
             break
         beaten = any(abs(each.first + at) < size and each.similarity > score for each in peaks)
-        if not beaten and _solid(needle, hay[-at : size - at]):
+        if not beaten and _solid(needle, keys[-at : size - at]):
             peaks.append(_fuzzy(score, -at, size))
     return _one(peaks, near)
 
@@ -187,14 +156,14 @@ def _fuzzy(score: float, at: int, size: int) -> Place:
     return Place(at, at + size, "fuzzy", score, tuple(range(at, at + size)))
 
 
-def _solid(needle: list[str], window: list[str]) -> bool:
+def _solid(needle: Sequence[str], window: Sequence[str]) -> bool:
     """Whether a similar place has enough that is equal to be meant: a single changed name is no typing error."""
     filled = [pair for pair in zip(needle, window, strict=True) if any(pair)]
     return len(filled) >= 3 and 2 * sum(one == two for one, two in filled) >= len(filled)
 
 
 def _scored(
-    hay: list[str], needle: list[str], near: int | None, start: int, threshold: float
+    hay: Sequence[str], needle: list[str], windows: Iterable[int], threshold: float
 ) -> Iterator[tuple[float, int]]:
     """How alike windows of that length are, and minus where they begin: the best one, and all that will do."""
     from rapidfuzz.distance import Levenshtein
@@ -203,29 +172,29 @@ def _scored(
     if not text.strip():
         return
     floor = _WORTH_SHOWING
-    for at in _windows(hay, needle, near, start):
+    for at in windows:
         score = Levenshtein.normalized_similarity(text, "\n".join(hay[at : at + size]), score_cutoff=floor)
         if score:
             yield score, -at
             floor = max(floor, min(score, threshold))  # whatever is less alike needs no exact number
 
 
-def _windows(hay: list[str], needle: list[str], near: int | None, start: int) -> Iterable[int]:
-    """Where to look: everywhere in a file of ordinary size, else where an equal line says so."""
-    last = len(hay) - len(needle)
+def _windows(hay: Hay, needle: list[str], near: int | None, start: int) -> tuple[Iterable[int], bool]:
+    """Where to look: everywhere in a file of ordinary size, else where equal lines say so, the most of them first."""
+    last = len(hay.lines) - len(needle)
     everywhere = range(start, last + 1)
     length = sum(map(len, needle)) + len(needle)
     cost = length * (length // 64 + 8) + 40 * len(needle) + 500  # 64 cells of the matrix at a time, and the rest
-    if len(everywhere) * cost <= _MOST_WORK:
-        return everywhere
-    room = _MOST_WORK // cost
+    room = min(hay.work, MOST_WORK) // cost
+    if len(everywhere) <= room:
+        hay.work -= len(everywhere) * cost
+        return everywhere, True
     if not room:  # a minified file, or a search as long as a book: nobody retypes those
-        return ()
-    where: dict[str, list[int]] = {}
-    for at in range(start, len(hay)):
-        where.setdefault(hay[at], []).append(at)
-    hints = {near} if near is not None else set()
+        return (), False
+    hints = Counter([near] if near is not None else [])
     for order, line in enumerate(needle):
         if len(line) > 3:
-            hints.update(at - order for at in where.get(line, [])[:200])
-    return sorted(at for at in hints if start <= at <= last)[:room]
+            hints.update(at - order for at in hay.where(line))
+    best = [at for at, _ in hints.most_common() if start <= at <= last][:room]
+    hay.work -= len(best) * cost
+    return sorted(best), False

@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from tarmac.dataclass import dataclass
 from tarmac.errors import EditFailed
 from tarmac.tools.edit import explain
+from tarmac.tools.edit.hay import Hay, loose
 from tarmac.tools.edit.lines import join_lines, split_lines
-from tarmac.tools.edit.locate import THRESHOLD, Ambiguous, NotFound, Place, find, loose
+from tarmac.tools.edit.locate import THRESHOLD, Ambiguous, NotFound, Place, find
 from tarmac.tools.edit.patch import AddFile, Chunk, DeleteFile, Section, UpdateFile, parse_patch
 from tarmac.tools.edit.result import Failure
 from tarmac.tools.edit.splice import new_lines
@@ -68,11 +69,12 @@ def plan_patch(patch: str, read: Callable[[str], str | None], *, threshold: floa
 def _updated(text: str, chunks: Sequence[Chunk], threshold: float) -> tuple[str, list[Failure]]:
     """The text after the chunks, each looked for after the one before it."""
     lines, ended = split_lines(text)
+    hay = Hay(lines)
     places: list[tuple[Place, Chunk]] = []
     failures: list[Failure] = []
     cursor = 0
     for number, chunk in enumerate(chunks, 1):
-        found = _place(lines, chunk, cursor, threshold, number)
+        found = _place(hay, chunk, cursor, threshold, number)
         if isinstance(found, Failure):
             failures.append(found)
         elif any(one.first < found.end and found.first < one.end for one, _ in places):
@@ -89,22 +91,22 @@ def _updated(text: str, chunks: Sequence[Chunk], threshold: float) -> tuple[str,
     return join_lines(result + lines[done:], ended), failures
 
 
-def _place(lines: Sequence[str], chunk: Chunk, cursor: int, threshold: float, number: int) -> Place | Failure:
+def _place(hay: Hay, chunk: Chunk, cursor: int, threshold: float, number: int) -> Place | Failure:
     start = cursor
     for anchor in chunk.anchors:
-        at = _anchor(lines, anchor, start)
+        at = _anchor(hay, anchor, start)
         if at is None:
-            at = _anchor(lines, anchor, 0)  # the chunks may be out of order
+            at = _anchor(hay, anchor, 0)  # the chunks may be out of order
         if at is None:
             return Failure(number, "not found", f"block {number}: no line is {anchor!r}", "after @@ goes a whole line")
         start = at + 1
     if not chunk.old:
-        return _insertion(lines, start if chunk.anchors else None)
-    if chunk.at_end and (end := _at_end(lines, chunk.old)) is not None:
+        return _insertion(hay.lines, start if chunk.anchors else None)
+    if chunk.at_end and (end := _at_end(hay.lines, chunk.old)) is not None:
         return end
-    found = find(lines, chunk.old, start=start, threshold=threshold)
+    found = find(hay, chunk.old, start=start, threshold=threshold)
     if isinstance(found, NotFound) and start:
-        found = find(lines, chunk.old, threshold=threshold)
+        found = find(hay, chunk.old, threshold=threshold)
     match found:
         case Place():
             return found
@@ -113,17 +115,17 @@ def _place(lines: Sequence[str], chunk: Chunk, cursor: int, threshold: float, nu
         case Ambiguous():
             return explain.ambiguous(number, found, _MORE)
         case _:
-            return explain.not_found(number, found, lines, chunk.old, chunk.new, threshold)
+            return explain.not_found(number, found, hay, chunk.old, chunk.new, threshold)
 
 
-def _anchor(lines: Sequence[str], anchor: str, start: int) -> int | None:
-    """The line an anchor names: as it is, else without regard to space, else one that begins so."""
-    key = loose(anchor)
-    for fits in (str.__eq__, str.startswith):
-        for at in range(start, len(lines)):
-            if fits(loose(lines[at]), key):
-                return at
-    return None
+def _anchor(hay: Hay, anchor: str, start: int) -> int | None:
+    """The line an anchor names, without regard to space: the whole of it, else one that begins so."""
+    if hay.huge:
+        return next(iter(hay.keyed(str).places([anchor], start=start, most=1)), None)
+    key, keys = loose(anchor), hay.loose
+    if whole := hay.keyed(loose).places([key], start=start, most=1):
+        return whole[0]
+    return next((at for at in range(start, len(keys)) if keys[at].startswith(key)), None)
 
 
 def _insertion(lines: Sequence[str], after_anchor: int | None) -> Place:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from tarmac.prompts.patterns import check_size
 from tarmac.tools.edit import explain
+from tarmac.tools.edit.hay import Hay
 from tarmac.tools.edit.lines import split_lines
 from tarmac.tools.edit.locate import NotFound, Place, find
 from tarmac.tools.edit.result import Applied, Edited, Failure, Reason
@@ -18,7 +19,10 @@ from tarmac.tools.edit.result import Applied, Edited, Failure, Reason
 if TYPE_CHECKING:
     from regex import Match
 
-PATIENCE = 1.0  # of processor time
+PATIENCE = 1.0  # seconds of processor time, and as much again for …
+_A_SECOND_MORE = 5_000_000  # characters
+MOST_SPOTS = 1_000_000
+_TOO_MANY = "search for more of it, in a range of lines, or use a command such as sed"
 _GROUP = re.compile(r"\$(?:(\$)|(&)|(\d{1,2})|\{(\w+)\})|\\(\d{1,2}|g<(\w+)>|n|t|\\)")
 
 
@@ -37,12 +41,64 @@ def search_and_replace(
     search, replacement = search.replace("\r\n", "\n"), replacement.replace("\r\n", "\n")
     if not search:
         return _failed(text, "empty", "the search is empty", "give a text to search for")
-    lines = re.findall(r"[^\n]*\n|[^\n]+", text)  # not splitlines(), to which a form feed is a line's end
-    first, last = (start_line or 1), (len(lines) if end_line is None else min(end_line, len(lines)))
+    count = text.count("\n") + (text[-1:] not in ("", "\n"))  # not splitlines(), to which a form feed is a line's end
+    first, last = (start_line or 1), (count if end_line is None else min(end_line, count))
     if first < 1 or first > max(last, 1):
-        what = f"lines {first} to {end_line or len(lines)} are outside the file, which has {len(lines)} lines"
-        return _failed(text, "out of range", what, f"1 to {len(lines)}")
-    head, body, tail = "".join(lines[: first - 1]), "".join(lines[first - 1 : last]), "".join(lines[last:])
+        what = f"lines {first} to {end_line or count} are outside the file, which has {count} lines"
+        return _failed(text, "out of range", what, f"1 to {count}")
+    start = _line_start(text, first)
+    end = len(text) if last == count else _line_start(text, last + 1 - first + 1, start)
+    body = text[start:end]
+    try:
+        if pattern or ignore_case:
+            after, spots = _by_pattern(
+                body, search, replacement, pattern=pattern, ignore_case=ignore_case, patience=patience
+            )
+        else:
+            after, spots = body.replace(search, replacement), _spots(body, search)
+    except _Refused as why:
+        return _failed(text, "malformed", *why.args)
+    if not spots:
+        return _none(text, search, pattern=pattern, first=first, last=last)
+    if after == body:
+        return _failed(text, "no change", "the replacement is what is there already", "")
+    applied = []
+    line, before = first, 0
+    for part, spot in enumerate(spots, 1):
+        line, before = line + body.count("\n", before, spot), spot
+        applied.append(Applied(part, line, line))
+    return Edited(text[:start] + after + text[end:], tuple(applied))
+
+
+def _line_start(text: str, line: int, start: int = 0) -> int:
+    """Where a line begins, counted from 1 at `start`; the end, when there are fewer."""
+    for _ in range(line - 1):
+        start = text.find("\n", start) + 1
+        if not start:
+            return len(text)
+    return start
+
+
+class _Refused(Exception):
+    """What is wrong, and a hint."""
+
+
+def _spots(body: str, search: str) -> list[int]:
+    """Where a text is found, one behind the other."""
+    if body.count(search) > MOST_SPOTS:
+        raise _Refused(f"it is found in more than {MOST_SPOTS:,} places", _TOO_MANY)
+    spots: list[int] = []
+    at = body.find(search)
+    while at >= 0:
+        spots.append(at)
+        at = body.find(search, at + len(search))
+    return spots
+
+
+def _by_pattern(
+    body: str, search: str, replacement: str, *, pattern: bool, ignore_case: bool, patience: float
+) -> tuple[str, list[int]]:
+    """The text with each match replaced, and where they were."""
     import regex
 
     flags = regex.MULTILINE | (regex.IGNORECASE if ignore_case else 0)
@@ -51,29 +107,23 @@ def search_and_replace(
 
     def put(match: "Match[str]") -> str:
         spots.append(match.start())
+        if len(spots) > MOST_SPOTS:
+            raise _Refused(f"it is found in more than {MOST_SPOTS:,} places", _TOO_MANY)
         return expand(match)
 
+    patience *= 1 + len(body) / _A_SECOND_MORE
     try:
         if pattern:
             check_size(search)
         compiled = regex.compile(search if pattern else regex.escape(search, literal_spaces=True), flags)
-        after = compiled.sub(put, body, timeout=patience, concurrent=True)
+        return compiled.sub(put, body, timeout=patience, concurrent=True), spots
     except (regex.error, ValueError, RecursionError) as error:
-        return _failed(text, "malformed", f"the pattern is wrong: {error}", "escape what is meant literally")
+        raise _Refused(f"the pattern is wrong: {error}", "escape what is meant literally") from None
     except (IndexError, KeyError):
-        return _failed(text, "malformed", "the replacement names a group the pattern does not have", "")
+        raise _Refused("the replacement names a group the pattern does not have", "") from None
     except TimeoutError:
-        hint = "make it simpler: no repetition inside a repetition"
-        return _failed(text, "malformed", f"the pattern took longer than {patience:g} s", hint)
-    if not spots:
-        return _none(text, search, pattern=pattern, first=first, last=last)
-    if after == body:
-        return _failed(text, "no change", "the replacement is what is there already", "")
-    applied = []
-    for part, spot in enumerate(spots, 1):
-        line = first + body.count("\n", 0, spot)
-        applied.append(Applied(part, line, line))
-    return Edited(head + after + tail, tuple(applied))
+        what = f"the pattern took longer than {patience:.2g} s"
+        raise _Refused(what, "make it simpler: no repetition inside a repetition") from None
 
 
 def _expander(replacement: str) -> "Callable[[Match[str]], str]":
@@ -103,11 +153,12 @@ def _none(text: str, search: str, *, pattern: bool, first: int, last: int) -> Ed
     if pattern:
         return _failed(text, "not found", f"the pattern matches nothing{where}", "try it with search_files first")
     wanted = search.strip("\n").split("\n")
-    found = find(lines, wanted, threshold=1)
+    hay = Hay(lines)
+    found = find(hay, wanted, threshold=1)
     if isinstance(found, Place):
         what = f"not found{where} as written; line {found.first + 1} differs in white space, or lies outside the range"
         return _failed(text, "not found", what, f"read lines {found.first + 1}-{found.end} and copy them")
-    failure = explain.not_found(1, found if isinstance(found, NotFound) else NotFound(None), lines, wanted, None, 1)
+    failure = explain.not_found(1, found if isinstance(found, NotFound) else NotFound(None), hay, wanted, None, 1)
     return Edited(text, failed=(failure,))
 
 

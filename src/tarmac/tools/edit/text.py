@@ -15,6 +15,7 @@ from itertools import pairwise
 
 from tarmac.dataclass import dataclass
 from tarmac.errors import EditFailed
+from tarmac.tools.edit.lines import common_ends
 
 _SNIFF = 8192
 _MOST_TO_ALIGN = 4000  # lines that changed in a file of mixed endings; beyond it new lines get the usual ending
@@ -120,12 +121,7 @@ def _carried(old: list[str], new: list[str], file: TextFile) -> tuple[str, ...]:
     """The ending of each new line: its own if it was there before, else that of the line it replaces or follows."""
     assert file.endings is not None
     endings = (*file.endings, file.ending)  # the last line has none; it may get one now
-    head = 0
-    while head < min(len(old), len(new)) and old[head] == new[head]:
-        head += 1
-    tail = 0
-    while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
-        tail += 1
+    head, tail = common_ends(old, new)
     result = list(endings[:head])
     middle_old, middle_new = old[head : len(old) - tail], new[head : len(new) - tail]
     if max(len(middle_old), len(middle_new)) > _MOST_TO_ALIGN:

@@ -3,6 +3,7 @@
 import difflib
 
 from tarmac.dataclass import dataclass
+from tarmac.tools.edit.lines import common_ends
 
 _MOST_TO_ALIGN = 6000  # changed lines on a side; beyond it the diff shows them as replaced all at once
 
@@ -21,9 +22,15 @@ class FileDiff:
 
 
 def unified(
-    before: str | None, after: str | None, path: str, *, context: int = 3, most_lines: int | None = None
+    before: str | None,
+    after: str | None,
+    path: str,
+    *,
+    context: int = 3,
+    most_lines: int | None = None,
+    longest: int | None = None,
 ) -> FileDiff:
-    """How `before` becomes `after`; None is a file that does not exist."""
+    """How `before` becomes `after`; None is a file that does not exist. A line that is longer than `longest` is cut."""
     old, new = _lines(before), _lines(after)
     rows: list[str] = []
     added = removed = 0
@@ -44,11 +51,20 @@ def unified(
     if most_lines is not None and len(rows) > most_lines:
         left_out = len(rows) - most_lines
         rows = [*rows[:most_lines], f"({left_out} more lines of the diff left out)"]
+    if longest is not None:
+        rows = [_cut(row, longest) for row in rows]
     return FileDiff("".join(f"{row}\n" for row in rows), added, removed, left_out)
 
 
 _NO_NEWLINE = "\n\\ No newline at end of file"
 _Opcode = tuple[str, int, int, int, int]
+
+
+def _cut(row: str, longest: int) -> str:
+    if len(row) <= longest:
+        return row
+    end = _NO_NEWLINE if row.endswith(_NO_NEWLINE) else ""
+    return f"{row[:longest]}… ({len(row) - longest - len(end):,} more characters){end}"
 
 
 def _lines(text: str | None) -> list[str]:
@@ -62,12 +78,7 @@ def _lines(text: str | None) -> list[str]:
 
 def _groups(old: list[str], new: list[str], context: int) -> list[list[_Opcode]]:
     """difflib's groups; what is equal at both ends is not even looked at, and too much at once is not aligned."""
-    head = 0
-    while head < min(len(old), len(new)) and old[head] == new[head]:
-        head += 1
-    tail = 0
-    while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
-        tail += 1
+    head, tail = common_ends(old, new)
     middle_old, middle_new = old[head : len(old) - tail], new[head : len(new) - tail]
     if not middle_old and not middle_new:
         return []
