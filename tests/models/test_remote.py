@@ -7,6 +7,7 @@ import logging
 import socket
 import subprocess
 import sys
+import time
 import traceback
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing, asynccontextmanager
@@ -20,7 +21,7 @@ from tests.models.server import SSE, Reply, event, refusal
 
 from tarmac.errors import BadRequest
 from tarmac.models.failures import retry_after
-from tarmac.models.messages import Text
+from tarmac.models.messages import Message, Text
 from tarmac.models.provider import Answer, ErrorKind, Model, ModelError, ModelSettings, TextDelta, open_model
 
 
@@ -148,6 +149,28 @@ async def test_silence_ends_by_itself(dialect: Dialect) -> None:
     paced = [piece for each in dialect.says("Hel", "lo") for piece in (0.01, each)]  # slow, but never silent for long
     async with talking(dialect, Reply(paced), read_timeout=0.5) as (model, _):
         assert len(await asked(model)) == 3
+
+
+@every
+async def test_signs_of_life_alone_end_by_themselves(dialect: Dialect) -> None:
+    """S6: comments and pings keep a connection, and are no answer."""
+    pings: list[bytes | float] = [b": still here\n\n", event({"type": "ping"}, "ping"), 0.01] * 200
+    if dialect.name or dialect.provider != "anthropic":
+        pings = [b": still here\n\n", 0.01] * 200
+    began = time.monotonic()
+    error = await failed(dialect, Reply([*begun(dialect), *pings], hold=True), read_timeout=0.05)
+    assert (error.kind, error.retryable, error.received) == ("connection", True, (Text("Hel"),))
+    assert time.monotonic() - began < 2
+
+
+@every
+async def test_an_answer_without_end_is_ended(dialect: Dialect) -> None:
+    """S6: as small models do that go round in their own words."""
+    again = begun(dialect)[-1].replace(b'"Hel"', b'"' + b"Hel" * 100_000 + b'"')
+    async with talking(dialect, Reply([*begun(dialect), *[again] * 20], hold=True)) as (model, _):
+        last = (await asked(model))[-1]
+        assert isinstance(last, Answer)
+        assert (last.stop, 4_000_000 < len(Message("assistant", last.parts).text) < 5_000_000) == ("max_tokens", True)
 
 
 @every

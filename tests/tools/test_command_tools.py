@@ -70,7 +70,7 @@ async def test_a_plan_that_takes_too_long_is_ended(shop: Workshop) -> None:
     shop.file("log", "")
     ready = await shop.prepare("execute_command", command="tail -f log", timeout=0.2)
     done = await shop.act(ready, approved=False)
-    assert "It was" in text_of(done)
+    assert "It was ended: it took too long. Give it a longer timeout" in text_of(done)
     assert json.loads(done.details)["command"]["running"] is False
 
 

@@ -52,6 +52,7 @@ def test_an_unknown_tool_is_told_with_the_nearest_name() -> None:
         ('{"question": "half a', "are not valid JSON: they end too early"),
         ('{"question" "?"}', "are not valid JSON: Expecting ':' delimiter at character 12"),
         ("[" * 100_000, "nested too deeply"),
+        ('{"path": ' + "1" * 5_000 + "}", "a number with too many digits"),
         ('{"question": "\\ud83d"}', "hold half of a surrogate pair"),
     ],
 )

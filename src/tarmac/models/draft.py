@@ -55,6 +55,7 @@ class Draft:
     def __init__(self, taken: set[str]) -> None:
         self.stop: StopReason | None = None  # None: it has not ended
         self.usage: Usage = NO_USAGE
+        self.size = 0  # letters that came
         self._taken = taken  # ids of calls before this answer
         self._blocks: list[_Block] = []
         self._calls: dict[Hashable, _Call] = {}
@@ -69,13 +70,13 @@ class Draft:
         return bool(self._calls)
 
     def text(self, piece: object) -> TextDelta:
-        words = _words(piece)
+        words = self._counted(piece)
         self._last(_Words).pieces.append(words)
         return TextDelta(words)
 
     def reasoning(self, piece: object, opaque: str | None = None) -> ReasoningDelta:
         """`opaque`: what the provider wants back with all that was thought in this block."""
-        words = _words(piece)
+        words = self._counted(piece)
         block = self._last(_Thoughts)
         block.pieces.append(words)
         if opaque is not None:
@@ -100,7 +101,7 @@ class Draft:
         """More of a call's arguments; some servers send an object where JSON text belongs."""
         call = self._calls[key]
         text = piece if isinstance(piece, str) else json.dumps(piece, ensure_ascii=False)
-        call.pieces.append(text)
+        call.pieces.append(self._counted(text))
         return CallDelta(call.index, call.id, call.name, text)
 
     def sealed(self, key: Hashable, opaque: str) -> None:
@@ -130,18 +131,18 @@ class Draft:
                 yield self.arguments(key, call.otherwise or "{}")
         yield Answer(self.parts, self.stop or "other", self.usage)
 
+    def _counted(self, piece: object) -> str:
+        if not isinstance(piece, str):
+            raise TypeError(f"{type(piece).__name__} in place of words")
+        self.size += len(piece)
+        return piece
+
     def _last(self, kind: type[_Kind]) -> _Kind:
         if not self._blocks or type(self._blocks[-1]) is not kind:
             self._blocks.append(kind())
         last = self._blocks[-1]
         assert isinstance(last, kind)
         return last
-
-
-def _words(piece: object) -> str:
-    if not isinstance(piece, str):
-        raise TypeError(f"{type(piece).__name__} in place of words")
-    return piece
 
 
 def _part(block: _Block) -> Iterator[Part]:

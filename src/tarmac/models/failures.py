@@ -82,7 +82,7 @@ def translated(error: Exception, asked: Asked, draft: Draft) -> ModelError:
     body = getattr(error, "body", None)
     if isinstance(status, int) and response is not None:
         return _refused(status, dict(response.headers), body, asked, draft)
-    if "APITimeoutError" in names or "TimeoutException" in names:
+    if names & {"APITimeoutError", "TimeoutException", "TimeoutError"}:
         return _failure("connection", f"{asked.model}: no answer in time from {asked.base_url}", asked, draft)
     if "APIConnectionError" in names or "TransportError" in names:
         if draft.parts or _mid_stream(error):

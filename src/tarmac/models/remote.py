@@ -25,6 +25,8 @@ from tarmac.models.provider import Chunk, Load, ModelError, ModelInfo, ModelSett
 Event_co = TypeVar("Event_co", covariant=True)
 Event = TypeVar("Event")
 Client = TypeVar("Client", bound="Closing")
+MOST_LETTERS = 4_000_000  # of one answer: no model is meant to say as much
+SIGNS_OF_LIFE = 10  # times the limit for silence: some think for long, and their server says that it is there
 MOST_SAID = 16_000  # bytes of what came in place of a stream
 SHOWN = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
@@ -99,9 +101,13 @@ class Remote(ABC, Generic[Client, Event]):
                 kind = events.response.headers.get("content-type", "")
                 if not kind.lower().startswith("text/event-stream"):
                     raise not_a_stream(kind, await _beginning(events.response), self._asked)
-                async for event in events:
+                coming = aiter(events)
+                while (event := await self._next(coming)) is not None:
                     for chunk in read(event):
                         yield chunk
+                    if draft.size > MOST_LETTERS:  # a model that goes round in its own words
+                        draft.stop = "max_tokens"
+                        break
             finally:
                 await _ended(events)
             if draft.stop is None:
@@ -115,6 +121,11 @@ class Remote(ABC, Generic[Client, Event]):
         await self._look_up()
         for last in draft.finish():
             yield last
+
+    async def _next(self, coming: AsyncIterator[Event]) -> Event | None:
+        """The next event, with an end also for who sends nothing but signs of life: the SDK does not tell of those."""
+        async with asyncio.timeout(self._settings.read_timeout * SIGNS_OF_LIFE):
+            return await anext(coming, None)
 
     async def _opened(self) -> Client:
         async with self._opening:

@@ -78,6 +78,8 @@ def _json(name: str, text: str) -> object:
             near = text[max(0, error.pos - 20) : error.pos + 20]
             why = f"{error.msg} at character {error.pos}, near {near!r}"
         raise BadArguments(f"The arguments of {name} are not valid JSON: {why}. {_AGAIN}") from None
+    except ValueError:  # Python's own limit
+        raise BadArguments(f"The arguments of {name} hold a number with too many digits. {_AGAIN}") from None
     except RecursionError:
         raise BadArguments(f"The arguments of {name} are nested too deeply. {_AGAIN}") from None
 

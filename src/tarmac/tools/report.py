@@ -69,6 +69,8 @@ class Report:
             head += f"\nProcess terminated by signal {result.signal}."
         if ended := _ENDED.get(result.reason):
             head += f"\n{ended}"
+        if result.reason == "timeout" and self.terminal is None:  # it has no terminal to be left in
+            head += " Give it a longer timeout, or less to do."
         if result.cwd != self.cwd:
             head += f"\nThe working directory is now {shown(result.cwd)}."
             head += "" if self.stays else " The next call starts in its own `cwd`: give it to work there."
