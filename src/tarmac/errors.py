@@ -10,6 +10,7 @@ TarmacError
 ├── SearchFailed (RuntimeError)        ripgrep is missing, or did not finish
 ├── BadArguments (ValueError)          a model's tool call can't be read: its text is for the model
 ├── ToolFailed (RuntimeError)          a tool can't do what it was asked: its text is for the model
+├── ToolDenied (ToolFailed)            a person did not want it, or nobody was there to be asked
 ├── ShellNotFound (FileNotFoundError)  no such shell on this machine
 ├── ShellFailed (RuntimeError)         the shell could not be started, or left before its first prompt
 ├── SandboxUnavailable (RuntimeError)  this machine can't keep commands in a sandbox
@@ -80,6 +81,10 @@ class BadArguments(TarmacError, ValueError):
 
 class ToolFailed(TarmacError, RuntimeError):
     """A tool can't do what it was asked, and did nothing."""
+
+
+class ToolDenied(ToolFailed):
+    """A person did not want it, or nobody was there to be asked."""
 
 
 class ShellNotFound(TarmacError, FileNotFoundError):

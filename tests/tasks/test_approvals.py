@@ -273,6 +273,53 @@ async def test_a_switch_of_mode_is_asked_about(tmp_path: Path, auto: Auto, answe
         assert task.metadata.mode == mode
 
 
+@pytest.mark.parametrize("attended", [True, False])
+async def test_after_a_mode_was_denied_the_other_calls_are_not_made(tmp_path: Path, attended: bool) -> None:
+    """S13: a denial is one, whatever was wanted."""
+    work = tmp_path / "work"
+    wanted = turn(call("switch_mode", mode_slug="ask"), call("write_to_file", path="a", content="x"))
+    async with a_task(work, wanted, done(), attended=attended, auto="edit") as task:
+        seen = Seen(task)
+        run = asyncio.create_task(task.run_until_idle())
+        if attended:
+            await task.answer((await seen.question()).question, "no", text="Stay.")
+        assert (await run).why == "completed"
+    assert [each[1] for each in results(seen)] == ["denied", "skipped", "done"]
+    assert ("They say: Stay." if attended else "Nobody is here") in results(seen)[0][2]
+    assert not (work / "a").exists()
+
+
+@pytest.mark.parametrize("answer", ["message", "object"])
+async def test_an_answer_without_words_leaves_a_question_open_and_a_picture_is_one(tmp_path: Path, answer: str) -> None:
+    """S5: the model is never told that a person said "message"."""
+    ask = turn(call("ask_followup_question", question="Which?", follow_up=["a", "b"]))
+    async with running(tmp_path / "work", ask, done()) as (task, seen, run):
+        question = (await seen.question()).question
+        with pytest.raises(BadRequest, match="there is nothing said"):
+            await task.answer(question, answer, text=" ")  # type: ignore[arg-type]
+        await task.answer(question, "message", images=[(b"\x89PNG pretend", "image/png")])
+        await run
+    assert "<user_message>\n(a picture)\n</user_message>" in results(seen)[0][2]
+
+
+async def test_a_result_is_not_presented_beside_a_change_that_could_not_be_made(tmp_path: Path) -> None:
+    """S13: the file changed between the yes and the write."""
+    work = tmp_path / "work"
+    write = turn(call("write_to_file", path="a", content="mine\n"), call("attempt_completion", result="Written."))
+    async with running(work, write, done("Not written."), auto="ask") as (task, seen, run):
+        question = await seen.question()
+
+        def hear(_: int | None, thing: object) -> None:
+            if isinstance(thing, QuestionAnswered) and thing.question == question.question:
+                (work / "a").write_text("theirs\n")
+
+        task.subscribe(hear)
+        await task.answer(question.question, "yes")
+        ended = await run
+    assert (work / "a").read_text() == "theirs\n"
+    assert ended.text == "Not written."
+
+
 async def test_a_question_that_was_open_when_the_process_left_is_asked_again(tmp_path: Path) -> None:
     """S4: asked anew after a restart; a yes of before is history, never authority."""
     work = tmp_path / "work"

@@ -48,7 +48,6 @@ class Leave:
     outcome: Literal["denied", "skipped"] = "denied"
     remarks: tuple[Part, ...] = ()  # what the person said with their yes, or their no
     spends: tuple[Spend, ...] = ()
-    stops: bool = False  # the other calls of the message are not made either (S13)
 
 
 class Approvals:
@@ -70,7 +69,7 @@ class Approvals:
             batch = all(isinstance(each.action, ReadFile) for each in wants)  # of which some may be read
             if denied and not (batch and len(denied) < len(wants)):
                 told = "\n".join(denied_text(wants[n].action, verdicts[n]) for n in denied)
-                return Leave(told=told, stops=True)
+                return Leave(told=told)
             go = Go(verdicts=tuple(verdicts), approved=any(by_level), command=edited, refused=frozenset(denied))
             if not asked:
                 return Leave(go=go)
@@ -81,7 +80,7 @@ class Approvals:
                 return self._leave(go, answer, batch=batch)
             edited = answer.anew.command
             wants = tuple(replace(each, action=answer.anew) if n in asked else each for n, each in enumerate(wants))
-        return Leave(told="The command was changed too many times, and was not run.", stops=True)
+        return Leave(told="The command was changed too many times, and was not run.")
 
     def spend(self, leave: Leave, ready: Ready) -> str:
         """Use up what allowed the call, just before it acts; why it may not, or ""."""
@@ -129,7 +128,7 @@ class Approvals:
     def _nobody(self, use: ToolUse, verdicts: Sequence[Verdict]) -> Leave:
         for verdict in verdicts:
             self._judged(use, verdict, decision="deny", by="nobody to ask")
-        return Leave(told=NOBODY.format(reason="; ".join(dict.fromkeys(each.reason for each in verdicts))), stops=True)
+        return Leave(told=NOBODY.format(reason="; ".join(dict.fromkeys(each.reason for each in verdicts))))
 
     # Asking
 
@@ -206,7 +205,7 @@ class Approvals:
 
     def _leave(self, go: Go, answer: "_Answered", *, batch: bool) -> Leave:
         if not answer.spends or (answer.refused and not batch):
-            return Leave(told=answer.told, outcome=answer.outcome, remarks=answer.images, stops=True)
+            return Leave(told=answer.told, outcome=answer.outcome, remarks=answer.images)
         refused = go.refused | answer.refused
         return Leave(
             go=replace(go, approved=True, refused=refused), remarks=answer.remarks, spends=tuple(answer.spends)

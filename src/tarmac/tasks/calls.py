@@ -11,11 +11,11 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
 from functools import partial
-from typing import Final
+from typing import Final, Literal
 
 from tarmac.dataclass import dataclass
-from tarmac.errors import BadArguments, StateUnavailable, TarmacError, ToolFailed
-from tarmac.models.messages import Text, ToolUse
+from tarmac.errors import BadArguments, StateUnavailable, TarmacError, ToolDenied, ToolFailed
+from tarmac.models.messages import Part, Text, ToolUse
 from tarmac.policy import ReadFile, WriteFile
 from tarmac.tasks.approvals import Approvals
 from tarmac.tasks.callrecord import CallRecord
@@ -115,6 +115,8 @@ class Calls:
         began = time.monotonic()
         try:
             await self._attempt(use, tally, cut=cut, began=began)
+        except ToolDenied as error:
+            self._denied(use, (Text(str(error)),), tally, began)
         except (BadArguments, ToolFailed) as error:
             tally.mistakes.append(str(error))
             self._failed(use, str(error), began, tally)
@@ -157,17 +159,12 @@ class Calls:
                 use, (Text(f"[not run: {tally.stopped}]"),), outcome="skipped", began=began, title=ready.title
             )
         elif leave.go is None:
-            tally.stopped = "an earlier call of this message was denied" if leave.stops else ""
-            if not desk.attended:
-                tally.mistakes.append(leave.told)  # nobody else would stop a model that wants what it can't have
             content = (Text(leave.told), *leave.remarks)
-            self._repetition.finished(
-                *desk.toolbox.meant(use.name, use.arguments), fingerprint(content, outcome=leave.outcome)
-            )
-            self._record.finish(use, content, outcome=leave.outcome, began=began, title=ready.title)
+            self._denied(use, content, tally, began, outcome=leave.outcome, title=ready.title)
         else:
             await self._record.start(use, tool, ready, leave.go)
             if why := self._approvals.spend(leave, ready):
+                tally.failed += 1
                 self._record.finish(use, (Text(why),), outcome="denied", began=began, title=ready.title)
                 return
             if leave.go.command is not None:
@@ -178,6 +175,24 @@ class Calls:
             tally.failed += done.outcome == "failed"
 
     # What it may not do
+
+    def _denied(
+        self,
+        use: ToolUse,
+        told: tuple[Part, ...],
+        tally: Tally,
+        began: float,
+        *,
+        outcome: Literal["denied", "skipped"] = "denied",
+        title: str = "",
+    ) -> None:
+        """It was not wanted: the calls behind it are not made either (S13)."""
+        tally.stopped = "an earlier call of this message was denied"
+        if not self._desk.attended:  # nobody else would stop a model that wants what it can't have
+            tally.mistakes.append("\n".join(each.text for each in told if isinstance(each, Text)))
+        meant = self._desk.toolbox.meant(use.name, use.arguments)
+        self._repetition.finished(*meant, fingerprint(told, outcome=outcome))
+        self._record.finish(use, told, outcome=outcome, began=began, title=title)
 
     def _refused(self, use: ToolUse, why: str) -> ToolFailed:
         judged = CallJudged(

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from tarmac.errors import BadRequest, ToolFailed
+from tarmac.errors import BadRequest, ToolDenied, ToolFailed
 from tarmac.tasks.desk import Desk, find_mode, judged, now
-from tarmac.tasks.events import CallId, Decision, ModeSwitched, Todo, TodosUpdated
+from tarmac.tasks.events import CallId, Decision, ModeSwitched, QuestionAnswered, Todo, TodosUpdated
 from tarmac.tasks.questions import SKIPPED, Questions
 from tarmac.tasks.queue import Queue
 from tarmac.tools.tool import Reply, Suggestion, TodoItem
@@ -50,6 +50,7 @@ class Talking:
             details=json.dumps(shown),
             timeout=patience,
             otherwise=("message", first, "auto-approval") if first else SKIPPED,
+            check=_says_something,
             once_begun=settings.approval_timeout,
         )
         by_itself = answered.by == "auto-approval"
@@ -61,7 +62,7 @@ class Talking:
         chosen = next((each for each in suggestions if each.text == answered.text and each.mode), None)
         if chosen and (settings.approved.modes or not by_itself):
             self._switch(chosen.mode, why="chosen with an answer")
-        said = answered.text or answered.answer
+        said = answered.text or ("(a picture)" if answered.images else answered.answer)
         return Reply(text=f"{said}\n(Taken by itself: nobody answered.)" if by_itself else said, images=answered.images)
 
     async def complete(self, result: str) -> Reply | None:
@@ -84,7 +85,7 @@ class Talking:
         else:
             if not self._desk.attended:
                 self._judged("deny", "switching modes is asked about", wanted.slug, by="nobody to ask")
-                raise ToolFailed(f"Nobody is here to approve a switch to {wanted.name} mode. Go on in this one.")
+                raise ToolDenied(f"Nobody is here to approve a switch to {wanted.name} mode. Go on in this one.")
             self._judged("ask", "switching modes is asked about", wanted.slug, by="policy")
             text = f"Switch to {wanted.name} mode{f': {why}' if why else ''}"
             answered = await self._questions.ask(
@@ -92,7 +93,7 @@ class Talking:
             )
             if answered.answer != "yes":
                 said = f" They say: {answered.text}" if answered.text else ""
-                raise ToolFailed(f"The person did not approve the switch to {wanted.name} mode.{said}")
+                raise ToolDenied(f"The person did not approve the switch to {wanted.name} mode.{said}")
         self._switch(wanted.slug, why=why)
         return f"Successfully switched to {wanted.name} mode{f' because: {why}' if why else ''}."
 
@@ -122,6 +123,11 @@ class Talking:
         """All of them, with what they are for: the first line of each."""
         found = commands(self._desk.workspace, self._desk.settings.user_folder)
         return {name: first_line(path) for name, path in found.items()}
+
+
+def _says_something(answered: QuestionAnswered) -> None:
+    if answered.answer in ("message", "object") and not (answered.text.strip() or answered.images):
+        raise BadRequest("there is nothing said", hint="this question wants words")
 
 
 def commands(workspace: Path, user_folder: Path) -> dict[str, Path]:
