@@ -9,6 +9,7 @@ import pytest
 from tests.models.asking import CLAUDE, READ, asked, talking
 from tests.models.server import Reply, claude
 
+from tarmac.models.anthropic import request
 from tarmac.models.messages import (
     Blob,
     Image,
@@ -21,7 +22,17 @@ from tarmac.models.messages import (
     ToolUse,
     Usage,
 )
-from tarmac.models.provider import Answer, CallDelta, Prompt, ReasoningDelta, open_model, price
+from tarmac.models.provider import (
+    Answer,
+    CallDelta,
+    ModelInfo,
+    ModelSettings,
+    Prompt,
+    ReasoningDelta,
+    open_model,
+    price,
+)
+from tarmac.models.remote import Pictures
 
 PNG = b"\x89PNG pretend"
 PICTURE = Blob(hashlib.sha256(PNG).hexdigest(), len(PNG), "image/png")
@@ -166,6 +177,16 @@ async def test_what_the_model_wrote_wrongly_is_shown_to_it_as_that() -> None:
     body = await sent(Prompt("", (user(Text("go")), said(*calls), user(*results))))
     assert [block["input"] for block in body["messages"][1]["content"]] == [{"INVALID_JSON": each} for each in wrong]
     assert all(block["is_error"] is True for block in body["messages"][2]["content"])
+
+
+async def test_only_anthropic_itself_is_sent_what_others_refuse() -> None:
+    """S6: gateways that speak this language answer 400 to fields of a tool that they do not know."""
+    prompt = Prompt("", (user(Text("go")),), (READ,))
+    assert set((await sent(prompt))["tools"][0]) == {"name", "description", "input_schema", "cache_control"}
+    info, nothing = ModelInfo(id="anthropic/claude-opus-5"), Pictures({})
+    for own in ({}, {"anthropic": "https://api.anthropic.com/"}):
+        body: Any = request(info, ModelSettings(base_urls=own), prompt, nothing)
+        assert body["tools"][0]["eager_input_streaming"] is True
 
 
 async def test_all_of_an_input_may_come_at_once() -> None:

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 from tests.models.asking import GPT, HELLO, READ, Dialect, asked, failed, talking
-from tests.models.server import Reply, call, chunk, event, gpt
+from tests.models.server import Reply, call, chunk, event, gpt, refusal
 from tests.models.test_anthropic import PICTURE, PNG, said, user
 
 from tarmac.models.messages import Image, Reasoning, StopReason, Text, ToolResult, ToolUse, Usage
-from tarmac.models.provider import Answer, CallDelta, Prompt, ReasoningDelta
+from tarmac.models.provider import Answer, CallDelta, ModelError, Prompt, ReasoningDelta
 
 OLLAMA = Dialect("ollama", "qwen3:8b", "/v1", GPT.says)
 OPENROUTER = Dialect("openrouter", "x-ai/grok-4", "/v1", GPT.says)
@@ -279,8 +279,20 @@ async def test_each_server_gets_what_it_takes() -> None:
     assert "max_tokens" not in await sent(HELLO, OLLAMA)
     body = await sent(prompt, MISTRAL)
     assert "stream_options" not in body
+    assert body["messages"][2]["content"] == "[done]"  # an empty one is refused by some
     assert len(body["messages"][1]["tool_calls"][0]["id"]) == 9
     assert body["messages"][1]["tool_calls"][0]["id"] == body["messages"][2]["tool_call_id"]
+
+
+async def test_a_server_that_refuses_to_count_is_not_asked_to_again() -> None:
+    """S6: some gateways refuse `stream_options`; who asked tries again, where a person sees it."""
+    refused = refusal(400, {"message": "stream_options: Extra inputs are not permitted"})
+    async with talking(OLLAMA, refused, Reply(GPT.says("ok"))) as (model, server):
+        with pytest.raises(ModelError, match="does not count tokens") as caught:
+            await asked(model)
+        assert caught.value.retryable
+        assert (await asked(model))[-1] == Answer((Text("ok"),), "end")
+        assert ["stream_options" in each.body for each in server.requests] == [True, False]
 
 
 async def test_a_stream_may_end_without_done_and_have_empty_chunks() -> None:

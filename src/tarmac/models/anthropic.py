@@ -8,6 +8,7 @@ the person, so that this request reads what the last one wrote.
 import json
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from tarmac.models.address import is_local
 from tarmac.models.conversation import clean, object_of, tidy
@@ -31,6 +32,7 @@ STOPS: dict[str, StopReason] = {
     "pause_turn": "pause",
     "refusal": "refusal",
 }
+OWN = "https://api.anthropic.com"
 NO_KEY = "none"  # for a server of one's own that speaks this language and reads none
 MARK = {"type": "ephemeral"}
 MOST_OUTPUT = 8_192  # where nothing is known of the model: all but the oldest give as much
@@ -77,13 +79,15 @@ def request(info: ModelInfo, settings: ModelSettings, prompt: Prompt, pictures: 
     most = prompt.max_tokens or info.max_output or MOST_OUTPUT
     messages = [_message(message, pictures) for message in tidy(prompt.messages)]
     _mark_last(messages)
+    # a file's content is shown while it comes; other servers of this language refuse what they do not know
+    eager = urlsplit(settings.base_urls.get(info.provider, OWN)).hostname == urlsplit(OWN).hostname
     body: dict[str, object] = {"model": info.name, "max_tokens": most, "messages": messages, "stream": True}
     tools: list[Block] = [
         {
             "name": tool.name,
             "description": clean(tool.description),
             "input_schema": tool.parameters,
-            "eager_input_streaming": True,  # a file's content is shown while it comes
+            **({"eager_input_streaming": True} if eager else {}),
         }
         for tool in prompt.tools
     ]

@@ -13,7 +13,7 @@ from tarmac.models.conversation import clean, object_of, plain_id, short_id, tid
 from tarmac.models.draft import Draft
 from tarmac.models.messages import Image, Message, Part, Reasoning, Text, ToolResult, ToolUse
 from tarmac.models.openai_chunks import Reading
-from tarmac.models.provider import Chunk, ModelInfo, ModelSettings, Prompt
+from tarmac.models.provider import Chunk, ModelError, ModelInfo, ModelSettings, Prompt
 from tarmac.models.remote import Pictures, Remote, Streaming
 
 if TYPE_CHECKING:
@@ -43,26 +43,38 @@ def client(key: str, base_url: str, settings: ModelSettings) -> "AsyncOpenAI":
 class OpenAI(Remote["AsyncOpenAI", "ChatCompletionChunk"]):
     """A model of a server that speaks OpenAI's Chat Completions."""
 
+    _counted = True  # it takes `stream_options`
+
     def _open(self) -> "AsyncOpenAI":
         return client(self._key, self._base_url, self._settings)
 
     async def _ask(self, client: "AsyncOpenAI", prompt: Prompt, pictures: Pictures) -> "Streaming[ChatCompletionChunk]":
         create: Any = client.chat.completions.create  # our words are data, checked by the provider
-        events: Streaming[ChatCompletionChunk] = await create(**request(self._info, self._settings, prompt, pictures))
+        body = request(self._info, self._settings, prompt, pictures, counted=self._counted)
+        try:
+            events: Streaming[ChatCompletionChunk] = await create(**body)
+        except Exception as error:  # the SDK's own; only looked at
+            if getattr(error, "status_code", None) not in (400, 422) or "stream_options" not in str(error):
+                raise
+            self._counted = False
+            told = f"{self._info.id} does not count tokens when asked to: from now on it is not asked"
+            raise ModelError(told, kind="bad_request", status=400, retryable=True) from None
         return events
 
     def _reader(self, draft: Draft) -> "Callable[[ChatCompletionChunk], Iterator[Chunk]]":
         return Reading(draft, self._info.id).read
 
 
-def request(info: ModelInfo, settings: ModelSettings, prompt: Prompt, pictures: Pictures) -> dict[str, object]:
-    """A prompt in OpenAI's words."""
+def request(
+    info: ModelInfo, settings: ModelSettings, prompt: Prompt, pictures: Pictures, *, counted: bool = True
+) -> dict[str, object]:
+    """A prompt in OpenAI's words. `counted`: it shall say how many tokens that was."""
     messages: list[Block] = [{"role": "system", "content": clean(prompt.system)}] if prompt.system.strip() else []
     fit = short_id if info.provider == "mistral" else plain_id
     for message in tidy(prompt.messages, fit):
         messages += _asked(message, pictures) if message.role == "user" else [_said(message, info.id)]
     body: dict[str, object] = {"model": info.name, "messages": messages, "stream": True}
-    if info.provider != "mistral":  # which counts without being asked, and refuses to be
+    if counted and info.provider != "mistral":  # which counts without being asked, and refuses to be
         body["stream_options"] = {"include_usage": True}
     if prompt.tools:
         body["tools"] = [
@@ -134,8 +146,9 @@ def _asked(message: Message, pictures: Pictures) -> list[Block]:
             content.append({"type": "text", "text": f"[pictures of the result of {part.call}]"})
             content += [block for image in images for block in _content(image, pictures)]
         words = clean("\n\n".join(texts))
-        failed = "[failed] " if part.failed and not words.strip() else ""
-        results.append({"role": "tool", "tool_call_id": part.call, "content": failed + words})
+        if not words.strip():  # some servers refuse an empty result
+            words = "[failed]" if part.failed else "[done]"
+        results.append({"role": "tool", "tool_call_id": part.call, "content": words})
     if not content:
         return results
     if all(block["type"] == "text" for block in content):  # as some servers take nothing else

@@ -27,7 +27,7 @@ from tarmac.tasks.worktime import WorkTime
 
 RESUMED: Final = (
     "[This task was interrupted and is resumed now. Time has passed: files may have changed, and commands and "
-    "terminals from before are gone.]"
+    "terminals from before are gone, but for those that you are told of below.]"
 )
 
 
