@@ -184,6 +184,41 @@ def test_what_was_typed_before_the_question_is_no_answer_to_it(project: Path) ->
     assert queued == ["remember the milk"]
 
 
+def test_what_is_typed_while_it_works_stays_on_the_screen_and_can_be_taken_back(project: Path) -> None:
+    """S5: the line that tells how long it takes is drawn every second, over what the terminal had echoed."""
+    slow = command("echo begun; until [ -e enough ]; do sleep 0.1; done")
+    with run(project, turn("", slow), done(), done(), more=("--auto", "all")) as screen:
+        before = screen.modes()
+        screen.until(b"begun")
+        screen.type(b"hurrx")
+        screen.until("❯ hurrx".encode())
+        screen.type(b"\x7fy up")
+        shown = screen.until("❯ hurry up".encode())
+        screen.type(b"\r")
+        shown = screen.until(b"(queued) hurry up")
+        assert "│ …".encode() not in shown  # nothing came between
+        (project / "enough").touch()
+        screen.rest()
+        assert (screen.process.returncode, screen.modes()) == (0, before)
+    assert [each["text"] for each in facts() if each["kind"] == "message_queued"] == ["hurry up"]
+
+
+def test_ctrl_c_while_one_types_stops_it_and_drops_what_was_typed(project: Path) -> None:
+    """S6."""
+    slow = command("echo begun; sleep 4711")
+    with run(project, turn("", slow), done(), more=("--auto", "all")) as screen:
+        before = screen.modes()
+        screen.until(b"begun")
+        screen.type(b"half a tho")
+        screen.until(b"half a tho")
+        screen.type(b"\x03")
+        screen.until("❯ \x1b[m".encode())
+        assert screen.modes() == before
+        screen.type(b"stop it\r")
+        screen.rest()
+    assert "half" not in json.dumps([each for each in facts() if each["kind"] in ("user_said", "message_queued")])
+
+
 def test_the_end_of_input_denies(project: Path) -> None:
     with run(project, turn("", command("touch made")), done()) as screen:
         screen.until(QUESTION)

@@ -35,6 +35,7 @@ class Answering:
         self._answering = ""  # the question whose answer is on its way
         self._listens = False  # the keyboard is ours: not while it is the person's turn
         person.heard = self._heard
+        person.unseen = lambda: hides_input(registry, task.id)
         registry.subscribe(self._terminal)
         task.type_secrets()
 

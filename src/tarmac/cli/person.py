@@ -63,6 +63,7 @@ class Person:
         self._hands = asyncio.Lock()
         self._hearing: asyncio.Task[None] | None = None
         self.heard: Callable[[str], Awaitable[None]] | None = None  # who takes lines that are typed meanwhile
+        self.unseen: Callable[[], bool] = bool  # whether such a line may be a secret
 
     @property
     def beside(self) -> bool:
@@ -91,9 +92,15 @@ class Person:
             self._hearing = asyncio.create_task(self._hear(self.heard))
 
     async def _hear(self, heard: Callable[[str], Awaitable[None]]) -> None:
-        while (line := await self.keyboard.line()) is not None:
+        while (line := await self._line()) is not None:
             if line.strip() and not self._hands.locked():
                 await heard(line.strip())
+
+    async def _line(self) -> str | None:
+        """The next one; on a screen that is drawn it stands below what is told, however much that is."""
+        if self.beside or not self._told.look.live:
+            return await self.keyboard.line()
+        return await self.keyboard.watched(lambda text: self._told.typing("" if self.unseen() else text))
 
     async def rest(self) -> None:
         """Take nothing."""

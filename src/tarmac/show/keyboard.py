@@ -1,11 +1,13 @@
 """A person's keyboard: one line at a time, without blocking the event loop; and one line that nobody sees.
 
-A terminal gives whole lines. Where the first key matters (`noticed`), keys are taken one by one, and shown by us.
+A terminal gives whole lines. Where the first key matters (`noticed`), and while others write to the screen (`watched`),
+keys are taken one by one, and shown by us.
 What was typed before a question was on the screen is thrown away: it can't have been an answer to it.
 """
 
 import asyncio
 import os
+import select
 import termios
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -45,14 +47,29 @@ class Keyboard:
 
     async def noticed(self, begun: Callable[[], None], show: Callable[[str], None]) -> str | None:
         """The next line, and `begun` with its first key; `show` prints what the person should see of it."""
+
+        def each(_: Line, shown: str) -> None:
+            begun()
+            show(shown)
+
+        return await self._keys(each)
+
+    async def watched(self, changed: Callable[[str], None]) -> str | None:
+        """The next line; `changed` is told what it is so far, and that it is nothing any more."""
+        try:
+            return await self._keys(lambda line, _: changed(line.text))
+        finally:
+            changed("")
+
+    async def _keys(self, each: Callable[[Line, str], object]) -> str | None:
+        """The next line, key by key: with each the line so far, and what is to be shown for it."""
         line = Line()
         with self._without(termios.ECHO | termios.ICANON):
             while not line.done:
                 data, self._held = self._held or await self._read(), b""
                 if not data:
                     return None
-                begun()
-                show(line.feed(data))
+                each(line, line.feed(data))
         self._held = line.rest
         return line.text if not line.ended else None
 
@@ -64,27 +81,39 @@ class Keyboard:
 
     def again(self) -> None:
         """We were stopped (Ctrl-Z), and go on: the shell has set the terminal as it likes it."""
-        if self._modes is not None and self._ours():
-            termios.tcsetattr(self.fd, termios.TCSADRAIN, self._modes)
+        if self._modes is not None:
+            self._set(self._modes)
 
     @contextmanager
     def _without(self, flags: int) -> Iterator[None]:
         before = termios.tcgetattr(self.fd)
         self._modes = [*before[:3], before[3] & ~flags, *before[4:]]
-        termios.tcsetattr(self.fd, termios.TCSADRAIN, self._modes)
+        self._set(self._modes)
         try:
             yield
         finally:
             self._modes = None
-            termios.tcsetattr(self.fd, termios.TCSADRAIN, before)
+            self._set(before)
+
+    def _set(self, modes: list[Any]) -> None:
+        """Unless we are in the background: then they are somebody else's, and who sets them is stopped."""
+        if self._ours():
+            termios.tcsetattr(self.fd, termios.TCSADRAIN, modes)
 
     async def _read(self) -> bytes:
         """The next bytes; none: the end of input."""
+        away = False
         while True:
             await self._ready()
             if not self._ours():
+                away = True
                 await asyncio.sleep(AGAIN)  # in the background: what is typed is for somebody else
                 continue
+            if away:
+                away = False
+                self.again()
+            if not select.select([self.fd], [], [], 0)[0]:
+                continue  # it was for the shell that gave us the terminal, and who reads now waits for ever
             try:
                 return os.read(self.fd, 4096)
             except BlockingIOError:

@@ -1,7 +1,8 @@
 """Where a task is told: standard output, with one line at its end for what is under way, where somebody sees it.
 
-say(text) appends; status(line) draws the line anew. On a terminal the line is wiped before anything is written, so it
-never gets in between; in a pipe there is none.
+say(text) appends; status(line) draws the line anew, typing(text) what the person types meanwhile, in its place. On a
+terminal the line is wiped before anything is written, so it never gets in between; in a pipe there is none. While
+somebody types, what is said comes in whole lines, above theirs.
 """
 
 import asyncio
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO
 
+from tarmac.show.columns import width
 from tarmac.show.look import Look
 
 WIPE = "\r\x1b[K"
@@ -27,6 +29,8 @@ class Screen:
         self._line = ""  # the one that is not at its end
         self._drawn = ""
         self._wanted = ""
+        self._typed = ""  # by the person, so far
+        self._rest = ""  # of what was said since they began: a line that is not at its end
         self._timer: asyncio.TimerHandle | None = None
         self._holds = False
         self._held: list[str] = []
@@ -52,19 +56,35 @@ class Screen:
 
     def put(self, text: str) -> None:
         """Print it now: for who asks, while `say` is held back."""
+        if self._typed:
+            lines, end, self._rest = (self._rest + text).rpartition("\n")
+            text = lines + end
         if not text:
             return
         self._at_start = text.endswith("\n")
         self._line = text.rpartition("\n")[2] if "\n" in text else (self._line + text)[-LONGEST:]
         self._write((WIPE if self._drawn else "") + text)
         self._drawn = ""
-        self._later()
+        if self._typed:
+            self._draw()  # at once: they look at it
+        else:
+            self._later()
 
     def status(self, line: str) -> None:
         """What is under way; "": nothing."""
         self._wanted = line
         if self.look.live and line != self._drawn and not self._holds:
             self._later()
+
+    def typing(self, text: str) -> None:
+        """What the person types while others have the screen; "": nothing any more."""
+        if text and not self._typed and not self._at_start:
+            self.put("\n")
+        self._typed = text
+        if not text:
+            rest, self._rest = self._rest, ""
+            self.put(rest)
+        self._draw()
 
     def interrupted(self) -> None:
         """Ctrl-C was pressed: the `^C` that the terminal shows for it is wiped away, where it would be in between."""
@@ -102,9 +122,19 @@ class Screen:
 
     def _draw(self) -> None:
         self._timer = None
-        if self._at_start and not self._holds and self._wanted != self._drawn:
-            self._write(WIPE + self.look.paint("2", self._wanted))
-            self._drawn = self._wanted
+        line = self._bottom()
+        if self._at_start and not self._holds and line != self._drawn:
+            self._write(WIPE + self.look.paint("1;34" if self._typed else "2", line))
+            self._drawn = line
+
+    def _bottom(self) -> str:
+        """The last line: what is typed, its end where it is long; else what is under way."""
+        if not self._typed:
+            return self._wanted
+        kept = self._typed
+        while width(kept) > self.look.columns - 4:
+            kept = kept[1:]
+        return f"❯ {kept}"
 
     def _write(self, text: str) -> None:
         if self.broken:
