@@ -214,6 +214,15 @@ async def test_answers_without_a_tool_are_told_and_counted(tmp_path: Path) -> No
     assert ended.why == "failed" and "3 mistakes in a row" in ended.text
 
 
+async def test_a_thought_that_was_cut_is_told_as_that(tmp_path: Path) -> None:
+    """S6: the limit of length was reached before it said anything."""
+    async with a_task(tmp_path / "work", turn(reasoning="Hm, let me", stop="max_tokens"), done()) as task:
+        seen = Seen(task)
+        assert (await task.run_until_idle()).why == "completed"
+    (told,) = [each.text for each in seen.all if isinstance(each, ModelTold) and each.about == "mistake"]
+    assert "limit of length" in told
+
+
 async def test_a_call_that_works_begins_the_count_of_mistakes_anew(tmp_path: Path) -> None:
     """S11: three in a row."""
     wrong, right = turn(text="Hm."), turn(call("list_files", path="."))

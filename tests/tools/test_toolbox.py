@@ -99,6 +99,19 @@ class Shout(Tool):
         return Ready(title="Shouting", done="Shouted", act=act)
 
 
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        *(("functions.read_file", "read_file"), ("default_api:read_file", "read_file"), (" read_file\n", "read_file")),
+        *(("read_file<|channel|>json", "read_file"), ("functions.run_command", "execute_command")),
+        *(("read_files", "read_files"), ("functions.", "functions."), ("", ""), ("x.read_file", "x.read_file")),
+    ],
+)
+def test_what_servers_leave_around_a_name_does_not_count(written: str, meant: str) -> None:
+    """S11: a model can't mend what its server's parser does."""
+    assert toolbox().canonical(written) == meant
+
+
 def test_a_box_takes_more_tools() -> None:
     """S10: packages can bring their own."""
     box = toolbox().with_tools(Shout)

@@ -128,7 +128,7 @@ class Loop:
             return None
         if uses:
             return await self._make(uses, cut=said.stop in ("max_tokens", "cut"))
-        told = CUT if said.stop in ("max_tokens", "cut") and text else NO_TOOL if text else EMPTY
+        told = CUT if said.stop in ("max_tokens", "cut") and said.parts else NO_TOOL if text else EMPTY
         return await self._mistaken(told, tell=True)
 
     async def _make(self, uses: list[ToolUse], *, cut: bool) -> Ended | None:

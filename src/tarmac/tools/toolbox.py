@@ -5,6 +5,7 @@ box.schemas(["read_file", "execute_command"])
 box.decode("read_file", '{"path": "a.py"}')
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
@@ -53,6 +54,8 @@ TOOLS: tuple[type[Tool], ...] = (
     UpdateTodoList,
     RunSlashCommand,
 )
+# Met in the wild: `functions.read_file`, `default_api.read_file` (Gemini), `read_file<|channel|>json` (gpt-oss)
+_AROUND = re.compile(r"\A(?:functions|default_api)[.:]|<\|.*", re.DOTALL)
 ALIASES = {"run_command": "execute_command", "write_file": "write_to_file"}
 
 
@@ -74,8 +77,11 @@ class Toolbox:
         return iter(self.tools.values())
 
     def canonical(self, name: str) -> str:
-        """What a name means: `run_command` is `execute_command`."""
-        return self.aliases.get(name, name)
+        """What a name means: `run_command` is `execute_command`; what servers leave around one does not count."""
+        for each in (name, _AROUND.sub("", name.strip()).strip()):
+            if (found := self.aliases.get(each, each)) in self.tools:
+                return found
+        return name
 
     def group(self, name: str) -> Group | None:
         """The group of a tool; None for one that does not exist."""
