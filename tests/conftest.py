@@ -33,7 +33,7 @@ SLOW = frozenset(
     policy/test_slow.py policy/test_trouble.py tasks/test_attacks.py tasks/test_log.py tasks/test_loop_property.py
     tasks/test_requests.py tasks/test_roo.py mcp/test_results.py
     tasks/test_stopping.py tasks/test_views.py terminals/test_plans.py terminals/test_waiting.py
-    tools/test_huge_and_strange.py
+    tools/test_huge_and_strange.py tasks/test_log_broken.py
     """.split()
 )
 

@@ -19,7 +19,8 @@ from tarmac.errors import BadRequest, StateUnavailable, TaskInUse, TaskNotFound
 from tarmac.events import TaskId
 from tarmac.tasks.doorbell import FOLDER, Doorbell
 from tarmac.tasks.events import RecordLost, TaskEvent, UserSaid
-from tarmac.tasks.log import create_log, open_log, writer_of
+from tarmac.tasks.holding import writer_of
+from tarmac.tasks.log import create_log, open_log
 from tarmac.tasks.reading import BLOBS, LOG, follow, read_log
 
 ROOT = Path(__file__).parent.parent.parent

@@ -21,7 +21,7 @@ from tarmac.show.columns import cut, padded
 from tarmac.show.harmless import one_line
 from tarmac.show.look import Look, look_of
 from tarmac.show.summary import money, size, status, when
-from tarmac.tasks.log import writer_of
+from tarmac.tasks.holding import writer_of
 from tarmac.tasks.store import Listed, Sort, TaskStore
 
 OPTIONS: Final = ["json", "workspace=", "sort=", "limit=", "format=", "to=", "yes", "force", "all", "settings"]

@@ -45,8 +45,11 @@ class Blobs:
         """Store them by name; they are durable on return. How many syncs it took."""
         if not contents:
             return 0
-        self.folder.mkdir(mode=0o700, exist_ok=True)
         syncs = 1
+        if not self.folder.is_dir():
+            self.folder.mkdir(mode=0o700, exist_ok=True)
+            sync_folder(self.folder.parent)  # else a power cut might take all of them at once
+            syncs += 1
         for name, data in contents.items():
             if self.read(name) is None:  # a damaged one is written anew
                 self._write(self.path(name), data)

@@ -149,8 +149,11 @@ class Index:
 
     def destroy(self) -> None:
         """Forget it all; the next look makes it anew."""
-        for end in ("", "-wal", "-shm"):
-            self.path.with_name(self.path.name + end).unlink(missing_ok=True)
+        try:
+            for end in ("", "-wal", "-shm"):
+                self.path.with_name(self.path.name + end).unlink(missing_ok=True)
+        except OSError as error:
+            raise StateUnavailable(f"the index of tasks {self.path} can't be removed: {error.strerror}") from None
 
     def _do(self, work: Callable[[sqlite3.Connection], T], *, write: bool = False) -> T:
         """Once; and once more with a new index, when the one there is damaged."""

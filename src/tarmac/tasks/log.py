@@ -9,31 +9,26 @@ in its order; what was `append`ed does not, for whoever called was told that it 
 """
 
 import asyncio
-import fcntl
 import os
-import secrets
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
-from tarmac import __version__
 from tarmac.dataclass import dataclass
-from tarmac.errors import BadRequest, StateUnavailable, TaskInUse, TaskNotFound
+from tarmac.errors import BadRequest, StateUnavailable
 from tarmac.events import TaskId
 from tarmac.tasks.blobs import Blobs
 from tarmac.tasks.codec import encode
-from tarmac.tasks.disk import FULL, sync, sync_folder, unavailable, write_all
+from tarmac.tasks.disk import FULL, sync, unavailable, write_all
 from tarmac.tasks.doorbell import ring
 from tarmac.tasks.events import TaskEvent
 from tarmac.tasks.hand import Hand
-from tarmac.tasks.reading import BLOBS, LOG, Reading, read_all
-from tarmac.tasks.records import Damage, Scanner, frame, header_line
+from tarmac.tasks.holding import WRITER, create, locked, recover, to_its_end
+from tarmac.tasks.reading import BLOBS, LOG, Reading
+from tarmac.tasks.records import frame
 
-WRITER = "writer"  # a file with the writer's process id; the lock itself is on the log
 LINGER = 0.05  # seconds that what was added waits for company
-LETTING_GO = 3.0  # seconds that the last child of a killed writer has to let go of the log
 
 Listener = Callable[[int, TaskEvent], None]
 
@@ -225,32 +220,16 @@ class TaskLog:
 @asynccontextmanager
 async def open_log(folder: Path) -> AsyncIterator[TaskLog]:
     """The log in `folder`, to be written to by this process alone. A torn tail is cut off and kept beside it."""
-    fd = await _locked(folder)
-    try:
-        reading = await asyncio.to_thread(_recover, folder, fd)
-    except BaseException:
-        os.close(fd)
-        raise
+    fd = await locked(folder)
+    reading = await to_its_end(lambda: recover(folder, fd), lambda _: os.close(fd))
     async with _closing(TaskLog(folder, fd, reading)) as log:
         yield log
-
-
-async def _locked(folder: Path) -> int:
-    """The log, locked. One that a dead process has is let go of in a moment: by a child that it was just starting."""
-    end = time.monotonic() + LETTING_GO
-    while True:
-        try:
-            return lock(folder)
-        except TaskInUse as error:
-            if error.pid is None or _is_alive(error.pid) or time.monotonic() > end:
-                raise
-        await asyncio.sleep(0.02)
 
 
 @asynccontextmanager
 async def create_log(folder: Path, task: TaskId) -> AsyncIterator[TaskLog]:
     """A new log in `folder`, which must not be there yet. It exists with its header or not at all."""
-    fd, size = await asyncio.to_thread(_create, folder, task)
+    fd, size = await to_its_end(lambda: create(folder, task), lambda made: os.close(made[0]) if made else None)
     reading = Reading(header=None, events=[], damage=(), torn=None, size=size)
     async with _closing(TaskLog(folder, fd, reading)) as log:
         yield log
@@ -262,120 +241,3 @@ async def _closing(log: TaskLog) -> AsyncIterator[TaskLog]:
         yield log
     finally:
         await log.aclose()
-
-
-def _create(folder: Path, task: TaskId) -> tuple[int, int]:
-    try:
-        folder.mkdir(mode=0o700)
-    except FileExistsError:
-        raise BadRequest(f"{folder} is there already") from None
-    except OSError as error:
-        raise unavailable(folder, error, "made") from None
-    new = folder / f".{LOG}"
-    line = header_line(task, at=time.time(), by=f"tarmac {__version__}")
-    fd = None
-    try:
-        fd = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        write_all(fd, line, 0)
-        sync(fd)
-        new.rename(folder / LOG)
-        sync_folder(folder)
-        sync_folder(folder.parent)
-    except OSError as error:
-        if fd is not None:
-            os.close(fd)
-        new.unlink(missing_ok=True)
-        if not (folder / LOG).exists():
-            folder.rmdir()
-        raise unavailable(folder / LOG, error, "made") from None
-    _sign(folder)
-    return fd, len(line)
-
-
-def lock(folder: Path) -> int:
-    """The log, open for writing and locked."""
-    try:
-        fd = os.open(folder / LOG, os.O_RDWR | os.O_CLOEXEC)
-    except (FileNotFoundError, NotADirectoryError):
-        raise TaskNotFound(f"there is no task in {folder}") from None
-    except OSError as error:
-        raise unavailable(folder / LOG, error) from None
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(fd)
-        pid = writer_of(folder)
-        who = "this process" if pid == os.getpid() else f"process {pid}" if pid else "another process"
-        hint = f"`tarmac tasks show {folder.name}` tells what it does; end that process to go on with it here"
-        raise TaskInUse(f"{who} is working on the task {folder.name}", pid=pid, hint=hint) from None
-    if not _is_here(fd, folder / LOG):  # deleted between our opening and our locking it
-        os.close(fd)
-        raise TaskNotFound(f"there is no task in {folder}")
-    _sign(folder)
-    return fd
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # another user's
-        pass
-    return True
-
-
-def _is_here(fd: int, path: Path) -> bool:
-    """Whether `fd` is still the file of that name."""
-    try:
-        return os.path.samestat(os.fstat(fd), os.stat(path))
-    except OSError:
-        return False
-
-
-def _sign(folder: Path) -> None:
-    try:
-        (folder / WRITER).write_text(f"{os.getpid()}\n")
-    except OSError:  # a full disk: then nobody learns who we are
-        pass
-
-
-def writer_of(folder: Path) -> int | None:
-    """The process that said it writes the log in `folder`; it may be dead by now: only the lock is proof."""
-    try:
-        return int((folder / WRITER).read_text())
-    except (OSError, ValueError):
-        return None
-
-
-def _recover(folder: Path, fd: int) -> Reading:
-    """Read all of it and cut off a torn tail. Whatever is cut is kept first: nothing is thrown away unseen."""
-    try:
-        reading = read_all(fd, Scanner(fetch=Blobs(folder / BLOBS).read))
-        if reading.torn:
-            _keep_torn(folder, fd, reading.torn)
-            os.ftruncate(fd, reading.size)
-            sync(fd)
-        if reading.size == 0:  # not even the header was whole
-            line = header_line(folder.name, at=time.time(), by=f"tarmac {__version__}")
-            write_all(fd, line, 0)
-            sync(fd)
-            return Reading(header=None, events=[], damage=(), torn=reading.torn, size=len(line))
-    except OSError as error:
-        raise unavailable(folder / LOG, error, "recovered") from None
-    return reading
-
-
-def _keep_torn(folder: Path, fd: int, torn: Damage) -> None:
-    data = os.pread(fd, torn.size, torn.offset)
-    copy = os.open(
-        folder / f"torn-{torn.offset}-{secrets.token_hex(2)}",
-        os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC,
-        0o600,
-    )
-    try:
-        write_all(copy, data, 0)
-        sync(copy)
-    finally:
-        os.close(copy)

@@ -24,6 +24,7 @@ from tarmac.tasks.records import Damage, Header, Scanner
 LOG = "log.jsonl"
 BLOBS = "blobs"
 CHUNK = 256 << 10
+MOST_BAD = 128 << 20  # bytes in a row without a record, in search of the next one
 SLICE = 64 << 10  # read at once by a follower in an event loop: about a millisecond of work
 
 
@@ -48,7 +49,7 @@ def read_log(folder: Path) -> Reading:
 def opened(folder: Path) -> Iterator[int]:
     """The log, for reading."""
     try:
-        fd = os.open(folder / LOG, os.O_RDONLY | os.O_CLOEXEC)
+        fd = os.open(folder / LOG, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
         raise TaskNotFound(f"there is no task in {folder}") from None
     except OSError as error:
@@ -101,8 +102,13 @@ def _read(fd: int, scanner: Scanner, chunk: int) -> Iterator[list[TaskEvent]]:
             size = chunk
         elif len(data) < size:  # the rest is torn, or still being written
             return
-        else:  # a line, or a damaged place, larger than the chunk
+        elif size < MOST_BAD:  # a line, or a damaged place, larger than the chunk
             size *= 2
+        else:
+            raise StateUnavailable(
+                f"{len(data):,} bytes behind record {scanner.seq - 1} and more are no records",
+                hint=f"what stands before them is whole; to go on with that: truncate -s {scanner.offset} {LOG}",
+            )
 
 
 async def follow(folder: Path, *, after: int = 0, patience: float = 0.5) -> AsyncGenerator[tuple[int, TaskEvent], None]:

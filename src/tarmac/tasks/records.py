@@ -19,6 +19,7 @@ from tarmac.tasks.codec import Fetch, decode, unknown
 from tarmac.tasks.events import RecordLost, TaskEvent
 
 FORMAT: Final = 1  # of lines; a reader refuses a higher one. Kinds have no version: they are only added to
+_MOST_LOST: Final = 1_000_000  # records in a row; a higher number is another log's, or nobody's
 _END: Final = len(',"crc":"00000000"}')
 _START: Final = re.compile(rb'\{"seq":(\d{1,18}),"kind":"(\w{1,100})",')
 
@@ -134,9 +135,12 @@ class Scanner:
         self._bad_why = self._bad_why or why
 
     def _catch_up(self, seq: int, size: int, found: list[TaskEvent]) -> bool:
-        """A good record after bad bytes or a gap: what should have stood before it is gone. False: it is an old one."""
+        """A good record after bad bytes or a gap: what should stand before it is gone. False: it is none of ours."""
         if seq < self.seq:
             self._mistrust(size, f"record {seq} is there a second time")
+            return False
+        if seq - self.seq > _MOST_LOST:
+            self._mistrust(size, f"record {seq} can't be here")
             return False
         why = self._bad_why or "nothing is there"
         place = Damage(offset=self.offset, size=self._bad, first=self.seq, lost=seq - self.seq, why=why)

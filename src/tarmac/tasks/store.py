@@ -35,9 +35,10 @@ from tarmac.tasks.events import (
     UserSaid,
 )
 from tarmac.tasks.history import text_of
+from tarmac.tasks.holding import lock
 from tarmac.tasks.index import Found, Index, Row, Words
-from tarmac.tasks.log import TaskLog, create_log, lock, open_log
-from tarmac.tasks.metadata import Metadata
+from tarmac.tasks.log import TaskLog, create_log, open_log
+from tarmac.tasks.metadata import Metadata, metadata
 from tarmac.tasks.reading import BLOBS, LOG, Reading, opened, read_all, read_log
 from tarmac.tasks.records import Scanner
 
@@ -190,8 +191,11 @@ class TaskStore:
     def _listing(self, sort: Sort, workspace: Path | None, limit: int | None) -> list[Listed]:
         if not self.folder.exists():
             return []
-        trouble = self._refresh_all()
-        rows = self.index.rows()
+        try:
+            trouble = self._refresh_all()
+            rows = self.index.rows()
+        except StateUnavailable:  # a full disk, one that is read-only, an index that is held: the logs have it all
+            rows, trouble = self._read_all()
         nothing = Row(Metadata(), 0, 0)
         found = [
             Listed(task, row.metadata, row.size, trouble.get(task, ""))
@@ -200,6 +204,20 @@ class TaskStore:
             if workspace is None or row.metadata.workspace == workspace
         ]
         return sorted(found, key=_KEYS[sort])[:limit]
+
+    def _read_all(self) -> tuple[dict[TaskId, Row], dict[TaskId, str]]:
+        """What the index would say, read from the logs; why some could not be read."""
+        rows: dict[TaskId, Row] = {}
+        trouble: dict[TaskId, str] = {}
+        for task in self.tasks():
+            try:
+                reading = read_log(self.folder / task)
+                rows[task] = Row(metadata(reading.events), reading.size, _size(self.folder / task))
+            except StateUnavailable as error:
+                trouble[task] = error.what
+            except TaskNotFound:  # deleted meanwhile
+                continue
+        return rows, trouble
 
     def _refresh_all(self) -> dict[TaskId, str]:
         """Read what is new in all logs; why some could not be read."""
