@@ -153,6 +153,26 @@ def test_the_editor_of_the_person_is_used(project: Path, monkeypatch: pytest.Mon
     assert [each.name for each in project.iterdir()] == ["right"]
 
 
+def test_ctrl_c_in_the_editor_is_the_editors(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """S6: it goes to all of the foreground; the task is not what the person means."""
+    editor = project.parent / "editor.sh"
+    editor.write_text("trap 'echo HEARD' INT\necho EDITING\nuntil read x; do :; done\nsed -i s/wrong/right/ \"$1\"\n")
+    monkeypatch.setenv("VISUAL", f"bash {editor}")
+    with run(project, turn("", command("touch wrong")), done()) as screen:
+        screen.until(QUESTION)
+        screen.type(b"e\r")
+        screen.until(b"EDITING")
+        for _ in range(2):
+            screen.type(b"\x03")
+            screen.until(b"HEARD")
+        screen.type(b"\r")
+        screen.until(QUESTION)
+        screen.type(b"y\r")
+        screen.rest()
+        assert screen.process.returncode == 0
+    assert [each.name for each in project.iterdir()] == ["right"]
+
+
 def test_of_several_files_each_can_be_answered_by_itself(project: Path) -> None:
     """S13."""
     for name in ("a", "b"):

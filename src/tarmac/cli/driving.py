@@ -56,12 +56,13 @@ class Door:
         # None: nobody is there.
         self._answering = Answering(task, registry, person, screen) if person else None
         self._turn = Turn(task, person, after=after or task.afterwards) if person else None
-        self._beside = person is not None and person.beside
+        self._person = person
 
     async def drive(self, stop: Stop, words: str = "", images: Sequence[Picture] = ()) -> Ended:
         """Run it to its end, with what the person wants in between; `words` are theirs to begin with."""
         leave = self.task.subscribe(self.show)
         stop.interrupt = self._interrupted
+        stop.elsewhere = lambda: self._person is not None and self._person.keyboard.lent
         try:
             if words or images:
                 await self.task.say(words, images)
@@ -98,7 +99,7 @@ class Door:
             self.screen.say(json.dumps(found) + "\n")
         else:
             told = self._told(thing)
-            if not (isinstance(thing, QuestionAsked) and self._beside):
+            if not (isinstance(thing, QuestionAsked) and (self._person and self._person.beside)):
                 self.screen.say(told)
             self.screen.status(self.teller.status)
         if self.screen.broken:

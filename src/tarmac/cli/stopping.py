@@ -19,6 +19,7 @@ class Stop:
     def __init__(self) -> None:
         self.number: int | None = None  # the first one
         self.interrupt: Callable[[], bool] | None = None  # True: it is taken care of
+        self.elsewhere: Callable[[], bool] = bool  # whether an interrupt is for another program before the person
 
 
 def run(body: Callable[[Stop], Awaitable[int]]) -> int:
@@ -32,6 +33,8 @@ async def _main(body: Callable[[Stop], Awaitable[int]]) -> int:
     assert us is not None
 
     def on_signal(number: int) -> None:
+        if number == signal.SIGINT and stop.elsewhere():
+            return
         first, stop.number = stop.number is None, stop.number or number
         if not (first and number == signal.SIGINT and stop.interrupt is not None and stop.interrupt()):
             us.cancel()

@@ -17,7 +17,6 @@ from tarmac.dataclass import dataclass
 from tarmac.show import details
 from tarmac.show.harmless import harmless, one_line
 from tarmac.show.keyboard import Keyboard
-from tarmac.show.keyboard import editor as lent
 from tarmac.show.question import HEAD, is_cut, question_lines
 from tarmac.show.screen import Screen
 from tarmac.tasks.events import Answer, Choice, QuestionAsked
@@ -164,10 +163,9 @@ async def _in_editor(program: str, text: str, keyboard: Keyboard) -> str:
     with tempfile.TemporaryDirectory(prefix="tarmac-edit-") as folder:
         file = Path(folder) / "command.sh"
         file.write_text(text)
-        async with lent(keyboard.fd):
-            process = await asyncio.create_subprocess_exec(
-                "sh", "-c", f'{program} "$1"', "sh", str(file), env=os.environ
-            )
+        with keyboard.lend():
+            line = f'trap : INT; {program} "$1"'  # Ctrl-C is the editor's, not the shell's that starts it
+            process = await asyncio.create_subprocess_exec("sh", "-c", line, "sh", str(file), env=os.environ)
             if await process.wait():
                 return text
         return file.read_text(errors="replace")

@@ -9,8 +9,8 @@ import asyncio
 import os
 import select
 import termios
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from tarmac.show.typing import Line
@@ -26,6 +26,7 @@ class Keyboard:
         self.fd = fd
         self._held = b""
         self._modes: list[Any] | None = None  # of the terminal, while they are not the person's
+        self.lent = False  # another program has it: so has it Ctrl-C
 
     def forget(self) -> None:
         """Throw away what was typed so far."""
@@ -121,6 +122,17 @@ class Keyboard:
             except OSError:
                 return b""
 
+    @contextmanager
+    def lend(self) -> Iterator[None]:
+        """While another program has the terminal: its modes are as they were, afterwards."""
+        before = termios.tcgetattr(self.fd)
+        self.lent = True
+        try:
+            yield
+        finally:
+            self.lent = False
+            self._set(before)
+
     def _ours(self) -> bool:
         """Whether we are in the foreground: who reads a terminal from the background is stopped by it."""
         try:
@@ -144,13 +156,3 @@ class Keyboard:
 def _set(ready: "asyncio.Future[None]") -> None:
     if not ready.done():
         ready.set_result(None)
-
-
-@asynccontextmanager
-async def editor(fd: int) -> AsyncIterator[None]:
-    """While another program has the terminal: its modes are as they were, afterwards."""
-    before = termios.tcgetattr(fd)
-    try:
-        yield
-    finally:
-        termios.tcsetattr(fd, termios.TCSADRAIN, before)
