@@ -2,6 +2,7 @@
 
 import base64
 import json
+import time
 from typing import Any
 
 import pytest
@@ -9,7 +10,9 @@ from tests.models.asking import GPT, HELLO, READ, Dialect, asked, failed, talkin
 from tests.models.server import Reply, call, chunk, event, gpt, refusal
 from tests.models.test_anthropic import PICTURE, PNG, said, user
 
+from tarmac.models.draft import Draft
 from tarmac.models.messages import Image, Reasoning, StopReason, Text, ToolResult, ToolUse, Usage
+from tarmac.models.openai_chunks import Reading
 from tarmac.models.provider import Answer, CallDelta, ModelError, Prompt, ReasoningDelta
 
 OLLAMA = Dialect("ollama", "qwen3:8b", "/v1", GPT.says)
@@ -299,6 +302,28 @@ async def test_a_stream_may_end_without_done_and_have_empty_chunks() -> None:
     pieces = [b": a comment\n\n", chunk({"content": "so"}), event({"choices": []}), chunk({}, "stop")]
     async with talking(GPT, Reply(pieces)) as (model, _):
         assert (await asked(model))[-1] == Answer((Text("so"),), "end")
+
+
+def test_a_long_answer_costs_no_more_for_each_piece_than_a_short_one() -> None:
+    """S6: a file of half a megabyte, in pieces of a word, and as many thoughts."""
+    from openai.types.chat import ChatCompletionChunk
+
+    def read(count: int, delta: dict[str, object]) -> tuple[Draft, float]:
+        draft = Draft(set())
+        reading = Reading(draft, "m")
+        piece = ChatCompletionChunk.construct(choices=[{"index": 0, "delta": delta, "finish_reason": None}])
+        began = time.process_time()
+        for _ in range(count):
+            list(reading.read(piece))
+        return draft, time.process_time() - began
+
+    draft, took = read(80_000, {"tool_calls": [{"index": 0, "function": {"name": "x", "arguments": "abc def "}}]})
+    assert len(draft.parts) == 1 and draft.size == 640_000
+    assert took < 4  # it was 8 s and more
+    draft, took = read(20_000, {"reasoning_details": [{"type": "reasoning.text", "text": "abc def ", "index": 0}]})
+    (thought,) = draft.parts
+    assert isinstance(thought, Reasoning) and len(json.loads(thought.opaque)["m"]["details"][0]["text"]) == 160_000
+    assert took < 3  # it was 7 s
 
 
 async def test_chunks_of_a_wrong_shape_are_nonsense() -> None:

@@ -4,7 +4,7 @@ The pieces of a call, joined, are its arguments in the answer; a call without an
 """
 
 import json
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import field
 from typing import TypeVar
 from uuid import uuid4
@@ -17,6 +17,9 @@ from tarmac.models.provider import Answer, CallDelta, ReasoningDelta, TextDelta
 def used_ids(messages: Iterable[Message]) -> set[str]:
     """The ids of all calls of a conversation."""
     return {part.id for message in messages for part in message.parts if isinstance(part, ToolUse)}
+
+
+Opaque = str | Callable[[], str]
 
 
 @dataclass(slots=True)
@@ -35,7 +38,7 @@ class _Words(_Block):
 
 @dataclass(slots=True)
 class _Thoughts(_Block):
-    opaque: str = ""
+    opaque: Opaque = ""
 
 
 @dataclass(slots=True)
@@ -74,8 +77,8 @@ class Draft:
         self._last(_Words).pieces.append(words)
         return TextDelta(words)
 
-    def reasoning(self, piece: object, opaque: str | None = None) -> ReasoningDelta:
-        """`opaque`: what the provider wants back with all that was thought in this block."""
+    def reasoning(self, piece: object, opaque: Opaque | None = None) -> ReasoningDelta:
+        """`opaque`: what the provider wants back with all that was thought in this block; or who knows it then."""
         words = self._counted(piece)
         block = self._last(_Thoughts)
         block.pieces.append(words)
@@ -149,7 +152,7 @@ def _part(block: _Block) -> Iterator[Part]:
     match block:
         case _Words() if block.text:
             yield Text(block.text)
-        case _Thoughts() if block.text or block.opaque:
-            yield Reasoning(block.text, block.opaque)
+        case _Thoughts(opaque=opaque) if block.text or opaque:
+            yield Reasoning(block.text, opaque if isinstance(opaque, str) else opaque())
         case _Call():
             yield ToolUse(block.id, block.name, block.text)

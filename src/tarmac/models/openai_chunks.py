@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from tarmac.models.draft import Draft
+from tarmac.models.draft import Draft, Opaque
 from tarmac.models.messages import StopReason, Usage
 from tarmac.models.provider import Chunk
 
@@ -86,11 +86,17 @@ class Reading:
                 self._detail(piece)
             self._draft.reasoning("", self._opaque({"field": "reasoning_details"}))
 
-    def _opaque(self, how: dict[str, object]) -> str:
+    def _opaque(self, how: dict[str, object]) -> Opaque:
         """What the model wants back: with details they alone count."""
-        if self._details:
-            how = {"details": list(self._details.values())}
-        return json.dumps({self._model: how})
+        return self._detailed if self._details else json.dumps({self._model: how})
+
+    def _detailed(self) -> str:
+        """All details, once they are wanted: there may be thousands of pieces."""
+        details = [
+            {name: "".join(value) if isinstance(value, _Pieces) else value for name, value in each.items()}
+            for each in self._details.values()
+        ]
+        return json.dumps({self._model: {"details": details}})
 
     def _detail(self, piece: object) -> None:
         """Pieces of the same detail (by index) are put together."""
@@ -99,10 +105,10 @@ class Reading:
         whole = self._details.setdefault((piece.get("index"), piece.get("type")), {})
         for name, value in piece.items():
             before = whole.get(name)
-            if name in GROWING and isinstance(value, str) and isinstance(before, str):
-                whole[name] = before + value
+            if name in GROWING and isinstance(value, str) and isinstance(before, _Pieces):
+                before.append(value)
             elif value is not None or before is None:
-                whole[name] = value
+                whole[name] = _Pieces([value]) if name in GROWING and isinstance(value, str) else value
 
     def _call(self, piece: "ChoiceDeltaToolCall") -> Iterator[Chunk]:
         name = (piece.function.name if piece.function else None) or ""
@@ -118,8 +124,12 @@ class Reading:
         open_.whole = open_.whole or arguments == {}
         if arguments not in (None, "", {}):
             delta = self._draft.arguments(open_, arguments)
-            open_.arguments += delta.arguments
+            open_.pieces.append(delta.arguments)
             yield delta
+
+
+class _Pieces(list[str]):
+    """A text that is put together when it is wanted: for each piece anew would take the square of its length."""
 
 
 class _Open:
@@ -128,7 +138,7 @@ class _Open:
     def __init__(self, id_: str, name: str) -> None:
         self.id = id_
         self.name = name
-        self.arguments = ""
+        self.pieces = _Pieces()
         self.whole = False  # it has said that it has none
 
     def ended_by(self, id_: str | None, name: str) -> bool:
@@ -137,8 +147,10 @@ class _Open:
             return id_ != self.id
         if name != self.name or self.whole:
             return True
+        if not self.pieces or not self.pieces[-1].rstrip().endswith("}"):
+            return False
         try:
-            return isinstance(json.loads(self.arguments), dict)
+            return isinstance(json.loads("".join(self.pieces)), dict)
         except (ValueError, RecursionError):
             return False
 
