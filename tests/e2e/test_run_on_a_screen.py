@@ -475,3 +475,12 @@ def test_an_answer_in_the_persons_place_waits_once_they_begin_to_type(
     answers = [(each["text"], each["by"]) for each in facts() if each["kind"] == "question_answered"]
     assert answers[:2] == [("green", "cli"), ("red", "auto-approval")]
     assert b"x\x08 \x08n" in shown
+
+
+def test_words_can_be_typed_at_the_terminal_and_one_is_told_how(project: Path) -> None:
+    """A5: `tarmac run -` without a pipe does not wait in silence."""
+    play = script(project.parent, done("Understood."))
+    with on_a_screen("run", "-", "--script", play, "--cwd", str(project)) as screen:
+        screen.until(b"Ctrl-D on a line of its own ends it\r\n")
+        screen.type(b"say hello\r\x04")
+        assert b"Understood." in screen.rest()

@@ -141,3 +141,19 @@ def test_a_wait_is_never_said_to_be_shorter_than_it_is() -> None:
     told = teller.event(e.RequestFailed(at=1.0, request=r, what="slow down", retry_in=5.2))
     teller.signal(s.RetryCounted(request=r, seconds=6.0))
     assert ("again in 6 s" in told, teller.status) == (True, "• again in 6 s")
+
+
+def test_a_screen_that_became_narrower_is_not_overrun() -> None:
+    """A5: in the middle of an answer, and of a command."""
+    teller = Teller(Look(live=True, columns=90))
+    words = "words of seven letters, of which there are many and more, " * 3
+    request = e.RequestId("r")
+    teller.signal(s.TextStreamed(request=request, text=words))
+    teller.look = Look(live=True, columns=30)
+    told = teller.signal(s.TextStreamed(request=request, text=words + "\n"))
+    assert all(width(line.rstrip()) < 30 for line in told.splitlines()[1:])
+    teller.look = Look(live=True, columns=90)
+    teller.signal(s.OutputStreamed(call=C, terminal=TerminalId("t"), data=b"first\r\n"))
+    teller.look = Look(live=True, columns=30)
+    told = teller.signal(s.OutputStreamed(call=C, terminal=TerminalId("t"), data=b"long " * 30 + b"\r\n"))
+    assert all(width(line) < 30 for line in plain(told).splitlines())

@@ -46,6 +46,8 @@ def main(arguments: list[str]) -> int:
         return 0
     if not words:
         raise BadRequest("what is to be done?", hint='tarmac run "make the tests pass"')
+    if words == ["-"] and sys.stdin.isatty():
+        print("what is to be done? Ctrl-D on a line of its own ends it", file=sys.stderr)
     text = sys.stdin.read() if words == ["-"] else " ".join(words)
     if not text.strip():
         raise BadRequest("what is to be done? There are no words", hint='tarmac run "make the tests pass"')

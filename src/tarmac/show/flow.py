@@ -21,7 +21,7 @@ class Flow:
     """What is shown of one command."""
 
     def __init__(self, look: Look) -> None:
-        self._look = look
+        self.look = look
         self._text = LiveText()
         self._partial = ""
         self._shown = 0
@@ -39,7 +39,7 @@ class Flow:
             printed += self._line(self._partial)
             self._partial = ""
         if missing := self._passed - len(self._kept):
-            printed += self._gutter(self._look.paint("2", f"… {missing:,} line{'s' * (missing > 1)} not shown …"))
+            printed += self._gutter(self.look.paint("2", f"… {missing:,} line{'s' * (missing > 1)} not shown …"))
         return printed + "".join(self._gutter(line) for line in self._kept)
 
     @property
@@ -69,8 +69,8 @@ class Flow:
         return ""
 
     def _cut(self, line: str) -> str:
-        room = self._look.columns - 5
-        return cut(line, room) if self._look.live and width(line) > room else line
+        room = self.look.columns - 5
+        return cut(line, room) if self.look.live and width(line) > room else line
 
     def _gutter(self, line: str) -> str:
-        return f"  {self._look.paint('2', '│')} {line}".rstrip(" ") + "\n"
+        return f"  {self.look.paint('2', '│')} {line}".rstrip(" ") + "\n"

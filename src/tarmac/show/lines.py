@@ -78,6 +78,7 @@ class Lines:
             return text
         if self._wrapping is None:
             self._wrapping = Wrapping(self.look.columns - 1)
+        self._wrapping.columns = self.look.columns - 1  # the screen may have another size by now
         text = self._wrapping.feed(text)
         if whole:
             text, self._wrapping = text + self._wrapping.finish(), None

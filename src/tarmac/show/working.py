@@ -77,6 +77,7 @@ class Working:
         flow = self._flows.get(call)
         if flow is None:
             flow = self._flows[call] = Flow(self._lines.look)
+        flow.look = self._lines.look  # the screen may have another size by now
         printed = flow.feed(data)
         return (self._begin(call) + self._lines.block("output", printed)) if printed else ""
 
