@@ -170,6 +170,17 @@ async def test_pictures_are_shown_where_they_stand() -> None:
     assert '"image"' not in json.dumps(body)
 
 
+async def test_pictures_that_would_be_refused_have_a_note_in_their_place() -> None:
+    """S19: one that is too large, or one too many, would end the task for ever: it comes with every request."""
+    large = Blob("a" * 64, 4 << 20, "image/png")
+    many = [Blob(f"{number:064}", 1000, "image/png") for number in range(25)]
+    body = await sent(Prompt("", (user(Image(large)), *(user(Image(each)) for each in many))))
+    blocks = [block for message in body["messages"] for block in message["content"]]
+    assert [block["type"] for block in blocks] == ["text"] * 6 + ["image"] * 20
+    assert "too large to be shown" in blocks[0]["text"]
+    assert "there are newer ones" in blocks[1]["text"]
+
+
 async def test_what_the_model_wrote_wrongly_is_shown_to_it_as_that() -> None:
     wrong = ['{"path": ', '{"n": NaN}', '{"n": 1e999}', "[1]", '{"n": ' + "[" * 9_000]
     calls = [ToolUse(str(n), "read_file", arguments) for n, arguments in enumerate(wrong)]

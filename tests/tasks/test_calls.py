@@ -87,6 +87,17 @@ async def test_a_call_that_was_cut_before_its_arguments_is_not_run(tmp_path: Pat
     assert [each[1] for each in results(seen)] == ["failed", "done", "done"]
 
 
+async def test_of_very_many_calls_in_one_message_the_first_are_made(tmp_path: Path) -> None:
+    """S11: a model that has lost the thread repeats itself within one answer."""
+    calls = [call("read_file", path=f"{number}.txt") for number in range(103)]
+    async with a_task(tmp_path / "work", turn(*calls, call("attempt_completion", result="All.")), done()) as task:
+        seen = Seen(task)
+        assert (await task.run_until_idle()).text == "It is done."
+        await messages_of(task)
+    outcomes = [each[1] for each in results(seen)]
+    assert outcomes == ["failed"] * 100 + ["skipped"] * 4 + ["done"]
+
+
 async def test_of_calls_in_words_one_a_message_is_made_and_the_model_is_told(tmp_path: Path) -> None:
     """S11: later ones are not run; a result is presented by itself."""
     work = tmp_path / "work"

@@ -47,6 +47,8 @@ BUDGETS = {"low": 2_048, "medium": 8_192, "high": 24_576}
 class Anthropic(Remote["AsyncAnthropic", "RawMessageStreamEvent"]):
     """A model of Anthropic's, or of a server that speaks its language."""
 
+    _largest_picture = 5 << 20  # as base64
+
     def _open(self) -> "AsyncAnthropic":
         from anthropic import AsyncAnthropic, DefaultAsyncHttpxClient, Timeout
 

@@ -9,7 +9,7 @@ import asyncio
 import base64
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Generic, Protocol, TypeVar
 from urllib.parse import urlsplit
 
@@ -27,6 +27,8 @@ Event = TypeVar("Event")
 Client = TypeVar("Client", bound="Closing")
 MOST_LETTERS = 4_000_000  # of one answer: no model is meant to say as much
 SIGNS_OF_LIFE = 10  # times the limit for silence: some think for long, and their server says that it is there
+MOST_PICTURES = 20  # in one request: with more of them Anthropic takes only small ones
+MOST_PICTURED = 20_000_000  # bytes of base64, all together
 MOST_SAID = 16_000  # bytes of what came in place of a stream
 SHOWN = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
@@ -63,13 +65,17 @@ class Pictures:
 
     shown: Mapping[str, str]  # base64, by sha256
     why: str = ""  # not, when the model sees none
+    left_out: Mapping[str, str] = field(default_factory=dict)  # why others are not, by sha256
 
     def note(self, blob: Blob) -> str:
-        return f"[a picture ({blob.media_type}, {blob.size} bytes) {self.why or 'that can not be shown'}]"
+        why = self.left_out.get(blob.sha256) or self.why or "that can not be shown"
+        return f"[a picture ({blob.media_type}, {blob.size} bytes) {why}]"
 
 
 class Remote(ABC, Generic[Client, Event]):
     """A model behind an SDK. Several requests may be under way at once."""
+
+    _largest_picture = 20_000_000  # bytes, as base64: with a larger one the provider refuses the whole conversation
 
     def __init__(self, info: ModelInfo, *, base_url: str, key: str, settings: ModelSettings) -> None:
         self._info = info
@@ -152,10 +158,10 @@ class Remote(ABC, Generic[Client, Event]):
     async def _pictures(self, messages: tuple[Message, ...], load: Load) -> Pictures:
         if not self._info.images:
             return Pictures({}, "that this model can't see")
-        blobs = {blob.sha256: blob for message in messages for blob in _images(message) if blob.media_type in SHOWN}
+        blobs, left_out = _chosen(messages, self._largest_picture)
         if not blobs:
-            return Pictures({})
-        return Pictures(await asyncio.to_thread(_encoded, blobs, load))
+            return Pictures({}, left_out=left_out)
+        return Pictures(await asyncio.to_thread(_encoded, blobs, load), left_out=left_out)
 
     @abstractmethod
     def _open(self) -> Client:
@@ -196,6 +202,25 @@ def _images(message: Message) -> list[Blob]:
     within = [part for part in message.parts if isinstance(part, ToolResult)]
     parts = [*message.parts, *(part for result in within for part in result.content)]
     return [part.blob for part in parts if isinstance(part, Image)]
+
+
+def _chosen(messages: tuple[Message, ...], largest: int) -> tuple[dict[str, Blob], dict[str, str]]:
+    """The pictures that are shown, the last ones first; and why others are not: no provider takes any number."""
+    chosen: dict[str, Blob] = {}
+    left_out: dict[str, str] = {}
+    room = MOST_PICTURED
+    for blob in (blob for message in reversed(messages) for blob in reversed(_images(message))):
+        size = (blob.size + 2) // 3 * 4
+        if blob.media_type not in SHOWN or blob.sha256 in chosen or blob.sha256 in left_out:
+            continue
+        if size > largest:
+            left_out[blob.sha256] = "that is too large to be shown"
+        elif len(chosen) >= MOST_PICTURES or size > room:
+            left_out[blob.sha256] = "that is not shown any more, as there are newer ones"
+        else:
+            chosen[blob.sha256] = blob
+            room -= size
+    return chosen, left_out
 
 
 def _encoded(blobs: Mapping[str, Blob], load: Load) -> dict[str, str]:

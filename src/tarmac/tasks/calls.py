@@ -39,6 +39,8 @@ ONE: Final = (
     "one call is made in each message, and this was not the first; look at the result of that one, and make this call "
     "if it is still right"
 )
+MOST_CALLS: Final = 100  # of one answer: who makes more has lost the thread
+TOO_MANY: Final = f"no more than {MOST_CALLS} calls are made in one message"
 REPEATED: Final = (
     "This call was not run: it is the same as the last ones, whose result did not change. "
     "Look at that result, and try another way."
@@ -74,7 +76,8 @@ class Calls:
         """All of them. `cut`: the answer was broken off, so the last one may not be whole."""
         tally = Tally()
         ordered = sorted(uses, key=self._ends)  # the result is presented when all else is done
-        made = len(ordered) if self._desk.model.info.native_tools else 1  # calls in words: one a message (S11)
+        native = self._desk.model.info.native_tools
+        made = MOST_CALLS if native else 1  # calls in words: one a message (S11)
         for group in self._groups(ordered[:made]):
             if len(group) == 1:
                 await self._one(group[0], tally, cut=cut and group[0] is uses[-1])
@@ -86,7 +89,8 @@ class Calls:
             except BaseExceptionGroup as several:
                 raise several.exceptions[0] from None
         for use in ordered[made:]:
-            self._record.finish(use, (Text(f"[not run: {tally.stopped or ONE}]"),), outcome="skipped")
+            why = tally.stopped or (TOO_MANY if native else ONE)
+            self._record.finish(use, (Text(f"[not run: {why}]"),), outcome="skipped")
         return tally
 
     def _ends(self, use: ToolUse) -> bool:
