@@ -127,6 +127,10 @@ def test_strange_waits_are_read_or_left() -> None:
     assert retry_after({}, "Please try again in 1.2s. Thanks") == 1.2
     assert retry_after({}, "Please try again in 300ms.") == 0.3
     assert retry_after({}, '"retryDelay": "34s"') == 34.0
+    assert retry_after({}, "Please try again in 7m12.5s.") == 432.5
+    assert retry_after({}, "Please try again in 1h2m3s") == 3723.0
+    assert retry_after({}, "Please try again in 2m.") == 120.0
+    assert retry_after({}, "Please try again in a moment") is None
 
 
 @every

@@ -55,7 +55,10 @@ TOO_LONG = re.compile(
 )
 OF_OURS = re.compile(r"invalid|image|policy")  # in a word for an error: what we sent is wrong, and stays so
 NO_MONEY = re.compile(r"insufficient_quota|credit balance|billing|insufficient balance", re.IGNORECASE)
-LATER = re.compile(r'"?retryDelay"?\s*[:=]\s*"?(\d+(?:\.\d+)?)s|try again in (\d+(?:\.\d+)?) ?(ms|s)\b')
+LATER = re.compile(
+    r'"?retryDelay"?\s*[:=]\s*"?(?P<delay>\d+(?:\.\d+)?)s|'
+    r"try again in (?:(?P<h>\d+)h)?(?:(?P<m>\d+)m(?!s))?(?:(?P<s>\d+(?:\.\d+)?) ?(?P<unit>ms|s)\b)?"
+)
 LONGEST = 600  # characters of a provider's own words
 
 
@@ -223,7 +226,8 @@ def retry_after(headers: Mapping[str, str], said: str = "", *, now: datetime | N
     except (ValueError, OverflowError):
         pass
     if found := LATER.search(said):
-        return float(found[1] or found[2]) / (1000 if found[3] == "ms" else 1)
+        seconds = float(found["delay"] or found["s"] or 0) / (1000 if found["unit"] == "ms" else 1)
+        return seconds + 60 * int(found["m"] or 0) + 3600 * int(found["h"] or 0) or None
     return None
 
 

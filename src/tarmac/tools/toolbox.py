@@ -8,7 +8,8 @@ box.decode("read_file", '{"path": "a.py"}')
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
+from hashlib import sha256
 from types import MappingProxyType
 
 import msgspec
@@ -59,7 +60,7 @@ _AROUND = re.compile(r"\A(?:functions|default_api)[.:]|<\|.*", re.DOTALL)
 ALIASES = {"run_command": "execute_command", "write_file": "write_to_file"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Toolbox:
     """Tools by their names. Immutable: `with_tools` makes another one."""
 
@@ -100,15 +101,20 @@ class Toolbox:
 
     def meant(self, name: str, arguments: str) -> tuple[str, str]:
         """The same for two calls that mean the same: by another name of the tool, or with a default spelt out."""
-        try:
-            tool = self.decode(name, arguments)
-            return tool.name, msgspec.json.encode(tool).decode()
-        except (BadArguments, ValueError, TypeError):  # broken, or of a kind that can't be written: as it is
-            return self.canonical(name), arguments
+        return _meant(self, name, arguments)
 
     def with_tools(self, *more: type[Tool]) -> "Toolbox":
         """The same with others beside them, or in their place."""
         return replace(self, tools=MappingProxyType({**self.tools, **{each.name: each for each in more}}))
+
+
+@lru_cache(4)  # asked before a call and after it
+def _meant(box: Toolbox, name: str, arguments: str) -> tuple[str, str]:
+    try:
+        tool = box.decode(name, arguments)
+        return tool.name, f"sha256:{sha256(msgspec.json.encode(tool)).hexdigest()}"
+    except (BadArguments, ValueError, TypeError):  # broken, or of a kind that can't be written: as it is
+        return box.canonical(name), arguments
 
 
 @cache
