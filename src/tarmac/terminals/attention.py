@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 QUIET = 0.1  # nobody is asked before
 SOON = 0.1
 SELDOM = 0.35
+AGAIN = 0.02  # a new wait is seen twice: what was printed before it may still be on its way through the kernel
 LASTING = 0.1  # of one timed wait
 IDLE = 0.3  # of many timed waits in a row, with no work between
 
@@ -49,13 +50,14 @@ class Attention:
         self._since: _Sample | None = None
         self._believed: tuple[int, int] | None = None  # the thread of a timed wait that lasted, before what was typed
         self._told: tuple[object, ...] | None = None
+        self._glimpsed: tuple[object, ...] | None = None
         self._pause = SOON
 
     def now(self, session: "Session", execution: "Execution") -> Waiting | None:
         """What it waits for at this moment, as far as that can be believed."""
         if execution.number != self._number:
             self._number, self._pause = execution.number, SOON
-            self._since = self._believed = self._told = None
+            self._since = self._believed = self._told = self._glimpsed = None
         if execution.last_input > execution.last_output and time.monotonic() - execution.last_input < QUIET:
             return None  # it may not have woken up yet
         seen = waiting.probe(session.pty.master, session.pid)
@@ -80,11 +82,16 @@ class Attention:
             return None, QUIET - quiet + 0.005
         seen = self.now(session, execution)
         if seen is None:
+            self._glimpsed = None
             if self._told is not None and self._told[0] is not Wants.KEYS:
                 self._told = None  # a line was read, or given up: the next wait is another, with the same words or not
             pause = SOON if self._since is not None else self._pause
             self._pause = min(self._pause * 1.5, SELDOM)
             return None, pause
+        glimpse = _identity(seen, execution)
+        if glimpse not in (self._told, self._glimpsed):
+            self._glimpsed = glimpse
+            return None, AGAIN
         return (seen if self.is_news(seen, execution) else None), SELDOM
 
     def is_news(self, seen: Waiting, execution: "Execution") -> bool:
