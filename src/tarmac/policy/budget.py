@@ -38,6 +38,7 @@ class Budget:
     seconds: float = SECONDS
     since: float | None = None  # this thread's time when the judging began, or went on; None: it pauses
     found: dict[tuple[str, str, bool], list[str]] = field(default_factory=dict)  # patterns seen before
+    seen: set[str] = field(default_factory=set)  # what need not be looked at again
     led: dict[tuple[str, str], str] = field(default_factory=dict)  # where paths led that were followed before
 
     def spend(self, *, looks: int = 0, names: int = 0, folders: int = 0) -> None:
@@ -90,6 +91,17 @@ def once(how: str, path: str, follow: Callable[[str], str]) -> str:
     if there is None:
         there = budget.led[how, path] = follow(path)
     return there
+
+
+def first(what: str) -> bool:
+    """Whether `what` is looked at for the first time for the line being judged; outside of any, it always is."""
+    budget = _budget.get()
+    if budget is None:
+        return True
+    if what in budget.seen:
+        return False
+    budget.seen.add(what)
+    return True
 
 
 def spend() -> None:

@@ -71,7 +71,7 @@ class Files:
     """Looks at names. It remembers the ignore files it has read, and sees when they change."""
 
     def __init__(self, *, own: Sequence[Path] = (), ignore_case: bool | None = None) -> None:
-        self._own = tuple(own)
+        self._own = tuple(map(os.fspath, own))
         self._ignore_case = sys.platform in ("darwin", "win32") if ignore_case is None else ignore_case
         self._ignore = IgnoreFiles(ignore_case=self._ignore_case)
 
@@ -125,11 +125,10 @@ class Files:
         return path[len(b) :] if a.startswith(b) else None
 
     def _own_folder(self, *paths: str) -> str:
-        for each in self._own:
-            folder = os.fspath(each)
-            names = (folder, once("own", folder, os.path.realpath))
-            if any(self._below(path, name) is not None for path in paths for name in names):
-                return "it belongs to Tarmac itself"
+        for folder in self._own:
+            for name in {folder, once("own", folder, os.path.realpath)}:
+                if any(self._below(path, name) is not None for path in {*paths}):
+                    return "it belongs to Tarmac itself"
         return ""
 
     def judge(self, action: ReadFile | WriteFile, *, workspace: Path, settings: PolicySettings) -> Verdict:

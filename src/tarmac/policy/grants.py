@@ -26,6 +26,7 @@ from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest, StateUnavailable
 from tarmac.events import TaskId
 from tarmac.paths import private_dir
+from tarmac.policy.budget import first
 from tarmac.policy.launchers import fits, line_refusal, refusal
 from tarmac.policy.verdict import Risk, SuggestedGrant
 
@@ -74,6 +75,7 @@ class GrantFile:
 
     def __init__(self, path: Path, *, now: Callable[[], float] = time.time, patience: float = 5.0) -> None:
         self.path = path
+        self._name = f"grants in {path}"
         self._now = now
         self._patience = patience  # for another Tarmac that writes
         self._once: list[Grant] = []
@@ -200,7 +202,9 @@ class GrantFile:
     # The file
 
     def _refresh(self) -> None:
-        """Read it again if it changed."""
+        """Read it again if it changed. For one line it is looked at once: all that is asked for it is told the same."""
+        if not first(self._name):
+            return
         try:
             found = os.lstat(self.path)
         except FileNotFoundError:

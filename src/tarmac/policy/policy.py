@@ -85,6 +85,7 @@ class Policy:
         try:
             whole = await self._whole(action, Ground.of(action.cwd, workspace))
             verdict = Scales(self.settings, self.rules, self.grants).weigh(action, whole, workspace, task)
+            grants = self._grants_for(action, verdict, workspace, task)
         except (Unreadable, budget.Spent) as error:
             return self._unread(action, error.reason)
         except RecursionError:
@@ -95,7 +96,7 @@ class Policy:
             witness.end()
             budget.end()
         if not any("*" in path or "?" in path for path in noted):  # a pattern of folders can't be watched
-            self._verdicts[key] = _Known(verdict, noted, self._grants_for(action, verdict, workspace, task))
+            self._verdicts[key] = _Known(verdict, noted, grants)
             while len(self._verdicts) > self.settings.cache_size:
                 self._verdicts.popitem(last=False)
         return verdict

@@ -93,8 +93,11 @@ class Surroundings:
         self._told, self._news, self._came, self._went = True, {}, (), ()
 
     async def _terminals(self) -> tuple[TerminalFacts, ...]:
-        most = self._desk.settings.tools.news_characters
-        reading = asyncio.ensure_future(facts_of(self._desk.registry, self._desk.task, most=most))
+        registry, most = self._desk.registry, self._desk.settings.tools.news_characters
+        news = facts_of(registry, self._desk.task, most=most)
+        if not registry.gone and not any(each.unread or each.busy for each in registry.listing()):
+            return self._merged(await news)  # nothing is read: it waits for nothing, and nothing can get lost
+        reading = asyncio.ensure_future(news)
         try:
             found = await asyncio.shield(reading)
         except asyncio.CancelledError:  # what is being read counts as read: it must not get lost

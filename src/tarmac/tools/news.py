@@ -52,7 +52,7 @@ async def _facts(terminal: Terminal, task: TaskId, most: int | None) -> Terminal
     endings = [standing.ended(each) for each in ended]
     current = terminal.current
     seen = current.waiting if current is not None else None
-    output = await standing.new_output(terminal, most=most) if most else ""
+    output = await standing.new_output(terminal, most=most) if most and (ended or current is not None) else ""
     for each in ended:
         each.read = True
     waiting = ""
