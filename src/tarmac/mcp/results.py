@@ -71,7 +71,7 @@ def verdict_data(verdict: Verdict) -> Data:
         "decision": verdict.decision,
         "risk": verdict.risk,
         "reason": visible(verdict.reason),
-        "rule": verdict.rule,
+        "rule": visible(verdict.rule),
         "explanation": visible(verdict.explanation),
         "parts": [
             {
@@ -79,7 +79,7 @@ def verdict_data(verdict: Verdict) -> Data:
                 "decision": each.decision,
                 "risk": each.risk,
                 "reason": visible(each.reason),
-                "rule": each.rule,
+                "rule": visible(each.rule),
             }
             for each in verdict.parts
         ],
