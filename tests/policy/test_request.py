@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -88,6 +89,49 @@ def test_of_a_file_it_shows_path_diff_and_place() -> None:
         WriteFile(Path("b.py")), verdict(), task=TASK, before=b"x\n" * 9000, content=b"y\n", now=0.0
     ).file
     assert long and "too many to compare" in long.diff
+
+
+def test_of_a_large_file_it_shows_what_changes_and_soon() -> None:
+    """P6: it was minutes on the event loop, and then all of the new content."""
+    old = [f"    line {number} " for number in range(300_000)]
+    new = [*old[:200_000], "new", *old[200_001:]]
+    began = process_time()
+    shown = make_request(
+        WriteFile(Path("b.py")), verdict(), task=TASK,
+        before="\n".join(old).encode(), content="\n".join(new).encode(), now=0.0,
+    ).file  # fmt: skip
+    assert shown and shown.diff.split("\n")[2:8] == [
+        "@@ -199998,7 +199998,7 @@",
+        *(f"     line {number}⟨1 blanks⟩" for number in range(199_997, 200_000)),
+        "-    line 200000⟨1 blanks⟩",
+        "+new",
+    ]
+    made = make_request(WriteFile(Path("b.py")), verdict(), task=TASK, content="\n".join(old).encode(), now=0.0).file
+    assert made and "characters not shown⟩" in made.diff and made.diff.endswith("line 299999 ")
+    assert process_time() - began < 10
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=12), st.lists(st.sampled_from("abc"), max_size=12))
+def test_what_is_shown_of_an_edit_makes_the_new_content_of_the_old(old: list[str], new: list[str]) -> None:
+    """P6: whatever is equal at its ends."""
+    before = ["same"] * 5 + old + ["end"] * 5
+    after = ["same"] * 5 + new + ["end"] * 5
+    texts = ["\n".join(lines).encode() for lines in (before, after)]
+    shown = make_request(WriteFile(Path("b")), verdict(), task=TASK, before=texts[0], content=texts[1], now=0.0).file
+    assert shown
+    result: list[str] = []
+    at = 0
+    for row in shown.diff.split("\n")[2:]:
+        if row.startswith("@@"):
+            start = int(row.split()[1].lstrip("-").split(",")[0]) - 1
+            result += before[at:start]
+            at = start
+        elif row[:1] in (" ", "-"):
+            assert before[at] == row[1:]
+            at += 1
+        if row[:1] in (" ", "+"):
+            result.append(row[1:])
+    assert result + before[at:] == after
 
 
 @pytest.mark.parametrize(

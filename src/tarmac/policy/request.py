@@ -12,6 +12,7 @@ Time comes in from outside (a monotonic clock), so all of this is pure.
 import dataclasses
 import difflib
 import hashlib
+import re
 import secrets
 from dataclasses import field
 from pathlib import Path
@@ -28,7 +29,10 @@ AnswerKind = Literal["allow", "always", "deny", "message", "edit", "skip"]
 GrantScope = Literal["task", "workspace", "everywhere"]
 GOOD_FOR = 600.0  # seconds between a yes and its use
 LONGEST_SHOWN = 20_000  # characters; the tail is always there
+LONGEST_READ = 1_000_000  # characters that are looked at one by one, so that what can't be seen takes no room
 MOST_DIFFED = 5000  # lines; comparing more takes too long
+_CONTEXT = 3
+_HUNK = re.compile(r"([-+])(\d+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,7 +265,11 @@ def _subject(action: Action) -> tuple[str, Path | None]:
 
 
 def _shown(text: str) -> str:
-    return shortened(visible(text), LONGEST_SHOWN)
+    if len(text) <= LONGEST_READ:
+        return shortened(visible(text), LONGEST_SHOWN)
+    half = LONGEST_READ // 2
+    head, tail = visible(text[:half])[: LONGEST_SHOWN * 3 // 5], visible(text[-half:])[-LONGEST_SHOWN * 2 // 5 :]
+    return f"{head}\n⟨{len(text) - len(head) - len(tail):,} characters not shown⟩\n{tail}"
 
 
 def _file(
@@ -279,9 +287,25 @@ def _diff(before: bytes | None, content: bytes) -> str:
     if before is None:
         return after
     old, new = before.decode("utf-8", "surrogateescape").splitlines(), after.splitlines()
-    if len(old) + len(new) > MOST_DIFFED:
+    same = _equal(old, new)  # what is equal at both ends need not be compared
+    rest = _equal(old[same:][::-1], new[same:][::-1])
+    first, last = max(0, same - _CONTEXT), max(0, rest - _CONTEXT)
+    theirs, ours = old[first : len(old) - last], new[first : len(new) - last]
+    if len(theirs) + len(ours) > MOST_DIFFED:
         return f"({len(old):,} lines become {len(new):,}: too many to compare; the new content follows)\n{after}"
-    return "\n".join(difflib.unified_diff(old, new, "before", "after", lineterm=""))
+    rows = difflib.unified_diff(theirs, ours, "before", "after", lineterm="", n=_CONTEXT)
+    return "\n".join(_moved(row, first) if row.startswith("@@") else row for row in rows)
+
+
+def _equal(one: list[str], other: list[str]) -> int:
+    """How many lines are the same from the beginning."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (old, new) in pairs if old != new), min(len(one), len(other)))
+
+
+def _moved(hunk: str, by: int) -> str:
+    """The head of a hunk, with the numbers that its lines have in the whole text."""
+    return _HUNK.sub(lambda at: f"{at[1]}{int(at[2]) + by}", hunk)
 
 
 def _check(request: Request, action: Action, answer: Answer) -> None:

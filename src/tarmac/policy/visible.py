@@ -36,10 +36,8 @@ def visible(text: str) -> str:
         if found["empty"]:
             return f"\n⟨{len(piece) - 1} empty lines⟩\n"
         if found["blanks"]:
-            indents = (found.start() == 0 or text[found.start() - 1] == "\n") and text[found.end() :][:1] not in (
-                "",
-                "\n",
-            )
+            after = text[found.end() : found.end() + 1]
+            indents = (found.start() == 0 or text[found.start() - 1] == "\n") and after not in ("", "\n")
             return piece if indents and len(piece) <= MOST_INDENTATION else f"⟨{len(piece)} blanks⟩"
         if piece == "\n" or not _is_odd(piece):
             return piece

@@ -25,6 +25,7 @@ from tarmac.tasks.auto import covers
 from tarmac.tasks.desk import Desk, now
 from tarmac.tasks.events import CallId, CallJudged, Noted, QuestionAnswered
 from tarmac.tasks.questions import Questions
+from tarmac.tools.aside import aside
 from tarmac.tools.tool import Go, Ready, Want
 
 NOBODY: Final = "Nobody is here to approve this, so it was not done: {reason}. Find another way, or go on without it."
@@ -144,7 +145,8 @@ class Approvals:
         void: Callable[[], bool],
     ) -> "_Answered":
         timeout = self._desk.settings.approval_timeout
-        requests = [self._request(wants[n], verdicts[n], ready, timeout) for n in asked]
+        size = sum(len(wants[n].before or b"") + len(wants[n].content or b"") for n in asked)
+        requests = await aside(size, lambda: [self._request(wants[n], verdicts[n], ready, timeout) for n in asked])
         title = ready.title if edited is None else f"Running `{edited}`"
         found = _Answered()
 
