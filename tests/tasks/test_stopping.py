@@ -139,6 +139,7 @@ async def _started(work: Path, seen: Seen, run: "asyncio.Task[Ended]", task: Tas
         'bash -c "echo begun; sleep 60; sleep 60"',
         "bash -c \"trap '' INT TERM; echo begun; sleep 60; sleep 60\"",
         "echo begun; sleep 60",  # a list, of which the shell itself forgets the rest
+        "trap '' INT TERM HUP; echo begun; while :; do sleep 1; done",  # the shell itself ignores all
     ],
 )
 async def test_a_command_is_stopped_and_its_output_told(tmp_path: Path, line: str) -> None:

@@ -104,15 +104,16 @@ async def kill(terminal: "PtyTerminal", session: "Session", execution: Execution
         _send(session.pid, signal.SIGCONT)
     if await execution.ended(PATIENCE / 4):
         return
-    _send(session.pid, signal.SIGINT)
-    if await execution.ended(PATIENCE / 4):
-        return
-    if find():  # it started something more before the interrupt reached it
-        await signals.end(find, grace=0)
-    if _is_back(session):
-        terminal.ask(execution, session)
-    if await execution.ended(PATIENCE / 4):
-        return
+    if not _ignores_interrupt(session.pid):  # else nothing but its own end stops what it goes on with
+        _send(session.pid, signal.SIGINT)
+        if await execution.ended(PATIENCE / 4):
+            return
+        if find():  # it started something more before the interrupt reached it
+            await signals.end(find, grace=0)
+        if _is_back(session):
+            terminal.ask(execution, session)
+        if await execution.ended(PATIENCE / 4):
+            return
     execution.notes.append("the shell itself had to be killed")
     _send(session.pid, signal.SIGKILL)
     await execution.ended(PATIENCE)
