@@ -1,6 +1,7 @@
 """One turn of a task: the model (scripted) answers with a tool call, it is judged, made and recorded.
 
-Our own CPU with that of the threads that wait for the disk, how often the disk is waited for, how many parsers are
+CPU is that of this process: of all its threads, also those that wait for the disk, and not of the programs that it
+starts (the parser, the shell, what runs in it). Then how often the disk is waited for, and how many parsers are
 started; in a short task and in a long one, and beside it what rewriting the whole history would cost each time.
 """
 

@@ -74,12 +74,16 @@ class IgnoreFiles:
     def _read(self, file: str) -> _Spec | str | None:
         """What it says; why it can't be read; None when there is none."""
         try:
-            found = os.stat(file)
+            found = os.lstat(file)
         except (FileNotFoundError, NotADirectoryError):
-            if os.path.islink(file):  # noqa: PTH114
-                return "it leads nowhere"
             self._known.pop(file, None)
             return None
+        except OSError as error:
+            return os.strerror(error.errno or 0).lower()
+        try:
+            found = os.stat(file) if stat.S_ISLNK(found.st_mode) else found
+        except (FileNotFoundError, NotADirectoryError):
+            return "it leads nowhere"
         except OSError as error:
             return os.strerror(error.errno or 0).lower()
         signature = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)

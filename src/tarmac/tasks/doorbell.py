@@ -19,12 +19,13 @@ FOLDER = "followers"
 def ring(folder: Path) -> None:
     """Wake all who follow the log in `folder`. It never waits and never raises."""
     try:
-        pipes = list((folder / FOLDER).iterdir())
+        names = os.listdir(f"{folder}/{FOLDER}")  # noqa: PTH208 with each commit, and mostly nobody follows
     except OSError:
         return
-    for path in pipes:
-        if path.name.startswith("."):
+    for name in names:
+        if name.startswith("."):
             continue
+        path = folder / FOLDER / name
         try:
             fd = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
