@@ -31,7 +31,7 @@ SLOW = frozenset(
     models/test_remote.py policy/test_breaks.py policy/test_corpus.py policy/test_everyday.py policy/test_metamorphic.py
     cli/test_doctor.py policy/test_othershells.py tasks/test_auto.py terminals/test_processes.py
     policy/test_slow.py policy/test_trouble.py tasks/test_attacks.py tasks/test_log.py tasks/test_loop_property.py
-    tasks/test_requests.py tasks/test_roo.py mcp/test_results.py
+    tasks/test_requests.py tasks/test_roo.py tasks/test_worktime.py mcp/test_results.py
     tasks/test_stopping.py tasks/test_views.py terminals/test_plans.py terminals/test_waiting.py
     tools/test_huge_and_strange.py tasks/test_log_broken.py
     """.split()
