@@ -161,6 +161,16 @@ async def test_what_gemini_sealed_beside_a_call_goes_back_beside_it() -> None:
     assert "extra_content" not in json.dumps(other)
 
 
+async def test_a_seal_does_not_take_the_place_of_details() -> None:
+    details = [{"type": "reasoning.encrypted", "data": "zzz", "index": 0}]
+    sealed = {"index": 0, "id": "a", "extra_content": {"x": 1}, "function": {"name": "x", "arguments": "{}"}}
+    found = await answer({"reasoning_details": details}, {"tool_calls": [sealed]}, finish="tool_calls")
+    assert [type(part) for part in found.parts] == [Reasoning, Reasoning, ToolUse]
+    body = await sent(Prompt("", (user(Text("go")), said(*found.parts), user(ToolResult("a", ())))))
+    assert body["messages"][1]["reasoning_details"] == details
+    assert body["messages"][1]["tool_calls"][0]["extra_content"] == {"x": 1}
+
+
 async def test_thoughts_between_words_go_back_all_of_them() -> None:
     deltas: list[dict[str, object]] = [{"reasoning": "One."}, {"content": "a"}, {"reasoning": "Two."}, {"content": "b"}]
     async with talking(GPT, Reply(gpt(*deltas)), Reply(GPT.says("ok"))) as (model, server):

@@ -42,6 +42,11 @@ class _Thoughts(_Block):
 
 
 @dataclass(slots=True)
+class _Seal(_Thoughts):
+    """Of the call behind it."""
+
+
+@dataclass(slots=True)
 class _Call(_Block):
     index: int = 0
     id: str = ""
@@ -111,10 +116,10 @@ class Draft:
         """What the provider wants back with a call: a thought without words, directly before it."""
         at = self._blocks.index(self._calls[key])
         before = self._blocks[at - 1] if at else None
-        if isinstance(before, _Thoughts) and not before.text:
+        if isinstance(before, _Seal):
             before.opaque = opaque
         else:
-            self._blocks.insert(at, _Thoughts(opaque=opaque))
+            self._blocks.insert(at, _Seal(opaque=opaque))
 
     def otherwise(self, key: Hashable, arguments: object) -> None:
         """All of a call's arguments, in case that no pieces of them come."""
