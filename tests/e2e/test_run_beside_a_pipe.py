@@ -2,6 +2,7 @@
 
 import json
 import os
+import termios
 from pathlib import Path
 
 import pytest
@@ -126,3 +127,21 @@ def test_ctrl_c_leaves_no_mark_between_the_lines_and_ends_them(project: Path, tm
         shown = screen.rest()
         assert screen.process.returncode == 130
     assert b"\r\ntarmac: stopped\r\n  hint: `tarmac resume " in shown
+
+
+def test_a_pager_behind_the_pipe_has_the_keyboard_and_nobody_else_takes_its_keys(project: Path, tmp_path: Path) -> None:
+    """A5: `tarmac run … | less` asked over the pager's screen, and both waited for the same key."""
+    play = script(tmp_path, turn("I make it.", command("touch made")), done("Without it."))
+    log = tmp_path / "log"
+    with (
+        log.open("wb") as out,
+        on_a_screen("run", "x", "--script", play, "--cwd", str(project), stdout=out.fileno()) as screen,
+    ):
+        modes = termios.tcgetattr(screen.master)
+        modes[3] &= ~(termios.ICANON | termios.ECHO)  # as less does when it begins
+        termios.tcsetattr(screen.master, termios.TCSANOW, modes)
+        pager = screen.modes()
+        assert screen.rest() == b"" and screen.process.returncode == 0
+        assert screen.modes() == pager
+    assert "Without it." in log.read_text() and not (project / "made").exists()
+    assert "their pager has the keyboard" in json.dumps(facts())

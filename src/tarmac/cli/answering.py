@@ -13,7 +13,7 @@ from tarmac.cli.person import Person
 from tarmac.cli.secret import hides_input, pass_secret, waiting_for_secrets
 from tarmac.cli.turn import complaint
 from tarmac.errors import BadRequest, TarmacError, TerminalNotFound
-from tarmac.show.asking import ask
+from tarmac.show.asking import Said, ask
 from tarmac.show.pictures import pictures_in
 from tarmac.show.question import question_lines
 from tarmac.show.screen import Screen
@@ -72,10 +72,13 @@ class Answering:
         async with person.attention() as keyboard:
             if person.beside:  # the pipe gets it once it is answered, and they see it now
                 self._told.say(told)
-                lines = question_lines(asked, person.screen.look)
-                person.screen.put("".join(f"{line}\n" for line in ("", *lines)))
+                lines = [] if keyboard.taken else ["", *question_lines(asked, person.screen.look)]
+                person.screen.put("".join(f"{line}\n" for line in lines))
             while True:
-                said = await ask(asked, keyboard, person.screen, lambda: self._task.hold(asked.question))
+                if keyboard.taken:
+                    said = Said(answer="no", text="(the person could not be asked: their pager has the keyboard)")
+                else:
+                    said = await ask(asked, keyboard, person.screen, lambda: self._task.hold(asked.question))
                 person.screen.entered()
                 self._answering = asked.question
                 try:

@@ -50,7 +50,7 @@ def at_terminal(told: Screen) -> Iterator["Person"]:
             yield Person(Keyboard(fd), told, told)
             return
         with open(TTY, "w", encoding="utf-8", errors="replace") as shown:  # noqa: PTH123
-            yield Person(Keyboard(fd), Screen(shown, look_of(shown, os.environ)), told)
+            yield Person(Keyboard(fd, shared=True), Screen(shown, look_of(shown, os.environ)), told)
 
 
 class Person:

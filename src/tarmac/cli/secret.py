@@ -18,7 +18,7 @@ async def pass_secret(execution: Execution, person: Person) -> None:
     """Ask for it, and hand it over, while the program still wants it."""
     async with person.attention() as keyboard:
         now = execution.waiting
-        if now is None or now.wants != "secret":
+        if now is None or now.wants != "secret" or keyboard.taken:
             return
         typing = asyncio.create_task(ask_secret(now.prompt, now.name, keyboard, person.screen))
         over = asyncio.create_task(execution.ended(LONGEST))

@@ -55,6 +55,8 @@ class Turn:
     async def _words(self, hint: str, *, enter: bool = True, offered: bool = False) -> bool | None:
         """Say their next words to the task; False: they pressed Enter, where that counts; None: they leave."""
         screen, prompt = self._person.screen, self._person.screen.look.paint("1;34", "❯ ")
+        if self._person.keyboard.taken:
+            return None
         self._person.keyboard.forget()
         screen.say(f"\n{hint}\n{prompt}")
         while (line := await self._line(offered=offered)) is not None:

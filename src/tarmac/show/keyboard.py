@@ -22,8 +22,9 @@ AGAIN = 0.2  # seconds
 class Keyboard:
     """The terminal behind a descriptor (standard input)."""
 
-    def __init__(self, fd: int = 0) -> None:
+    def __init__(self, fd: int = 0, *, shared: bool = False) -> None:
         self.fd = fd
+        self._shared = shared  # with who reads our output: a pager takes keys as well
         self._held = b""
         self._modes: list[Any] | None = None  # of the terminal, while they are not the person's
         self.lent = False  # another program has it: so has it Ctrl-C
@@ -133,10 +134,20 @@ class Keyboard:
             self.lent = False
             self._set(before)
 
+    @property
+    def taken(self) -> bool:
+        """Whether a pager behind our pipe has it: such a program takes keys one by one."""
+        if not self._shared or self._modes is not None:
+            return False
+        try:
+            return not termios.tcgetattr(self.fd)[3] & termios.ICANON
+        except termios.error:
+            return True
+
     def _ours(self) -> bool:
         """Whether we are in the foreground: who reads a terminal from the background is stopped by it."""
         try:
-            return os.tcgetpgrp(self.fd) == os.getpgrp()
+            return os.tcgetpgrp(self.fd) == os.getpgrp() and not self.taken
         except OSError:  # no terminal: nobody else reads it
             return True
 
