@@ -66,10 +66,45 @@ async def test_a_lone_cd_tells_where_it_leads_and_runs_nothing(shop: Workshop) -
     assert shop.registry.listing() == []
 
 
-async def test_a_plan_that_takes_too_long_is_ended(shop: Workshop) -> None:
-    shop.file("log", "")
+async def test_a_plan_that_outlives_its_time_is_left_running_and_can_be_read_and_ended(shop: Workshop) -> None:
+    """S10, T18: as any other command, also without a shell; at its end its terminal goes by itself."""
+    log = shop.file("log", "first\n")
     ready = await shop.prepare("execute_command", command="tail -f log", timeout=0.2)
     done = await shop.act(ready, approved=False)
+    (terminal,) = shop.registry.listing(busy=True, task=shop.bench.task)
+    assert f"Command is still running in terminal '{terminal.id}'" in text_of(done)
+    assert "runs what only reads" in shop.registry.why(terminal)
+    with log.open("a") as file:
+        file.write("second\n")
+    text = await shop.text("wait_for_terminal", id=terminal.id, pattern="second", timeout=20)
+    assert "it printed a match" in text
+    with pytest.raises(ToolFailed, match="still running"):
+        await shop.call("run_persistent_command", id=terminal.id, command="rm -rf x")
+    await shop.call("kill_persistent_terminal", id=terminal.id)
+    assert shop.registry.listing() == []
+
+
+async def test_a_plan_that_ends_later_is_told_and_its_terminal_goes(shop: Workshop) -> None:
+    """T9, T14: what nobody has read of it can be read still; no second command enters it."""
+    ready = await shop.prepare("execute_command", command="sleep 0.4; echo done", timeout=0.05)
+    assert "Command is still running" in text_of(await shop.act(ready, approved=False))
+    (terminal,) = shop.registry.listing(busy=True)
+    assert "Exit code: 0" in await shop.text("wait_for_terminal", id=terminal.id, timeout=20)
+    with pytest.raises(ToolFailed):
+        await shop.call("run_persistent_command", id=terminal.id, command="touch x")
+    async with asyncio.timeout(10):
+        while shop.registry.listing():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+async def test_a_plan_that_outlives_its_time_is_ended_where_there_is_no_room_for_it(tmp_path: Path) -> None:
+    """T12: no terminal too many."""
+    async with TerminalRegistry(Settings(warm_pool=0, max_per_task=1)) as registry:
+        shop = Workshop(tmp_path, registry)
+        shop.file("log", "")
+        await shop.call("open_persistent_terminal")
+        ready = await shop.prepare("execute_command", command="tail -f log", timeout=0.2)
+        done = await shop.act(ready, approved=False)
     assert "It was ended: it took too long. Give it a longer timeout" in text_of(done)
     assert json.loads(done.details)["command"]["running"] is False
 

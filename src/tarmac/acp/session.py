@@ -183,7 +183,7 @@ class Session:
 
         settings = self.app.registry.settings
         terminal = EditorTerminal(self._peer, self.task.id, cwd=cwd, settings=settings, shown=shown)
-        self.app.registry.adopt(terminal)
+        self.app.registry.adopt(terminal, "is an editor's")
         return terminal
 
     # What it is

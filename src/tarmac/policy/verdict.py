@@ -47,7 +47,7 @@ class Plan:
     """How to run, without a shell, what was allowed without a person. Every word is literal.
 
     No steps: the line only moves the terminal to `cwd`. What only reads may still have no end (`tail -f`, `seq inf`):
-    whoever runs a plan must end it after `seconds`, and after `most_bytes` of output.
+    whoever runs a plan must end it after `most_bytes` of output, and after `seconds` unless it can be seen and ended.
     """
 
     cwd: Path  # where the line ends up: a terminal that follows it stands here afterwards

@@ -3,8 +3,9 @@
 Plan → start_plan() → Execution (to follow, interrupt, kill) → Result
 step: its stages started from first to last, each a process over pipes → all of them ended → the next, by its status
 
-A plan is any object of the form below; `tarmac.policy` makes them. It is ended after its `seconds` and after
-`most_bytes` of output, and the result says so: what only reads may still have no end (`tail -f`, `yes`).
+A plan is any object of the form below; `tarmac.policy` makes them. It is ended after `most_bytes` of output, and the
+result says so: what only reads may still have no end (`yes`). After its `seconds` it is ended as well, unless it has a
+terminal of its own (PlanTerminal) that a registry adopts, where it can be seen and ended (`tail -f`).
 """
 
 import asyncio
@@ -15,7 +16,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Protocol
 
-from tarmac.errors import InputClosed, ShellFailed, TarmacError
+from tarmac.errors import BadRequest, InputClosed, ShellFailed, TarmacError
+from tarmac.events import TaskId
 from tarmac.terminals import processes
 from tarmac.terminals.child import Child, used_up
 from tarmac.terminals.environment import COOKIE
@@ -30,6 +32,7 @@ from tarmac.terminals.terminal import Listener
 
 STATUS = "\0"  # in a word: the exit code of the step before (`$?`); no word that a person writes can hold it
 NOT_FOUND, NOT_RUN = 127, 126
+LINGER = 1.0  # seconds that one which stayed can still be read as an open one after its end
 
 
 class Stage(Protocol):
@@ -107,19 +110,30 @@ async def start_plan(
     listener: Listener | None = None,
 ) -> AsyncIterator[Execution]:
     """Start `plan`; on the way out what still runs of it is ended."""
-    async with _PlanTerminal(plan, environment, settings or Settings()) as terminal:
+    async with PlanTerminal(plan, environment, settings or Settings(), seconds=plan.seconds) as terminal:
         if listener is not None:
             terminal.subscribe(listener)
         yield await terminal.start(command)
 
 
-class _PlanTerminal(PipeTerminal):
-    """A terminal that nobody else sees, for one plan."""
+class PlanTerminal(PipeTerminal):
+    """A terminal that nobody else sees, for one plan; it is ended after `seconds`. `stay()` leaves it to others."""
 
-    def __init__(self, plan: Plan, environment: Mapping[str, str], settings: Settings) -> None:
-        super().__init__(id=new_id(), cwd=plan.cwd, settings=settings)
+    def __init__(
+        self,
+        plan: Plan,
+        environment: Mapping[str, str],
+        settings: Settings,
+        *,
+        seconds: float | None = None,
+        task: TaskId | None = None,
+    ) -> None:
+        super().__init__(id=new_id(), cwd=plan.cwd, settings=settings, task=task)
         self.env = {**environment, COOKIE: self.cookie}
         self._plan = plan
+        self._seconds = seconds
+        self._stays = False
+        self._lingering: asyncio.Task[None] | None = None
         self._steps: _Steps | None = None
         self._limit: asyncio.TimerHandle | None = None
 
@@ -127,13 +141,34 @@ class _PlanTerminal(PipeTerminal):
         """There is nothing to open."""
 
     async def _begin(self, command: str, data: bytes, *, cwd: Path | None, input_open: bool) -> Execution:
+        if self._steps is not None:
+            raise BadRequest("this terminal runs one command, without a shell", hint="open another one")
         self._steps = steps = _Steps(self, self._plan)
         execution = self._new_execution(command)
         execution.begin()
         self._process = steps
         steps.begin(execution)
-        self._limit = asyncio.get_running_loop().call_later(self._plan.seconds, self._end, execution, "timeout")
+        if self._seconds is not None:
+            self._limit = asyncio.get_running_loop().call_later(self._seconds, self._end, execution, "timeout")
         return execution
+
+    def stay(self) -> None:
+        """Whoever started it goes, and it goes on; a moment after its end it is closed."""
+        self._stays = True
+        if self.current is None:
+            self._linger()
+
+    def _linger(self) -> None:
+        async def close() -> None:
+            await asyncio.sleep(LINGER)
+            await self.aclose()
+
+        self._lingering = self._lingering or asyncio.get_running_loop().create_task(close())
+
+    async def aclose(self) -> None:
+        if self._lingering is not None and self._lingering is not asyncio.current_task():
+            self._lingering.cancel()
+        await super().aclose()
 
     def on_output(self, execution: Execution, data: bytes) -> None:
         left = self._plan.most_bytes - execution.output_bytes
@@ -146,7 +181,7 @@ class _PlanTerminal(PipeTerminal):
         if not execution.running or execution.cause is not None:
             return
         execution.cause = why
-        limit = f"{self._plan.seconds:g} seconds" if why == "timeout" else f"{self._plan.most_bytes:,} bytes of output"
+        limit = f"{self._seconds:g} seconds" if why == "timeout" else f"{self._plan.most_bytes:,} bytes of output"
         execution.notes.append(f"ended after {limit}, the most for a command that runs without asking")
         task = asyncio.get_running_loop().create_task(self.kill(execution))
         self._tasks.add(task)
@@ -170,6 +205,8 @@ class _PlanTerminal(PipeTerminal):
             )
         )
         self._finished_execution(execution)
+        if self._stays and not self.closed:
+            self._linger()
 
     async def _close(self) -> None:
         if self._limit is not None:
@@ -186,7 +223,7 @@ class _PlanTerminal(PipeTerminal):
 class _Steps(Running):
     """The steps of a plan, and the processes of the one that runs."""
 
-    def __init__(self, terminal: _PlanTerminal, plan: Plan) -> None:
+    def __init__(self, terminal: PlanTerminal, plan: Plan) -> None:
         self._terminal, self._plan = terminal, plan
         self._children: list[Child] = []
         self._over = False

@@ -144,15 +144,15 @@ class TerminalRegistry:
 
     # Terminals by id
 
-    def adopt(self, terminal: Terminal) -> None:
-        """Have one that somebody else runs (an editor) among ours, by its id, while it is open; nobody is lent it."""
+    def adopt(self, terminal: Terminal, why: str) -> None:
+        """Have one that somebody else opened among ours, by its id, while it is open; nobody is lent it."""
         self._lending.check_open()
         if terminal.task is not None and self._stock.count(terminal.task) >= self.settings.max_per_task:
             raise OutOfTerminals(
                 f"task {terminal.task} has its {self.settings.max_per_task} terminals (max_per_task)",
                 hint="end one of its commands, or close a terminal",
             )
-        entry = self._stock.add(terminal, claim=Claim("killed", terminal.task), why=f"{terminal.id} is an editor's")
+        entry = self._stock.add(terminal, claim=Claim("killed", terminal.task), why=f"{terminal.id} {why}")
         entry.users = frozenset({terminal.task})
         terminal.subscribe(self._lending.on_event)
         terminal.opened()

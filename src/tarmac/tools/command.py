@@ -17,7 +17,7 @@ from tarmac.policy import Execute, Plan
 from tarmac.policy.plan import environment
 from tarmac.policy.visible import visible
 from tarmac.terminals.asked import check_command
-from tarmac.terminals.plans import start_plan
+from tarmac.terminals.plans import PlanTerminal
 from tarmac.terminals.terminal import Terminal
 from tarmac.tools import following
 from tarmac.tools.places import directory
@@ -100,16 +100,34 @@ def allowed_plan(go: Go) -> Plan | None:
 
 
 async def run_planned(bench: Bench, plan: Plan, command: str, cwd: Path, *, timeout: float) -> Report:
-    """Run what only reads, to its end: it has none of its own, or a terminal to be left in."""
+    """Run what only reads, without a shell; after `timeout` it is left running, in a terminal of the task's."""
     env = environment(os.environ, workspace=bench.workspace)
+    terminal = PlanTerminal(plan, env, bench.registry.settings, task=bench.task)
+    terminal.shell = bench.registry.shell()  # for which it was judged
+    left = False
     try:
-        async with start_plan(plan, command=command, environment=env, settings=bench.registry.settings) as execution:
-            result = await following.outcome(bench, execution, terminal=None, timeout=timeout)
-            if execution.running:
-                result = await execution.result(0.001, on_timeout="kill")
+        execution = await terminal.start(command)
+        result = await following.outcome(bench, execution, terminal=None, timeout=timeout)
+        if execution.running and (left := _adopted(bench, terminal)):
+            return Report(result=result, cwd=cwd, terminal=terminal.id, number=execution.number, alone=bench.alone)
+        if execution.running:
+            result = await execution.result(0.001, on_timeout="kill")
     except TarmacError as error:
         raise ToolFailed(error.what, hint=error.hint) from None
+    finally:
+        if not left:
+            await asyncio.shield(terminal.aclose())
     return Report(result=result, cwd=cwd, alone=bench.alone)
+
+
+def _adopted(bench: Bench, terminal: PlanTerminal) -> bool:
+    """Whether there is room for it among the task's terminals."""
+    try:
+        bench.registry.adopt(terminal, "runs what only reads, without a shell")
+    except TarmacError:
+        return False
+    terminal.stay()
+    return True
 
 
 async def run_in(
