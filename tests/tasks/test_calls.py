@@ -67,6 +67,16 @@ async def test_a_wrong_call_is_told_to_the_model_and_the_task_goes_on(
     assert results(seen)[1][:2] == ("list_files", "done")
 
 
+async def test_who_calls_a_tool_that_is_none_is_told_the_tools_of_its_mode(tmp_path: Path) -> None:
+    """S7: those of other modes are named nowhere."""
+    async with a_task(tmp_path / "work", turn(call("fly")), done(), mode="ask") as task:
+        seen = Seen(task)
+        await task.run_until_idle()
+    (said,) = [text for name, _, text in results(seen) if name == "fly"]
+    assert "There is no tool 'fly'" in said
+    assert "read_file" in said and "write_to_file" not in said and "execute_command" not in said
+
+
 async def test_a_call_that_was_cut_by_the_limit_of_length_is_not_run(tmp_path: Path) -> None:
     """S11: max_tokens in the middle of a call."""
     cut: dict[str, object] = {"name": "write_to_file", "arguments": '{"path": "a.txt", "content": "half of'}

@@ -140,7 +140,8 @@ class Calls:
         try:
             if cut and not use.arguments.strip():
                 raise ToolFailed(CUT)
-            tool = desk.toolbox.decode(use.name, use.arguments)
+            offered = (each.name for each in desk.toolbox if desk.mode.allows(each.name, each.group) is None)
+            tool = desk.toolbox.decode(use.name, use.arguments, offered)
         except BadArguments:
             if cut:
                 raise ToolFailed(CUT) from None

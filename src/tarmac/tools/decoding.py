@@ -48,11 +48,12 @@ _ABOUT = (
 _HALVES = re.compile("[\ud800-\udfff]")
 
 
-def decode(tools: Mapping[str, type[Tool]], name: str, arguments: str) -> Tool:
-    """The call; BadArguments, with words for the model, when it can't be read."""
+def decode(tools: Mapping[str, type[Tool]], name: str, arguments: str, offered: Iterable[str] | None = None) -> Tool:
+    """The call; BadArguments, with words for the model, when it can't be read. `offered`: what it was told of [all]."""
     tool = tools.get(name)
     if tool is None:
-        raise BadArguments(f"There is no tool '{_short(name)}'.{_nearest(name, tools)} Tools: {', '.join(tools)}.")
+        known = list(tools if offered is None else offered)
+        raise BadArguments(f"There is no tool '{_short(name)}'.{_nearest(name, known)} Tools: {', '.join(known)}.")
     return read(tool, name, load(name, arguments))
 
 

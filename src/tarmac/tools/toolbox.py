@@ -95,9 +95,9 @@ class Toolbox:
             _schema(self.tools[self.canonical(name)], name) for name in (self.names if names is None else names)
         )
 
-    def decode(self, name: str, arguments: str) -> Tool:
+    def decode(self, name: str, arguments: str, offered: Iterable[str] | None = None) -> Tool:
         """The call a model made, from the JSON it sent; BadArguments, with words for it, when that can't be read."""
-        return decoding.decode(self.tools, self.canonical(name), arguments)
+        return decoding.decode(self.tools, self.canonical(name), arguments, offered)
 
     def meant(self, name: str, arguments: str) -> tuple[str, str]:
         """The same for two calls that mean the same: by another name of the tool, or with a default spelt out."""
