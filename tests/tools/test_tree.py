@@ -58,11 +58,11 @@ def do(root: Path, what: str, thing: "str | tuple[str, str]") -> None:
 
 
 @settings(deadline=None, max_examples=60)
-@given(st.lists(deeds, max_size=12))
+@given(st.lists(deeds, max_size=12), st.booleans())
 def test_it_knows_what_a_new_listing_would_find(
-    tmp_path_factory: pytest.TempPathFactory, todo: list[tuple[str, str]]
+    tmp_path_factory: pytest.TempPathFactory, todo: list[tuple[str, str]], glances: bool
 ) -> None:
-    """S8: whatever happened in between, rules that changed among it."""
+    """S8: whatever happened in between, rules that changed among it; also where a glance was enough."""
     root = tmp_path_factory.mktemp("work")
     make(root, "a b/c")
     hidden = hiding(root)
@@ -75,7 +75,7 @@ def test_it_knows_what_a_new_listing_would_find(
         ruled = ruled or what == "rule"
         if what != "look":
             continue
-        changes = known.look()
+        changes = (known.glance() if glances else None) or known.look()
         fresh = asyncio.run(list_files(root, recursive=True, most=1000, hidden=hidden)).names
         assert known.listing(1000).names == fresh
         files = {name for name in fresh if not name.endswith("/")}
@@ -104,6 +104,26 @@ def test_folders_that_did_not_change_are_not_read_again(tmp_path: Path, monkeypa
     assert (tree.look(), read) == (Changes(), [])
     make(tmp_path, "c/d/new")
     assert (tree.look(), read) == (Changes(came=("c/d/new",)), [str(tmp_path / "c/d")])
+
+
+def test_a_glance_is_for_some_files_in_small_folders(tmp_path: Path) -> None:
+    make(tmp_path, "a/x b")
+    tree = Tree(tmp_path, hiding(tmp_path))
+    assert tree.glance() is None  # nothing is known yet
+    tree.look()
+    make(tmp_path, "c a/y")
+    (tmp_path / "b").unlink()
+    assert tree.glance() == Changes(came=("a/y", "c"), went=("b",))
+    assert tree.glance() == Changes()
+    make(tmp_path, "new/z d")
+    assert tree.glance() is None  # a folder, with whatever is in it
+    assert tree.look() == Changes(came=("d", "new/z"))
+    make(tmp_path, " ".join(f"many-{n}" for n in range(100)))
+    assert tree.glance() is None
+    assert len(tree.look().came) == 100
+    make(tmp_path, ".gitignore e")
+    assert tree.glance() is None
+    assert set(tree.look().came) == {".gitignore", "e"}
 
 
 def test_a_folder_comes_and_goes_with_all_that_is_in_it(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ LEAVES = frozenset(
 """.split()
 )
 KNOWN_NODES = LEAVES | BLOCKS.keys() | QUIET.keys() | SUBSTITUTIONS.keys() | EXPANSIONS.keys()
-PLACES = frozenset(("Pos", "End", "Position", "Semicolon", "Comments", "Last"))
+PLACES = frozenset(("Pos", "End", "ValuePos", "ValueEnd", "Position", "Semicolon", "Comments", "Last"))
 
 
 def read_line(tree: Mapping[str, object], text: str, *, most: int) -> Line:

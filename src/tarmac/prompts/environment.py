@@ -188,8 +188,8 @@ def _idle(facts: Facts) -> Iterable[str]:
 
 
 def _standing(facts: Facts) -> Iterable[str]:
-    zone = facts.now.strftime("%z")
-    yield f"# Time: {facts.now.strftime('%Y-%m-%d %H:%M:%S')}{f' UTC{zone[:3]}:{zone[3:5]}' if zone else ''}"
+    time = facts.now.isoformat(" ", "seconds")
+    yield f"# Time: {time[:19]}{f' UTC{time[19:25]}' if time[19:] else ''}"
     yield f"# Mode: {_line(facts.mode_name or facts.mode, 100)}" + (
         f" ({_line(facts.mode, 100)})" if facts.mode_name else ""
     )

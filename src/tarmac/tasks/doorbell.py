@@ -18,8 +18,11 @@ FOLDER = "followers"
 
 def ring(folder: Path) -> None:
     """Wake all who follow the log in `folder`. It never waits and never raises."""
+    followers = f"{folder}/{FOLDER}"
+    if not os.access(followers, os.F_OK):  # with each commit, and mostly nobody follows: an error would cost more
+        return
     try:
-        names = os.listdir(f"{folder}/{FOLDER}")  # noqa: PTH208 with each commit, and mostly nobody follows
+        names = os.listdir(followers)  # noqa: PTH208
     except OSError:
         return
     for name in names:

@@ -42,7 +42,8 @@ class Repetition:
 
     def finished(self, name: str, arguments: str, result: str) -> None:
         """A call came back; `result` is what `fingerprint` makes of its content."""
-        self._past.append((_call(name, arguments), result))
+        if self._most > 0:
+            self._past.append((_call(name, arguments), result))
 
     def forget(self) -> None:
         """A person said that it is right so."""

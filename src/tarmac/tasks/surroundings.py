@@ -1,12 +1,14 @@
 """What is going on around a task, gathered for the model's next turn (S8, S21, T24).
 
 Terminals first get a moment to come to rest. Their new output is told once: what is told here counts as read. Files are
-looked at in a thread: those the task knows, whether somebody else changed them, and the workspace, what came and went.
+looked at in a thread: those the task knows, whether somebody else changed them, and the workspace, what came and went;
+or at a glance, where that is quicker than to wake the thread, and the disk was quick the last time.
 What was looked at and not told, because the task was stopped before, is told another time.
 """
 
 import asyncio
 import os
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -25,6 +27,8 @@ from tarmac.tools.tree import Changes, Tree
 
 MOST_WATCHED: Final = 200  # files the task saw last that are looked at each turn
 MOST_LISTED: Final = 200
+FEW_WATCHED: Final = 16  # of those, at a glance
+QUICK: Final = 0.001  # seconds: a disk that took longer for a look may take long for the next
 
 _Stamp = tuple[int, int, int]
 
@@ -49,6 +53,7 @@ class Surroundings:
         nobodys = desk.workspace in (Path.home(), Path("/"))  # no project: what lies there is nobody's business
         self._tree = None if nobodys else Tree(desk.workspace, self._hidden)
         self._looking = Lock()  # a look that was cancelled may still be under way
+        self._quick = False  # the last look was
         self._told = False  # what files there are
         self._news: dict[str, TerminalFacts] = {}  # of terminals, by id: read, and not told yet
         self._came: tuple[str, ...] = ()  # the same of files
@@ -65,7 +70,9 @@ class Surroundings:
         edited, desk.edited = desk.edited, False
         await desk.registry.cool(desk.task, edited=edited)
         terminals = await self._terminals()
-        files = await self._hand.do(partial(self._look_at_files, dict(desk.seen), desk.editor, listed=first))
+        files = None if first else self._glance()
+        if files is None:
+            files = await self._hand.do(partial(self._look_at_files, dict(desk.seen), desk.editor, listed=first))
         facts = Facts(
             workspace=desk.workspace,
             now=datetime.now().astimezone(),
@@ -113,23 +120,53 @@ class Surroundings:
         self._news = {name: each for name, each in facts.items() if each.output or each.ending}
         return tuple(facts.values())
 
+    def _glance(self) -> _Files | None:
+        """What there is to tell of files, where no file need be read for it; None: that may take a while."""
+        seen, editor = self._desk.seen, self._desk.editor
+        if not self._quick or len(seen) > FEW_WATCHED or editor != Editor() or self._looking.locked():
+            return None
+        began = time.monotonic()
+        if any(self._known.get(path) != (_stamp(path), digest) for path, digest in seen.items()):
+            return None
+        changes = self._tree.glance() if self._tree is not None else Changes()
+        self._quick = time.monotonic() - began < QUICK
+        if changes is None:
+            return None
+        self._note(changes)
+        return self._found(seen, changed=[], editor=editor)
+
     # In a thread
 
     def _look_at_files(self, seen: Mapping[Path, str | None], editor: Editor, *, listed: bool) -> _Files:
         with self._looking:
+            began = time.monotonic()
             changes = self._tree.look() if self._tree is not None else Changes()
             listing = self._tree.listing(MOST_LISTED) if self._tree is not None and listed and not self._told else None
-            own = {self._shown(path) for path in seen}
-            came, went = self._came, self._went
-            self._came = (*(each for each in came if each not in changes.went), *changes.came)
-            self._went = (*(each for each in went if each not in changes.came), *changes.went)
-            return _Files(
-                changed=self._changed(seen),
-                editor=self._without_hidden(editor),
-                listing=Listing(paths=listing.names, more=listing.truncated) if listing is not None else None,
-                came=[name for name in self._came if name not in own],
-                went=[name for name in self._went if name not in own],
-            )
+            self._note(changes)
+            changed = self._changed(seen)
+            self._quick = time.monotonic() - began < QUICK
+            names = Listing(paths=listing.names, more=listing.truncated) if listing is not None else None
+            return self._found(seen, changed=changed, editor=self._without_hidden(editor), listing=names)
+
+    def _note(self, changes: Changes) -> None:
+        """Tell these, with what is still to be told."""
+        if not changes.came and not changes.went:
+            return
+        came, went = self._came, self._went
+        self._came = (*(each for each in came if each not in changes.went), *changes.came)
+        self._went = (*(each for each in went if each not in changes.came), *changes.went)
+
+    def _found(
+        self, seen: Mapping[Path, str | None], *, changed: list[str], editor: Editor, listing: Listing | None = None
+    ) -> _Files:
+        own = {self._shown(path) for path in seen} if self._came or self._went else ()
+        return _Files(
+            changed=changed,
+            editor=editor,
+            listing=listing,
+            came=[name for name in self._came if name not in own],
+            went=[name for name in self._went if name not in own],
+        )
 
     def _changed(self, seen: Mapping[Path, str | None]) -> list[str]:
         """Files the task knows that somebody else has changed since."""

@@ -45,6 +45,7 @@ _ABOUT = (
     "requires_approval",
     "task_progress",
 )  # words that other agents want with a call
+_JSON = json.JSONDecoder(strict=False)  # models write line ends into strings as they are
 _HALVES = re.compile("[\ud800-\udfff]")
 
 
@@ -71,7 +72,7 @@ def load(name: str, arguments: str) -> dict[str, object]:
 
 def _json(name: str, text: str) -> object:
     try:
-        return json.loads(text, strict=False)  # models write line ends into strings as they are
+        return _JSON.decode(text)
     except json.JSONDecodeError as error:
         if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string"):
             why = "they end too early: the answer was cut off, perhaps for its length; write less in one call"

@@ -16,26 +16,31 @@ from tarmac.tools.tool import Bench, Output
 # where it may be no question at all, and last behind a relay, which reads the keyboard all the time.
 AT_PROMPT, NO_PROMPT, RELAYED = 0.4, 2.0, 5.0
 LOOK_AGAIN = 1.0  # a question is told once; one that did not stand the first time is found by looking
+SOON = 0.03  # seconds: most commands end within them, and need nobody who follows them, or waits for their questions
 GENTLE = 0.4  # seconds for a cancelled command to heed Ctrl-C; then it is killed
 
 
 async def outcome(bench: Bench, execution: Execution, *, terminal: TerminalId | None, timeout: float) -> Result:
     """Its result; while it runs on after `timeout`, or waits for input, what is known so far."""
-    follower = asyncio.create_task(_show(bench, execution, terminal))
+    end = time.monotonic() + timeout
+    follower: asyncio.Task[None] | None = None
     try:
-        await _settled(bench, execution, timeout)
+        if not await execution.ended(min(SOON, timeout)):
+            follower = asyncio.create_task(_show(bench, execution, terminal))
+            await _settled(bench, execution, end)
         if not execution.running:
-            await follower
+            await (follower or _show(bench, execution, terminal))
         return await execution.so_far()
     except asyncio.CancelledError:
+        follower = follower or asyncio.create_task(_show(bench, execution, terminal))
         await asyncio.shield(_ended(execution))
         execution.spool.flush()  # what is told of it is read from there
         raise
     finally:
-        if not follower.done():
+        if follower is not None and not follower.done():
             follower.cancel()
             await asyncio.gather(follower, return_exceptions=True)
-        elif not follower.cancelled():
+        elif follower is not None and not follower.cancelled():
             follower.exception()  # it was raised above, or matters to nobody
 
 
@@ -51,8 +56,7 @@ async def _show(bench: Bench, execution: Execution, terminal: TerminalId | None)
         bench.show(Output(terminal=terminal, data=piece, end=end))
 
 
-async def _settled(bench: Bench, execution: Execution, timeout: float) -> None:
-    end = time.monotonic() + timeout
+async def _settled(bench: Bench, execution: Execution, end: float) -> None:
     while execution.running and (left := end - time.monotonic()) > 0:
         if bench.secrets and wants_secret(execution):  # the person is asked for it: it is not the model's turn
             with bench.secrets():

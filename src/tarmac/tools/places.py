@@ -44,9 +44,10 @@ def find(bench: Bench, said: str) -> Place:
 
 def directory(bench: Bench, said: str) -> Path:
     """The folder that `said` means now, behind every link: where a command may run is the policy's to say."""
-    text, full = _full(bench, said)
+    text, full = _full(bench, said) if said else (".", bench.cwd)
     try:
-        path = Path(follow(str(full)))
+        led = follow(str(full))
+        path = full if led == str(full) else Path(led)
     except (OSError, ValueError):  # as Files.look has it: what can't be followed is taken by its name
         path = full
     if not path.is_dir():

@@ -9,6 +9,7 @@ from tarmac.paths import shown
 from tarmac.terminals.result import Result, show_path
 from tarmac.tools.boundary import fenced, labelled
 
+_JSON = json.JSONEncoder(ensure_ascii=False)
 _WANTS = {
     "line": "a line of input",
     "secret": "a secret, such as a password",
@@ -124,7 +125,7 @@ class Report:
     def details(self) -> str:
         """The same for a door, as JSON."""
         result = self.result
-        return json.dumps(
+        return _JSON.encode(
             {
                 "command": {
                     "line": result.command,
@@ -144,8 +145,7 @@ class Report:
                     "output_path": show_path(result.output_path) if result.output_path else None,
                     "notes": list(result.notes),
                 }
-            },
-            ensure_ascii=False,
+            }
         )
 
 

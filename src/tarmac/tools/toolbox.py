@@ -97,7 +97,9 @@ class Toolbox:
 
     def decode(self, name: str, arguments: str, offered: Iterable[str] | None = None) -> Tool:
         """The call a model made, from the JSON it sent; BadArguments, with words for it, when that can't be read."""
-        return decoding.decode(self.tools, self.canonical(name), arguments, offered)
+        if self.canonical(name) not in self.tools:
+            return decoding.decode(self.tools, name, arguments, offered)  # which says so
+        return _decoded(self, name, arguments)
 
     def meant(self, name: str, arguments: str) -> tuple[str, str]:
         """The same for two calls that mean the same: by another name of the tool, or with a default spelt out."""
@@ -106,6 +108,11 @@ class Toolbox:
     def with_tools(self, *more: type[Tool]) -> "Toolbox":
         """The same with others beside them, or in their place."""
         return replace(self, tools=MappingProxyType({**self.tools, **{each.name: each for each in more}}))
+
+
+@lru_cache(4)  # to be made, and to be compared with others
+def _decoded(box: Toolbox, name: str, arguments: str) -> Tool:
+    return decoding.decode(box.tools, box.canonical(name), arguments)
 
 
 @lru_cache(4)  # asked before a call and after it

@@ -4,13 +4,14 @@ Tree(root, hidden).look() → Changes(came, went); listing(most) → the names, 
 
 A name that comes or goes changes the time of its folder, so one `stat` of each folder tells where to read; what git and
 `.tarmacignore` hide is left out. Level by level, up to a bound: of what is further down nobody is told. It blocks: for
-a thread.
+a thread. Only `glance()`, which leaves alone whatever may take longer, takes less time than to wake one.
 """
 
 import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Final, Literal
 
@@ -20,6 +21,8 @@ from tarmac.tools.listing import Listing, Rules
 
 MOST_FOLDERS: Final = 300
 MOST_NAMES: Final = 5_000
+FEW: Final = 16  # folders, and new names, of a glance
+SMALL: Final = 300  # names in a folder that a glance reads
 FRESH: Final = 50_000_000  # nanoseconds: a folder that changed so lately may change again at the same time by its clock
 HIDING: Final = ".tarmacignore"
 IGNORING: Final = ".gitignore"
@@ -73,6 +76,27 @@ class Tree:
             came = [name for name in now - before if self._is_newer(name, last)]
             went = [name for name in before - now if not os.path.lexists(self._root / name)]
         return Changes(tuple(sorted({*came} - {*went})), tuple(sorted({*went} - {*came})))
+
+    def glance(self) -> Changes | None:
+        """`look`, where at most some files came or went in a few small folders; else None, and nothing is noted."""
+        if not self._folders or len(self._folders) > FEW or not self._same_rules():
+            return None
+        looked, root = time.time_ns(), str(self._root)
+        read: list[tuple[str, _Folder, _Stamp | None, dict[str, _Kind]]] = []
+        for inside, folder in self._folders.items():
+            if folder.stamp is None or _stamp(f"{root}/{inside}") != folder.stamp:
+                stamp, now = _settled(f"{root}/{inside}"), _scan(f"{root}/{inside}", SMALL)
+                if folder.guarded or len(now) >= SMALL or not _few_files(folder.entries, now):
+                    return None
+                read.append((inside, folder, stamp, now))
+        came: list[str] = []
+        went: list[str] = []
+        for inside, folder, stamp, now in read:
+            folder.stamp = stamp
+            if now != folder.entries:
+                self._compare(inside, folder, now, came, went)
+        self._looked = looked
+        return Changes(tuple(sorted(came)), tuple(sorted(went)))
 
     def listing(self, most: int) -> Listing:
         """The first `most` names, level by level, as they were at the last look."""
@@ -135,8 +159,13 @@ class Tree:
     def _read_again(self, inside: str, folder: _Folder, came: list[str], went: list[str]) -> None:
         here = self._root / inside
         folder.stamp = _settled(here)
-        before, now = folder.entries, _scan(here)
-        for name, kind in before.items() - now.items():
+        self._compare(inside, folder, _scan(here), came, went)
+
+    def _compare(
+        self, inside: str, folder: _Folder, now: Mapping[str, _Kind], came: list[str], went: list[str]
+    ) -> None:
+        before = folder.entries
+        for name, kind in _differing(before, now):
             if name not in folder.shown:
                 continue
             folder.shown.discard(name)
@@ -146,7 +175,7 @@ class Tree:
             else:
                 went.append(f"{inside}{name}")
         folder.entries = now
-        for name in self._show(inside, folder, sorted(name for name, _ in now.items() - before.items())):
+        for name in self._show(inside, folder, sorted(name for name, _ in _differing(now, before))):
             if now[name] == "folder":
                 came.extend(self._files(self._read(f"{inside}{name}/", folder.rules, guarded=folder.guarded)))
             else:
@@ -191,15 +220,30 @@ class Tree:
             return False
 
 
-def _scan(folder: Path) -> dict[str, _Kind]:
+def _few_files(before: Mapping[str, _Kind], now: Mapping[str, _Kind]) -> bool:
+    """Whether what came and went are files alone, few, and none that says what is hidden."""
+    changed = [*_differing(before, now), *_differing(now, before)]
+    return len(changed) <= FEW and all(kind == "file" and name not in (IGNORING, HIDING) for name, kind in changed)
+
+
+def _differing(some: Mapping[str, _Kind], others: Mapping[str, _Kind]) -> list[tuple[str, _Kind]]:
+    """Those of `some` that are not among the others, or are something else there."""
+    return [(name, kind) for name, kind in some.items() if others.get(name) != kind]
+
+
+def _scan(folder: str | Path, most: int | None = None) -> dict[str, _Kind]:
     try:
         with os.scandir(folder) as entries:
             return {
-                each.name: "folder" if each.is_dir(follow_symlinks=False) else "link" if each.is_symlink() else "file"
-                for each in entries
+                each.name: "file" if each.is_file(follow_symlinks=False) else _unlike_a_file(each)
+                for each in islice(entries, most)
             }
     except OSError:  # may not be read, or is gone by now
         return {}
+
+
+def _unlike_a_file(entry: "os.DirEntry[str]") -> _Kind:
+    return "folder" if entry.is_dir(follow_symlinks=False) else "link" if entry.is_symlink() else "file"
 
 
 def _stamp(path: str | Path) -> _Stamp | None:
@@ -210,7 +254,7 @@ def _stamp(path: str | Path) -> _Stamp | None:
     return found.st_mtime_ns, found.st_ino
 
 
-def _settled(folder: Path) -> _Stamp | None:
+def _settled(folder: str | Path) -> _Stamp | None:
     """The stamp of a folder that will have another when it changes again; None: nobody can tell yet."""
     stamp = _stamp(folder)
     return stamp if stamp is not None and abs(time.time_ns() - stamp[0]) > FRESH else None
