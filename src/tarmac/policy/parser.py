@@ -96,7 +96,7 @@ async def parse(line: str, dialect: str, *, timeout: float) -> Tree:
     if status != 0:
         raise Unreadable(f"it can't be parsed: {_first_line(output)}")
     try:
-        tree = json.loads(output)
+        tree = json.loads(output.decode())
     except (ValueError, RecursionError):
         raise Unreadable("the parser gave no answer that can be read") from None
     if not isinstance(tree, dict):

@@ -38,6 +38,9 @@ class Proofs:
     trouble: str = ""
 
 
+_NO_STEP = Step((), cwd=Path("/"))
+
+
 class _NoPlan(Exception):
     """Where or how often the rest would run is not known."""
 
@@ -124,7 +127,10 @@ class _Planner:
     def _add(self, stages: Sequence[Stage], *, when: When = "always", negated: bool = False) -> None:
         if len(self.steps) >= MOST_STEPS:
             raise _NoPlan(f"it would be more than {MOST_STEPS} commands, written out")
-        self.steps.append(Step(tuple(stages), cwd=Path(self.here.cwd), when=when, negated=negated))
+        if self.complete:
+            self.steps.append(Step(tuple(stages), cwd=Path(self.here.cwd), when=when, negated=negated))
+        else:
+            self.steps.append(_NO_STEP)  # there will be no plan: that something was here is all that counts
 
     # blocks
 

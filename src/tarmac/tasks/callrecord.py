@@ -5,7 +5,6 @@ ToolStarted → … → FileSeen …, ToolFinished: the same for a call that act
 
 import json
 import time
-from dataclasses import replace
 
 from tarmac.errors import StateUnavailable
 from tarmac.models.messages import Part, Text, ToolUse
@@ -68,8 +67,9 @@ class CallRecord:
             title=title,
             exit_code=done.exit_code,
             details=done.details,
+            seconds=self._seconds(use, began),
         )
-        self._end(use, result, began)
+        self._end(use, result)
 
     def fail(self, use: ToolUse, text: str, began: float) -> None:
         """It went wrong."""
@@ -91,14 +91,24 @@ class CallRecord:
         """It has a result, though it did not act."""
         title = title or _title(use)
         result = ToolFinished(
-            at=now(), call=CallId(use.id), name=use.name, outcome=outcome, content=content, title=title
+            at=now(),
+            call=CallId(use.id),
+            name=use.name,
+            outcome=outcome,
+            content=content,
+            title=title,
+            seconds=self._seconds(use, began),
         )
-        self._end(use, result, began)
+        self._end(use, result)
 
-    def _end(self, use: ToolUse, result: ToolFinished, began: float | None) -> None:
+    def _seconds(self, use: ToolUse, began: float | None) -> float:
+        """How long it took, without the time that a person was waited for."""
+        waited = self._questions.waited(CallId(use.id))
+        return max(0.0, round(time.monotonic() - began - waited, 4)) if began else 0.0
+
+    def _end(self, use: ToolUse, result: ToolFinished) -> None:
         self._desk.under_way.pop(CallId(use.id), None)
-        waited = self._questions.waited(CallId(use.id))  # for a person: that is not the tool's time
-        self._desk.add(replace(result, seconds=max(0.0, round(time.monotonic() - began - waited, 4)) if began else 0.0))
+        self._desk.add(result)
 
 
 def _title(use: ToolUse) -> str:

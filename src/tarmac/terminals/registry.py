@@ -86,7 +86,7 @@ class TerminalRegistry:
     async def _lend(
         self, until: Until, cwd: Path | str, task: str | None, provider: Provider, shell: str | None
     ) -> Entry:
-        here, kind = check_directory(Path(cwd)), self.shell(shell)
+        here, kind = check_directory(cwd if isinstance(cwd, Path) else Path(cwd)), self.shell(shell)
         if provider not in ("pty", "exec"):
             raise BadRequest(f"provider is 'pty' or 'exec', not {provider!r}")
         wish = Wish(cwd=here, task=_task(task), provider=provider, shell=kind.path)

@@ -28,8 +28,10 @@ async def outcome(bench: Bench, execution: Execution, *, terminal: TerminalId | 
         if not await execution.ended(min(SOON, timeout)):
             follower = asyncio.create_task(_show(bench, execution, terminal))
             await _settled(bench, execution, end)
-        if not execution.running:
-            await (follower or _show(bench, execution, terminal))
+        if follower is not None and not execution.running:
+            await follower
+        elif execution.output_bytes and not execution.running:
+            await _show(bench, execution, terminal)
         return await execution.so_far()
     except asyncio.CancelledError:
         follower = follower or asyncio.create_task(_show(bench, execution, terminal))

@@ -82,19 +82,19 @@ class Tree:
         if not self._folders or len(self._folders) > FEW or not self._same_rules():
             return None
         looked, root = time.time_ns(), str(self._root)
-        read: list[tuple[str, _Folder, _Stamp | None, dict[str, _Kind]]] = []
+        read: list[tuple[str, _Folder, _Stamp | None, _Difference]] = []
         for inside, folder in self._folders.items():
             if folder.stamp is None or _stamp(f"{root}/{inside}") != folder.stamp:
                 stamp, now = _settled(f"{root}/{inside}"), _scan(f"{root}/{inside}", SMALL)
-                if folder.guarded or len(now) >= SMALL or not _few_files(folder.entries, now):
+                difference = _Difference(folder.entries, now)
+                if folder.guarded or len(now) >= SMALL or not difference.few_files:
                     return None
-                read.append((inside, folder, stamp, now))
+                read.append((inside, folder, stamp, difference))
         came: list[str] = []
         went: list[str] = []
-        for inside, folder, stamp, now in read:
+        for inside, folder, stamp, difference in read:
             folder.stamp = stamp
-            if now != folder.entries:
-                self._compare(inside, folder, now, came, went)
+            self._note(inside, folder, difference, came, went)
         self._looked = looked
         return Changes(tuple(sorted(came)), tuple(sorted(went)))
 
@@ -159,13 +159,10 @@ class Tree:
     def _read_again(self, inside: str, folder: _Folder, came: list[str], went: list[str]) -> None:
         here = self._root / inside
         folder.stamp = _settled(here)
-        self._compare(inside, folder, _scan(here), came, went)
+        self._note(inside, folder, _Difference(folder.entries, _scan(here)), came, went)
 
-    def _compare(
-        self, inside: str, folder: _Folder, now: Mapping[str, _Kind], came: list[str], went: list[str]
-    ) -> None:
-        before = folder.entries
-        for name, kind in _differing(before, now):
+    def _note(self, inside: str, folder: _Folder, found: "_Difference", came: list[str], went: list[str]) -> None:
+        for name, kind in found.gone:
             if name not in folder.shown:
                 continue
             folder.shown.discard(name)
@@ -174,9 +171,9 @@ class Tree:
                 self._forget(f"{inside}{name}/", went)
             else:
                 went.append(f"{inside}{name}")
-        folder.entries = now
-        for name in self._show(inside, folder, sorted(name for name, _ in _differing(now, before))):
-            if now[name] == "folder":
+        folder.entries = found.now
+        for name in self._show(inside, folder, sorted(name for name, _ in found.new)):
+            if found.now[name] == "folder":
                 came.extend(self._files(self._read(f"{inside}{name}/", folder.rules, guarded=folder.guarded)))
             else:
                 came.append(f"{inside}{name}")
@@ -192,10 +189,10 @@ class Tree:
         shown: list[str] = []
         here = self._root / inside
         for name in names:
-            path, kind = here / name, folder.entries[name]
-            if name == ".git" or (folder.rules and listing.is_ignored(path, folder.rules, kind == "folder")):
+            kind = folder.entries[name]
+            if name == ".git" or (folder.rules and listing.is_ignored(here / name, folder.rules, kind == "folder")):
                 continue
-            if (folder.guarded or kind == "link") and self._hidden(path):
+            if (folder.guarded or kind == "link") and self._hidden(here / name):
                 continue
             if self._names >= MOST_NAMES:
                 self._whole = False
@@ -220,15 +217,22 @@ class Tree:
             return False
 
 
-def _few_files(before: Mapping[str, _Kind], now: Mapping[str, _Kind]) -> bool:
-    """Whether what came and went are files alone, few, and none that says what is hidden."""
-    changed = [*_differing(before, now), *_differing(now, before)]
-    return len(changed) <= FEW and all(kind == "file" and name not in (IGNORING, HIDING) for name, kind in changed)
+class _Difference:
+    """What a folder held before and does not hold now, and the other way round; what became another thing is both."""
 
+    __slots__ = ("gone", "new", "now")
 
-def _differing(some: Mapping[str, _Kind], others: Mapping[str, _Kind]) -> list[tuple[str, _Kind]]:
-    """Those of `some` that are not among the others, or are something else there."""
-    return [(name, kind) for name, kind in some.items() if others.get(name) != kind]
+    def __init__(self, before: Mapping[str, _Kind], now: Mapping[str, _Kind]) -> None:
+        self.now = now
+        same = before == now
+        self.gone = [] if same else [(name, kind) for name, kind in before.items() if now.get(name) != kind]
+        self.new = [] if same else [(name, kind) for name, kind in now.items() if before.get(name) != kind]
+
+    @property
+    def few_files(self) -> bool:
+        """Whether they are files alone, few, and none that says what is hidden."""
+        changed = [*self.gone, *self.new]
+        return len(changed) <= FEW and all(kind == "file" and name not in (IGNORING, HIDING) for name, kind in changed)
 
 
 def _scan(folder: str | Path, most: int | None = None) -> dict[str, _Kind]:
