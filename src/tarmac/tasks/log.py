@@ -142,9 +142,8 @@ class TaskLog:
             self._timer.cancel()
             self._timer = None
         if self._group is None and self._pending:
-            loop = asyncio.get_running_loop()
-            self._group = loop.create_future()
-            loop.call_soon(self._commit)  # not at once: what is given to it in this turn of the loop is one group
+            self._group = asyncio.get_running_loop().create_future()
+            self._commit()  # at once: whoever comes while it is being written is the next group
 
     def _commit(self) -> None:
         """Make a group of all that is pending now, and have it written."""
