@@ -1,6 +1,7 @@
 """Read a command line as its shell would: shfmt's syntax tree, as JSON.
 
 line ─caps→ shfmt --to-json (a process of milliseconds) → tree | Unreadable
+         └→ plain words, once the parser has answered: their tree is known without it (plainwords.py)
 
 Whatever goes wrong (no parser, a crash, nonsense, no answer in time) is `Unreadable`, and the line is asked about.
 The event loop stays free meanwhile.
@@ -17,11 +18,16 @@ import unicodedata
 from collections.abc import Mapping
 from typing import cast
 
+from tarmac.policy.plainwords import plain_tree
+
 Tree = Mapping[str, object]
 
 DIALECTS = {"bash": "bash", "sh": "posix", "dash": "posix", "ash": "posix", "ksh": "mksh", "mksh": "mksh", "zsh": "zsh"}
 LARGEST_TREE = 1 << 20  # bytes of JSON: reading it is one call that holds up everything else, 25 ms a megabyte
 PIPE = 60_000  # bytes: what a pipe takes at once, so that nobody has to wait to write it
+
+
+_answered: set[str] = set()  # parsers that have read a line in this process: one that is broken shows with the first
 
 
 class Unreadable(Exception):
@@ -84,6 +90,15 @@ async def parse(line: str, dialect: str, *, timeout: float) -> Tree:
     program = parser_path()
     if program is None:
         raise Unreadable("the parser (shfmt) is not installed")
+    if program in _answered and (known := plain_tree(line)) is not None:
+        return known
+    tree = await parsed_by(program, line, dialect, timeout=timeout)
+    _answered.add(program)
+    return tree
+
+
+async def parsed_by(program: str, line: str, dialect: str, *, timeout: float) -> Tree:
+    """The tree that the parser itself gives."""
     data = line.encode("utf-8", "surrogatepass")
     if len(data) > PIPE:
         raise Unreadable("it is too long to be read")
