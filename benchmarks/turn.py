@@ -29,10 +29,9 @@ text = "I look."
 name = "{tool}"
 arguments = {{ {arguments} }}
 """
-CALLS = {
-    "read_file": 'path = "module.py"',
-    "execute_command": 'command = "touch made-{n}"',  # another line each time: one that is known is not parsed again
-}
+READING = 'path = "module.py"'
+# Another line each time: one that is known is not parsed again. Plain words need no parser at all (plainwords.py).
+PLAIN, QUOTED = 'command = "touch made-{n}"', "command = \"touch 'made {n}'\""
 
 
 def measure(*, quick: bool) -> Iterator[Row]:
@@ -50,7 +49,7 @@ async def _rows(home: Path, *, rounds: int, lengths: tuple[int, int]) -> list[Ro
     (work / "module.py").write_text("import os\n" * 30)
     rows = []
     async with open_app(Config(workspace=work, user_folder=home / "none")) as app:
-        reading, running = (_script(home / f"{tool}.toml", tool) for tool in CALLS)
+        reading = _script(home / "reading.toml", "read_file", READING)
         short, long = [await _made(app, home, length) for length in lengths]
         async with _resumed(app, short, reading) as one, _resumed(app, long, reading) as other:
             costs = [(await _turn(one), await _turn(other)) for _ in range(rounds + 2)][2:]
@@ -60,27 +59,24 @@ async def _rows(home: Path, *, rounds: int, lengths: tuple[int, int]) -> list[Ro
         rows.append(Row(what="the same, syncs", ours=syncs, goal=Goal("≤", 3, "ours")))
         what = f"a turn, CPU, after {lengths[1]:,} messages | after {lengths[0]}"
         rows.append(compared(what, [b.cpu for _, b in costs], cpu, unit="ms", goal=Goal("≤", 1.2)))
-        async with _resumed(app, await _made(app, home, lengths[0]), running) as task:
-            with _counted() as parsed:
-                turns = [await _turn(task) for _ in range(rounds + 2)][2:]
-        rows.append(
-            Row(
-                what="a turn that runs a command, CPU",
-                ours=_middle([each.cpu for each in turns]),
-                unit="ms",
-                goal=Goal("≤", 5, "ours"),
-            )
-        )
-        syncs, starts = _middle([each.syncs for each in turns]), len(parsed) / (rounds + 2) / TURNS
-        rows.append(Row(what="the same, syncs", ours=syncs, goal=Goal("≤", 3, "ours")))
-        rows.append(Row(what="the same, parsers started", ours=starts, goal=Goal("≤", 1, "ours")))
+        for which, line in ("a command of plain words", PLAIN), ("a command with quotes", QUOTED):
+            running = _script(home / "running.toml", "execute_command", line)
+            async with _resumed(app, await _made(app, home, lengths[0]), running) as task:
+                with _counted() as parsed:
+                    turns = [await _turn(task) for _ in range(rounds + 2)][2:]
+            cpu = [each.cpu for each in turns]
+            goal = Goal("≤", 5, "ours")
+            rows.append(Row(what=f"a turn that runs {which}, CPU", ours=_middle(cpu), unit="ms", goal=goal))
+            syncs, starts = _middle([each.syncs for each in turns]), len(parsed) / (rounds + 2) / TURNS
+            rows.append(Row(what="the same, syncs", ours=syncs, goal=Goal("≤", 3, "ours")))
+            rows.append(Row(what="the same, parsers started", ours=starts, goal=Goal("≤", 1, "ours")))
     return rows
 
 
-def _script(path: Path, tool: str) -> str:
+def _script(path: Path, tool: str, arguments: str) -> str:
     """A model that makes this call again and again: it skips as many turns as the conversation has."""
-    before = TURN.format(tool=tool, arguments=CALLS[tool]).replace("text", "times = 20000\ntext")
-    calls = (TURN.format(tool=tool, arguments=CALLS[tool].format(n=n)) for n in range(400))
+    before = TURN.format(tool=tool, arguments=arguments).replace("text", "times = 20000\ntext")
+    calls = (TURN.format(tool=tool, arguments=arguments.format(n=n)) for n in range(400))
     path.write_text(before if tool == "read_file" else "".join(["[[turn]]\ntimes = 50\n", *calls]))
     return f"scripted/{path}"
 

@@ -26,7 +26,6 @@ DIALECTS = {"bash": "bash", "sh": "posix", "dash": "posix", "ash": "posix", "ksh
 LARGEST_TREE = 1 << 20  # bytes of JSON: reading it is one call that holds up everything else, 25 ms a megabyte
 PIPE = 60_000  # bytes: what a pipe takes at once, so that nobody has to wait to write it
 
-
 _answered: set[str] = set()  # parsers that have read a line in this process: one that is broken shows with the first
 
 
