@@ -12,7 +12,7 @@ from tests.tools.workshop import Workshop, text_of
 from tarmac.errors import ToolFailed
 from tarmac.policy import Execute
 from tarmac.terminals import Settings, TerminalRegistry
-from tarmac.tools.tool import Go
+from tarmac.tools.tool import Go, Output
 
 pytestmark = pytest.mark.shell
 
@@ -107,6 +107,20 @@ async def test_a_plan_that_outlives_its_time_is_ended_where_there_is_no_room_for
         done = await shop.act(ready, approved=False)
     assert "It was ended: it took too long. Give it a longer timeout" in text_of(done)
     assert json.loads(done.details)["command"]["running"] is False
+
+
+async def test_output_of_a_short_command_is_shown_once_also_when_the_call_is_cancelled(shop: Workshop) -> None:
+    """T16, S6: it ends at once, and is cancelled with the first piece that is shown."""
+    await shop.call("execute_command", command="echo warm")
+    shop.live.clear()
+    ready = await shop.prepare("execute_command", command="head -c 400000 /dev/zero | tr '\\0' x")
+    calling = asyncio.create_task(shop.act(ready))
+    await shop.until_printed(b"x")
+    calling.cancel()
+    await asyncio.gather(calling, return_exceptions=True)
+    ends = [each.end for each in shop.live if isinstance(each, Output)]
+    assert ends == sorted(set(ends))
+    assert len(shop.printed) <= 400_000
 
 
 async def test_an_approved_command_never_runs_by_its_plan(shop: Workshop) -> None:

@@ -28,10 +28,9 @@ async def outcome(bench: Bench, execution: Execution, *, terminal: TerminalId | 
         if not await execution.ended(min(SOON, timeout)):
             follower = asyncio.create_task(_show(bench, execution, terminal))
             await _settled(bench, execution, end)
-        if follower is not None and not execution.running:
+        if not execution.running and (follower is not None or execution.output_bytes):
+            follower = follower or asyncio.create_task(_show(bench, execution, terminal))
             await follower
-        elif execution.output_bytes and not execution.running:
-            await _show(bench, execution, terminal)
         return await execution.so_far()
     except asyncio.CancelledError:
         follower = follower or asyncio.create_task(_show(bench, execution, terminal))
