@@ -6,7 +6,6 @@ async with open_app(config) as app:
 """
 
 import asyncio
-import gc
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -46,11 +45,9 @@ from tarmac.tools.toolbox import Toolbox, toolbox
 async def open_app(config: Config, *, environ: Mapping[str, str] | None = None) -> AsyncIterator["App"]:
     """All of Tarmac; on the way out its tasks are left in order and its terminals closed."""
     app = App(config, os.environ if environ is None else environ)
-    gc.freeze()  # what is imported stays: to look through it for garbage stalled every task for 30 to 50 ms
     try:
         yield app
     finally:
-        gc.unfreeze()
         await app.aclose()
 
 

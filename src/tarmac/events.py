@@ -3,9 +3,8 @@
 A fact is a frozen dataclass named in the past tense. Packages define their own (`terminals/events.py`).
 """
 
+from dataclasses import dataclass
 from typing import NewType
-
-from tarmac.dataclass import dataclass
 
 TerminalId = NewType("TerminalId", str)
 TaskId = NewType("TaskId", str)

@@ -1,11 +1,11 @@
 """PURE: a task's question as `session/request_permission` or as a form, and what the person chose as its answer."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from tarmac.acp.content import fenced
 from tarmac.acp.shapes import kind_of
-from tarmac.dataclass import dataclass
 from tarmac.show import details
 from tarmac.show.harmless import harmless, one_line
 from tarmac.tasks.events import Answer, QuestionAsked

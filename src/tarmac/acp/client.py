@@ -1,6 +1,6 @@
 """PURE: what an editor says of itself in `initialize`, as far as it matters here. What it does not say, it can't."""
 
-from tarmac.dataclass import dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

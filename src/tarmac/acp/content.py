@@ -7,9 +7,9 @@ for the model to read with its tools.
 import base64
 import binascii
 import re
+from dataclasses import dataclass
 from typing import Final
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest
 
 MOST_PICTURES: Final = 20

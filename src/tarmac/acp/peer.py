@@ -12,6 +12,7 @@ It knows JSON-RPC and `$/cancel_request`, and none of the protocol's own shapes.
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 from tarmac.acp.wire import (
@@ -30,7 +31,6 @@ from tarmac.acp.wire import (
     Response,
     encode,
 )
-from tarmac.dataclass import dataclass
 from tarmac.errors import PeerGone, PeerRefused, TarmacError
 
 READ_SIZE: Final = 256 << 10

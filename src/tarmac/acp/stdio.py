@@ -8,11 +8,11 @@ import asyncio
 import atexit
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
 from tarmac.acp.peer import Handler, Peer
-from tarmac.dataclass import dataclass
 
 T = TypeVar("T")
 

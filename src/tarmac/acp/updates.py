@@ -9,7 +9,7 @@ in the editor's own terminal (`embedded`) is shown by the editor.
 
 import codecs
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -28,7 +28,6 @@ from tarmac.acp.shapes import (
     paths_of,
     text_of,
 )
-from tarmac.dataclass import dataclass
 from tarmac.models.messages import Reasoning, Text, ToolUse
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s

@@ -6,11 +6,10 @@ Whatever comes, something comes out and the next line is read: a half line is he
 line is thrown away when it is too long to be meant. What makes no sense is `Bad`, with what to answer, if anything.
 """
 
+from dataclasses import dataclass
 from typing import Final
 
 import msgspec
-
-from tarmac.dataclass import dataclass
 
 LONGEST: Final = 64 << 20  # bytes of one line: a few large files, images
 MOST_IN_BATCH: Final = 1000

@@ -9,7 +9,7 @@ import math
 import os
 import shlex
 import sys
-from dataclasses import is_dataclass
+from dataclasses import dataclass, is_dataclass
 from getopt import GetoptError, getopt
 from pathlib import Path
 from typing import NoReturn
@@ -19,7 +19,6 @@ from tarmac.cli.grants import grants_path
 from tarmac.cli.help import suggest
 from tarmac.cli.stopping import run
 from tarmac.config import load_config
-from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest
 from tarmac.policy import Execute, Policy, PolicySettings, PrefixRules, SuggestedGrant, Verdict
 from tarmac.policy.grants import GrantFile

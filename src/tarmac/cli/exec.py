@@ -11,6 +11,7 @@ import re
 import shlex
 import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from getopt import GetoptError, getopt
 from pathlib import Path
 from typing import Literal, cast
@@ -19,7 +20,6 @@ from tarmac.cli import FAILED, complain, stdio
 from tarmac.cli.feeding import Keys, own_input, same_size
 from tarmac.cli.help import suggest
 from tarmac.cli.stopping import Stop, meanwhile, run
-from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest
 from tarmac.terminals import Answer, Execution, Gap, Result, Settings, open_terminal
 from tarmac.terminals.terminal import Provider

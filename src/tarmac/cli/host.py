@@ -6,13 +6,12 @@ import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tarmac.cli import complain
 from tarmac.cli.options import HelpShown, number, parse
-from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest, ConfigError, TarmacError
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ own tests, drive Tarmac.
 
 import json
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from tarmac.cli import stdio
-from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest, TarmacError
 from tarmac.terminals import Terminal, open_terminal
 from tarmac.terminals.settings import OnTimeout, Settings

@@ -12,7 +12,7 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,7 +20,6 @@ from tarmac.acp.host.hatch import Write
 from tarmac.acp.host.hosted import Hosted
 from tarmac.app import App
 from tarmac.config import Config
-from tarmac.dataclass import dataclass
 from tarmac.events import TerminalId
 from tarmac.mcp.catalog import Entry
 from tarmac.mcp.client import CannotAsk, Client, Question, Reply

@@ -9,14 +9,13 @@ import fcntl
 import os
 import secrets
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from tarmac.cli import stdio
 from tarmac.cli.options import HelpShown, parse
 from tarmac.cli.stopping import run
-from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest
 from tarmac.paths import check_directory
 

@@ -11,11 +11,11 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import tarmac
 from tarmac.cli.stopping import Stop, run
-from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest
 from tarmac.terminals import Result, Settings, Terminal, open_terminal
 

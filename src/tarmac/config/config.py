@@ -4,14 +4,13 @@ A package's settings are made when they are first asked for: to know which model
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from tarmac.config.keys import KEYS, by_name
-from tarmac.dataclass import dataclass
 from tarmac.errors import ConfigError
 from tarmac.tasks.limits import Limits
 

@@ -4,6 +4,7 @@ The defaults of policy, terminals, tools, sandbox and models are those of their 
 that to know what can be set costs no import of what it is set for; a test compares them.
 """
 
+from dataclasses import dataclass
 from functools import cache
 
 from tarmac.config.kinds import (
@@ -24,7 +25,6 @@ from tarmac.config.kinds import (
     texts,
 )
 from tarmac.config.tightening import LEVELS, Way
-from tarmac.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

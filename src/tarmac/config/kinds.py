@@ -5,9 +5,9 @@ kind.check(value) → the value      kind.parse(text) → the value      ValueEr
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
-from tarmac.dataclass import dataclass
 from tarmac.nearest import nearest
 
 Value = object

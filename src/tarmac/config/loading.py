@@ -4,6 +4,7 @@ Each later place counts over the earlier ones; what a workspace says comes last,
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import cast
@@ -23,7 +24,6 @@ from tarmac.config.sources import (
     workspace_files,
 )
 from tarmac.config.tightening import Loosens, tightened
-from tarmac.dataclass import dataclass
 from tarmac.nearest import nearest
 from tarmac.paths import config_dir, shown
 

@@ -1,11 +1,11 @@
 """Every value as a person reads it: with where it comes from, and nothing that should stay secret."""
 
 import re
+from dataclasses import dataclass
 
 from tarmac.config.config import Config, Origin
 from tarmac.config.keys import KEYS, Key
 from tarmac.config.kinds import toml
-from tarmac.dataclass import dataclass
 
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH", re.IGNORECASE)
 

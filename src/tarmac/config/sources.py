@@ -6,13 +6,12 @@ user_file(folder) · workspace_files(workspace) · variables(environ) · options
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tarmac.config.config import Origin, Place
 from tarmac.config.keys import Key, by_name
 from tarmac.config.kinds import Value
-from tarmac.dataclass import dataclass
 from tarmac.errors import ConfigError
 from tarmac.nearest import nearest
 from tarmac.paths import read_plain, shown

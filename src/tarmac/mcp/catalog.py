@@ -3,10 +3,10 @@
 What does not apply is left out of a result, never null: some clients check types that can't be two things at once.
 """
 
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from tarmac.dataclass import dataclass
 from tarmac.mcp.own import CheckCommand, InterruptTerminal, ListTerminals, OpenTerminal, ReadOne
 from tarmac.tools.command import ExecuteCommand
 from tarmac.tools.persistent import KillPersistentTerminal, RunPersistentCommand

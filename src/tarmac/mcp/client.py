@@ -1,9 +1,8 @@
 """What the door knows of who calls: who it is, what it can be asked, and how it is told that work goes on."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Literal, Protocol
-
-from tarmac.dataclass import dataclass
 
 Action = Literal["accept", "decline", "cancel"]
 

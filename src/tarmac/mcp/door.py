@@ -12,12 +12,11 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest, TarmacError
 from tarmac.mcp.client import Client
 

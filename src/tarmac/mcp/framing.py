@@ -1,6 +1,6 @@
 """PURE: a stream of bytes into lines, one message each, however it was cut; one that is too long costs itself only."""
 
-from tarmac.dataclass import dataclass
+from dataclasses import dataclass
 
 LONGEST = 16 << 20  # bytes of one message
 

@@ -7,10 +7,9 @@ has another), Origin absent or exactly ours, the bearer token by a comparison th
 import secrets
 import socket
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest
 
 Message = MutableMapping[str, Any]

@@ -6,11 +6,11 @@ What is longer than one reading is read on with `?from=BYTES`; each reading says
 import asyncio
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest, ToolFailed
 from tarmac.policy.visible import shortened
 from tarmac.terminals.execution import Execution

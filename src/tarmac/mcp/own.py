@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import TarmacError, ToolFailed
 from tarmac.tools import standing, terminals
 from tarmac.tools.command import short

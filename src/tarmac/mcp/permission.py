@@ -13,11 +13,10 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import TarmacError
 from tarmac.events import TaskId
 from tarmac.mcp.client import CannotAsk, Client, Question, Reply, Unanswered

@@ -8,9 +8,8 @@ that it did not send; so is the one that is idle longest when there are too many
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
 from typing import Any, Final
-
-from tarmac.dataclass import dataclass
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]

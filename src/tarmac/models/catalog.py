@@ -5,9 +5,9 @@ known(id) is our own list, at once · looked_up(id) asks genai-prices (0.3 s to 
 Nothing is fetched: the data is that of the installed version. What nobody knows is None, never 0 and never a guess.
 """
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from tarmac.dataclass import dataclass
 from tarmac.models.messages import Usage
 from tarmac.models.provider import ModelInfo, ModelSettings
 

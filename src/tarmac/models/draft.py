@@ -5,11 +5,10 @@ The pieces of a call, joined, are its arguments in the answer; a call without an
 
 import json
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TypeVar
 from uuid import uuid4
 
-from tarmac.dataclass import dataclass
 from tarmac.models.messages import NO_USAGE, Message, Part, Reasoning, StopReason, Text, ToolUse, Usage
 from tarmac.models.provider import Answer, CallDelta, ReasoningDelta, TextDelta
 

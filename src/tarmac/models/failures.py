@@ -9,11 +9,11 @@ import math
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
-from tarmac.dataclass import dataclass
 from tarmac.models.address import is_local
 from tarmac.models.draft import Draft
 from tarmac.models.provider import ErrorKind, ModelError

@@ -6,10 +6,10 @@ Any other server that speaks OpenAI's language is `compatible/NAME` with a base 
 import importlib
 import threading
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest, FileUnavailable
 from tarmac.models.address import address, usable
 from tarmac.models.catalog import described

@@ -7,11 +7,10 @@ Arguments of a tool call stay the text that the model wrote, JSON or broken; wha
 All but `Blob` are msgspec's structs, not dataclasses (ADR 86): a long task has hundreds of thousands of them.
 """
 
+from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
-
-from tarmac.dataclass import dataclass
 
 Role = Literal["user", "assistant"]
 StopReason = Literal["end", "tool_use", "max_tokens", "stop_sequence", "refusal", "pause", "cut", "other"]

@@ -7,10 +7,9 @@ A model never tries twice: whoever asks it does, where a person can see it. It k
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import TarmacError
 from tarmac.models.messages import NO_USAGE, Blob, Message, Part, StopReason, Usage
 

@@ -9,11 +9,10 @@ import asyncio
 import base64
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol, TypeVar
 from urllib.parse import urlsplit
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import TarmacError
 from tarmac.models import catalog
 from tarmac.models.address import without_password

@@ -24,10 +24,10 @@ retry_after = 2
 import json
 import tomllib
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Never, get_args
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import FileUnavailable, ScriptWrong
 from tarmac.models.messages import NO_USAGE, StopReason, Usage
 from tarmac.models.provider import ErrorKind, ModelInfo, Price

@@ -8,8 +8,8 @@ A meter that has seen one answer is mostly within a few per cent for the next pr
 
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass
 
-from tarmac.dataclass import dataclass
 from tarmac.models.messages import Image, Message, Part, Reasoning, Text, ToolResult, ToolUse, Usage
 from tarmac.models.provider import Prompt, ToolSchema
 

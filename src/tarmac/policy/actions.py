@@ -1,10 +1,9 @@
 """What an agent may want to do: the questions the policy answers. Plain data; nothing here acts."""
 
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Literal
 
-from tarmac.dataclass import dataclass
 from tarmac.events import TerminalId
 
 Awaiting = Literal["line", "secret", "keys", "unknown"]

@@ -8,9 +8,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from tarmac.dataclass import dataclass
 from tarmac.policy.grammar import Unproven
 
 LOOKS = 8_000  # at single names

@@ -6,9 +6,9 @@ probe("bwrap") → Program(path, flags, holds), or SandboxUnavailable, which say
 import os
 import shutil
 import subprocess
+from dataclasses import dataclass
 from functools import cache
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import SandboxUnavailable
 from tarmac.paths import remove_scratch, scratch_dir
 from tarmac.policy.seccomp import filter_program

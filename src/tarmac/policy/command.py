@@ -8,10 +8,9 @@ tree → read_line() → Line(simples, obstacles, steps)
 """
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import cast
 
-from tarmac.dataclass import dataclass
 from tarmac.policy.course import Builder, Course, NotPlain, as_test
 from tarmac.policy.course import nodes as _nodes
 from tarmac.policy.words import Node, Word, plain_variable, read_word, word_of

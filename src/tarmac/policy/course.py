@@ -8,10 +8,9 @@ case, functions, the background, redirections of whole blocks) is NotPlain: it a
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Union, cast
 
-from tarmac.dataclass import dataclass
 from tarmac.policy.verdict import When
 from tarmac.policy.words import Node, Word, read_word, word_of
 

@@ -9,9 +9,8 @@ disks. `scripts` is shell text found inside (bash -c, eval): the caller parses i
 import functools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from tarmac.dataclass import dataclass
 from tarmac.policy.rules.shapes import Deed
 from tarmac.policy.rules.table import Table
 from tarmac.policy.verdict import RISKS, Risk

@@ -16,11 +16,11 @@ import re
 import stat
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from tarmac.dataclass import dataclass
 from tarmac.policy.actions import ReadFile, WriteFile
 from tarmac.policy.budget import once
 from tarmac.policy.ignore import IgnoreFiles

@@ -11,9 +11,8 @@ one of the others.
 import functools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from tarmac.dataclass import dataclass
 from tarmac.policy.rules.table import Table, names
 
 # `nm @file`: what is in the file is read as if it was typed, and may be `--plugin=x.so`.

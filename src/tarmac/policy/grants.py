@@ -17,12 +17,11 @@ import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, asdict
+from dataclasses import KW_ONLY, asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, get_args
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest, StateUnavailable
 from tarmac.events import TaskId
 from tarmac.paths import private_dir

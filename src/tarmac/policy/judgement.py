@@ -7,9 +7,8 @@ Here is no waiting and no process: only rules, names, and a look at the files th
 
 import re
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from tarmac.dataclass import dataclass
 from tarmac.policy import planning
 from tarmac.policy.budget import Spent
 from tarmac.policy.command import Line, Simple

@@ -11,9 +11,8 @@ import os
 import secrets
 import signal
 import time
+from dataclasses import dataclass
 from pathlib import Path
-
-from tarmac.dataclass import dataclass
 
 PREFIX = "tarmac-"
 PATIENCE = 0.2  # seconds; the kernel takes a moment to forget the dead

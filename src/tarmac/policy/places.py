@@ -6,10 +6,10 @@ Names decide what is secret; the disk decides what is inside, through symlinks a
 
 import os
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tarmac.dataclass import dataclass
 from tarmac.policy.budget import once, spend
 from tarmac.policy.files import LONGEST_PATH, Files, Look
 from tarmac.policy.witness import note

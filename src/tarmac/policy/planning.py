@@ -8,11 +8,10 @@ typed one by one. A second reader must agree (agreement.py).
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from tarmac.dataclass import dataclass
 from tarmac.policy.agreement import disagreement
 from tarmac.policy.command import Line, Simple
 from tarmac.policy.course import Condition, Course, Group, Loop, Pipeline

@@ -5,9 +5,9 @@ Execute ─check─ parse (shfmt, cached) ─ judge each part ─ text inside pa
 
 import asyncio
 from collections import OrderedDict
+from dataclasses import dataclass
 from pathlib import Path
 
-from tarmac.dataclass import dataclass
 from tarmac.events import TaskId
 from tarmac.policy import budget, witness
 from tarmac.policy.actions import Action, Execute, KillTerminal, OpenTerminal, ReadFile, SendInput, WriteFile

@@ -8,9 +8,8 @@ rules/effects_powershell.py and cmdlets.py.
 """
 
 import re
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from tarmac.dataclass import dataclass
 from tarmac.policy.command import Line, Redirect, Simple
 from tarmac.policy.words import UNKNOWN, Word, word_of
 

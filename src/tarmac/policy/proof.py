@@ -1,6 +1,7 @@
 """What a proof that a command only reads is made of."""
 
-from tarmac.dataclass import dataclass
+from dataclasses import dataclass
+
 from tarmac.policy.verdict import Stage
 
 

@@ -10,10 +10,9 @@ become is an option that does more than read.
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tarmac.dataclass import dataclass
 from tarmac.policy.checks import FURTHER
 from tarmac.policy.command import Simple
 from tarmac.policy.expansion import expand_words, looks_alike

@@ -14,11 +14,10 @@ import difflib
 import hashlib
 import re
 import secrets
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest
 from tarmac.events import TaskId, TerminalId
 from tarmac.policy.actions import Action, Execute, KillTerminal, OpenTerminal, ReadFile, SendInput, WriteFile

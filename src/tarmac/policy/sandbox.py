@@ -14,10 +14,10 @@ one in its place, on the host too, while the sandbox lives.
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest
 from tarmac.paths import remove_scratch, scratch_dir, state_dir
 from tarmac.policy.bwrap import JOIN, probe

@@ -1,9 +1,8 @@
 """What a person can turn, and what they add: settings, and rules by prefix."""
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from tarmac.dataclass import dataclass
 from tarmac.policy.grammar import Program
 
 

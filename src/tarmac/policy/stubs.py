@@ -10,9 +10,8 @@ by its odd mode, so that one left by a Tarmac that was killed is found again, an
 import fcntl
 import os
 import stat
+from dataclasses import dataclass
 from pathlib import Path
-
-from tarmac.dataclass import dataclass
 
 MODE = 0o500  # nobody's choice, and left alone by every common umask
 _TRIES = 20

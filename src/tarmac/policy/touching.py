@@ -1,8 +1,8 @@
 """Files that a command reads or writes, and how much that weighs: by where they are and how they are named."""
 
 import re
+from dataclasses import dataclass
 
-from tarmac.dataclass import dataclass
 from tarmac.policy.budget import Spent
 from tarmac.policy.effects import Assessment, shown
 from tarmac.policy.files import Files

@@ -1,10 +1,8 @@
 """The answer to "may this run?": a decision, and all one needs to explain it or to carry it out."""
 
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Literal
-
-from tarmac.dataclass import dataclass
 
 Decision = Literal["allow", "ask", "deny"]
 Risk = Literal["low", "medium", "high", "critical"]

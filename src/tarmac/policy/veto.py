@@ -6,9 +6,8 @@ the same commands, joined in the same way (agreement.py).
 """
 
 import re
+from dataclasses import dataclass
 from typing import Literal
-
-from tarmac.dataclass import dataclass
 
 # What may stand between words. `&` alone, `<<`, `>|`, `<>`, `>(`, `((` and all others: not read, so not allowed.
 _OPERATOR = re.compile(

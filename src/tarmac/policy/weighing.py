@@ -4,11 +4,10 @@ Whole (every part of the line, and of the text inside, judged) → Scales.weigh(
 """
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from tarmac.dataclass import dataclass
 from tarmac.events import TaskId
 from tarmac.policy import launchers
 from tarmac.policy.actions import Execute

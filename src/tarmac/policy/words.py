@@ -6,9 +6,8 @@ literal pieces with UNKNOWN between them, so that `rm -rf "$HOME"/x` is still se
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import cast
-
-from tarmac.dataclass import dataclass
 
 UNKNOWN = "\0"
 _BARE = re.compile(r"[A-Za-z0-9_./+@%:=,-]+|\0")  # \0: a status, which a runner puts in

@@ -7,8 +7,8 @@ import functools
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from tarmac.dataclass import dataclass
 from tarmac.policy.rules.shapes import Wrapping
 from tarmac.policy.rules.table import Table
 from tarmac.policy.verdict import Risk

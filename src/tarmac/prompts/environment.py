@@ -8,11 +8,10 @@ items are somebody else's words: each stands on indented lines of its own, and n
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
-
-from tarmac.dataclass import dataclass
 
 MOST_FILES = 200  # in the listing of the first turn
 MOST_NAMES = 50  # in any other list

@@ -14,9 +14,9 @@ Each file counts once, under its first name, and is bounded; so are all together
 
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-from tarmac.dataclass import dataclass
 from tarmac.policy.ignore import NAME as IGNORE_FILE
 from tarmac.prompts.modefile import SLUG
 from tarmac.prompts.reading import Unread, files_below, folders_of, name_of, read_text

@@ -10,8 +10,7 @@ import functools
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
-
-from tarmac.dataclass import dataclass
+from dataclasses import dataclass
 
 DEEPEST = 20
 PATIENCE = 1 << 19  # characters that are parsed to find lines

@@ -6,10 +6,10 @@ A pattern is a regular expression that may come from a repository, so it has a t
 """
 
 import functools
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal
 
-from tarmac.dataclass import dataclass
 from tarmac.prompts.patterns import check_size
 
 if TYPE_CHECKING:

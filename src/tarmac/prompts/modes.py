@@ -9,9 +9,9 @@ line, and left out: a mode that is half understood could allow what its author f
 
 import functools
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
-from tarmac.dataclass import dataclass
 from tarmac.nearest import nearest
 from tarmac.prompts.located import Key, Located, Wrong, read_yaml
 from tarmac.prompts.mode import Group, GroupRule, Mode, Source

@@ -10,9 +10,9 @@ anywhere: they made it.
 import os
 import stat
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from tarmac.dataclass import dataclass
 from tarmac.paths import read_plain, shown
 from tarmac.policy.files import look
 

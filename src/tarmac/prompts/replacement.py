@@ -7,9 +7,9 @@ stands in double braces stays as it is.
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from tarmac.dataclass import dataclass
 from tarmac.prompts.modefile import SLUG
 from tarmac.prompts.reading import Unread, folders_of, name_of, read_text
 

@@ -8,11 +8,10 @@ them names a tool that is not in `context.tools`.
 """
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from tarmac.dataclass import dataclass
 from tarmac.prompts.instructions import Instructions
 from tarmac.prompts.modes import Mode, Modes
 from tarmac.prompts.replacement import Replacement

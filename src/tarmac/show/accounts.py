@@ -2,8 +2,8 @@
 
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
-from tarmac.dataclass import dataclass
 from tarmac.models.messages import NO_USAGE, Usage
 from tarmac.show.columns import cut
 from tarmac.show.harmless import one_line

@@ -10,10 +10,10 @@ import asyncio
 import os
 import tempfile
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tarmac.dataclass import dataclass
 from tarmac.show import details
 from tarmac.show.harmless import harmless, one_line
 from tarmac.show.keyboard import Keyboard

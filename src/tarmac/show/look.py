@@ -2,9 +2,8 @@
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import IO
-
-from tarmac.dataclass import dataclass
 
 # Colours are red, green, magenta, cyan and bold blue: what can be read on black and on white. No yellow (it warns
 # better), no white, no bright ones (tests/show/test_look.py). What must be read is not faint.

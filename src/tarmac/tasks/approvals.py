@@ -11,11 +11,10 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Final, Literal
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest, TarmacError
 from tarmac.models.messages import Image, Part, Text, ToolUse
 from tarmac.policy import Action, Execute, ReadFile, Verdict, WriteFile

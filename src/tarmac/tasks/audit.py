@@ -1,8 +1,8 @@
 """PURE: who decided what in a task, and why: the audit log, read out of the facts (P7)."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
-from tarmac.dataclass import dataclass
 from tarmac.models.messages import ToolUse
 from tarmac.tasks.events import CallJudged, ModelSaid, QuestionAnswered, QuestionAsked, TaskEvent
 

@@ -11,10 +11,9 @@ covers what is critical, protected files, credentials, or a line that nobody can
 kind of action that is not listed here is always asked about.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from tarmac.dataclass import dataclass
 from tarmac.policy import (
     Action,
     Execute,

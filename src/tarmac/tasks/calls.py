@@ -9,11 +9,10 @@ denial, a failure), it gets a result, and those before it keep theirs; after a d
 import asyncio
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, Literal
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import BadArguments, StateUnavailable, TarmacError, ToolDenied, ToolFailed
 from tarmac.models.messages import Part, Text, ToolUse
 from tarmac.policy import ReadFile, WriteFile

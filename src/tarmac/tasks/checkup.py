@@ -6,9 +6,9 @@ record that the disk did not keep can't be: the log stays as it is, and says so 
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import TarmacError, TaskInUse
 from tarmac.events import TaskId
 from tarmac.paths import state_dir

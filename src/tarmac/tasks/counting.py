@@ -1,9 +1,8 @@
 """PURE: about how many tokens a request took that was stopped before the provider said so (S16)."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Final
 
-from tarmac.dataclass import dataclass
 from tarmac.models.messages import NO_USAGE, Usage
 from tarmac.models.provider import Prompt
 from tarmac.models.tokens import of_messages, size

@@ -7,11 +7,10 @@ that were just written, the mode, what a run has used) is kept here beside them.
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest
 from tarmac.events import TaskId
 from tarmac.models.provider import Model

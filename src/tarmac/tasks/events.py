@@ -5,10 +5,10 @@ and nothing else; what must change otherwise gets a new name. Fields are scalars
 small dataclasses: no dictionaries, whose keys somebody else could choose.
 """
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, NewType
 
-from tarmac.dataclass import dataclass
 from tarmac.events import Event, TaskId, TerminalId
 from tarmac.models.messages import NO_USAGE, Blob, Part, StopReason, Usage
 

@@ -8,9 +8,8 @@ Condensing and rewinding change which turns count, never the log: rewinding behi
 """
 
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from tarmac.dataclass import dataclass
 from tarmac.models.messages import Image, Message, Part, Reasoning, Text, ToolResult, ToolUse
 from tarmac.tasks.events import (
     HistoryCondensed,

@@ -8,10 +8,10 @@ code, and words of languages that put no space between them.
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import StateUnavailable
 from tarmac.events import TaskId
 from tarmac.tasks.codec import from_plain, to_plain

@@ -1,8 +1,7 @@
 """PURE: how much a task may use before it stops, in order and resumable (S16, P7)."""
 
+from dataclasses import dataclass
 from typing import Literal
-
-from tarmac.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,10 +12,10 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest, StateUnavailable
 from tarmac.events import TaskId
 from tarmac.tasks.blobs import Blobs

@@ -4,11 +4,10 @@ A plain value that grows with each fact, and that JSON can carry: the index keep
 """
 
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from tarmac.dataclass import dataclass
 from tarmac.events import TaskId
 from tarmac.models.messages import NO_USAGE, Usage
 from tarmac.tasks.events import (

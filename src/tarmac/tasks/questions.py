@@ -13,9 +13,9 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Final, get_args
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest
 from tarmac.tasks.desk import now
 from tarmac.tasks.events import Answer, Ask, CallId, QuestionAnswered, QuestionAsked, QuestionId, TaskEvent, UserSaid

@@ -11,9 +11,9 @@ import gc
 import os
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import StateUnavailable, TaskNotFound
 from tarmac.tasks.blobs import Blobs
 from tarmac.tasks.disk import unavailable

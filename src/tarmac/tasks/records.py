@@ -8,12 +8,12 @@ place as soon as a good one follows it; while none does, it is the torn tail of 
 """
 
 import re
+from dataclasses import dataclass
 from typing import Final
 from zlib import crc32
 
 import msgspec
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import StateUnavailable
 from tarmac.tasks.codec import Fetch, decode, unknown
 from tarmac.tasks.events import RecordLost, TaskEvent

@@ -6,11 +6,11 @@ tells: it is as it was, it is as it was meant to be, or somebody else has been a
 
 import os
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Literal
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import FileUnavailable
 from tarmac.tasks.events import CallId, CommandOutput, FileIntent, TaskEvent, ToolFinished, ToolStarted
 from tarmac.tools.edit.saving import read_bytes

@@ -1,6 +1,7 @@
 """Fleeting things: shown while they happen, never stored. What becomes of them is an event (`events.py`)."""
 
-from tarmac.dataclass import dataclass
+from dataclasses import dataclass
+
 from tarmac.events import TerminalId
 from tarmac.tasks.events import CallId, RequestId
 

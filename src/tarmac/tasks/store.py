@@ -15,10 +15,10 @@ import shutil
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest, StateUnavailable, TaskNotFound
 from tarmac.events import TaskId
 from tarmac.paths import private_dir

@@ -10,14 +10,13 @@ import asyncio
 import os
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Final
 
-from tarmac.dataclass import dataclass
 from tarmac.prompts.environment import MOST_NAMES, Facts, Listing, TerminalFacts, TodoFacts, environment_details
 from tarmac.tasks.desk import Desk, Editor
 from tarmac.tasks.hand import Hand

@@ -9,9 +9,8 @@ answer for ends the wait with `awaiting input`.
 import re
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest, ExecutionEnded, SecretNotAsked
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.result import Result

@@ -8,10 +8,9 @@ or when nothing was computed meanwhile: who looks at the keyboard between two pi
 """
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tarmac.dataclass import dataclass
 from tarmac.terminals import processes, waiting
 from tarmac.terminals.scripted import runs_a_script
 from tarmac.terminals.waiting import Waiting, Wants

@@ -3,9 +3,9 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tarmac.dataclass import dataclass
 from tarmac.vt.live import LiveText
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ A file that a start-up file reads in turn is not seen; nor is a program it asks.
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from tarmac.dataclass import dataclass
 from tarmac.terminals.settings import Settings
 from tarmac.terminals.shells import Shell
 
@@ -17,7 +17,7 @@ class Stamp:
     """Shell, environment, settings (size and sandbox are among them); each start-up file's name, inode, size, time."""
 
     shell: str
-    environ: Mapping[str, str] | Mapping[bytes, bytes]
+    environ: Mapping[str, str]
     settings: Settings
     files: tuple[tuple[str, int, int, int], ...]
 
@@ -25,9 +25,7 @@ class Stamp:
 def stamp(shell: Shell, settings: Settings, environ: Mapping[str, str]) -> Stamp:
     """How things are now."""
     paths = start_up_files(shell.name, environ) if settings.start_up_files else ()
-    # os.environ decodes each name and value anew, which would be half of what a lease costs: its bytes will do.
-    as_it_is: Mapping[str, str] | Mapping[bytes, bytes] = getattr(environ, "_data", environ)
-    return Stamp(shell.path, dict(as_it_is), settings, tuple(_looks(paths)))
+    return Stamp(shell.path, dict(environ), settings, tuple(_looks(paths)))
 
 
 def start_up_files(shell: str, environ: Mapping[str, str]) -> Iterator[str]:

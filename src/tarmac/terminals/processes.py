@@ -17,9 +17,8 @@ import os
 import subprocess
 import time
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
 from functools import cache
-
-from tarmac.dataclass import dataclass
 
 _MOST_WALKS = 5  # of a tree that changes while we look
 

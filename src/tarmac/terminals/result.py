@@ -3,10 +3,10 @@
 import asyncio
 import re
 import signal
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from tarmac.dataclass import dataclass
 from tarmac.terminals.settings import Settings
 from tarmac.vt.buffer import HeadTail
 from tarmac.vt.fold import bound_parts, fold_repeats, show_invisibles

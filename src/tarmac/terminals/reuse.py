@@ -5,10 +5,10 @@ open a new one. `why_not` says in words what kept a candidate off the ladder.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 
-from tarmac.dataclass import dataclass
 from tarmac.events import TaskId
 from tarmac.paths import Relation, relation
 

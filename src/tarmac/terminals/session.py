@@ -12,9 +12,9 @@ import errno
 import os
 import signal
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import TarmacError
 from tarmac.paths import remove_scratch, scratch_dir
 from tarmac.terminals import birthmark, processes, signals

@@ -1,10 +1,9 @@
 """What can be set about terminals. The numbers are SPEC's defaults; nobody below `app` reads files or environment."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest
 from tarmac.terminals.sandbox import Sandbox
 

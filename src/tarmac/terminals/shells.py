@@ -8,10 +8,10 @@ hand_over, take_back, ask(), heal() → the other lines we type
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest, ShellNotFound
 
 INTEGRATION = Path(__file__).parent / "integration"

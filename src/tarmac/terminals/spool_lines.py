@@ -3,9 +3,9 @@
 import re
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Protocol
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest
 
 BLOCK = 64 << 10  # how much is looked at in one go

@@ -10,11 +10,10 @@ import time
 from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from tarmac.dataclass import dataclass
 from tarmac.events import TaskId
 from tarmac.terminals import reuse
 from tarmac.terminals.pool import Stamp, stamp

@@ -24,11 +24,10 @@ import struct
 import sys
 import termios
 from collections.abc import Iterable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from tarmac.dataclass import dataclass
 from tarmac.terminals.processes import Process, Stat, below, has_proc, name, read, stat
 
 RELAYS = frozenset(["tmux: client", "screen"])  # they hand the terminal to a server, which reads it in their stead

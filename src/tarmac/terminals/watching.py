@@ -10,10 +10,9 @@ import asyncio
 import re
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal, Self, TypedDict, Unpack
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest, TerminalClosed
 from tarmac.events import TerminalId
 from tarmac.terminals import events, ports

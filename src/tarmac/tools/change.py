@@ -7,9 +7,9 @@ import asyncio
 import json
 import stat
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import TarmacError, ToolFailed
 from tarmac.models.messages import Text
 from tarmac.policy import WriteFile

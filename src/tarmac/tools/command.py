@@ -5,12 +5,12 @@ allowed by itself → its plan, without a shell (start_plan)      approved → a
 
 import asyncio
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import TarmacError, ToolFailed
 from tarmac.models.messages import Text
 from tarmac.policy import Execute, Plan

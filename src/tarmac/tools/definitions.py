@@ -10,11 +10,11 @@ The rules are which nodes of a grammar define something; the text shown is the l
 import asyncio
 import importlib
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import FileUnavailable, TarmacError
 from tarmac.paths import shown
 from tarmac.tools.edit.saving import read_bytes

@@ -3,11 +3,11 @@
 import asyncio
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import BadArguments, TarmacError, ToolFailed
 from tarmac.tools import change
 from tarmac.tools.change import Change, Original

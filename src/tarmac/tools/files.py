@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import BadArguments
 from tarmac.models.messages import Image, Part, Text
 from tarmac.policy import ReadFile as ReadAction

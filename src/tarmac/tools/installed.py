@@ -6,11 +6,10 @@ weather = "tarmac_weather:Weather"
 
 import os
 import sys
-from dataclasses import is_dataclass
+from dataclasses import dataclass, is_dataclass
 from pathlib import Path
 from typing import get_args
 
-from tarmac.dataclass import dataclass
 from tarmac.tools.schema import parameters
 from tarmac.tools.tool import Group, Tool
 from tarmac.tools.toolbox import Toolbox

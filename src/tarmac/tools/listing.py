@@ -8,10 +8,10 @@ import asyncio
 import os
 from collections import deque
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import FileUnavailable
 from tarmac.paths import check_directory, shown
 

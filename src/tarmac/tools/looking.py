@@ -1,11 +1,11 @@
 """list_files, search_files and list_code_definition_names as tools: they look, and leave out what is hidden."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import TarmacError, ToolFailed
 from tarmac.tools import definitions, listing, places, searching
 from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool

@@ -6,9 +6,9 @@ own, a device, a loop of links) fails here, before anything of its content is lo
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import ToolFailed
 from tarmac.policy import PolicySettings, ReadFile, WriteFile
 from tarmac.policy.files import Look, follow

@@ -5,9 +5,9 @@ Text as it is (edit/text.py), PDF and DOCX as their text, other binary files as 
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import TarmacError
 from tarmac.tools.aside import aside
 from tarmac.tools.edit.lines import split_lines

@@ -1,9 +1,9 @@
 """What a model is told of a command: how it ended or where it stands, and its output behind a boundary."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
-from tarmac.dataclass import dataclass
 from tarmac.events import TerminalId
 from tarmac.paths import shown
 from tarmac.terminals.result import Result, show_path

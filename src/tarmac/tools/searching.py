@@ -14,11 +14,10 @@ import base64
 import json
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest, FileUnavailable, SearchFailed
 from tarmac.paths import shown
 from tarmac.tools.programs import program, running

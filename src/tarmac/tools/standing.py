@@ -1,6 +1,7 @@
 """Where a terminal stands, in words for a model: what runs or ran in it, what it waits for, what is new."""
 
-from tarmac.dataclass import dataclass
+from dataclasses import dataclass
+
 from tarmac.errors import TarmacError
 from tarmac.paths import shown
 from tarmac.terminals.execution import Execution

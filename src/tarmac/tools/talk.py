@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import BadArguments, ToolFailed
 from tarmac.models.messages import Image, Part, Text
 from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Reply, Suggestion, TodoItem, Tool

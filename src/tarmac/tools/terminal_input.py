@@ -3,12 +3,12 @@
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import BadArguments, TarmacError, ToolFailed
 from tarmac.policy import SendInput
 from tarmac.policy.visible import shortened, visible

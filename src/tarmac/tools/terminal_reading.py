@@ -3,11 +3,11 @@
 import asyncio
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import BadArguments, TarmacError, ToolFailed
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.terminal import Terminal

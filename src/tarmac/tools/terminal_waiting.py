@@ -3,11 +3,11 @@
 import json
 from collections.abc import Mapping
 from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from msgspec import Meta
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import BadArguments, TarmacError, ToolFailed
 from tarmac.tools import standing, terminals
 from tarmac.tools.boundary import fenced, untagged

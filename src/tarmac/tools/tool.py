@@ -10,11 +10,10 @@ the table in docs/tools.md all come from them. It knows no log and asks nobody f
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Literal, Protocol, Self
 
-from tarmac.dataclass import dataclass
 from tarmac.events import TaskId, TerminalId
 from tarmac.models.messages import Blob, Part, Text
 from tarmac.policy import Action, Verdict

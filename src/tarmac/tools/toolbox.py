@@ -7,14 +7,13 @@ box.decode("read_file", '{"path": "a.py"}')
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from hashlib import sha256
 from types import MappingProxyType
 
 import msgspec
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import BadArguments
 from tarmac.models.provider import ToolSchema
 from tarmac.tools import decoding

@@ -11,11 +11,11 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Final, Literal
 
-from tarmac.dataclass import dataclass
 from tarmac.tools import listing
 from tarmac.tools.listing import Listing, Rules
 

@@ -1,11 +1,11 @@
 """write_to_file as a tool: a whole file, new or in place of the old one."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import TarmacError, ToolFailed
 from tarmac.tools import change
 from tarmac.tools.aside import aside

@@ -4,9 +4,9 @@ fold_repeats → show_invisibles → bound: each leaves text that needs nothing 
 """
 
 import re
+from dataclasses import dataclass
 from itertools import groupby
 
-from tarmac.dataclass import dataclass
 from tarmac.vt.cells import width_of
 
 # Characters that hide text or reorder it. Joiners and emoji's variation selectors are not among them: scripts

@@ -10,9 +10,8 @@ with its bytes in `raw`, which are output. The nonce itself is blanked wherever 
 """
 
 import re
+from dataclasses import dataclass
 from typing import NamedTuple
-
-from tarmac.dataclass import dataclass
 
 LONGEST = 4096
 SHORT = 1024  # bytes of a read that is looked at for our own marks alone

@@ -4,7 +4,7 @@ What an agent can do is known by what it says, as far as that makes sense; what 
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +12,6 @@ import tarmac
 from tarmac.acp.host.client import CAPABILITIES
 from tarmac.acp.host.reading import Object, object_of, objects_of, text_of, whole_of
 from tarmac.acp.wire import AUTH_REQUIRED
-from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest, PeerRefused
 
 Request = Callable[[str, Object], Awaitable[object]]

@@ -2,12 +2,11 @@
 
 import difflib
 import json
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Final
 
 from tarmac.acp.host.permission import command_of
 from tarmac.acp.host.reading import Object, block_text, object_of, objects_of, text_of, whole_of
-from tarmac.dataclass import dataclass
 from tarmac.tools.command import short
 
 MOST_LOGGED: Final = 16_000  # characters of a call's result

@@ -2,13 +2,13 @@
 
 import asyncio
 import secrets
+from dataclasses import dataclass
 from pathlib import Path
 
 from tarmac.acp.host.permission import DENIED, Permission
 from tarmac.acp.host.reading import Object, optional_number, wanted_path, wanted_text
 from tarmac.acp.peer import Refused
 from tarmac.acp.wire import NOT_FOUND
-from tarmac.dataclass import dataclass
 from tarmac.policy.actions import ReadFile
 from tarmac.tasks.desk import Desk
 from tarmac.tools.edit.saving import read_bytes, save_file

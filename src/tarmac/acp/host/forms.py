@@ -8,10 +8,10 @@ What is typed is in the task's log, as all answers are: the protocol forbids age
 import asyncio
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from tarmac.acp.host.reading import Object, object_of, objects_of, text_of
-from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest
 from tarmac.tasks.desk import Desk
 from tarmac.tasks.events import QuestionAnswered

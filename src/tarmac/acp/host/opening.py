@@ -8,6 +8,7 @@ async with open_hosted(app, ["some-agent", "--acp"], attended=True) as hosted:
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
 from typing import TypeVar
 
 import tarmac
@@ -17,7 +18,6 @@ from tarmac.acp.host.hosted import Hosted, Lent
 from tarmac.acp.host.reading import Object
 from tarmac.acp.wire import AUTH_REQUIRED
 from tarmac.app import App
-from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest, DirectoryUnavailable, PeerRefused
 from tarmac.models.provider import Chunk, Load, ModelInfo, Prompt
 from tarmac.tasks import events as e

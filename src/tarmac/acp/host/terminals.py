@@ -14,7 +14,7 @@ import signal
 import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -24,7 +24,6 @@ from tarmac.acp.host.permission import Permission
 from tarmac.acp.host.reading import Object, optional_number, wanted_path, wanted_text
 from tarmac.acp.peer import Refused
 from tarmac.acp.wire import INVALID_PARAMS, INVALID_REQUEST, NOT_FOUND
-from tarmac.dataclass import dataclass
 from tarmac.errors import TarmacError
 from tarmac.events import TerminalId
 from tarmac.models.messages import Text
@@ -57,7 +56,7 @@ class _Open:
     limit: int | None
     began: float = field(default_factory=time.monotonic)
     shown: "asyncio.Task[None] | None" = None
-    call: e.CallId = e.CallId("")  # whose end is told
+    call: e.CallId = field(default_factory=lambda: e.CallId(""))  # whose end is told
     title: str = ""  # the command, as it is shown
 
 

@@ -3,10 +3,10 @@
 import asyncio
 import base64
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
 from tarmac.acp.host.reading import Object, object_of, text_of
-from tarmac.dataclass import dataclass
 from tarmac.errors import PeerGone, PeerRefused
 from tarmac.tasks.desk import Ended, Why
 from tarmac.tasks.task import Picture

@@ -11,11 +11,10 @@ whole before the damage is taken, and the damage is told.
 
 import json
 import re
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeVar
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import BadRequest, ImportFailed
 
 API: Final = "api_conversation_history.json"

@@ -4,10 +4,9 @@ import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import TarmacError
 from tarmac.terminals.settings import Settings
 

@@ -9,9 +9,9 @@ import dataclasses
 import re
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import ShellNotFound, TarmacError
 from tarmac.terminals.checkup.finding import Case, Finding, Findings, Level
 from tarmac.terminals.exec import ExecTerminal

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from tarmac.dataclass import dataclass
 from tarmac.terminals.shells import INTEGRATION, Loading, Shell, quote
 
 # The line begins with a simple word (after an unbalanced quote bash 5.2 misparses a leading `{`) that empties what a

@@ -3,10 +3,10 @@
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from tarmac.dataclass import dataclass
 from tarmac.terminals.shells import INTEGRATION, Loading, Shell, parse_variables
 
 BOOT = """\

@@ -6,10 +6,10 @@ alias of line 1 is unknown in line 2).
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from tarmac.dataclass import dataclass
 from tarmac.terminals.shells import INTEGRATION, Loading, Shell, parse_variables, quote
 
 # zsh reads a line byte by byte (1 µs each): it is short. `\` defeats aliases (and spelling correction); `&& [[ 1 ]]`

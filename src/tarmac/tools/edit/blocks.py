@@ -12,8 +12,8 @@ Text around the blocks is ignored. A line of the file that looks like one of the
 """
 
 import re
+from dataclasses import dataclass
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import EditFailed
 
 _SEARCH = re.compile(r"<<<<<<< SEARCH>?")

@@ -1,9 +1,9 @@
 """What models wrap around the content of a file, and what they leave out of it."""
 
 import re
+from dataclasses import dataclass
 from itertools import takewhile
 
-from tarmac.dataclass import dataclass
 from tarmac.tools.edit.hay import loose
 
 _FENCE = re.compile(r"^(`{3,}|~{3,})[ \t]*([\w+#.:/-]*)[ \t]*$")

@@ -6,8 +6,8 @@ A block that is not found there is looked for once more in the result: it may bu
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import EditFailed
 from tarmac.tools.edit import explain
 from tarmac.tools.edit.blocks import Block, parse_blocks

@@ -10,8 +10,8 @@ of them equal, and no other place that would do.
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
-from tarmac.dataclass import dataclass
 from tarmac.tools.edit.hay import MOST_WORK, Hay, loose
 from tarmac.tools.edit.result import Rung
 

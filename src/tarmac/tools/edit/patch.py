@@ -17,9 +17,8 @@ Lenient where models are careless: spaces around marks, a shell here-document ar
 mark, a context line whose one space was lost on an empty line.
 """
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import EditFailed
 
 _BEGIN, _END = "*** Begin Patch", "*** End Patch"

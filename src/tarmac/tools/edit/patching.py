@@ -6,8 +6,8 @@ All or nothing: one change that finds no place, and there is no plan. (Codex wri
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import EditFailed
 from tarmac.tools.edit import explain
 from tarmac.tools.edit.hay import Hay, loose

@@ -1,8 +1,7 @@
 """What came of an edit: values, because a failed edit is an everyday answer, not an exception."""
 
+from dataclasses import dataclass
 from typing import Literal
-
-from tarmac.dataclass import dataclass
 
 Rung = Literal["exact", "whitespace", "blank lines", "fuzzy"]
 """How an edit's place was found, from the surest to the least sure."""

@@ -9,9 +9,9 @@ its new content under this name only, and `Saved.other_names` says so: writing i
 import errno
 import os
 import stat
+from dataclasses import dataclass
 from pathlib import Path
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import EditFailed, FileUnavailable, TarmacError
 from tarmac.paths import shown
 

@@ -10,10 +10,9 @@ import codecs
 import difflib
 import re
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from tarmac.dataclass import dataclass
 from tarmac.errors import EditFailed
 from tarmac.tools.edit.lines import common_ends
 

@@ -1,8 +1,8 @@
 """A change as people read it: a unified diff, and how many lines came and went."""
 
 import difflib
+from dataclasses import dataclass
 
-from tarmac.dataclass import dataclass
 from tarmac.tools.edit.lines import common_ends
 
 _MOST_TO_ALIGN = 6000  # changed lines on a side; beyond it the diff shows them as replaced all at once
