@@ -19,32 +19,6 @@ settings.register_profile("quick", max_examples=15)  # `make check`: each proper
 if os.environ.get("TARMAC_QUICK"):
     settings.load_profile("quick")
 
-# Files that take seconds because they start programs, or look at very many examples: left out of `make check`.
-SLOW = frozenset(
-    """
-    acp/test_host.py acp/test_host_mcp.py acp/test_host_terminals.py cli/test_host.py
-    acp/test_framing.py acp/test_updates.py
-    cli/test_check.py cli/test_config.py cli/test_front_door.py cli/test_grants.py cli/test_import.py
-    cli/test_roo_settings.py cli/test_tasks.py
-    models/test_anthropic.py models/test_conversation.py models/test_openai.py models/test_openai_responses.py
-    models/test_address.py
-    models/test_remote.py policy/test_breaks.py policy/test_corpus.py policy/test_everyday.py policy/test_metamorphic.py
-    cli/test_doctor.py policy/test_othershells.py tasks/test_auto.py terminals/test_processes.py
-    policy/test_slow.py policy/test_trouble.py tasks/test_attacks.py tasks/test_log.py tasks/test_loop_property.py
-    tasks/test_requests.py tasks/test_roo.py tasks/test_worktime.py mcp/test_results.py
-    tasks/test_stopping.py tasks/test_views.py terminals/test_plans.py terminals/test_waiting.py
-    tools/test_huge_and_strange.py tasks/test_log_broken.py
-    """.split()
-)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark them."""
-    here = Path(__file__).parent
-    for item in items:
-        if item.path.is_relative_to(here) and item.path.relative_to(here).as_posix() in SLOW:
-            item.add_marker(pytest.mark.slow)
-
 
 @pytest.fixture(autouse=True)
 def own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:

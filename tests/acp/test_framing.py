@@ -17,6 +17,8 @@ from tarmac.acp.client import Client
 from tarmac.acp.peer import Peer
 from tarmac.acp.wire import LONGEST
 
+pytestmark = pytest.mark.slow
+
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),

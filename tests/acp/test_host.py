@@ -13,7 +13,7 @@ from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
 from tarmac.terminals import processes
 
-pytestmark = pytest.mark.shell
+pytestmark = [pytest.mark.shell, pytest.mark.slow]
 
 OPTIONS = [
     {"optionId": "forever", "name": "Always", "kind": "allow_always"},

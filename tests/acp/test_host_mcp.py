@@ -24,7 +24,7 @@ from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
 from tarmac.terminals import processes
 
-pytestmark = pytest.mark.shell
+pytestmark = [pytest.mark.shell, pytest.mark.slow]
 CONNECT = {"connect": "mcp"}
 
 

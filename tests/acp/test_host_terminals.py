@@ -13,7 +13,7 @@ from tests.acp.test_host import create, on
 from tarmac.acp.host.terminals import MOST_OPEN, whole_characters
 from tarmac.terminals import processes
 
-pytestmark = pytest.mark.shell
+pytestmark = [pytest.mark.shell, pytest.mark.slow]
 EXITED = {"exitCode": 0, "signal": None}
 
 

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.acp.editor import check, schema
@@ -17,6 +18,8 @@ from tarmac.events import TerminalId
 from tarmac.models.messages import Text, ToolUse, Usage
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
+
+pytestmark = pytest.mark.slow
 
 CALL = e.CallId("c1")
 

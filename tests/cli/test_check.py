@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import tarmac
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("line", "code", "begins"),

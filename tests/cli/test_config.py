@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Outcome, tarmac
 
+pytestmark = pytest.mark.slow
+
 
 class Here:
     """A user's folder and a workspace, and the command run in them."""

@@ -18,6 +18,8 @@ from tarmac.terminals.checkup import Case, Check, Finding, Findings, aside, exam
 from tarmac.terminals.checkup.limits import FILES_EACH, SPARE_FILES
 from tarmac.terminals.checkup.shells import EARLY, Tried, judge, look_at_shell
 
+pytestmark = pytest.mark.slow
+
 shell = pytest.mark.shell
 LIMIT = "20"  # seconds that a shell gets here, however busy the machine
 SHORT = "3"  # one that never comes up

@@ -10,6 +10,8 @@ from tests.cli.conftest import tarmac
 
 import tarmac as package
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_version_is_told_in_one_line() -> None:
     outcome = tarmac("--version")

@@ -11,6 +11,8 @@ from tarmac.events import TaskId
 from tarmac.policy import SuggestedGrant
 from tarmac.policy.grants import GrantFile
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def file(tmp_path: Path) -> GrantFile:

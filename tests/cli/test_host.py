@@ -14,7 +14,7 @@ import pytest
 
 from tarmac.terminals import processes
 
-pytestmark = pytest.mark.shell
+pytestmark = [pytest.mark.shell, pytest.mark.slow]
 
 AGENT = [sys.executable, str(Path(__file__).parent.parent / "acp" / "scripted_agent.py")]
 DOT = base64.b64decode(

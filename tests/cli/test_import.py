@@ -9,6 +9,8 @@ import pytest
 from tests.cli.conftest import tarmac
 from tests.e2e.scripts import done, script, turn
 
+pytestmark = pytest.mark.slow
+
 ROO = Path(__file__).parent.parent / "tasks" / "roo"
 NATIVE = "0199a1b2-7c3d-7e4f-8a5b-6c7d8e9f0a1b"
 

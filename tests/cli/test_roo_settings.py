@@ -8,6 +8,8 @@ import pytest
 from tests.cli.conftest import Outcome, tarmac
 from tests.cli.test_import import NATIVE, ROO
 
+pytestmark = pytest.mark.slow
+
 MODES = """\
 customModes:
   - slug: translate

@@ -13,6 +13,8 @@ from tarmac.tasks import events as e
 from tarmac.tasks.log import open_log
 from tarmac.tasks.store import TaskStore
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def store(own_state: Path) -> TaskStore:

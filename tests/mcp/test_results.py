@@ -19,6 +19,8 @@ from tarmac.terminals.result import Evidence, Reason, Result
 from tarmac.tools.command import done
 from tarmac.tools.report import Report
 
+pytestmark = pytest.mark.slow
+
 texts = st.text(st.characters(), max_size=40)  # also halves of characters, and what can't be seen
 paths = st.sampled_from(["/", "/a b", "/\udcff", "/x\n"]).map(Path)
 commands = st.builds(

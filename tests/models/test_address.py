@@ -9,6 +9,8 @@ from tests.models.server import Reply, serving
 from tarmac.models.openai_responses import Responses
 from tarmac.models.provider import Model, ModelError, ModelSettings, open_model
 
+pytestmark = pytest.mark.slow
+
 OLLAMA = Dialect("ollama", "qwen3:8b", "", GPT.says)
 COMPATIBLE = Dialect("compatible", "x", "", GPT.says)
 

@@ -34,6 +34,8 @@ from tarmac.models.provider import (
 )
 from tarmac.models.remote import Pictures
 
+pytestmark = pytest.mark.slow
+
 PNG = b"\x89PNG pretend"
 PICTURE = Blob(hashlib.sha256(PNG).hexdigest(), len(PNG), "image/png")
 FILM = Blob("f" * 64, 5, "video/mp4")

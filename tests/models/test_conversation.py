@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +14,8 @@ from tarmac.models.conversation import plain_id, short_id, tidy
 from tarmac.models.messages import Blob, Image, Message, Reasoning, Text, ToolResult, ToolUse
 from tarmac.models.provider import ModelInfo, ModelSettings, Prompt
 from tarmac.models.remote import Pictures
+
+pytestmark = pytest.mark.slow
 
 texts = st.text(st.characters(exclude_categories=()), max_size=8)
 ids = st.sampled_from(["a", "b", "toolu_1", "call:7/é", "x" * 60, ""])

@@ -15,6 +15,8 @@ from tarmac.models.messages import Image, Reasoning, StopReason, Text, ToolResul
 from tarmac.models.openai_chunks import Reading
 from tarmac.models.provider import Answer, CallDelta, ModelError, Prompt, ReasoningDelta
 
+pytestmark = pytest.mark.slow
+
 OLLAMA = Dialect("ollama", "qwen3:8b", "/v1", GPT.says)
 OPENROUTER = Dialect("openrouter", "x-ai/grok-4", "/v1", GPT.says)
 MISTRAL = Dialect("mistral", "devstral-2512", "/v1", GPT.says)

@@ -23,6 +23,8 @@ from tarmac.models.provider import (
     open_model,
 )
 
+pytestmark = pytest.mark.slow
+
 WORDS: dict[str, object] = {"type": "message", "text": ["Yes."]}
 SEALED: dict[str, object] = {
     "type": "reasoning",

@@ -24,6 +24,8 @@ from tarmac.models.failures import retry_after
 from tarmac.models.messages import Message, Text
 from tarmac.models.provider import Answer, ErrorKind, Model, ModelError, ModelSettings, TextDelta, open_model
 
+pytestmark = pytest.mark.slow
+
 
 def begun(dialect: Dialect) -> list[bytes]:
     """The beginning of an answer, until it has said "Hel"."""

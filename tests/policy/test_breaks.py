@@ -10,6 +10,8 @@ from tests.policy.test_plan import carry_out
 from tarmac.policy import Execute, Policy
 from tarmac.policy.plan import environment
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:

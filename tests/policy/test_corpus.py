@@ -9,6 +9,8 @@ import pytest
 from tests.policy.entries import RISKS, make_project
 from tests.policy.judging import Judged, differing, judge_all
 
+pytestmark = pytest.mark.slow
+
 _once: list[Judged] = []
 
 

@@ -6,6 +6,8 @@ import pytest
 
 from tarmac.policy import Execute, Policy, PrefixRules
 
+pytestmark = pytest.mark.slow
+
 NOWHERE = Path("/no/such/place/project")
 
 

@@ -11,6 +11,8 @@ from tests.policy.entries import entries, make_project
 
 from tarmac.policy import Execute, Policy, Verdict
 
+pytestmark = pytest.mark.slow
+
 MUTATIONS: dict[str, Callable[[str], str]] = {
     "; x": lambda line: f"{line}; frobnicate",
     "&& x": lambda line: f"{line} && frobnicate",

@@ -13,6 +13,8 @@ from tarmac.policy import Execute, Policy, PolicySettings, PrefixRules, Verdict
 from tarmac.policy.othershells import same_in_bash
 from tarmac.policy.powershell import read_powershell
 
+pytestmark = pytest.mark.slow
+
 WORKSPACE = Path("/home/dev/project")
 
 

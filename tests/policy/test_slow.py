@@ -13,6 +13,8 @@ from tarmac.policy import Execute, Policy, PolicySettings, Verdict
 from tarmac.policy.patterns import expand
 from tarmac.policy.words import _expands, ansi_c
 
+pytestmark = pytest.mark.slow
+
 LONG = 32_000  # characters: as long as a line may be
 CPU = 0.5  # seconds of our own work for a line
 LATE = 0.1  # seconds of our own work during which nothing else gets its turn

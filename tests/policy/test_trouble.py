@@ -16,6 +16,8 @@ from tarmac.policy.grammar import programs, read_programs, versions
 from tarmac.policy.own_grammars import OWN
 from tarmac.policy.wrappers import wrappers
 
+pytestmark = pytest.mark.slow
+
 WORKSPACE = Path("/home/dev/project")
 
 

@@ -22,6 +22,8 @@ from tarmac.tasks.limits import Limits
 from tarmac.tasks.reading import read_log
 from tarmac.tasks.task import Task
 
+pytestmark = pytest.mark.slow
+
 FOLLOWUP = turn(call("ask_followup_question", question="Which?", follow_up=[{"text": "a"}, {"text": "b"}]))
 
 

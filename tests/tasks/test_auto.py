@@ -22,6 +22,8 @@ from tarmac.tasks.limits import Limits
 from tarmac.tasks.metadata import metadata
 from tarmac.tasks.signals import TextStreamed
 
+pytestmark = pytest.mark.slow
+
 LOOK = turn(call("list_files", path="."))
 PAID: dict[str, Any] = {"price": {"input": 1000.0, "output": 2000.0}}  # dollars for a million tokens
 

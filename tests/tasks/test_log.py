@@ -23,6 +23,8 @@ from tarmac.tasks.holding import writer_of
 from tarmac.tasks.log import create_log, open_log
 from tarmac.tasks.reading import BLOBS, LOG, follow, read_log
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent.parent
 TASK = TaskId("t")
 

@@ -21,6 +21,8 @@ from tarmac.tasks.reading import BLOBS, LOG, read_log
 from tarmac.tasks.records import frame
 from tarmac.tasks.store import TaskStore
 
+pytestmark = pytest.mark.slow
+
 TASK = TaskId("t")
 
 

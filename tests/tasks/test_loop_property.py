@@ -8,6 +8,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from tests.tasks.engine import (
@@ -31,6 +32,8 @@ from tarmac.tasks.events import MessageId, ModelSaid, TaskEvent, ToolFinished, T
 from tarmac.tasks.history import model_messages
 from tarmac.tasks.limits import Limits
 from tarmac.tasks.task import Task
+
+pytestmark = pytest.mark.slow
 
 QUICK = (Phase.explicit, Phase.reuse, Phase.generate)  # to make an example smaller takes minutes here
 EXAMPLES = 400 if os.environ.get("TARMAC_THOROUGH") else 25

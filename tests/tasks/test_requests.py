@@ -29,6 +29,8 @@ from tarmac.tasks.events import (
 from tarmac.tasks.limits import Limits
 from tarmac.tasks.signals import RetryCounted
 
+pytestmark = pytest.mark.slow
+
 BUSY = {"kind": "overloaded", "what": "too busy", "status": 529}
 PRICE = {"input": 3.0, "output": 15.0}
 

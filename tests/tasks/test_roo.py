@@ -20,6 +20,8 @@ from tarmac.tasks.roo.telling import api_messages, ui_messages
 from tarmac.tasks.roo.writing import write_task
 from tarmac.tasks.views import model_messages, timeline
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent / "roo"
 NATIVE = HERE / "0199a1b2-7c3d-7e4f-8a5b-6c7d8e9f0a1b"
 CONDENSED = HERE / "0199a1b2-ffff-7000-8000-00000000c0de"

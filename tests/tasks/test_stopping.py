@@ -26,6 +26,8 @@ from tarmac.tasks.limits import Limits
 from tarmac.tasks.signals import OutputStreamed, Signal, TextStreamed
 from tarmac.tasks.task import Task
 
+pytestmark = pytest.mark.slow
+
 AT_ONCE = 1.0  # seconds
 SERVER = "touch here; sleep 300"
 STEP = 1 if os.environ.get("TARMAC_THOROUGH") else 5  # of the moments at which it is stopped

@@ -4,6 +4,7 @@ import copy
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.tasks.samples import any_event, conversation, one_of_each
@@ -15,6 +16,8 @@ from tarmac.tasks.codec import from_plain, to_plain
 from tarmac.tasks.events import CallId, MessageId, QuestionId, RequestId
 from tarmac.tasks.history import INTERRUPTED, LOST, NOT_RUN
 from tarmac.tasks.views import Metadata, ModelHistory, Timeline, metadata, model_messages, timeline
+
+pytestmark = pytest.mark.slow
 
 histories = st.lists(conversation, max_size=14)
 FIRST = e.UserSaid(at=1.0, text="make the tests pass")

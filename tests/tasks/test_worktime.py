@@ -3,11 +3,14 @@
 import asyncio
 from pathlib import Path
 
+import pytest
 from tests.tasks.engine import Seen, a_task, call, done, results, turn
 
 from tarmac.tasks.events import QuestionAnswered, TaskPaused
 from tarmac.tasks.limits import Limits
 from tarmac.tasks.worktime import WorkTime
+
+pytestmark = pytest.mark.slow
 
 ASK = turn(call("ask_followup_question", question="Which?", follow_up=[{"text": "red"}, {"text": "blue"}]))
 SHORT = 0.4

@@ -13,6 +13,8 @@ from tarmac.errors import InputClosed
 from tarmac.terminals import Result, run_plan, start_plan
 from tarmac.terminals.events import CommandFinished, CommandStarted, DataWritten, TerminalEvent
 
+pytestmark = pytest.mark.slow
+
 ENV = {"PATH": os.defpath, "LC_ALL": "C"}
 
 

@@ -19,7 +19,7 @@ from tarmac.terminals import prctl, processes
 from tarmac.terminals.processes import Process, descendants, look, state, sweep
 from tarmac.terminals.signals import continue_if_stopped, end, signal_all
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="asks the Linux kernel")
+pytestmark = [pytest.mark.skipif(sys.platform != "linux", reason="asks the Linux kernel"), pytest.mark.slow]
 
 PATIENCE = 30.0
 PYTHON = os.path.realpath(sys.executable)

@@ -19,7 +19,7 @@ import pytest
 from tarmac.terminals import prctl, processes, signals
 from tarmac.terminals.waiting import Waiting, Wants, probe, slave_device, slave_path
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="asks the Linux kernel")
+pytestmark = [pytest.mark.skipif(sys.platform != "linux", reason="asks the Linux kernel"), pytest.mark.slow]
 
 PATIENCE = 30.0
 PYTHON = os.path.realpath(sys.executable)

@@ -21,6 +21,8 @@ from tarmac.tools.edit.hay import Hay, loose
 from tarmac.tools.edit.lines import common_ends
 from tarmac.tools.edit.locate import Ambiguous, NotFound, Place, find
 
+pytestmark = pytest.mark.slow
+
 WORDS = ["alpha", "beta", "gamma", "return", "self", "if", "else", "import", "value", "x", "=", "(", ")"]
 
 
