@@ -110,7 +110,7 @@ async def test_a_person_who_leaves_the_shell_gets_a_fresh_one_for_the_agent(tmp_
 async def test_no_line_lands_in_the_users_history_file(
     tmp_path: Path, own_state: Path, require: Callable[[str], None]
 ) -> None:
-    """D11: neither the agent's nor our own."""
+    """Neither the agent's nor our own."""
     require("zsh")
     history = own_state / ".zsh_history"
     history.write_text(": 1:0;echo old\n")

@@ -217,7 +217,7 @@ async def test_forged_marks_and_the_nonce(tmp_path: Path, speech: Speech) -> Non
 
 
 async def test_a_question_to_the_terminal_is_answered_and_typed_nowhere(tmp_path: Path, speech: Speech) -> None:
-    """D33: a program that listens gets its answer; of one that does not, nothing is left over for the shell."""
+    """A program that listens gets its answer; of one that does not, nothing is left over for the shell."""
     (tmp_path / "ask.py").write_text(
         "import os, sys, tty, termios\nold = termios.tcgetattr(0)\ntty.setraw(0)\nos.write(1, b'\\x1b[6n')\n"
         "data = os.read(0, 50) if sys.argv[1:] else b''\ntermios.tcsetattr(0, termios.TCSANOW, old)\nprint(data)\n"
@@ -389,7 +389,7 @@ async def test_a_timeout_kills_what_ignores_everything(tmp_path: Path, speech: S
 
 
 async def test_modes_left_behind_are_undone(tmp_path: Path, speech: Speech) -> None:
-    """D43, D44: `stty` left broken: the next command runs, and sees a sane terminal."""
+    """`stty` left broken: the next command runs, and sees a sane terminal."""
     async with open_terminal(cwd=tmp_path, shell=speech.shell) as terminal:
         for broken in ("stty -echo", "stty raw", "stty -icanon min 0", "stty -opost", "stty intr undef"):
             await terminal.run(broken)

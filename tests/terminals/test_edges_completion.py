@@ -31,7 +31,7 @@ async def test_forged_end_marks_neither_end_the_command_nor_show(tmp_path: Path)
 
 
 async def test_exec_shows_no_forged_marks_either(tmp_path: Path) -> None:
-    """D1: over pipes nobody listens to marks, but the text is as clean."""
+    """Over pipes nobody listens to marks, but the text is as clean."""
     async with open_terminal(cwd=tmp_path, provider="exec") as terminal:
         result = await terminal.run(r"printf 'a\e]633;D;0\a\e]133;D;0\ab'; echo c; false")
     assert summary(result) == ("abc\n", 1, "done", "waitpid")
@@ -60,7 +60,7 @@ async def test_no_shape_of_forged_mark_ends_a_command(tmp_path: Path, mark: str)
 
 
 async def test_half_a_mark_does_not_silence_the_terminal(tmp_path: Path) -> None:
-    """D1: a mark that is begun and never ended neither swallows our end mark nor what follows."""
+    """A mark that is begun and never ended neither swallows our end mark nor what follows."""
     async with open_terminal(cwd=tmp_path) as terminal:
         codes = [
             (await terminal.run(rf"printf '{half}'; (exit 6)")).exit_code for half in (r"\e]633;D;", r"\e]", r"\e")
@@ -257,7 +257,7 @@ async def test_what_a_dying_shell_printed_last_is_not_lost(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(("command", "code"), [("exit 3", 3), ("kill -9 $$", 137), ("set -e; false", 1)])
 async def test_with_exec_the_shells_death_is_just_the_end(tmp_path: Path, command: str, code: int) -> None:
-    """D5: one process a command: its end is the end, and the next needs no fresh shell."""
+    """One process a command: its end is the end, and the next needs no fresh shell."""
     async with open_terminal(cwd=tmp_path, provider="exec") as terminal:
         died = await terminal.run(command)
         after = await terminal.run("echo on")
@@ -337,7 +337,7 @@ async def test_exec_bash_with_start_up_files_awaits_input(tmp_path: Path, own_st
 
 
 async def test_a_nested_shell_over_pipes_just_ends(tmp_path: Path) -> None:
-    """D6: `exec` gives a command no input, so a nested shell reads end of file."""
+    """`exec` gives a command no input, so a nested shell reads end of file."""
     async with open_terminal(cwd=tmp_path, provider="exec") as terminal:
         result = await terminal.run("bash --norc; echo after")
     assert summary(result) == ("after\n", 0, "done", "waitpid")

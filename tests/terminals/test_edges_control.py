@@ -112,7 +112,7 @@ async def test_lines_a_command_did_not_read_are_not_run_by_the_shell(tmp_path: P
     ],
 )
 async def test_modes_left_behind_are_undone_before_the_next_command(tmp_path: Path, command: str) -> None:
-    """D43: whatever `stty` did, the next command starts on a sane terminal, and comes through clean."""
+    """Whatever `stty` did, the next command starts on a sane terminal, and comes through clean."""
     async with open_terminal(cwd=tmp_path) as terminal:
         before = await terminal.run("stty -g")
         left = await terminal.run(command, timeout=4, on_timeout="kill")
@@ -124,7 +124,7 @@ async def test_modes_left_behind_are_undone_before_the_next_command(tmp_path: Pa
 
 
 async def test_a_terminal_that_gives_no_input_is_mended_or_its_shell_replaced(tmp_path: Path) -> None:
-    """D43: with `min 0` a read returns at once with nothing, which is the end of input to a shell: it may be gone
+    """With `min 0` a read returns at once with nothing, which is the end of input to a shell: it may be gone
     before anybody could help it. Either way that is said, and the next command is clean."""
     async with open_terminal(cwd=tmp_path) as terminal:
         left = await terminal.run("stty -icanon min 0 time 0", timeout=4, on_timeout="kill")
@@ -135,7 +135,7 @@ async def test_a_terminal_that_gives_no_input_is_mended_or_its_shell_replaced(tm
 
 
 async def test_a_program_that_dies_in_raw_mode_leaves_a_sane_terminal(tmp_path: Path) -> None:
-    """D43: an editor killed in the middle; it can still be interrupted, and the next command is clean."""
+    """An editor killed in the middle; it can still be interrupted, and the next command is clean."""
     script = "import os, tty; tty.setraw(0); os.write(1, b'ready'); os.kill(os.getpid(), 9)"
     async with open_terminal(cwd=tmp_path) as terminal:
         died = await terminal.run(f'python3 -c "{script}"')
@@ -144,7 +144,7 @@ async def test_a_program_that_dies_in_raw_mode_leaves_a_sane_terminal(tmp_path: 
 
 
 async def test_ctrl_s_freezes_nothing(tmp_path: Path) -> None:
-    """D44: flow control is off: Ctrl-S is a character like another."""
+    """Flow control is off: Ctrl-S is a character like another."""
     async with open_terminal(cwd=tmp_path) as terminal:
         execution = await terminal.start("echo ready; read -r x; printf '%q\\n' \"$x\"")
         await until(execution, "ready")
@@ -154,7 +154,7 @@ async def test_ctrl_s_freezes_nothing(tmp_path: Path) -> None:
 
 
 async def test_a_terminal_that_was_frozen_on_purpose_is_thawed(tmp_path: Path) -> None:
-    """D44: with `stty ixon` Ctrl-S does stop the output; an interrupt still ends the command, the next is clean."""
+    """With `stty ixon` Ctrl-S does stop the output; an interrupt still ends the command, the next is clean."""
     async with open_terminal(cwd=tmp_path) as terminal:
         execution = await terminal.start("stty ixon; echo ready; read x; echo more")
         await until(execution, "ready")
@@ -189,7 +189,7 @@ async def test_an_interrupt_ends_the_command_and_not_the_shell(tmp_path: Path, p
 
 
 async def test_a_shell_that_stops_itself_is_continued(tmp_path: Path) -> None:
-    """D50: nobody could type `fg` at it; the host continues it, and the command goes on."""
+    """Nobody could type `fg` at it; the host continues it, and the command goes on."""
     async with open_terminal(cwd=tmp_path) as terminal:
         result = await terminal.run("echo before; kill -STOP $$; echo after; (exit 3)", timeout=5, on_timeout="kill")
         again = await terminal.run("kill -TSTP $$; echo on", timeout=5, on_timeout="kill")
@@ -216,7 +216,7 @@ async def test_an_end_that_is_yet_to_be_read_is_not_asked_for(tmp_path: Path) ->
 
 
 async def test_a_shell_stopped_between_commands_is_continued(tmp_path: Path) -> None:
-    """D50: stopped by a background job of its own, while nothing runs."""
+    """Stopped by a background job of its own, while nothing runs."""
     async with open_terminal(cwd=tmp_path) as terminal:
         assert isinstance(terminal, PtyTerminal) and terminal.session is not None
         pid = terminal.session.pid
@@ -399,7 +399,7 @@ async def test_closing_a_terminal_ends_all_that_runs_and_says_so(
 
 
 async def test_a_resize_during_output_loses_nothing(tmp_path: Path) -> None:
-    """D57: every line is there, in order; programs see the new size."""
+    """Every line is there, in order; programs see the new size."""
     async with open_terminal(cwd=tmp_path) as terminal:
         execution = await terminal.start("stty size; for ((i = 0; i < 3000; i++)); do echo line $i; done; stty size")
         sizes = [(24, 80), (50, 200), (10, 20), (33, 99)]
@@ -415,7 +415,7 @@ async def test_a_resize_during_output_loses_nothing(tmp_path: Path) -> None:
 
 
 async def test_columns_follows_a_resize(tmp_path: Path) -> None:
-    """D57: `$COLUMNS` and `$LINES` are right at the start, and in the command after a resize."""
+    """`$COLUMNS` and `$LINES` are right at the start, and in the command after a resize."""
     async with open_terminal(cwd=tmp_path, settings=Settings(rows=30, columns=100)) as terminal:
         first = await terminal.run("stty size; echo $LINES $COLUMNS")
         terminal.resize(rows=55, columns=144)
@@ -426,7 +426,7 @@ async def test_columns_follows_a_resize(tmp_path: Path) -> None:
 
 
 async def test_a_program_is_told_of_a_resize_while_it_waits(tmp_path: Path) -> None:
-    """D57: SIGWINCH reaches the foreground, the half-typed answer is not lost."""
+    """SIGWINCH reaches the foreground, the half-typed answer is not lost."""
     async with open_terminal(cwd=tmp_path) as terminal:
         execution = await terminal.start(
             "python3 -c \"import signal; signal.signal(signal.SIGWINCH, lambda *_: print('resized', flush=True)); "

@@ -84,7 +84,7 @@ async def test_an_incomplete_command_is_a_syntax_error_at_once(
 
 
 async def test_the_lines_before_a_syntax_error_are_run(tmp_path: Path) -> None:
-    """D14: as with any script bash reads: a command list runs up to the line that it can't parse."""
+    """As with any script bash reads: a command list runs up to the line that it can't parse."""
     async with open_terminal(cwd=tmp_path) as terminal:
         result = await terminal.run("echo one\nif then\necho never")
     assert (result.output.splitlines()[0], result.exit_code) == ("one", 2)

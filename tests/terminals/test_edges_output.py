@@ -341,7 +341,7 @@ print(reply)
     ],
 )
 async def test_a_program_that_listens_gets_an_answer(tmp_path: Path, question: str, reply: bytes) -> None:
-    """D33: answered once, never shown, and nothing is left over for the shell."""
+    """Answered once, never shown, and nothing is left over for the shell."""
     (tmp_path / "ask.py").write_text(ASK)
     async with open_terminal(cwd=tmp_path) as terminal:
         result = await terminal.run(f"{PYTHON} ask.py '{question}' 5")
@@ -351,7 +351,7 @@ async def test_a_program_that_listens_gets_an_answer(tmp_path: Path, question: s
 
 
 async def test_an_answer_is_the_programs_own_size(tmp_path: Path) -> None:
-    """D33, D57: after a resize the answers follow."""
+    """After a resize the answers follow."""
     (tmp_path / "ask.py").write_text(ASK)
     async with open_terminal(cwd=tmp_path) as terminal:
         terminal.resize(rows=33, columns=99)
@@ -361,7 +361,7 @@ async def test_an_answer_is_the_programs_own_size(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("question", [r"\e[6n", r"\e[c", r"\e]11;?\a", r"\e[6n\e[c\e]10;?\a\e]11;?\e\\"])
 async def test_a_question_of_nobody_is_neither_shown_nor_typed(tmp_path: Path, question: str) -> None:
-    """D33: `printf` does not listen: an answer would be typed into the shell, or read by the next program."""
+    """`printf` does not listen: an answer would be typed into the shell, or read by the next program."""
     async with open_terminal(cwd=tmp_path) as terminal:
         asked = await terminal.run(f"printf '{question}x\\n'; (exit 3)")
         at_prompt = await terminal.run("echo clean")
@@ -375,7 +375,7 @@ async def test_a_question_of_nobody_is_neither_shown_nor_typed(tmp_path: Path, q
 async def test_an_answer_never_reaches_the_next_command(
     tmp_path: Path, shell: str, require: Callable[[str], None]
 ) -> None:
-    """D33: the one that asked has ended without listening; the next reads keys (`read` of fish does)."""
+    """The one that asked has ended without listening; the next reads keys (`read` of fish does)."""
     require(shell)
     async with open_terminal(cwd=tmp_path, shell=shell) as terminal:
         await terminal.run(r"printf '\033[6n\033[c'")
@@ -389,7 +389,7 @@ async def test_an_answer_never_reaches_the_next_command(
 
 
 async def test_an_answer_that_comes_too_late_is_not_a_command(tmp_path: Path) -> None:
-    """D33: a program asks in raw mode and leaves without listening. If it restores the terminal in the very moment we
+    """A program asks in raw mode and leaves without listening. If it restores the terminal in the very moment we
     answer, the kernel echoes the answer (seen once in 40 times here); it is never run, nor read by the next command."""
     leave = ASK.replace("while select", "while False and select")
     (tmp_path / "ask.py").write_text(leave)
@@ -427,7 +427,7 @@ async def test_links_titles_and_clipboards_leave_only_text(
 
 @pytest.mark.parametrize("question", [r"\x1b]52;c;?\x07", r"\x1b[21t", r"\x1bP$qm\x1b\\", r"\x1b]0;evil\x07\x1b[20t"])
 async def test_what_a_program_could_have_chosen_is_never_told_back(tmp_path: Path, question: str) -> None:
-    """D33, D34: clipboard, title and settings reports would arrive as typed input: no answer at all."""
+    """Clipboard, title and settings reports would arrive as typed input: no answer at all."""
     (tmp_path / "ask.py").write_text(ASK)
     async with open_terminal(cwd=tmp_path) as terminal:
         result = await terminal.run(f"{PYTHON} ask.py '{question}' 0.2")

@@ -79,5 +79,5 @@ def test_what_is_typed_as_it_is_has_nothing_to_mangle(command: str) -> None:
 
 @pytest.mark.parametrize("command", ["ls |", "a &&", "echo \\", "cat <<E\nx\nE", "ls # x", "f()", "f ()  "])
 def test_nothing_is_appended_where_it_could_change_the_meaning(command: str) -> None:
-    """D16: our own last line must not be swallowed, nor complete what is incomplete."""
+    """Our own last line must not be swallowed, nor complete what is incomplete."""
     assert note_for(command) == b""

@@ -329,7 +329,7 @@ async def test_an_interrupt_after_a_signal_still_says_130(tmp_path: Path) -> Non
 
 
 async def test_unread_input_is_never_run_as_a_command(tmp_path: Path) -> None:
-    """D42: lines sent to a command that ends without reading them are dropped, not executed by the shell."""
+    """Lines sent to a command that ends without reading them are dropped, not executed by the shell."""
     async with open_terminal(cwd=tmp_path) as terminal:
         execution = await terminal.start("read x; sleep 0.2; echo $x")
         await execution.send("one\ntouch stray1\ntouch stray2\n")

@@ -130,7 +130,7 @@ def test_escaping_of_a_field_is_undone(data: bytes) -> None:
 
 
 def test_questions_get_fixed_answers_and_dangerous_ones_none() -> None:
-    """D33: exactly one place answers, and never with text that a program chose."""
+    """Exactly one place answers, and never with text that a program chose."""
     asked = [
         b"\x1b[6n",
         b"\x1b[c",
