@@ -9,8 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
-from tarmac.errors import EditFailed
-from tarmac.tools.edit import Block, apply_diff, parse_blocks, parse_file_diffs
+from tarmac.tools.edit import Block, apply_diff, parse_blocks
 from tarmac.tools.edit.locate import THRESHOLD
 
 MARKS = ["=======", "<<<<<<< SEARCH", ">>>>>>> REPLACE", "-------", ":start_line:3", r"\=======", r"\\>>>>>>>"]
@@ -170,17 +169,6 @@ def test_the_line_number_decides_between_equal_places_only_when_it_is_clear() ->
 def test_an_empty_file_takes_an_empty_search() -> None:
     assert apply_diff("", [Block((), ("new",))]).text == "new\n"
     assert apply_diff("a\n", [Block((), ("new",))]).failed[0].reason == "empty"
-
-
-def test_several_files_in_roos_form() -> None:
-    block = "<<<<<<< SEARCH\nold\n=======\nnew\n>>>>>>> REPLACE"
-    diff = f"<diff>\n<content>\n{block}\n</content>\n<start_line>7</start_line>\n</diff>"
-    first = f"<file>\n<path>a.py</path>\n{diff}\n</file>"
-    second = f"<file><path> b.py </path><diff><content><![CDATA[{block}]]></content></diff></file>"
-    args = f"{first}\n{second}"
-    assert parse_file_diffs(args) == [("a.py", [Block(("old",), ("new",), 7)]), ("b.py", [Block(("old",), ("new",))])]
-    with pytest.raises(EditFailed, match="no <file>"):
-        parse_file_diffs("a.py")
 
 
 LONG = "".join(f"line {number} of the file\n" for number in range(1, 400))

@@ -46,7 +46,7 @@ async def test_content_with_a_part_left_out_is_refused(shop: Workshop) -> None:
     """S10: omission detected and pointed to apply_diff."""
     path = shop.file("a.py", "a = 1\n" * 30)
     said = await shop.failure("write_to_file", path="a.py", content="a = 2\n# rest of the code unchanged\n")
-    assert "truncated (line 2: # rest of the code unchanged)" in said
+    assert "`# rest of the code unchanged` stands for lines that are left out" in said
     assert "apply_diff" in said
     assert "truncated" in await shop.failure("write_to_file", path="b.py", content="a = 2\n", line_count=100)
     assert path.read_text() == "a = 1\n" * 30

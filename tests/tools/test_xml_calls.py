@@ -74,6 +74,7 @@ def read(text: str) -> Tool:
                 "end_line": None,
                 "use_regex": True,
                 "ignore_case": False,
+                "expected_replacements": None,
             },
         ),
         (

@@ -59,8 +59,9 @@ async def open_original(bench: Bench, said: str, *, must_exist: bool = True) -> 
     except TarmacError as error:
         raise ToolFailed(error.what, hint=error.hint) from None
     if data is None and must_exist:
+        near = await asyncio.to_thread(places.suggestion, bench, place)
         raise ToolFailed(
-            f"File does not exist at path: {place.name}. Check the path, or make the file with write_to_file."
+            f"File does not exist at path: {place.name}.{near} Check the path, or make the file with write_to_file."
         )
     await aside(len(data or b""), check_seen, bench, place, data)
     await check_saved(bench, place, data)

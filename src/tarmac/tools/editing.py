@@ -1,4 +1,4 @@
-"""apply_diff, insert_content and search_and_replace as tools: parts of one file."""
+"""The tools that change parts of one file: apply_diff, insert_content and search_and_replace."""
 
 import asyncio
 import re
@@ -11,8 +11,20 @@ from msgspec import Meta
 from tarmac.errors import BadArguments, TarmacError, ToolFailed
 from tarmac.tools import change
 from tarmac.tools.change import Change, Original
-from tarmac.tools.edit import Edited, Failure, apply_diff, decode, insert_content, search_and_replace
-from tarmac.tools.tool import Bench, Group, Ready, Tool
+from tarmac.tools.edit import (
+    Edited,
+    Failure,
+    apply_diff,
+    decode,
+    insert_content,
+    is_patch,
+    line_ending,
+    new_text_file,
+    parse_blocks,
+    search_and_replace,
+)
+from tarmac.tools.patches import ApplyPatch
+from tarmac.tools.tool import PATH_SPELLINGS, Bench, Group, Ready, Tool
 
 Line = Annotated[int, Meta(ge=1)]
 _PATH = "The file, relative to the workspace."
@@ -21,6 +33,7 @@ _IN_FILE = re.compile(r"<path>(.*?)</path>(.*)", re.DOTALL)
 _CONTENT = re.compile(r"<content>\n?(.*?)\s*</content>", re.DOTALL)
 _START = re.compile(r"<start_line>\s*(\d+)\s*</start_line>")
 _SEARCH = "<<<<<<< SEARCH\n"
+_ONE_PLACE = frozenset(["old_string", "oldString", "old_str", "old_text"])  # with these models mean one place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +47,7 @@ class ApplyDiff(Tool):
         "The lines to search for must be those of the file, white space and all, and belong to one place; :start_line: "
         "says near which line. Put all changes to a file into one call. If unsure of the file's lines, read it first."
     )
-    spellings: ClassVar[Mapping[str, str]] = {"file_path": "path"}
+    spellings: ClassVar[Mapping[str, str]] = {**PATH_SPELLINGS, "patch": "diff", "changes": "diff"}
 
     path: Annotated[str, Meta(min_length=1, description=_PATH)]
     diff: Annotated[str, Meta(min_length=1, description="One or more SEARCH/REPLACE blocks.")]
@@ -66,8 +79,20 @@ class ApplyDiff(Tool):
         return arguments
 
     async def prepare(self, bench: Bench) -> Ready:
-        threshold = bench.settings.fuzzy_threshold
-        return await _edit(bench, self.path, lambda text: apply_diff(text, self.diff, threshold=threshold))
+        if "SEARCH" not in self.diff and is_patch(self.diff):
+            return await ApplyPatch(patch=self.diff).prepare_for(bench, self.path)
+
+        def applied(text: str, path: str) -> Edited:
+            return apply_diff(text, self.diff, threshold=bench.settings.fuzzy_threshold, path=path)
+
+        return await _edit(bench, self.path, applied, creates=self._creates(), ending=line_ending(self.diff))
+
+    def _creates(self) -> bool:
+        """Whether the diff may make a new file: its search is empty."""
+        try:
+            return not any(line for block in parse_blocks(self.diff) for line in block.old)
+        except TarmacError:  # the edit itself says what is wrong
+            return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,14 +100,31 @@ class InsertContent(Tool):
     name: ClassVar[str] = "insert_content"
     group: ClassVar[Group] = "edit"
     description: ClassVar[str] = "Add new lines to a file, before a line of it or at its end; nothing else changes."
-    spellings: ClassVar[Mapping[str, str]] = {"file_path": "path", "line_number": "line"}
+    spellings: ClassVar[Mapping[str, str]] = {
+        **PATH_SPELLINGS,
+        "line_number": "line",
+        "new_str": "content",
+        "insert_text": "content",
+        "text": "content",
+    }
 
     path: Annotated[str, Meta(min_length=1, description=_PATH)]
     line: Annotated[int, Meta(ge=0, description="The line, from 1, before which they go; 0: at the end.")]
     content: Annotated[str, Meta(description="The new lines.")]
 
+    @classmethod
+    def tidy(cls, arguments: dict[str, object]) -> dict[str, object]:
+        """Anthropic's text editor inserts after `insert_line`; `line` is the one before which the new lines go."""
+        after = arguments.pop("insert_line", None)
+        if after is not None and "line" not in arguments:
+            arguments["line"] = int(after) + 1 if isinstance(after, int | str) and str(after).isdigit() else after
+        return arguments
+
     async def prepare(self, bench: Bench) -> Ready:
-        return await _edit(bench, self.path, lambda text: insert_content(text, self.line, self.content))
+        def inserted(text: str, path: str) -> Edited:
+            return insert_content(text, self.line, self.content, path=path)
+
+        return await _edit(bench, self.path, inserted)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,25 +133,38 @@ class SearchAndReplace(Tool):
     group: ClassVar[Group] = "edit"
     description: ClassVar[str] = (
         "Replace every occurrence of a text or a pattern in a file, or in a range of its lines. With use_regex the "
-        "search is a regular expression, and $1 or ${name} in the replacement stand for its groups."
+        "search is a regular expression, and $1 or ${name} in the replacement stand for its groups. Set "
+        "expected_replacements if you know how many there are: another number changes nothing."
     )
-    spellings: ClassVar[Mapping[str, str]] = {"file_path": "path", "old_string": "search", "new_string": "replace"}
+    spellings: ClassVar[Mapping[str, str]] = {
+        **PATH_SPELLINGS,
+        "search_text": "search",
+        **dict.fromkeys(("new_string", "newString", "new_str", "new_text", "replacement"), "replace"),
+        "expectedReplacements": "expected_replacements",
+    }
 
     path: Annotated[str, Meta(min_length=1, description=_PATH)]
-    search: Annotated[str, Meta(min_length=1, description="What to look for.")]
+    search: Annotated[str, Meta(description="What to look for.")]
     replace: Annotated[str, Meta(description="What takes its place.")]
     start_line: Annotated[Line | None, Meta(description="The first line to look at.")] = None
     end_line: Annotated[Line | None, Meta(description="The last line to look at.")] = None
     use_regex: Annotated[bool, Meta(description="Whether the search is a regular expression.")] = False
     ignore_case: Annotated[bool, Meta(description="Whether upper and lower case are the same.")] = False
 
+    expected_replacements: Annotated[Line | None, Meta(description="How many places must match.")] = None
+
     @classmethod
     def tidy(cls, arguments: dict[str, object]) -> dict[str, object]:
-        """Every occurrence is replaced anyhow."""
-        return {key: value for key, value in arguments.items() if key != "replace_all"}
+        """How many places must match: one if `replace_all` is false, or if it is missing beside `old_string`."""
+        every = [arguments.pop(key) for key in ("replace_all", "replaceAll", "allow_multiple") if key in arguments]
+        arguments.pop("instruction", None)
+        one = any(str(each).lower() == "false" for each in every) or (not every and bool(_ONE_PLACE & arguments.keys()))
+        if one:
+            arguments.setdefault("expected_replacements", 1)
+        return {"search" if key in _ONE_PLACE else key: value for key, value in arguments.items()}
 
     async def prepare(self, bench: Bench) -> Ready:
-        def replaced(text: str) -> Edited:
+        def replaced(text: str, path: str) -> Edited:
             return search_and_replace(
                 text,
                 self.search,
@@ -118,18 +173,26 @@ class SearchAndReplace(Tool):
                 ignore_case=self.ignore_case,
                 start_line=self.start_line,
                 end_line=self.end_line,
+                expected=self.expected_replacements,
+                path=path,
             )
 
-        return await _edit(bench, self.path, replaced)
+        return await _edit(bench, self.path, replaced, creates=not self.search, ending=line_ending(self.replace))
 
 
-async def _edit(bench: Bench, path: str, make: Callable[[str], Edited]) -> Ready:
-    original = await change.open_original(bench, path)
-    place, before = original.place, original.data or b""
+async def _edit(
+    bench: Bench, path: str, make: Callable[[str, str], Edited], *, creates: bool = False, ending: str = ""
+) -> Ready:
+    """The edit that `make` computes from the text and the path. `creates`: the file may be new, with this `ending`."""
+    original = await change.open_original(bench, path, must_exist=not creates)
+    place, before = original.place, original.data
 
-    def made() -> tuple[Edited, bytes]:
+    def made() -> tuple[Edited, bytes | None]:
+        if before is None:
+            edited = make("", place.said)
+            return edited, new_text_file(edited.text, ending=ending).encode()
         file = decode(before)
-        edited = make(file.text)
+        edited = make(file.text, place.said)
         return edited, file.with_text(edited.text).encode() if edited.applied else before
 
     try:
@@ -142,9 +205,14 @@ async def _edit(bench: Bench, path: str, make: Callable[[str], Edited]) -> Ready
         raise ToolFailed(f"'{place.name}' was not changed: {error.what}", hint=error.hint) from None
     if after == before:
         return change.unchanged(place)
+    made_change = Change(place=place, before=before, after=after)
+    if before is None:
+        return await change.ready(bench, [made_change], title=f"Creating {place.name}", done=f"Created {place.name}")
     notes = [f"Changed in {len(edited.applied)} place{'s' * (len(edited.applied) != 1)}."]
     loose = [each for each in edited.applied if each.rung != "exact"]
     notes += [f"Block {each.part} was found at lines {each.first}-{each.last} ({each.rung} match)." for each in loose]
+    moved = [each for each in edited.applied if each.reindented]
+    notes += [f"The new lines of block {each.part} were re-indented to fit the lines around them." for each in moved]
     if edited.failed:
         notes.append(
             f"But not all parts could be applied; read {place.name} again and send the rest anew:\n"
@@ -152,11 +220,11 @@ async def _edit(bench: Bench, path: str, make: Callable[[str], Edited]) -> Ready
         )
     return await change.ready(
         bench,
-        [Change(place=place, before=before, after=after)],
+        [made_change],
         title=f"Editing {place.name}",
         done=f"Edited {place.name}",
         notes=notes,
-        show_diff=bool(loose),
+        show_diff=bool(loose or moved),
         partly=bool(edited.failed),
     )
 

@@ -1,5 +1,6 @@
 """read_file as a tool: several files and ranges a call, pictures as pictures; one bad file spoils no other."""
 
+import asyncio
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -104,6 +105,9 @@ async def _read(
             files.append(FileText(place.name, error=reasons[number]))
             continue
         file = next(texts)
+        if file.missing:
+            near = await asyncio.to_thread(places.suggestion, bench, place)
+            file = replace(file, error=f"{file.error}.{near}" if near else file.error)
         if file.data is not None:
             digest = await aside(len(file.data), places.digest, file.data)
             seen.append(Seen(path=place.path, digest=digest, how="read"))

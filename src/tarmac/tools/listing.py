@@ -48,6 +48,12 @@ async def list_files(
     return await asyncio.to_thread(_listing, check_directory(folder), recursive, most, hidden)
 
 
+def list_names(folder: Path, *, most: int, hidden: Callable[[Path], bool]) -> list[str]:
+    """The files below a folder, relative to it. It blocks: for a thread."""
+    found = _listing(check_directory(folder), True, most, hidden)
+    return [each for each in found.names if not each.endswith("/")]
+
+
 def _listing(folder: Path, recursive: bool, most: int, hidden: Callable[[Path], bool] | None) -> Listing:
     if not os.access(folder, os.R_OK | os.X_OK):
         raise FileUnavailable(f"{shown(folder)} can't be read: permission denied")

@@ -7,10 +7,10 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from tarmac.errors import TarmacError, ToolFailed
+from tarmac.errors import BadArguments, TarmacError, ToolFailed
 from tarmac.tools import change, places
 from tarmac.tools.change import Change
-from tarmac.tools.edit import FileChange, TextFile, decode, plan_patch, read_bytes
+from tarmac.tools.edit import FileChange, TextFile, decode, new_text_file, parse_patch, plan_patch, read_bytes
 from tarmac.tools.places import Place
 from tarmac.tools.tool import Bench, Group, Ready, Tool
 
@@ -33,7 +33,24 @@ class ApplyPatch(Tool):
     patch: Annotated[str, Meta(min_length=1, description="The patch, from `*** Begin Patch` to `*** End Patch`.")]
 
     async def prepare(self, bench: Bench) -> Ready:
-        sources = _Sources(bench)
+        return await self._prepare(bench, _Sources(bench))
+
+    async def prepare_for(self, bench: Bench, path: str) -> Ready:
+        """The same for a patch that was sent as the diff of one file."""
+        place = places.find(bench, path)
+        try:
+            named = {each.path for each in parse_patch(self.patch, path)}
+        except TarmacError as error:
+            raise ToolFailed(error.what, hint=error.hint) from None
+        others = [each for each in sorted(named) if places.find(bench, each).full != place.full]
+        if others:
+            raise BadArguments(
+                f"apply_diff: the diff changes {', '.join(others)}, but `path` is {place.name}. "
+                "Use apply_patch for several files."
+            )
+        return await self._prepare(bench, _Sources(bench, path))
+
+    async def _prepare(self, bench: Bench, sources: "_Sources") -> Ready:
         try:
             changes = await asyncio.to_thread(sources.changes, self.patch, bench.settings.fuzzy_threshold)
         except ToolFailed:
@@ -56,6 +73,7 @@ class _Sources:
     """The files a patch names, read once each."""
 
     bench: Bench
+    path: str = ""  # the file, if the patch names none
     found: dict[str, tuple[Place, bytes | None, TextFile]] = field(default_factory=dict)
     unquotable: list[str] = field(default_factory=list)
 
@@ -73,12 +91,20 @@ class _Sources:
 
     def changes(self, patch: str, threshold: float) -> list[Change]:
         """In a thread: all that the patch does."""
-        return [self.change(each) for each in plan_patch(patch, self.read, threshold=threshold)]
+
+        def nearest(path: str) -> str:
+            return places.suggestion(self.bench, places.find(self.bench, path))
+
+        planned = plan_patch(patch, self.read, threshold=threshold, path=self.path, nearest=nearest)
+        return [self.change(each) for each in planned]
 
     def change(self, planned: FileChange) -> Change:
         place, before, file = self.found[planned.path]
         origin: Place | None = None
         if planned.moved_from:  # with the line endings and the mode it had under its old name
             origin, _, file = self.found[planned.moved_from]
-        after = None if planned.after is None else file.with_text(planned.after).encode()
+        after: bytes | None = None
+        if planned.after is not None:
+            new = before is None and origin is None
+            after = (new_text_file(planned.after) if new else file.with_text(planned.after)).encode()
         return Change(place=place, before=before, after=after, like=origin.path if origin else None)

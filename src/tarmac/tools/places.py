@@ -4,16 +4,21 @@ A name is meant from the bench's directory. What the policy would deny whoever a
 own, a device, a loop of links) fails here, before anything of its content is looked at.
 """
 
+import difflib
 import hashlib
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tarmac.errors import ToolFailed
+from tarmac.errors import TarmacError, ToolFailed
 from tarmac.policy import PolicySettings, ReadFile, WriteFile
 from tarmac.policy.files import Look, follow
+from tarmac.tools.listing import list_names
 from tarmac.tools.tool import Bench, Want
 
+MOST_COMPARED = 5_000  # files that a path which does not exist is compared with
+MOST_SUGGESTED = 2
 _SETTINGS = PolicySettings()
 
 
@@ -89,6 +94,35 @@ def unmoved(bench: Bench, place: Place) -> Place:
     if now.path != place.path:
         raise ToolFailed(f"'{place.name}' leads to another file than when this was prepared. Nothing was done.")
     return now
+
+
+def suggestion(bench: Bench, place: Place) -> str:
+    """` Did you mean 'src/app.py'?` for a path that does not exist; empty if no file is like it. Run it in a thread."""
+    if not place.look.inside:
+        return ""
+    try:
+        found = list_names(bench.workspace, most=MOST_COMPARED, hidden=hides(bench, contents=False))
+    except TarmacError:
+        return ""
+    names = [os.path.relpath(bench.workspace / each, bench.cwd) for each in found]
+    wanted = os.path.relpath(place.full, bench.cwd)
+    same = [each for each in names if _last(each).lower() == _last(wanted).lower()]
+    near = difflib.get_close_matches(wanted, same, MOST_SUGGESTED, 0) or _similar(wanted, names)
+    return f" Did you mean {' or '.join(repr(_shown(each)) for each in near)}?" if near else ""
+
+
+def _similar(wanted: str, names: Sequence[str]) -> list[str]:
+    """Paths whose last part is spelled almost like that of the wanted one."""
+    by_last: dict[str, list[str]] = {}
+    for each in names:
+        by_last.setdefault(_last(each), []).append(each)
+    close = difflib.get_close_matches(_last(wanted), by_last, MOST_SUGGESTED, 0.8)
+    paths = [path for each in close for path in by_last[each]]
+    return difflib.get_close_matches(wanted, paths, MOST_SUGGESTED, 0)
+
+
+def _last(path: str) -> str:
+    return path.rpartition("/")[2]
 
 
 def _shown(said: str) -> str:

@@ -40,6 +40,7 @@ class FileText:
     total_lines: int = 0
     notice: str = ""
     error: str = ""
+    missing: bool = False  # there is no such file
     data: bytes | None = None  # as it was on disk: what an edit will expect to find
 
 
@@ -54,7 +55,7 @@ async def read_file(wanted: Wanted, unsaved: Unsaved | None = None) -> FileText:
     try:
         data = await asyncio.to_thread(read_bytes, wanted.path)
         if data is None:
-            return FileText(name, error="File not found")
+            return FileText(name, error="File not found", missing=True)
         text, notice = await _text(wanted.path, data)
         if unsaved is not None and (theirs := await unsaved_text(unsaved, wanted.path, data)) is not None:
             text, notice = theirs, NOT_SAVED

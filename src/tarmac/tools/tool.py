@@ -213,6 +213,10 @@ class Bench:
     alone: bool = False  # nobody else sees these terminals, and nobody tells the model of them: it must look itself
 
 
+# Other names for the argument `path`, which models know from elsewhere
+PATH_SPELLINGS: Mapping[str, str] = dict.fromkeys(("file_path", "filePath", "filename", "target_file", "file"), "path")
+
+
 class Tool(ABC):
     """A call with its arguments. Subclasses are frozen dataclasses, their fields annotated with `Meta(description)`."""
 

@@ -10,10 +10,17 @@ from tarmac.errors import TarmacError, ToolFailed
 from tarmac.tools import change
 from tarmac.tools.aside import aside
 from tarmac.tools.change import Change
-from tarmac.tools.edit import TextFile, clean_content, decode, find_omissions, is_cut_short
-from tarmac.tools.tool import Bench, Group, Ready, Tool
-
-MOST_OMISSIONS = 3
+from tarmac.tools.edit import (
+    WRITE_ALL,
+    broken_by,
+    clean_content,
+    decode,
+    is_cut_short,
+    is_prose,
+    new_text_file,
+    refuse_omissions,
+)
+from tarmac.tools.tool import PATH_SPELLINGS, Bench, Group, Ready, Tool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +31,12 @@ class WriteToFile(Tool):
         "Write a whole file: make a new one, or replace all of an old one; folders on the way are made. The content "
         "must be complete, without placeholders such as `// rest of the code`. Change parts of a file with apply_diff."
     )
-    spellings: ClassVar[Mapping[str, str]] = {"file_path": "path", "text": "content"}
+    spellings: ClassVar[Mapping[str, str]] = {
+        **PATH_SPELLINGS,
+        "text": "content",
+        "contents": "content",
+        "file_text": "content",
+    }
 
     path: Annotated[str, Meta(min_length=1, description="The file, relative to the workspace.")]
     content: Annotated[str, Meta(description="All of its content, as it shall be.")]
@@ -47,11 +59,11 @@ class WriteToFile(Tool):
 
     def _made(self, path: str, before: bytes | None) -> bytes:
         content = clean_content(self.content, path)
-        file = TextFile("") if before is None else decode(before)
-        self._check_whole(content, file.text if before is not None else None)
-        return file.with_text(content).encode()
+        file = None if before is None else decode(before)
+        self._check_whole(content, path, file.text if file is not None else None)
+        return (new_text_file(content) if file is None else file.with_text(content)).encode()
 
-    def _check_whole(self, content: str, before: str | None) -> None:
+    def _check_whole(self, content: str, path: str, before: str | None) -> None:
         """A file with a part left out would lose that part."""
         if self.line_count is not None and is_cut_short(content, self.line_count):
             lines = content.count("\n") + 1
@@ -59,10 +71,10 @@ class WriteToFile(Tool):
                 f"the content has {lines} lines where line_count says {self.line_count}: it appears to be truncated. "
                 "Write all of it, or use apply_diff"
             )
-        if before is None:
+        if before is None and is_prose(path):
             return
-        if omissions := find_omissions(content, before):
-            listed = "; ".join(f"line {each.line}: {each.text}" for each in omissions[:MOST_OMISSIONS])
-            raise ToolFailed(
-                f"the content appears to be truncated ({listed}). Write all of it, or change parts with apply_diff"
-            )
+        shorter = content.count("\n") < (before or "").count("\n")
+        if why := refuse_omissions(content, before or "", shorter=shorter):
+            raise ToolFailed(f"{why}. Write all of it, or change parts with apply_diff", hint=WRITE_ALL)
+        if before is not None and (why := broken_by(before, content, path)):
+            raise ToolFailed(f"the indentation would be broken: {why}")

@@ -7,19 +7,30 @@ Inside, a line ends in LF. What the file had (CRLF, mixed, a BOM, no newline at 
 line by line when it is written, so that an edit changes what it names and nothing else.
 """
 
-from tarmac.tools.edit.blocks import Block, parse_blocks, parse_file_diffs
-from tarmac.tools.edit.content import clean_content, find_omissions, is_cut_short, strip_fences, strip_line_numbers
+from tarmac.tools.edit.blocks import Block, parse_blocks
+from tarmac.tools.edit.content import (
+    WRITE_ALL,
+    clean_content,
+    find_omissions,
+    is_cut_short,
+    is_prose,
+    refuse_omissions,
+    strip_fences,
+    strip_line_numbers,
+)
 from tarmac.tools.edit.diffs import apply_diff
+from tarmac.tools.edit.indentation import broken_by
 from tarmac.tools.edit.insert import insert_content
-from tarmac.tools.edit.patch import parse_patch
+from tarmac.tools.edit.patch import is_patch, parse_patch
 from tarmac.tools.edit.patching import FileChange, plan_patch
 from tarmac.tools.edit.replace import search_and_replace
 from tarmac.tools.edit.result import Applied, Edited, Failure
 from tarmac.tools.edit.saving import Saved, read_bytes, remove_file, save_file
-from tarmac.tools.edit.text import TextFile, decode
+from tarmac.tools.edit.text import TextFile, decode, line_ending, new_text_file
 from tarmac.tools.edit.unified import FileDiff, unified
 
 __all__ = [
+    "WRITE_ALL",
     "Applied",
     "Block",
     "Edited",
@@ -29,16 +40,21 @@ __all__ = [
     "Saved",
     "TextFile",
     "apply_diff",
+    "broken_by",
     "clean_content",
     "decode",
     "find_omissions",
     "insert_content",
     "is_cut_short",
+    "is_patch",
+    "is_prose",
+    "line_ending",
+    "new_text_file",
     "parse_blocks",
-    "parse_file_diffs",
     "parse_patch",
     "plan_patch",
     "read_bytes",
+    "refuse_omissions",
     "remove_file",
     "save_file",
     "search_and_replace",

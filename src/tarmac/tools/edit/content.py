@@ -8,6 +8,8 @@ from tarmac.tools.edit.hay import loose
 
 _FENCE = re.compile(r"^(`{3,}|~{3,})[ \t]*([\w+#.:/-]*)[ \t]*$")
 _NUMBER = re.compile(r"^\s*(\d+)\s?\|(?: |$)")
+_MOST_NAMED = 3
+WRITE_ALL = "write these lines out; if the comment itself belongs in the file, word it differently"
 _PROSE = (".md", ".mdx", ".markdown", ".rst", ".qmd", ".rmd")
 
 _THING = (
@@ -24,6 +26,7 @@ _LEFT_OUT = re.compile(
     rf"|\b(?:existing|rest|remaining|previous|unchanged)(?: of)?(?: \w+){{0,3}}\s*(?:\.\.\.|…)",
     re.IGNORECASE,
 )
+_ELLIPSIS = re.compile(r"^\s*(?://+|#+|/\*+|<!--|--|;+|%+|\{/\*)\s*(?:\.\.\.|…)\s*(?:\*/\}?|-->)?\s*$")
 _COMMENT = re.compile(r"^\s*(?://+|#+|/\*+|\*|<!--|--|;+|%+|\{/\*|\(\*|\"\"\"|'''|\[?\.\.\.|…)")
 
 
@@ -49,7 +52,7 @@ def strip_fences(content: str, path: str = "") -> str:
     opening, closing = _FENCE.match(lines[0]), _FENCE.match(lines[last]) if last > 0 else None
     if opening and closing and not closing[2] and _encloses(lines[1:last]):
         return _joined(lines[1:last])
-    if path.lower().endswith(_PROSE) or not path:
+    if is_prose(path) or not path:
         return content
     if opening:
         lines, last = lines[1:], last - 1
@@ -89,15 +92,32 @@ def strip_line_numbers(content: str) -> str:
     return "\n".join(_NUMBER.sub("", line, count=1) for line in lines)
 
 
-def find_omissions(content: str, before: str = "") -> list[Omission]:
-    """Comments such as `// rest of code unchanged` that were not in the file before."""
+def find_omissions(content: str, before: str = "", *, shorter: bool = False) -> list[Omission]:
+    """Find comments such as `// rest of code unchanged` that were not in the file before.
+
+    `shorter`: the content replaces more lines than it has. Then `// ...` alone is an omission, too.
+    """
     found = [
         Omission(number, line.strip())
         for number, line in enumerate(content.split("\n"), 1)
-        if len(line) < 300 and _COMMENT.match(line) and _LEFT_OUT.search(line)
+        if len(line) < 300 and _COMMENT.match(line) and (_LEFT_OUT.search(line) or (shorter and _ELLIPSIS.match(line)))
     ]
     known = {loose(line) for line in before.split("\n")} if found else set()
     return [Omission(each.line, each.text[:200]) for each in found if loose(each.text) not in known]
+
+
+def refuse_omissions(content: str, before: str = "", *, shorter: bool = False) -> str:
+    """Why an edit with this content is refused; empty if nothing is left out of it."""
+    omissions = find_omissions(content, before, shorter=shorter)
+    if not omissions:
+        return ""
+    listed = "; ".join(f"`{each.text}`" for each in omissions[:_MOST_NAMED])
+    return f"{listed} stands for lines that are left out, and they would be lost"
+
+
+def is_prose(path: str) -> bool:
+    """Whether the file is documentation, which may quote a placeholder."""
+    return path.lower().endswith(_PROSE)
 
 
 def is_cut_short(content: str, line_count: int) -> bool:

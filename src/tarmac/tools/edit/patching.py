@@ -1,8 +1,6 @@
-"""apply_patch: what a patch makes of the files, before anything is written.
+"""Work out what a patch makes of the files, before anything is written.
 
-patch ─parse→ sections ─each on what the ones before it made→ [FileChange …]
-
-All or nothing: one change that finds no place, and there is no plan. (Codex writes what comes before the failure.)
+A patch is applied as a whole or not at all. (Codex writes what comes before a failure.)
 """
 
 from collections.abc import Callable, Sequence
@@ -10,12 +8,14 @@ from dataclasses import dataclass
 
 from tarmac.errors import EditFailed
 from tarmac.tools.edit import explain
+from tarmac.tools.edit.content import WRITE_ALL, is_prose, refuse_omissions
 from tarmac.tools.edit.hay import Hay, loose
+from tarmac.tools.edit.indentation import broken_by
 from tarmac.tools.edit.lines import join_lines, split_lines
 from tarmac.tools.edit.locate import THRESHOLD, Ambiguous, NotFound, Place, find
 from tarmac.tools.edit.patch import AddFile, Chunk, DeleteFile, Section, UpdateFile, parse_patch
 from tarmac.tools.edit.result import Failure
-from tarmac.tools.edit.splice import new_lines
+from tarmac.tools.edit.splice import Insert, repaired, spliced
 
 _MORE = "put a line above the change after @@, or more lines around it"
 
@@ -30,8 +30,19 @@ class FileChange:
     moved_from: str = ""
 
 
-def plan_patch(patch: str, read: Callable[[str], str | None], *, threshold: float = THRESHOLD) -> list[FileChange]:
-    """The changes of `patch`; `read` gives a file's text, or None. EditFailed, with every reason, when any is wrong."""
+def plan_patch(
+    patch: str,
+    read: Callable[[str], str | None],
+    *,
+    threshold: float = THRESHOLD,
+    path: str = "",
+    nearest: Callable[[str], str] = lambda _: "",
+) -> list[FileChange]:
+    """The changes of `patch`; EditFailed, with every reason, if any part of it is wrong.
+
+    `read` gives a file's text, or None. `path` is the file that is meant where a unified diff names none.
+    `nearest` suggests a file for a path that does not exist.
+    """
     before: dict[str, str | None] = {}
     after: dict[str, str | None] = {}
     moved: dict[str, str] = {}
@@ -42,17 +53,20 @@ def plan_patch(patch: str, read: Callable[[str], str | None], *, threshold: floa
             before[path] = after[path] = read(path)
         return after[path]
 
-    for section in parse_patch(patch):
+    for section in parse_patch(patch, path):
         text = now(section.path)
         match section:
-            case AddFile(lines=lines):
-                after[section.path] = "".join(f"{line}\n" for line in lines)
+            case AddFile():
+                after[section.path] = section.text
+                if not is_prose(section.path) and (why := refuse_omissions(section.text, text or "")):
+                    problems.append(f"{section.path}: {why}\nhint: {WRITE_ALL}")
             case _ if text is None:
-                problems.append(f"{section.path} does not exist")
+                near = nearest(section.path)
+                problems.append(f"{section.path} does not exist{f'.{near}' if near else ''}")
             case DeleteFile():
                 after[section.path] = None
             case UpdateFile():
-                result, failures = _updated(text, section.chunks, threshold)
+                result, failures = _updated(text, section, threshold)
                 problems += [f"{section.path}, {failure}" for failure in failures]
                 target = section.moved_to or section.path
                 now(target)
@@ -66,29 +80,27 @@ def plan_patch(patch: str, read: Callable[[str], str | None], *, threshold: floa
     return [FileChange(path, before[path], after[path], moved.get(path, "")) for path in paths]
 
 
-def _updated(text: str, chunks: Sequence[Chunk], threshold: float) -> tuple[str, list[Failure]]:
+def _updated(text: str, section: UpdateFile, threshold: float) -> tuple[str, list[Failure]]:
     """The text after the chunks, each looked for after the one before it."""
     lines, ended = split_lines(text)
     hay = Hay(lines)
-    places: list[tuple[Place, Chunk]] = []
+    inserts: list[Insert] = []
     failures: list[Failure] = []
     cursor = 0
-    for number, chunk in enumerate(chunks, 1):
+    for number, chunk in enumerate(section.chunks, 1):
         found = _place(hay, chunk, cursor, threshold, number)
         if isinstance(found, Failure):
             failures.append(found)
-        elif any(one.first < found.end and found.first < one.end for one, _ in places):
+        elif any(one.place.first < found.end and found.first < one.place.end for one in inserts):
             failures.append(Failure(number, "overlaps", f"block {number}: its lines were changed by one before it"))
+        elif why := refuse_omissions("\n".join(chunk.new), text, shorter=len(chunk.new) < len(chunk.old)):
+            failures.append(Failure(number, "placeholder", f"block {number}: {why}", WRITE_ALL))
         else:
-            places.append((found, chunk))
+            inserts.append(Insert(number, found, chunk.old, chunk.new))
             cursor = found.end
-    result: list[str] = []
-    done = 0
-    for place, chunk in sorted(places, key=lambda pair: pair[0].first):
-        result += lines[done : place.first]
-        result += new_lines(lines, place, chunk.old, chunk.new)
-        done = place.end
-    return join_lines(result + lines[done:], ended), failures
+    path = section.moved_to or section.path
+    inserts, broken = repaired(lines, inserts, lambda result: broken_by(text, join_lines(result, ended), path))
+    return join_lines(spliced(lines, inserts), ended), failures + broken
 
 
 def _place(hay: Hay, chunk: Chunk, cursor: int, threshold: float, number: int) -> Place | Failure:
@@ -100,13 +112,16 @@ def _place(hay: Hay, chunk: Chunk, cursor: int, threshold: float, number: int) -
         if at is None:
             return Failure(number, "not found", f"block {number}: no line is {anchor!r}", "after @@ goes a whole line")
         start = at + 1
+    if not chunk.old and chunk.counted and hay.lines:
+        what = f"block {number}: new lines without a line around them"
+        return Failure(number, "ambiguous", what, "add a line of the file before or after them")
     if not chunk.old:
         return _insertion(hay.lines, start if chunk.anchors else None)
     if chunk.at_end and (end := _at_end(hay.lines, chunk.old)) is not None:
         return end
-    found = find(hay, chunk.old, start=start, threshold=threshold)
+    found = find(hay, chunk.old, near=chunk.near, start=start, threshold=threshold)
     if isinstance(found, NotFound) and start:
-        found = find(hay, chunk.old, threshold=threshold)
+        found = find(hay, chunk.old, near=chunk.near, threshold=threshold)
     match found:
         case Place():
             return found

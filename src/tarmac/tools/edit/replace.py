@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 from tarmac.prompts.patterns import check_size
 from tarmac.tools.edit import explain
+from tarmac.tools.edit.content import WRITE_ALL, refuse_omissions
 from tarmac.tools.edit.hay import Hay
+from tarmac.tools.edit.indentation import broken_by, first_indent, shifted
 from tarmac.tools.edit.lines import split_lines
 from tarmac.tools.edit.locate import NotFound, Place, find
 from tarmac.tools.edit.result import Applied, Edited, Failure, Reason
@@ -35,12 +37,21 @@ def search_and_replace(
     ignore_case: bool = False,
     start_line: int | None = None,
     end_line: int | None = None,
+    expected: int | None = None,
+    path: str = "",
     patience: float = PATIENCE,
 ) -> Edited:
-    """`text` with each occurrence replaced; lines are counted from 1, `end_line` is the last one searched."""
+    """`text` with each occurrence replaced; lines are counted from 1, `end_line` is the last one searched.
+
+    `expected` is the number of places that must match; another number changes nothing.
+    """
     search, replacement = search.replace("\r\n", "\n"), replacement.replace("\r\n", "\n")
+    if not search and not text:
+        return Edited(replacement, (Applied(1, 1, 0),))
     if not search:
         return _failed(text, "empty", "the search is empty", "give a text to search for")
+    if left_out := refuse_omissions(replacement, text, shorter=replacement.count("\n") < search.count("\n")):
+        return _failed(text, "placeholder", left_out, WRITE_ALL)
     count = text.count("\n") + (text[-1:] not in ("", "\n"))  # not splitlines(), to which a form feed is a line's end
     first, last = (start_line or 1), (count if end_line is None else min(end_line, count))
     if first < 1 or first > max(last, 1):
@@ -60,14 +71,50 @@ def search_and_replace(
         return _failed(text, "malformed", *why.args)
     if not spots:
         return _none(text, search, pattern=pattern, first=first, last=last)
+    if expected is not None and len(spots) != expected:
+        return _failed(text, "ambiguous", *_unexpected(body, spots, first, expected))
     if after == body:
         return _failed(text, "no change", "the replacement is what is there already", "")
+    problem = broken_by(text, text[:start] + after + text[end:], path)
+    if problem and not pattern and not ignore_case:
+        after = _reindented(body, search, replacement)
+        problem = broken_by(text, text[:start] + after + text[end:], path)
+    if problem:
+        hint = "write the new lines with the indentation that the file has there"
+        return _failed(text, "indentation", f"the indentation would be broken: {problem}", hint)
     applied = []
     line, before = first, 0
     for part, spot in enumerate(spots, 1):
         line, before = line + body.count("\n", before, spot), spot
         applied.append(Applied(part, line, line))
     return Edited(text[:start] + after + text[end:], tuple(applied))
+
+
+def _unexpected(body: str, spots: list[int], first: int, expected: int) -> tuple[str, str]:
+    """What is said of another number of places than was expected."""
+    lines = [str(first + body.count("\n", 0, spot)) for spot in spots[:10]]
+    what = f"{len(spots)} place{'s match' if len(spots) != 1 else ' matches'} (lines {', '.join(lines)}"
+    what += f" and {len(spots) - 10} more)" if len(spots) > 10 else ")"
+    if expected == 1:
+        return f"{what}, and one was expected", "search for more lines around it, or set replace_all to true"
+    return f"{what}, and expected_replacements is {expected}", "read the file again, or leave expected_replacements out"
+
+
+def _reindented(body: str, search: str, replacement: str) -> str:
+    """The text with each occurrence replaced, and the replacement's lines moved to the indentation of that place."""
+    pieces = body.split(search)
+    result = pieces[0]
+    for piece in pieces[1:]:
+        ahead = result[result.rfind("\n") + 1 :]
+        if ahead.strip():
+            new = replacement
+        elif ahead:  # the search begins after the indentation
+            head, *rest = replacement.split("\n")
+            new = "\n".join([head, *(ahead + each if each.strip() else each for each in rest)])
+        else:
+            new = "\n".join(shifted(replacement.split("\n"), first_indent(search.split("\n"))))
+        result += new + piece
+    return result
 
 
 def _line_start(text: str, line: int, start: int = 0) -> int:

@@ -6,7 +6,17 @@ from typing import Literal
 Rung = Literal["exact", "whitespace", "blank lines", "fuzzy"]
 """How an edit's place was found, from the surest to the least sure."""
 
-Reason = Literal["not found", "ambiguous", "overlaps", "empty", "no change", "malformed", "out of range"]
+Reason = Literal[
+    "not found",
+    "ambiguous",
+    "overlaps",
+    "empty",
+    "no change",
+    "malformed",
+    "out of range",
+    "placeholder",
+    "indentation",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +28,7 @@ class Applied:
     last: int
     rung: Rung = "exact"
     similarity: float = 1.0
+    reindented: bool = False  # the new lines were shifted to the indentation around them
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,6 +68,19 @@ class TextFile:
         return replace(self, text=text, endings=_carried(self.text.split("\n"), text.split("\n"), self))
 
 
+def new_text_file(content: str, *, ending: str = "") -> TextFile:
+    """A file that does not exist yet, with the line endings of its content, or with `ending`."""
+    if ending == "\r\n":
+        content = content.replace("\r\n", "\n").replace("\n", "\r\n")
+    return _with_endings(content, "utf-8", b"")
+
+
+def line_ending(text: str) -> str:
+    """CRLF if every line of the text ends in it, else LF."""
+    count = text.count("\n")
+    return "\r\n" if count and text.count("\r\n") == count else "\n"
+
+
 def is_binary(data: bytes) -> bool:
     """Whether the beginning of a file shows that it is no text."""
     return b"\0" in data[:_SNIFF] and not data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
