@@ -4,9 +4,13 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from tests.tools.workshop import Workshop
 
 from tarmac.terminals import Settings, TerminalRegistry
+
+settings.register_profile("without deadline", deadline=None)  # by the clock of a busy machine any case may be slow
+settings.load_profile("without deadline")
 
 
 @pytest.fixture
