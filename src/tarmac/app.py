@@ -15,7 +15,8 @@ from pathlib import Path
 from tarmac.config import Config
 from tarmac.errors import BadRequest
 from tarmac.events import TaskId
-from tarmac.models.provider import Model, open_model, warm
+from tarmac.models.factory import open_model, warm
+from tarmac.models.provider import Model
 from tarmac.paths import check_directory, state_dir
 from tarmac.policy import Policy
 from tarmac.policy.files import Files

@@ -8,10 +8,11 @@ from typing import Any
 
 from tests.models.server import Reply, Server, claude, gpt, responses, serving
 
-from tarmac.models.catalog import described
+from tarmac.models.catalog import model_info
+from tarmac.models.factory import open_model
 from tarmac.models.messages import Blob, Message, Text
 from tarmac.models.openai_responses import Responses
-from tarmac.models.provider import Chunk, Model, ModelError, ModelSettings, Prompt, ToolSchema, open_model
+from tarmac.models.provider import Chunk, Model, ModelError, ModelSettings, Prompt, ToolSchema
 
 KEY = "sk-hidden-4711"
 READ = ToolSchema("read_file", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}})
@@ -52,7 +53,7 @@ def opened(dialect: Dialect, url: str, **settings: Any) -> Model:
     keys, url = {dialect.provider: KEY}, url + dialect.path
     chosen = ModelSettings(keys=keys, base_urls={dialect.provider: url}, **settings)
     if dialect is RESPONSES:  # by name only at OpenAI's own address
-        return Responses(described(dialect.spec, chosen), base_url=url, key=KEY, settings=chosen)
+        return Responses(model_info(dialect.spec, chosen), base_url=url, key=KEY, settings=chosen)
     return open_model(dialect.spec, chosen)
 
 

@@ -10,6 +10,8 @@ from tests.models.asking import CLAUDE, READ, asked, talking
 from tests.models.server import Reply, claude
 
 from tarmac.models.anthropic import request
+from tarmac.models.catalog import price
+from tarmac.models.factory import open_model
 from tarmac.models.messages import (
     Blob,
     Image,
@@ -22,17 +24,8 @@ from tarmac.models.messages import (
     ToolUse,
     Usage,
 )
-from tarmac.models.provider import (
-    Answer,
-    CallDelta,
-    ModelInfo,
-    ModelSettings,
-    Prompt,
-    ReasoningDelta,
-    open_model,
-    price,
-)
-from tarmac.models.remote import Pictures
+from tarmac.models.provider import CallDelta, Completion, ModelInfo, ModelSettings, Prompt, ReasoningDelta
+from tarmac.models.remote import EncodedImages
 
 pytestmark = pytest.mark.slow
 
@@ -56,10 +49,10 @@ async def sent(prompt: Prompt, **settings: Any) -> dict[str, Any]:
         return server.requests[0].body
 
 
-async def answer(*blocks: dict[str, object], **more: Any) -> Answer:
+async def answer(*blocks: dict[str, object], **more: Any) -> Completion:
     async with talking(CLAUDE, Reply(claude(*blocks, **more))) as (model, _):
         found = (await asked(model))[-1]
-        assert isinstance(found, Answer)
+        assert isinstance(found, Completion)
         return found
 
 
@@ -74,7 +67,7 @@ async def test_several_calls_come_in_one_message() -> None:
     )
     async with talking(CLAUDE, reply) as (model, _):
         *deltas, last = await asked(model)
-    assert isinstance(last, Answer)
+    assert isinstance(last, Completion)
     two = (ToolUse("a", "read_file", '{"path": "ü"}'), ToolUse("b", "list_files", "{}"))
     assert (last.parts, last.stop) == ((Text("Two."), *two), "tool_use")
     calls = [delta for delta in deltas if isinstance(delta, CallDelta)]
@@ -118,7 +111,7 @@ async def test_thinking_goes_back_as_it_came() -> None:
         chunks = await asked(model)
         assert [each.text for each in chunks if isinstance(each, ReasoningDelta)] == ["One, ", "two.", ""]
         last = chunks[-1]
-        assert isinstance(last, Answer)
+        assert isinstance(last, Completion)
         assert [part.text for part in last.parts if isinstance(part, Reasoning)] == ["One, two.", "", ""]
         result = user(ToolResult("a", (Text("ok"),)))
         await asked(model, Prompt("", (user(Text("go")), said(*last.parts), result)))
@@ -165,7 +158,7 @@ async def test_pictures_are_shown_where_they_stand() -> None:
     assert inner == [
         {"type": "text", "text": "a picture:"},
         shown,
-        {"type": "text", "text": "[a picture (video/mp4, 5 bytes) that can not be shown]"},
+        {"type": "text", "text": "[an image (video/mp4, 5 bytes) that can't be shown]"},
     ]
     body = await sent(Prompt("", messages), images=False)
     assert "that this model can't see" in json.dumps(body)
@@ -179,8 +172,8 @@ async def test_pictures_that_would_be_refused_have_a_note_in_their_place() -> No
     body = await sent(Prompt("", (user(Image(large)), *(user(Image(each)) for each in many))))
     blocks = [block for message in body["messages"] for block in message["content"]]
     assert [block["type"] for block in blocks] == ["text"] * 6 + ["image"] * 20
-    assert "too large to be shown" in blocks[0]["text"]
-    assert "there are newer ones" in blocks[1]["text"]
+    assert "too large to show" in blocks[0]["text"]
+    assert "in favour of newer ones" in blocks[1]["text"]
 
 
 async def test_what_the_model_wrote_wrongly_is_shown_to_it_as_that() -> None:
@@ -196,7 +189,7 @@ async def test_only_anthropic_itself_is_sent_what_others_refuse() -> None:
     """S6: gateways that speak this language answer 400 to fields of a tool that they do not know."""
     prompt = Prompt("", (user(Text("go")),), (READ,))
     assert set((await sent(prompt))["tools"][0]) == {"name", "description", "input_schema", "cache_control"}
-    info, nothing = ModelInfo(id="anthropic/claude-opus-5"), Pictures({})
+    info, nothing = ModelInfo(id="anthropic/claude-opus-5"), EncodedImages({})
     for own in ({}, {"anthropic": "https://api.anthropic.com/"}):
         body: Any = request(info, ModelSettings(base_urls=own), prompt, nothing)
         assert body["tools"][0]["eager_input_streaming"] is True

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarmac.models import anthropic, openai
-from tarmac.models.conversation import plain_id, short_id, tidy
+from tarmac.models.conversation import normalized, plain_id, short_id
 from tarmac.models.messages import Blob, Image, Message, Reasoning, Text, ToolResult, ToolUse
 from tarmac.models.provider import ModelInfo, ModelSettings, Prompt
-from tarmac.models.remote import Pictures
+from tarmac.models.remote import EncodedImages
 
 pytestmark = pytest.mark.slow
 
@@ -29,7 +29,7 @@ parts = texted | pictures | st.builds(Reasoning, texts, texts) | calls | results
 messages = st.lists(
     st.builds(Message, st.sampled_from(["user", "assistant"]), st.lists(parts, max_size=5).map(tuple)), max_size=8
 )
-SHOWN = Pictures({"ab" * 32: "aaaa"})
+SHOWN = EncodedImages({"ab" * 32: "aaaa"})
 INFO = ModelInfo(id="openai/x", images=True)
 
 
@@ -40,7 +40,7 @@ def sendable(found: object) -> str:
 @given(messages, st.sampled_from([plain_id, short_id]))
 def test_roles_alternate_and_every_call_has_its_result_directly_after_it(found: list[Message], fit: Any) -> None:
     """S6: the history that is sent is one that no provider refuses."""
-    sent = tidy(found, fit)
+    sent = normalized(found, fit)
     assert [message.role for message in sent] == ["user", "assistant"] * (len(sent) // 2) + ["user"]
     seen: set[str] = set()
     waiting: list[str] = []
@@ -63,7 +63,7 @@ def test_roles_alternate_and_every_call_has_its_result_directly_after_it(found: 
 
 @given(messages)
 def test_nothing_that_was_called_or_said_is_lost(found: list[Message]) -> None:
-    sent = tidy(found)
+    sent = normalized(found)
     before = [part.arguments for m in found if m.role == "assistant" for part in m.parts if isinstance(part, ToolUse)]
     assert [part.arguments for m in sent for part in m.parts if isinstance(part, ToolUse)] == before
     words = [part.text for m in found for part in m.parts if isinstance(part, Text) and part.text.strip()]
@@ -73,14 +73,14 @@ def test_nothing_that_was_called_or_said_is_lost(found: list[Message]) -> None:
 
 @given(messages)
 def test_a_tidy_conversation_stays_as_it_is(found: list[Message]) -> None:
-    sent = tidy(found)
-    assert tidy(sent) == sent
+    sent = normalized(found)
+    assert normalized(sent) == sent
 
 
 @given(messages)
 def test_both_dialects_keep_ids_and_arguments(found: list[Message]) -> None:
     prompt = Prompt("", tuple(found))
-    ours = [part for m in tidy(found) for part in m.parts if isinstance(part, ToolUse)]
+    ours = [part for m in normalized(found) for part in m.parts if isinstance(part, ToolUse)]
     body: Any = openai.request(INFO, ModelSettings(), prompt, SHOWN)
     theirs = [call for m in body["messages"] for call in m.get("tool_calls", [])]
     assert [(c["id"], c["function"]["name"]) for c in theirs] == [(c.id, c.name) for c in ours]

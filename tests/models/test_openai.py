@@ -10,10 +10,10 @@ from tests.models.asking import GPT, HELLO, READ, Dialect, asked, failed, talkin
 from tests.models.server import Reply, call, chunk, event, gpt, refusal
 from tests.models.test_anthropic import PICTURE, PNG, said, user
 
-from tarmac.models.draft import Draft
+from tarmac.models.completion_builder import CompletionBuilder
 from tarmac.models.messages import Image, Reasoning, StopReason, Text, ToolResult, ToolUse, Usage
-from tarmac.models.openai_chunks import Reading
-from tarmac.models.provider import Answer, CallDelta, ModelError, Prompt, ReasoningDelta
+from tarmac.models.openai import ChatStream
+from tarmac.models.provider import CallDelta, Completion, ModelError, Prompt, ReasoningDelta
 
 pytestmark = pytest.mark.slow
 
@@ -28,10 +28,10 @@ async def sent(prompt: Prompt, dialect: Dialect = GPT, **settings: Any) -> dict[
         return server.requests[0].body
 
 
-async def answer(*deltas: dict[str, object], prompt: Prompt = HELLO, **more: Any) -> Answer:
+async def answer(*deltas: dict[str, object], prompt: Prompt = HELLO, **more: Any) -> Completion:
     async with talking(GPT, Reply(gpt(*deltas, **more))) as (model, _):
         *pieces, last = await asked(model, prompt)
-        assert isinstance(last, Answer)
+        assert isinstance(last, Completion)
         uses = [part for part in last.parts if isinstance(part, ToolUse)]
         calls = [piece for piece in pieces if isinstance(piece, CallDelta)]
         joined = [
@@ -150,7 +150,7 @@ async def test_what_gemini_sealed_beside_a_call_goes_back_beside_it() -> None:
     ]
     async with talking(gemini, *replies) as (model, server):
         last = (await asked(model))[-1]
-        assert isinstance(last, Answer)
+        assert isinstance(last, Completion)
         assert [type(part) for part in last.parts] == [Text, Reasoning, ToolUse, Reasoning, ToolUse]
         results = user(*(ToolResult(f"c{n}", (Text("ok"),)) for n in range(2)))
         await asked(model, Prompt("", (user(Text("go")), said(*last.parts), results)))
@@ -177,7 +177,7 @@ async def test_thoughts_between_words_go_back_all_of_them() -> None:
     deltas: list[dict[str, object]] = [{"reasoning": "One."}, {"content": "a"}, {"reasoning": "Two."}, {"content": "b"}]
     async with talking(GPT, Reply(gpt(*deltas)), Reply(GPT.says("ok"))) as (model, server):
         last = (await asked(model))[-1]
-        assert isinstance(last, Answer)
+        assert isinstance(last, Completion)
         await asked(model, Prompt("", (user(Text("go")), said(*last.parts), user(Text("and?")))))
         messages: Any = server.requests[1].body["messages"]
         assert messages[1]["reasoning"] == "One.Two."
@@ -217,7 +217,7 @@ async def test_thoughts_go_back_under_the_name_they_came_by(name: str) -> None:
         chunks = await asked(model)
         assert chunks[:2] == [ReasoningDelta("One, "), ReasoningDelta("two.")]
         last = chunks[-1]
-        assert isinstance(last, Answer)
+        assert isinstance(last, Completion)
         await asked(model, Prompt("", (user(Text("go")), said(*last.parts), user(Text("and?")))))
         messages: Any = server.requests[1].body["messages"]
         assert messages[1] == {"role": "assistant", "content": "Yes.", name: "One, two."}
@@ -234,7 +234,7 @@ async def test_details_of_thoughts_go_back_whole() -> None:
     ]
     async with talking(OPENROUTER, Reply(gpt(*deltas, {"content": "Yes."})), Reply(GPT.says("ok"))) as (model, server):
         last = (await asked(model))[-1]
-        assert isinstance(last, Answer)
+        assert isinstance(last, Completion)
         assert [part.text for part in last.parts if isinstance(part, Reasoning)] == ["One, two."]
         await asked(model, Prompt("", (user(Text("go")), said(*last.parts), user(Text("and?")))))
         messages: Any = server.requests[1].body["messages"]
@@ -271,11 +271,11 @@ async def test_results_follow_their_calls_and_pictures_follow_the_results() -> N
             ],
         },
         {"role": "tool", "tool_call_id": "a", "content": "no JSON\n\nat all"},
-        {"role": "tool", "tool_call_id": "b", "content": "[pictures: see below]"},
+        {"role": "tool", "tool_call_id": "b", "content": "[images: see below]"},
         {
             "role": "user",
             "content": [
-                {"type": "text", "text": "[pictures of the result of b]"},
+                {"type": "text", "text": "[images in the result of b]"},
                 {"type": "image_url", "image_url": {"url": url}},
                 {"type": "text", "text": "and hurry"},
             ],
@@ -303,26 +303,26 @@ async def test_a_server_that_refuses_to_count_is_not_asked_to_again() -> None:
     """S6: some gateways refuse `stream_options`; who asked tries again, where a person sees it."""
     refused = refusal(400, {"message": "stream_options: Extra inputs are not permitted"})
     async with talking(OLLAMA, refused, Reply(GPT.says("ok"))) as (model, server):
-        with pytest.raises(ModelError, match="does not count tokens") as caught:
+        with pytest.raises(ModelError, match="does not support") as caught:
             await asked(model)
         assert caught.value.retryable
-        assert (await asked(model))[-1] == Answer((Text("ok"),), "end")
+        assert (await asked(model))[-1] == Completion((Text("ok"),), "end")
         assert ["stream_options" in each.body for each in server.requests] == [True, False]
 
 
 async def test_a_stream_may_end_without_done_and_have_empty_chunks() -> None:
     pieces = [b": a comment\n\n", chunk({"content": "so"}), event({"choices": []}), chunk({}, "stop")]
     async with talking(GPT, Reply(pieces)) as (model, _):
-        assert (await asked(model))[-1] == Answer((Text("so"),), "end")
+        assert (await asked(model))[-1] == Completion((Text("so"),), "end")
 
 
 def test_a_long_answer_costs_no_more_for_each_piece_than_a_short_one() -> None:
     """S6: a file of half a megabyte, in pieces of a word, and as many thoughts."""
     from openai.types.chat import ChatCompletionChunk
 
-    def read(count: int, delta: dict[str, object]) -> tuple[Draft, float]:
-        draft = Draft(set())
-        reading = Reading(draft, "m")
+    def read(count: int, delta: dict[str, object]) -> tuple[CompletionBuilder, float]:
+        draft = CompletionBuilder(set())
+        reading = ChatStream(draft, "m")
         piece = ChatCompletionChunk.construct(choices=[{"index": 0, "delta": delta, "finish_reason": None}])
         began = time.process_time()
         for _ in range(count):

@@ -9,19 +9,11 @@ from tests.models.asking import KEY, READ, RESPONSES, asked, failed, talking
 from tests.models.server import Reply, event, responses
 from tests.models.test_anthropic import PICTURE, PNG, said, user
 
+from tarmac.models.factory import open_model
 from tarmac.models.messages import Image, Reasoning, StopReason, Text, ToolResult, ToolUse, Usage
-from tarmac.models.openai import OpenAI
+from tarmac.models.openai import ChatCompletions
 from tarmac.models.openai_responses import Responses
-from tarmac.models.provider import (
-    Answer,
-    CallDelta,
-    ErrorKind,
-    ModelSettings,
-    Prompt,
-    ReasoningDelta,
-    TextDelta,
-    open_model,
-)
+from tarmac.models.provider import CallDelta, Completion, ErrorKind, ModelSettings, Prompt, ReasoningDelta, TextDelta
 
 pytestmark = pytest.mark.slow
 
@@ -42,10 +34,10 @@ async def sent(prompt: Prompt, **settings: Any) -> dict[str, Any]:
         return server.requests[0].body
 
 
-async def answer(*items: dict[str, object], **more: Any) -> Answer:
+async def answer(*items: dict[str, object], **more: Any) -> Completion:
     async with talking(RESPONSES, Reply(responses(*items, **more))) as (model, _):
         found = (await asked(model))[-1]
-        assert isinstance(found, Answer)
+        assert isinstance(found, Completion)
         return found
 
 
@@ -53,8 +45,10 @@ def test_only_openai_itself_is_asked_so() -> None:
     keys = {"openai": KEY}
     assert isinstance(open_model("openai/gpt-6-sol", ModelSettings(keys=keys)), Responses)
     elsewhere = ModelSettings(keys=keys, base_urls={"openai": "https://proxy.example/v1"})
-    assert isinstance(open_model("openai/gpt-6-sol", elsewhere), OpenAI)
-    assert isinstance(open_model("openrouter/openai/gpt-6-sol", ModelSettings(keys={"openrouter": KEY})), OpenAI)
+    assert isinstance(open_model("openai/gpt-6-sol", elsewhere), ChatCompletions)
+    assert isinstance(
+        open_model("openrouter/openai/gpt-6-sol", ModelSettings(keys={"openrouter": KEY})), ChatCompletions
+    )
 
 
 async def test_several_calls_come_in_one_message() -> None:
@@ -66,7 +60,7 @@ async def test_several_calls_come_in_one_message() -> None:
     ]
     async with talking(RESPONSES, Reply(responses(*items))) as (model, _):
         *deltas, last = await asked(model)
-    assert isinstance(last, Answer)
+    assert isinstance(last, Completion)
     calls = (ToolUse("a", "read_file", '{"path": "ü"}'), ToolUse("b", "list_files", "{}"), ToolUse("c", "whole", "{}"))
     assert (last.parts, last.stop) == ((Text("Two."), *calls), "tool_use")
     assert deltas[:2] == [TextDelta("Two"), TextDelta(".")]
@@ -105,7 +99,7 @@ async def test_sealed_thoughts_go_back_as_they_came() -> None:
         chunks = await asked(model)
         assert "".join(each.text for each in chunks if isinstance(each, ReasoningDelta)) == "One.\n\nTwo."
         last = chunks[-1]
-        assert isinstance(last, Answer)
+        assert isinstance(last, Completion)
         await asked(model, Prompt("", (user(Text("go")), said(*last.parts), user(ToolResult("a", (Text("ok"),))))))
         items: Any = server.requests[1].body["input"]
         summary = [{"type": "summary_text", "text": "One."}, {"type": "summary_text", "text": "Two."}]

@@ -20,9 +20,10 @@ from tests.models.asking import ALL, HELLO, KEY, Dialect, asked, failed, nothing
 from tests.models.server import SSE, Reply, event, refusal
 
 from tarmac.errors import BadRequest
+from tarmac.models.factory import open_model
 from tarmac.models.failures import retry_after
 from tarmac.models.messages import Message, Text
-from tarmac.models.provider import Answer, ErrorKind, Model, ModelError, ModelSettings, TextDelta, open_model
+from tarmac.models.provider import Completion, ErrorKind, Model, ModelError, ModelSettings, TextDelta
 
 pytestmark = pytest.mark.slow
 
@@ -48,7 +49,7 @@ async def test_text_comes_in_pieces_and_then_whole(dialect: Dialect) -> None:
     async with talking(dialect, Reply(dialect.says("Hel", "lo")), Reply(dialect.says("again"))) as (model, server):
         *deltas, answer = await asked(model)
         assert deltas == [TextDelta("Hel"), TextDelta("lo")]
-        assert isinstance(answer, Answer)
+        assert isinstance(answer, Completion)
         assert (answer.parts, answer.stop) == ((Text("Hello"),), "end")
         assert (await asked(model))[0] == TextDelta("again")
         assert [request.body["model"] for request in server.requests] == [dialect.model] * 2
@@ -60,7 +61,7 @@ async def test_bytes_may_be_cut_anywhere(dialect: Dialect) -> None:
     whole = b"".join(dialect.says("Grü", "ße 🎉"))
     async with talking(dialect, Reply([whole[i : i + 1] for i in range(len(whole))])) as (model, _):
         answer = (await asked(model))[-1]
-        assert isinstance(answer, Answer)
+        assert isinstance(answer, Completion)
         assert answer.parts == (Text("Grüße 🎉"),)
 
 
@@ -175,7 +176,7 @@ async def test_an_answer_without_end_is_ended(dialect: Dialect) -> None:
     again = begun(dialect)[-1].replace(b'"Hel"', b'"' + b"Hel" * 100_000 + b'"')
     async with talking(dialect, Reply([*begun(dialect), *[again] * 20], hold=True)) as (model, _):
         last = (await asked(model))[-1]
-        assert isinstance(last, Answer)
+        assert isinstance(last, Completion)
         assert (last.stop, 4_000_000 < len(Message("assistant", last.parts).text) < 5_000_000) == ("max_tokens", True)
 
 
@@ -205,7 +206,7 @@ async def test_what_is_said_in_place_of_a_stream_is_told(dialect: Dialect) -> No
     assert (error.kind, error.retryable) == ("malformed", False)
     assert "the model is being loaded" in error.what
     async with talking(dialect, Reply(dialect.says("ok"), content_type="Text/Event-Stream")) as (model, _):
-        assert (await asked(model))[-1] == Answer((Text("ok"),), "end", ANY)
+        assert (await asked(model))[-1] == Completion((Text("ok"),), "end", ANY)
 
 
 @every
@@ -353,16 +354,16 @@ async def test_a_password_in_a_base_url_is_not_told() -> None:
 
 
 def test_a_model_that_can_not_be_opened_says_why() -> None:
-    with pytest.raises(ModelError, match="no provider of models is called 'nobody'") as caught:
+    with pytest.raises(ModelError, match="unknown provider 'nobody'") as caught:
         open_model("nobody/x")
     assert "anthropic" in caught.value.hint
     for spec, variable in (("anthropic/claude-opus-5", "ANTHROPIC_API_KEY"), ("openrouter/a/b", "OPENROUTER_API_KEY")):
         with pytest.raises(ModelError) as caught:
             open_model(spec)
         assert (caught.value.kind, caught.value.hint) == ("auth", f"set {variable}")
-    with pytest.raises(ModelError, match="nobody said where compatible/x is"):
+    with pytest.raises(ModelError, match="the address of compatible/x is not set"):
         open_model("compatible/x")
-    with pytest.raises(BadRequest, match="names no model"):
+    with pytest.raises(BadRequest, match="does not name a model"):
         open_model("ollama")
     assert open_model("ollama/qwen3:8b").info.id == "ollama/qwen3:8b"  # needs no key
 
@@ -370,8 +371,9 @@ def test_a_model_that_can_not_be_opened_says_why() -> None:
 def test_opening_a_model_imports_no_sdk() -> None:
     code = """
 import sys
-import tarmac.models.provider, tarmac.models.scripted, tarmac.models.known
-from tarmac.models.provider import ModelSettings, open_model
+import tarmac.models.provider, tarmac.models.scripted, tarmac.models.catalog, tarmac.models.factory
+from tarmac.models.factory import open_model
+from tarmac.models.provider import ModelSettings
 settings = ModelSettings(keys={"anthropic": "k", "openai": "k"})
 models = [open_model(spec, settings) for spec in ("anthropic/claude-opus-5", "openai/gpt-5", "ollama/x")]
 assert models[0].info.context_window == 1_000_000
@@ -384,7 +386,7 @@ assert not heavy, heavy
 def test_warming_imports_the_sdk_in_a_thread() -> None:
     code = """
 import sys, threading
-from tarmac.models.provider import warm
+from tarmac.models.factory import warm
 warm("openai/gpt-5")
 for thread in threading.enumerate():
     if thread is not threading.current_thread():

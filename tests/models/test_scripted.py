@@ -7,19 +7,19 @@ from pathlib import Path
 import pytest
 
 from tarmac.errors import FileUnavailable, ScriptWrong
+from tarmac.models.catalog import price
+from tarmac.models.factory import open_model
 from tarmac.models.messages import Message, Reasoning, Text, ToolUse, Usage
 from tarmac.models.provider import (
-    Answer,
     CallDelta,
     Chunk,
+    Completion,
     Model,
     ModelError,
     Price,
     Prompt,
     ReasoningDelta,
     TextDelta,
-    open_model,
-    price,
 )
 
 HELLO = Prompt("", (Message("user", (Text("hello"),)),))
@@ -54,7 +54,7 @@ times = 2
 """
 
 
-def written(folder: Path, text: str) -> Model:
+def call_as_xml(folder: Path, text: str) -> Model:
     file = folder / "play.toml"
     file.write_text(text)
     return open_model(f"scripted/{file}")
@@ -66,9 +66,9 @@ async def asked(model: Model, prompt: Prompt = HELLO) -> list[Chunk]:
 
 
 async def test_a_script_says_its_turns_one_after_the_other(tmp_path: Path) -> None:
-    model = written(tmp_path, PLAY)
+    model = call_as_xml(tmp_path, PLAY)
     *deltas, answer = await asked(model)
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, Completion)
     assert (answer.stop, answer.usage) == ("tool_use", Usage(input=10, output=4))
     reasoning, text, look, mine = answer.parts
     assert isinstance(look, ToolUse)
@@ -93,35 +93,35 @@ async def test_a_script_says_its_turns_one_after_the_other(tmp_path: Path) -> No
             TextDelta("One "),
             TextDelta("two  "),
             TextDelta("three."),
-            Answer((Text("One two  three."),), "end"),
+            Completion((Text("One two  three."),), "end"),
         ]
-    with pytest.raises(ModelError, match="has no turn left: it has 4") as caught:
+    with pytest.raises(ModelError, match="has only 4 turns") as caught:
         await asked(model)
     assert not caught.value.retryable
 
 
 async def test_a_script_says_that_it_is_one_and_what_it_would_cost(tmp_path: Path) -> None:
-    info = written(tmp_path, PLAY).info
+    info = call_as_xml(tmp_path, PLAY).info
     assert (info.id, info.scripted, info.context_window) == ("scripted/play", True, 1000)
     assert info.price == Price(input=3, output=15)
     assert price(info, Usage(input=1_000_000, output=100_000)) == 4.5
-    assert price(written(tmp_path, '[[turn]]\ntext = "hi"').info, Usage(input=1)) is None
+    assert price(call_as_xml(tmp_path, '[[turn]]\ntext = "hi"').info, Usage(input=1)) is None
 
 
 async def test_a_conversation_that_is_resumed_goes_on_where_the_script_was(tmp_path: Path) -> None:
-    model = written(tmp_path, PLAY)
+    model = call_as_xml(tmp_path, PLAY)
     said = Message("assistant", (Text("Let me look."),))
     with pytest.raises(ModelError, match="rate_limit"):  # comes after the first answer, and is none
         await asked(model, Prompt("", (*HELLO.messages, said, *HELLO.messages)))
-    model = written(tmp_path, PLAY)
+    model = call_as_xml(tmp_path, PLAY)
     turns = (*HELLO.messages, said) * 2
     assert (await asked(model, Prompt("", (*turns, *HELLO.messages))))[0] == TextDelta("One ")
-    with pytest.raises(ModelError, match="no turn left"):
-        await asked(written(tmp_path, PLAY), Prompt("", turns * 3))
+    with pytest.raises(ModelError, match="all were played"):
+        await asked(call_as_xml(tmp_path, PLAY), Prompt("", turns * 3))
 
 
 async def test_a_turn_that_waits_can_be_cancelled(tmp_path: Path) -> None:
-    model = written(tmp_path, '[[turn]]\ntext = "late"\ndelay = 60')
+    model = call_as_xml(tmp_path, '[[turn]]\ntext = "late"\ndelay = 60')
     waiting = asyncio.create_task(asked(model))
     await asyncio.sleep(0)
     waiting.cancel()
@@ -133,7 +133,7 @@ async def test_a_turn_that_waits_can_be_cancelled(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("[[turn]]\ntxt = 1", "line 2: turn 1 has no 'txt': did you mean text?"),
-        ("# nothing\n", "line 1: there is no [[turn]]"),
+        ("# nothing\n", "line 1: a script needs at least one [[turn]]"),
         ("[[turn]]\ntext = 1", "line 2: text of turn 1 must be text"),
         ('[[turn]]\n\n\ntext = """\n[[turn]]\n"""\n[[turn]]\npace = -1', "line 8: pace of turn 2 must be a number"),
         ('[[turn]]\ntext = ""\nstop = """\nno"""', "line 3: stop of turn 1 must be one of end, tool_use"),
@@ -150,11 +150,11 @@ async def test_a_turn_that_waits_can_be_cancelled(tmp_path: Path) -> None:
 )
 def test_a_wrong_script_is_told_with_file_and_line(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(ScriptWrong) as caught:
-        written(tmp_path, text)
+        call_as_xml(tmp_path, text)
     assert said in str(caught.value)
     assert "play.toml" in str(caught.value)
 
 
 def test_a_script_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(FileUnavailable, match=r"none\.toml can't be read"):
+    with pytest.raises(FileUnavailable, match=r"none\.toml does not exist"):
         open_model(f"scripted/{tmp_path}/none.toml")

@@ -4,9 +4,9 @@ from dataclasses import asdict
 
 import pytest
 
-from tarmac.models.draft import Draft
+from tarmac.models.completion_builder import CompletionBuilder
 from tarmac.models.messages import ToolUse
-from tarmac.models.xmlparse import XmlParser
+from tarmac.models.xml_parser import XmlParser
 from tarmac.tools.tool import Tool
 from tarmac.tools.toolbox import toolbox
 
@@ -15,7 +15,7 @@ DIFF = "<<<<<<< SEARCH\n:start_line:3\n-------\n<old>\n=======\n</diff>\n>>>>>>>
 
 def read(text: str) -> Tool:
     """The call in an answer, as the loop gets it."""
-    draft = Draft(set())
+    draft = CompletionBuilder(set())
     parser = XmlParser(toolbox().schemas(), draft)
     for at in range(0, len(text), 7):
         parser.feed(text[at : at + 7])

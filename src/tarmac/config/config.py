@@ -176,7 +176,7 @@ class Config:
     @cached_property
     def terminals(self) -> "Settings":
         """With the sandbox, when there shall be one; no command gets a provider's key."""
-        from tarmac.models.known import KEY_VARIABLES
+        from tarmac.models.catalog import KEY_VARIABLES
         from tarmac.terminals.settings import Settings
 
         named = self._section("terminals")

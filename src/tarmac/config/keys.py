@@ -54,9 +54,9 @@ def _names_model(value: str) -> bool:
 
 
 def _nearest_model(value: str) -> str:
-    from tarmac.models.spelling import meant
+    from tarmac.models.catalog import nearest_spec
 
-    return meant(value)
+    return nearest_spec(value)
 
 
 def _is_command(value: str) -> bool:

@@ -127,7 +127,7 @@ def _check_providers(held: dict[str, _Held]) -> None:
         table = held[name].value
         if not isinstance(table, dict) or not table:
             continue
-        from tarmac.models.known import PROVIDERS
+        from tarmac.models.catalog import PROVIDERS
 
         for provider in table:
             if provider not in PROVIDERS:
@@ -149,7 +149,7 @@ def _composed(
     notes: list[str],
     meant_for: dict[str, str | None],
 ) -> Config:
-    from tarmac.models.known import base_urls_from, keys_from
+    from tarmac.models.catalog import base_urls_from, keys_from
 
     own = cast(dict[str, str], held["keys"].value)
     urls = cast(dict[str, str], held["models.base_urls"].value)

@@ -1,10 +1,15 @@
-"""Language models: what is said to them and by them, and who is asked.
+"""Language models: messages, providers, prices.
 
-messages.py      a conversation in neutral words      provider.py  what a model is; open_model, price, warm
-known.py         providers by name                    catalog.py   what models hold and cost
-anthropic.py     Claude                               openai.py    all that speak OpenAI's Chat Completions
-openai_responses.py  OpenAI's own                     xmlcalls.py  for models without tool calls
-scripted.py      plays a file                         tokens.py    how full a context window is
+messages.py     a conversation, independent of any provider
+provider.py     the `Model` protocol, its requests and its errors
+factory.py      open_model("provider/name")
+catalog.py      known providers, context windows and prices
+anthropic.py    Anthropic's Messages API
+openai.py       Chat Completions, for OpenAI-compatible servers
+openai_responses.py  OpenAI's Responses API
+scripted.py     a model that replays a file
+xml_calls.py    tool calls as XML, for models without native ones
+tokens.py       estimates of token counts
 
-Nothing here imports an SDK before a model is asked.
+The SDKs are imported with the first request.
 """

@@ -1,21 +1,67 @@
-"""What models hold and cost, as far as it is known: a short list of our own, and the data of genai-prices.
+"""Known providers, and the context windows and prices of their models.
 
-known(id) is our own list, at once · looked_up(id) asks genai-prices (0.3 s to import) · priced(id, usage)
+PROVIDERS · ModelSize, from our own short list · price(model, usage), from the data of genai-prices
 
-Nothing is fetched: the data is that of the installed version. What nobody knows is None, never 0 and never a guess.
+Nothing is downloaded: the data is that of the installed genai-prices, which takes 0.3 s to import. An unknown price or
+window is None, never 0 and never a guess.
 """
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from tarmac.errors import BadRequest
 from tarmac.models.messages import Usage
-from tarmac.models.provider import ModelInfo, ModelSettings
+from tarmac.models.provider import ModelError, ModelInfo, ModelSettings
+from tarmac.nearest import nearest
 
 if TYPE_CHECKING:
-    from genai_prices.types import ModelInfo as Priced
+    from genai_prices.types import ModelInfo as PricesEntry
 
-# Where a provider has another name in genai-prices. Those that run on one's own machine are not there at all.
-PRICED_AS = {
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """A service or a local server that offers models."""
+
+    name: str
+    base_url: str | None  # None: the user must give one
+    key: str = ""  # the environment variable with the key
+    needs_key: bool = True
+    dialect: Literal["openai", "anthropic", "scripted"] = "openai"
+    url: str = ""  # the environment variable with another base URL
+
+
+PROVIDERS = {
+    provider.name: provider
+    for provider in (
+        Provider(
+            "anthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY", True, "anthropic", "ANTHROPIC_BASE_URL"
+        ),
+        Provider("openai", "https://api.openai.com/v1", "OPENAI_API_KEY", url="OPENAI_BASE_URL"),
+        Provider("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+        Provider("gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"),
+        Provider("deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
+        Provider("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
+        Provider("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+        Provider("xai", "https://api.x.ai/v1", "XAI_API_KEY"),
+        Provider("moonshot", "https://api.moonshot.ai/v1", "MOONSHOT_API_KEY"),
+        Provider("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
+        Provider("fireworks", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
+        Provider("ollama", "http://localhost:11434/v1", "OLLAMA_API_KEY", needs_key=False, url="OLLAMA_BASE_URL"),
+        Provider("lmstudio", "http://localhost:1234/v1", "LMSTUDIO_API_KEY", needs_key=False, url="LMSTUDIO_BASE_URL"),
+        Provider("llamacpp", "http://localhost:8080/v1", "LLAMACPP_API_KEY", needs_key=False, url="LLAMACPP_BASE_URL"),
+        Provider("vllm", "http://localhost:8000/v1", "VLLM_API_KEY", needs_key=False, url="VLLM_BASE_URL"),
+        Provider("compatible", None, "COMPATIBLE_API_KEY", needs_key=False, url="COMPATIBLE_BASE_URL"),
+        Provider("scripted", None, needs_key=False, dialect="scripted"),
+    )
+}
+
+# No command of an agent may receive one of these.
+KEY_VARIABLES = frozenset(provider.key for provider in PROVIDERS.values() if provider.key)
+
+# The provider's name in genai-prices. Local servers are not listed there.
+_GENAI_PRICES_NAMES = {
     "anthropic": "anthropic",
     "openai": "openai",
     "openrouter": "openrouter",
@@ -31,82 +77,141 @@ PRICED_AS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
-    """Tokens a model takes and gives, and whether it sees pictures."""
+class ModelSize:
+    """The limits of a model, in tokens, and whether it accepts images."""
 
     window: int | None = None
     output: int | None = None
     images: bool = False
 
 
-# By the beginning of a name; the longest wins. Anthropic wants a limit for every answer, so its families are here.
-FAMILIES = {
-    "claude-": Size(200_000, 32_000, True),
-    "claude-3-": Size(200_000, 4_096, True),
-    "claude-3-5-": Size(200_000, 8_192, True),
-    "claude-3-7-": Size(200_000, 64_000, True),
-    "claude-haiku-4-": Size(200_000, 64_000, True),
-    "claude-haiku-5-": Size(1_000_000, 64_000, True),
-    "claude-sonnet-4": Size(200_000, 64_000, True),
-    "claude-sonnet-4-6": Size(1_000_000, 64_000, True),
-    "claude-sonnet-5": Size(1_000_000, 64_000, True),
-    "claude-opus-4": Size(200_000, 32_000, True),
-    "claude-opus-4-5": Size(200_000, 64_000, True),
-    "claude-opus-4-6": Size(1_000_000, 64_000, True),
-    "claude-opus-4-7": Size(1_000_000, 64_000, True),
-    "claude-opus-4-8": Size(1_000_000, 64_000, True),
-    "claude-opus-5": Size(1_000_000, 64_000, True),
-    "claude-fable-5": Size(1_000_000, 64_000, True),
-    "gpt-4o": Size(128_000, 16_384, True),
-    "gpt-4.1": Size(1_000_000, 32_768, True),
-    "gpt-5": Size(400_000, 128_000, True),
-    "gpt-5.4": Size(1_050_000, 128_000, True),
-    "gpt-5.4-mini": Size(400_000, 128_000, True),
-    "gpt-5.4-nano": Size(400_000, 128_000, True),
-    "gpt-5.5": Size(1_000_000, 128_000, True),
-    "gpt-5.6": Size(1_050_000, 128_000, True),
-    "gpt-6": Size(1_050_000, 128_000, True),
-    "gpt-oss": Size(131_072, 131_072),
-    "o1": Size(200_000, 100_000, True),
-    "o3": Size(200_000, 100_000, True),
-    "o4": Size(200_000, 100_000, True),
-    "gemini-": Size(1_000_000, 65_536, True),
-    "gemma-3": Size(None, None, True),
-    "gemma3": Size(None, None, True),
-    "grok-4": Size(256_000, None, True),
-    "llava": Size(None, None, True),
-    "pixtral": Size(None, None, True),
-    "qwen2.5vl": Size(None, None, True),
-    "qwen3-vl": Size(None, None, True),
+# By prefix of the model's name; the longest match wins. Anthropic requires an output limit in every request, so all of
+# its families are listed.
+_SIZES = {
+    "claude-": ModelSize(200_000, 32_000, True),
+    "claude-3-": ModelSize(200_000, 4_096, True),
+    "claude-3-5-": ModelSize(200_000, 8_192, True),
+    "claude-3-7-": ModelSize(200_000, 64_000, True),
+    "claude-haiku-4-": ModelSize(200_000, 64_000, True),
+    "claude-haiku-5-": ModelSize(1_000_000, 64_000, True),
+    "claude-sonnet-4": ModelSize(200_000, 64_000, True),
+    "claude-sonnet-4-6": ModelSize(1_000_000, 64_000, True),
+    "claude-sonnet-5": ModelSize(1_000_000, 64_000, True),
+    "claude-opus-4": ModelSize(200_000, 32_000, True),
+    "claude-opus-4-5": ModelSize(200_000, 64_000, True),
+    "claude-opus-4-6": ModelSize(1_000_000, 64_000, True),
+    "claude-opus-4-7": ModelSize(1_000_000, 64_000, True),
+    "claude-opus-4-8": ModelSize(1_000_000, 64_000, True),
+    "claude-opus-5": ModelSize(1_000_000, 64_000, True),
+    "claude-fable-5": ModelSize(1_000_000, 64_000, True),
+    "gpt-4o": ModelSize(128_000, 16_384, True),
+    "gpt-4.1": ModelSize(1_000_000, 32_768, True),
+    "gpt-5": ModelSize(400_000, 128_000, True),
+    "gpt-5.4": ModelSize(1_050_000, 128_000, True),
+    "gpt-5.4-mini": ModelSize(400_000, 128_000, True),
+    "gpt-5.4-nano": ModelSize(400_000, 128_000, True),
+    "gpt-5.5": ModelSize(1_000_000, 128_000, True),
+    "gpt-5.6": ModelSize(1_050_000, 128_000, True),
+    "gpt-6": ModelSize(1_050_000, 128_000, True),
+    "gpt-oss": ModelSize(131_072, 131_072),
+    "o1": ModelSize(200_000, 100_000, True),
+    "o3": ModelSize(200_000, 100_000, True),
+    "o4": ModelSize(200_000, 100_000, True),
+    "gemini-": ModelSize(1_000_000, 65_536, True),
+    "gemma-3": ModelSize(None, None, True),
+    "gemma3": ModelSize(None, None, True),
+    "grok-4": ModelSize(256_000, None, True),
+    "llava": ModelSize(None, None, True),
+    "pixtral": ModelSize(None, None, True),
+    "qwen2.5vl": ModelSize(None, None, True),
+    "qwen3-vl": ModelSize(None, None, True),
 }
-UNKNOWN = Size()
+
+# Which provider offers a family of models, by prefix of the model's name. Used for "did you mean".
+_VENDORS = {
+    "claude": "anthropic",
+    "gpt-oss": "ollama",
+    "gpt": "openai",
+    "chatgpt": "openai",
+    "codex": "openai",
+    "gemini": "gemini",
+    "deepseek": "deepseek",
+    "mistral": "mistral",
+    "magistral": "mistral",
+    "devstral": "mistral",
+    "codestral": "mistral",
+    "grok": "xai",
+    "kimi": "moonshot",
+    "llama": "ollama",
+    "qwen": "ollama",
+    "gemma": "ollama",
+    "phi": "ollama",
+}
+_ALIASES = {"google": "gemini", "claude": "anthropic", "chatgpt": "openai", "grok": "xai", "x-ai": "xai"}
+_REASONERS = re.compile(r"o[1-9](?:-|$)")  # OpenAI's o1, o3, o4-mini
 
 
-class Match(NamedTuple):
-    """A model as genai-prices has it."""
-
-    provider: str
-    name: str
-    model: "Priced"
+def keys_from(environ: Mapping[str, str]) -> dict[str, str]:
+    """The keys in an environment, by provider."""
+    found = {name: environ.get(provider.key, "").strip() for name, provider in PROVIDERS.items() if provider.key}
+    return {name: key for name, key in found.items() if key}
 
 
-def known(name: str) -> Size:
-    """What our own list says of a model, by the last part of its name ("anthropic/claude-…" at OpenRouter)."""
-    plain = name.rpartition("/")[2].lower()
-    if plain.startswith("claude-"):
-        plain = plain.replace(".", "-")  # OpenRouter's way to write 4-5
-    fits = [family for family in FAMILIES if plain.startswith(family)]
-    return FAMILIES[max(fits, key=len)] if fits else UNKNOWN
+def base_urls_from(environ: Mapping[str, str]) -> dict[str, str]:
+    """The base URLs in an environment, by provider."""
+    found = {name: environ.get(provider.url, "").strip() for name, provider in PROVIDERS.items() if provider.url}
+    return {name: url for name, url in found.items() if url}
 
 
-def described(spec: str, settings: ModelSettings, *, caching: bool = False) -> ModelInfo:
-    """What is known of "provider/name" without importing anything; settings win."""
+def parse_spec(spec: str) -> tuple[Provider, str]:
+    """ "provider/name" → the provider and the name. The name may contain slashes."""
+    prefix, _, name = spec.partition("/")
+    provider = PROVIDERS.get(prefix)
+    if provider is None:
+        close = nearest_spec(spec)
+        providers = f"use provider/name, with one of these providers: {', '.join(PROVIDERS)}"
+        raise ModelError(
+            f"unknown provider {prefix!r}",
+            kind="not_found",
+            hint=f"did you mean `{close}`?" if close else providers,
+        )
+    if not name:
+        raise BadRequest(f"{spec!r} does not name a model", hint=f"use {prefix}/NAME")
+    return provider, name
+
+
+def nearest_spec(spec: str) -> str:
+    """The "provider/name" that a wrong spec probably means, such as "openai:gpt-5" or "opnai/gpt-5"; or ""."""
+    spec = spec.strip()
+    prefix, separator, name = _split(spec)
+    if not separator:
+        family = next((each for each in _VENDORS if spec.lower().startswith(each)), "")
+        provider = _VENDORS.get(family, "openai" if _REASONERS.match(spec.lower()) else "")
+        return f"{provider}/{spec}" if provider and spec.lower() not in PROVIDERS else ""
+    lower = prefix.strip().lower()
+    close = _ALIASES.get(lower) or nearest(lower, PROVIDERS)
+    found = f"{close}/{name.strip()}" if close and name.strip() else ""
+    return found if found != spec else ""
+
+
+def _split(spec: str) -> tuple[str, str, str]:
+    """Split at the slash, or at the character that was written instead."""
+    for separator in ("/", ":", "\\", " "):
+        prefix, found, name = spec.partition(separator)
+        known = prefix.strip().lower() in PROVIDERS or prefix.strip().lower() in _ALIASES
+        if found and (separator == "/" or known):
+            return prefix, found, name
+    return spec, "", ""
+
+
+def model_info(spec: str, settings: ModelSettings, *, caching: bool = False) -> ModelInfo:
+    """What is known about "provider/name" without an import of genai-prices. Settings win."""
     provider, _, name = spec.partition("/")
-    size = known(name)
-    elsewhere = provider in PRICED_AS  # a server of one's own holds as much as it was told to, and cuts off the rest
+    size = _size(name)
+    hosted = provider in _GENAI_PRICES_NAMES  # the window of a local server depends on its configuration
     return ModelInfo(
         id=spec,
-        context_window=settings.context_window or (size.window if elsewhere else None),
+        context_window=settings.context_window or (size.window if hosted else None),
         max_output=settings.max_output or size.output,
         images=size.images if settings.images is None else settings.images,
         native_tools=settings.native_tools is not False,
@@ -115,42 +220,63 @@ def described(spec: str, settings: ModelSettings, *, caching: bool = False) -> M
     )
 
 
-def looked_up(spec: str) -> Match | None:
-    """The model in genai-prices' data, if it is there. Imports it."""
+def _size(name: str) -> ModelSize:
+    """By the last part of the name: OpenRouter has "anthropic/claude-…"."""
+    plain = name.rpartition("/")[2].lower()
+    if plain.startswith("claude-"):
+        plain = plain.replace(".", "-")  # OpenRouter writes 4.5, Anthropic 4-5
+    prefixes = [prefix for prefix in _SIZES if plain.startswith(prefix)]
+    return _SIZES[max(prefixes, key=len)] if prefixes else ModelSize()
+
+
+class _Listed(NamedTuple):
+    """A model in the data of genai-prices."""
+
+    provider: str
+    name: str
+    entry: "PricesEntry"
+
+
+def _look_up(spec: str) -> _Listed | None:
     provider, _, name = spec.partition("/")
-    there = PRICED_AS.get(provider)
-    if there is None:
+    listed_as = _GENAI_PRICES_NAMES.get(provider)
+    if listed_as is None:
         return None
     from genai_prices.data_snapshot import get_snapshot
 
     try:
-        _, model = get_snapshot().find_provider_model(name, None, there, None)
+        _, entry = get_snapshot().find_provider_model(name, None, listed_as, None)
     except LookupError:
         return None
-    return Match(there, name, model)
+    return _Listed(listed_as, name, entry)
 
 
-def window(spec: str) -> int | None:
-    """The context window that genai-prices knows of. Imports it."""
-    match = looked_up(spec)
-    return match.model.context_window if match else None
+def context_window(spec: str) -> int | None:
+    """The context window in genai-prices, which this imports."""
+    listed = _look_up(spec)
+    return listed.entry.context_window if listed else None
 
 
-def priced(spec: str, usage: Usage) -> float | None:
-    """What `usage` costs in US dollars at list prices, or None."""
-    match = looked_up(spec)
-    if match is None:
+def price(model: ModelInfo | str, usage: Usage) -> float | None:
+    """The cost of `usage` in US dollars; None if it is unknown, which is never 0.
+
+    Fast after the first response or after `warm`. Before, it may import genai-prices: call it in a thread.
+    """
+    if isinstance(model, ModelInfo) and model.price is not None:
+        return model.price.of(usage)
+    listed = _look_up(model.id if isinstance(model, ModelInfo) else model)
+    if listed is None:
         return None
-    from genai_prices import Usage as Counted
+    from genai_prices import Usage as CountedUsage
     from genai_prices import calc_price
 
-    counted = Counted(
+    counted = CountedUsage(
         input_tokens=usage.input + usage.cache_reads + usage.cache_writes,
         cache_read_tokens=usage.cache_reads,
         cache_write_tokens=usage.cache_writes,
         output_tokens=usage.output,
     )
-    found = calc_price(counted, match.name, provider_id=match.provider)
+    found = calc_price(counted, listed.name, provider_id=listed.provider)
     prices = found.model_price
     if prices.input_mtok is None or prices.output_mtok is None:
         return None

@@ -1,10 +1,12 @@
-"""PURE: a conversation as every provider takes it, whatever it was before.
+"""PURE: bring a conversation into the form that every provider accepts.
 
-tidy(messages) → roles alternate, the person begins and ends; after a message with calls comes one that begins with
-exactly one result for each, in their order; every id is used by one call only, and in a form that the provider takes.
+normalized(messages):
+- Roles alternate. The user begins and ends.
+- A message with calls is followed by one that begins with one result for each call, in order.
+- Each id belongs to one call, and has a form that the provider accepts.
 
-What a task sends is tidy already: this is for the rest (an import, a model of another kind before, a bug), because a
-provider that refuses the history refuses it for ever, and the task is dead.
+The messages of a task already have this form. Imported tasks, tasks that changed their model, and bugs may not. A
+provider that rejects the history would reject it in every later request, too.
 """
 
 import hashlib
@@ -14,25 +16,25 @@ from collections.abc import Callable, Iterable
 
 from tarmac.models.messages import Image, Message, Part, Reasoning, Role, Text, ToolResult, ToolUse
 
-NO_RESULT = "[there is no result of this call]"
+NO_RESULT = "[this call has no result]"
 ELSEWHERE = "[the result of an earlier call]"
-GO_ON = "[go on]"
+CONTINUE = "[continue]"
 
-Fit = Callable[[str], str]
+FitId = Callable[[str], str]
 
 
 def plain_id(id_: str) -> str:
-    """An id that both dialects take: letters, digits, _ and -, at most 40."""
+    """An id that Anthropic and OpenAI accept: at most 40 letters, digits, _ and -."""
     return id_ if re.fullmatch(r"[A-Za-z0-9_-]{1,40}", id_) else f"call_{_digest(id_)[:24]}"
 
 
 def short_id(id_: str) -> str:
-    """An id as Mistral takes it: nine letters or digits."""
+    """An id that Mistral accepts: nine letters or digits."""
     return id_ if re.fullmatch(r"[A-Za-z0-9]{9}", id_) else _digest(id_)[:9]
 
 
 def plain_name(name: str) -> str:
-    """A tool's name as both take it: a model may have called one that never was, and is sent what it said."""
+    """A tool name that Anthropic and OpenAI accept. The model may have called a tool that does not exist."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64] or "unnamed"
 
 
@@ -40,22 +42,22 @@ def _digest(id_: str) -> str:
     return hashlib.sha256(id_.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def clean(text: str) -> str:
-    """Text that can be sent: a lone surrogate (from a file's name) is no character."""
+def encodable(text: str) -> str:
+    """The text without lone surrogates, which file names may contain and UTF-8 can't encode."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def object_of(arguments: str) -> str:
-    """A call's arguments as the JSON of an object: as the model wrote them where they are one, else told as wrong.
+def json_object(arguments: str) -> str:
+    """The arguments of a call as a JSON object: unchanged if they are one, otherwise wrapped as invalid.
 
-    Many servers read the arguments of earlier calls again, and refuse a conversation for ever in which some are broken.
+    Many servers parse the arguments of earlier calls. They reject every request with broken ones.
     """
-    text = clean(arguments)
+    text = encodable(arguments)
     try:
-        found = json.loads(text.strip() or "{}", strict=False)  # line ends in texts: the call was made,
-        if isinstance(found, str):  # and so was one that was encoded twice
+        found = json.loads(text.strip() or "{}", strict=False)  # line breaks in strings: the tool accepted them
+        if isinstance(found, str):  # encoded twice: accepted, too
             found = json.loads(found, strict=False)
-        whole = clean(json.dumps(found, ensure_ascii=False, allow_nan=False))
+        whole = encodable(json.dumps(found, ensure_ascii=False, allow_nan=False))
         if not isinstance(found, dict):
             raise ValueError
     except (ValueError, RecursionError):
@@ -66,11 +68,10 @@ def object_of(arguments: str) -> str:
         return whole
 
 
-def tidy(messages: Iterable[Message], fit: Fit = plain_id) -> list[Message]:
-    """See above."""
+def normalized(messages: Iterable[Message], fit: FitId = plain_id) -> list[Message]:
     turns: list[tuple[Role, list[Part]]] = [("user", [])]
     for message in messages:
-        parts = list(_asked(message.parts) if message.role == "user" else _said(message.parts))
+        parts = list(_user_parts(message.parts) if message.role == "user" else _assistant_parts(message.parts))
         if not parts:
             continue
         if turns[-1][0] == message.role:
@@ -80,25 +81,25 @@ def tidy(messages: Iterable[Message], fit: Fit = plain_id) -> list[Message]:
     if turns[-1][0] == "assistant":
         turns.append(("user", []))
     used: set[str] = set()
-    calls: dict[str, str] = {}  # of the message before: an id in the task → the id that is sent
-    tidied = []
+    calls: dict[str, str] = {}  # of the previous message: id in the task → id in the request
+    result = []
     for role, parts in turns:
         if role == "assistant":
             calls = {}
             parts = [_renamed(part, calls, used, fit) if isinstance(part, ToolUse) else part for part in parts]
         else:
-            parts = _results_first(parts, calls) or [Text(GO_ON)]
-        tidied.append(Message(role, tuple(parts)))
-    return tidied
+            parts = _results_first(parts, calls) or [Text(CONTINUE)]
+        result.append(Message(role, tuple(parts)))
+    return result
 
 
-def _asked(parts: Iterable[Part]) -> Iterable[Part]:
+def _user_parts(parts: Iterable[Part]) -> Iterable[Part]:
     for part in parts:
         if isinstance(part, ToolResult | Image) or (isinstance(part, Text) and part.text.strip()):
             yield part
 
 
-def _said(parts: tuple[Part, ...]) -> Iterable[Part]:
+def _assistant_parts(parts: tuple[Part, ...]) -> Iterable[Part]:
     kept = [
         part
         for part in parts
@@ -107,7 +108,7 @@ def _said(parts: tuple[Part, ...]) -> Iterable[Part]:
     return kept if any(not isinstance(part, Reasoning) for part in kept) else ()
 
 
-def _renamed(call: ToolUse, calls: dict[str, str], used: set[str], fit: Fit) -> ToolUse:
+def _renamed(call: ToolUse, calls: dict[str, str], used: set[str], fit: FitId) -> ToolUse:
     name = fit(call.id)
     again = 1
     while name in used:
@@ -115,7 +116,7 @@ def _renamed(call: ToolUse, calls: dict[str, str], used: set[str], fit: Fit) -> 
         name = fit(f"{call.id}#{again}")
     used.add(name)
     calls.setdefault(call.id, name)
-    if calls[call.id] != name:  # the same id twice in one message: only the first can have a result
+    if calls[call.id] != name:  # the same id twice in one message: the first gets the result
         calls[f"{call.id}#{again}"] = name
     return ToolUse(name, plain_name(call.name), call.arguments)
 
@@ -128,8 +129,8 @@ def _results_first(parts: list[Part], calls: dict[str, str]) -> list[Part]:
             rest.append(part)
         elif part.call in calls and part.call not in results:
             results[part.call] = part
-        else:  # its call is not there: no provider would take it
-            rest += [Text(ELSEWHERE), *_asked(part.content)]
+        else:  # no provider accepts a result without its call
+            rest += [Text(ELSEWHERE), *_user_parts(part.content)]
     missing = (Text(NO_RESULT),)
     first: list[Part] = []
     for call, name in calls.items():

@@ -1,7 +1,7 @@
-"""Whatever goes wrong between us and a provider → one ModelError, without the key in its words.
+"""Turn every failure of a request into a ModelError whose message contains no key.
 
-Both SDKs have the same errors under different roots, so they are known here by shape: a status and a response, a
-connection, a stream. What was raised is not kept as a cause: its request has the key in its headers.
+The two SDKs have similar errors with different base classes. They are recognised by their attributes and class names.
+The original error is not kept as the cause, because its request has the key in the headers.
 """
 
 import json
@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
-from tarmac.models.address import is_local
-from tarmac.models.draft import Draft
+from tarmac.models.completion_builder import CompletionBuilder
+from tarmac.models.endpoint import Endpoint, is_local
 from tarmac.models.provider import ErrorKind, ModelError
 
 BY_STATUS: dict[int, ErrorKind] = {
@@ -30,8 +30,8 @@ BY_STATUS: dict[int, ErrorKind] = {
     503: "overloaded",
     529: "overloaded",
 }
-# Words for an error inside a stream, where the status was 200: Anthropic's, OpenAI's; others send a number
-BY_WORD: dict[str, ErrorKind] = {
+# Error codes inside a stream with status 200, of Anthropic and OpenAI. Other servers send a number.
+BY_CODE: dict[str, ErrorKind] = {
     "overloaded_error": "overloaded",
     "rate_limit_error": "rate_limit",
     "api_error": "server",
@@ -53,18 +53,18 @@ TOO_LONG = re.compile(
     r"exceed_context_size|too many tokens|input token count|reduce the length|input is too long",
     re.IGNORECASE,
 )
-OF_OURS = re.compile(r"invalid|image|policy")  # in a word for an error: what we sent is wrong, and stays so
-NO_MONEY = re.compile(r"insufficient_quota|credit balance|billing|insufficient balance", re.IGNORECASE)
-LATER = re.compile(
+CLIENT_ERROR = re.compile(r"invalid|image|policy")  # in a code: the request is wrong, and a retry can't help
+NO_CREDIT = re.compile(r"insufficient_quota|credit balance|billing|insufficient balance", re.IGNORECASE)
+RETRY_DELAY = re.compile(
     r'"?retryDelay"?\s*[:=]\s*"?(?P<delay>\d+(?:\.\d+)?)s|'
     r"try again in (?:(?P<h>\d+)h)?(?:(?P<m>\d+)m(?!s))?(?:(?P<s>\d+(?:\.\d+)?) ?(?P<unit>ms|s)\b)?"
 )
-LONGEST = 600  # characters of a provider's own words
+LONGEST_MESSAGE = 600  # characters of a provider's message
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Who was asked, and what must not be told."""
+    """Who was endpoint, and what must not be told."""
 
     model: str  # "provider/name"
     base_url: str
@@ -77,155 +77,165 @@ class Asked:
         return text
 
 
-def translated(error: Exception, asked: Asked, draft: Draft) -> ModelError:
-    """What the SDK raised, as ours, with what had come until then."""
+def sdk_error(error: Exception, endpoint: Endpoint, builder: CompletionBuilder) -> ModelError:
+    """An exception of the SDK as a ModelError, with what was received before."""
     status = getattr(error, "status_code", None)
     response = getattr(error, "response", None)
-    names = {each.__name__ for each in type(error).__mro__}  # httpx2's are not ours to import
+    names = {each.__name__ for each in type(error).__mro__}  # httpx2 is not imported here
     body = getattr(error, "body", None)
     if isinstance(status, int) and response is not None:
-        return _refused(status, dict(response.headers), body, asked, draft)
+        return _rejected(status, dict(response.headers), body, endpoint, builder)
     if names & {"APITimeoutError", "TimeoutException", "TimeoutError"}:
-        return _failure("connection", f"{asked.model}: no answer in time from {asked.base_url}", asked, draft)
+        return _failure(
+            "connection", f"{endpoint.model}: no response in time from {endpoint.base_url}", endpoint, builder
+        )
     if "APIConnectionError" in names or "TransportError" in names:
-        if draft.parts or _mid_stream(error):
-            return _failure("cut", f"{asked.model}: the connection broke in the middle of the answer", asked, draft)
+        if builder.parts or _mid_stream(error):
+            return _failure("cut", f"{endpoint.model}: the connection broke during the response", endpoint, builder)
         why = _reason(error)
         return _failure(
             "connection",
-            f"{asked.model}: {asked.base_url} can't be reached{': ' + why if why else ''}",
-            asked,
-            draft,
-            hint="is the server running, and the base URL right?" if is_local(asked.base_url) else "",
+            f"{endpoint.model}: {endpoint.base_url} can't be reached{': ' + why if why else ''}",
+            endpoint,
+            builder,
+            hint="check that the server is running, and that the base URL is right"
+            if is_local(endpoint.base_url)
+            else "",
         )
-    if "APIError" in names:  # an error that came as an event of the stream
-        return said_in_stream(body, asked, draft)
-    words = f"{asked.model} sent what can't be read: {type(error).__name__}: {error}"
-    return _failure("malformed", words, asked, draft)
+    if "APIError" in names:  # an error event in the stream
+        return stream_error(body, endpoint, builder)
+    what = f"{endpoint.model}: the response is invalid: {type(error).__name__}: {error}"
+    return _failure("malformed", what, endpoint, builder)
 
 
-def not_a_stream(content_type: str, body: bytes, asked: Asked) -> ModelError:
-    """A page, or a document, where a stream was asked for."""
+def not_a_stream(content_type: str, body: bytes, endpoint: Endpoint) -> ModelError:
+    """A response that is not an event stream, such as an HTML page."""
     try:
         found = json.loads(body)
-        said = _words(found)[0] if isinstance(found, dict) and found.get("error") else ""
+        message = _message(found)[0] if isinstance(found, dict) and found.get("error") else ""
     except (ValueError, RecursionError):
-        said = ""
-    what = f"{asked.model}: {asked.base_url} answered with {content_type or 'nothing known'}, not with a stream"
+        message = ""
+    what = (
+        f"{endpoint.model}: {endpoint.base_url} returned {content_type or 'no content type'} instead of an event stream"
+    )
     return ModelError(
-        asked.hide(f"{what}: {said}" if said else what),
+        endpoint.mask(f"{what}: {message}" if message else what),
         kind="malformed",
         status=200,
         retryable=False,
-        hint="is the base URL right? One for OpenAI's dialect mostly ends with /v1",
+        hint="check the base URL; for OpenAI-compatible servers it usually ends with /v1",
     )
 
 
-def not_asked(error: Exception, asked: Asked) -> ModelError:
-    """We could not even begin: something is missing here, or set wrongly."""
-    why = re.sub(r"//[^/@\s]*@", "//", f"{type(error).__name__}: {error}")  # a proxy's password
+def client_error(error: Exception, endpoint: Endpoint) -> ModelError:
+    """The client of the SDK could not be created."""
+    why = re.sub(r"//[^/@\s]*@", "//", f"{type(error).__name__}: {error}")  # the password of a proxy
     return ModelError(
-        asked.hide(f"{asked.model} can't be asked from here: {why}"),
+        endpoint.mask(f"{endpoint.model}: no request can be sent: {why}"),
         kind="unknown",
-        hint="look at what the environment says of proxies and certificates (HTTPS_PROXY, ALL_PROXY, SSL_CERT_FILE)",
+        hint="check the environment variables for proxies and certificates (HTTPS_PROXY, ALL_PROXY, SSL_CERT_FILE)",
     )
 
 
-def said_in_stream(body: object, asked: Asked, draft: Draft) -> ModelError:
-    """An error that came as an event."""
-    return _refused(200, {}, body, asked, draft)
+def stream_error(body: object, endpoint: Endpoint, builder: CompletionBuilder) -> ModelError:
+    """An error event in a stream."""
+    return _rejected(200, {}, body, endpoint, builder)
 
 
-def cut(asked: Asked, draft: Draft) -> ModelError:
-    """A stream that ended before the answer did."""
-    return _failure("cut", f"{asked.model}: the answer ended in the middle", asked, draft)
+def cut_stream(endpoint: Endpoint, builder: CompletionBuilder) -> ModelError:
+    """A stream that ended before the response was complete."""
+    return _failure("cut", f"{endpoint.model}: the response ended early", endpoint, builder)
 
 
-def _refused(status: int, headers: Mapping[str, str], body: object, asked: Asked, draft: Draft) -> ModelError:
-    said, word = _words(body)
-    everything = f"{said} {word}"
+def _rejected(
+    status: int, headers: Mapping[str, str], body: object, endpoint: Endpoint, builder: CompletionBuilder
+) -> ModelError:
+    message, code = _message(body)
+    everything = f"{message} {code}"
     kind = BY_STATUS.get(status, "server" if status >= 500 else "not_found" if 300 <= status < 400 else "bad_request")
     if status == 200:
-        code = int(word) if word.isdigit() else 0
-        kind = BY_WORD.get(word, BY_STATUS.get(code, "bad_request" if OF_OURS.search(word) else "server"))
+        number = int(code) if code.isdigit() else 0
+        kind = BY_CODE.get(code, BY_STATUS.get(number, "bad_request" if CLIENT_ERROR.search(code) else "server"))
     if kind == "bad_request" and TOO_LONG.search(everything):
         kind = "too_long"
-    money = bool(NO_MONEY.search(everything)) or status == 402
-    retryable: bool | None = False if money else None
-    told = headers.get("x-should-retry", "").lower()
-    if told in ("true", "false") and not money:
-        retryable = told == "true"
+    no_credit = bool(NO_CREDIT.search(everything)) or status == 402
+    retryable: bool | None = False if no_credit else None
+    should_retry = headers.get("x-should-retry", "").lower()
+    if should_retry in ("true", "false") and not no_credit:
+        retryable = should_retry == "true"
     return ModelError(
-        asked.hide(f"{asked.model}: {said or 'no words'}" + (f" ({status})" if status != 200 else "")),
+        endpoint.mask(f"{endpoint.model}: {message or 'no message'}" + (f" ({status})" if status != 200 else "")),
         kind=kind,
         status=status if status != 200 else None,
-        retry_after=retry_after(headers, said if kind in ("rate_limit", "overloaded") else ""),
+        retry_after=retry_after(headers, message if kind in ("rate_limit", "overloaded") else ""),
         retryable=retryable,
-        received=draft.parts,
-        usage=draft.usage,
-        hint=_hint(kind, asked) if not money else "the account has no money left, or a limit is reached",
+        received=builder.parts,
+        usage=builder.usage,
+        hint=_hint(kind, endpoint) if not no_credit else "the account has no credit left, or reached its limit",
     )
 
 
-def _failure(kind: ErrorKind, what: str, asked: Asked, draft: Draft, *, hint: str = "") -> ModelError:
-    return ModelError(asked.hide(what), kind=kind, received=draft.parts, usage=draft.usage, hint=hint)
+def _failure(
+    kind: ErrorKind, what: str, endpoint: Endpoint, builder: CompletionBuilder, *, hint: str = ""
+) -> ModelError:
+    return ModelError(endpoint.mask(what), kind=kind, received=builder.parts, usage=builder.usage, hint=hint)
 
 
-def _hint(kind: ErrorKind, asked: Asked) -> str:
+def _hint(kind: ErrorKind, endpoint: Endpoint) -> str:
     match kind:
         case "auth":
-            return f"is the key for {asked.model.partition('/')[0]} right, and may it use this model?"
+            return f"check the key for {endpoint.model.partition('/')[0]}, and that it may use this model"
         case "not_found":
-            bare = not asked.model.startswith("anthropic/") and not urlsplit(asked.base_url).path.strip("/")
-            return "is the model's name right, and the base URL?" + (" Such a one mostly ends with /v1" if bare else "")
+            bare = not endpoint.model.startswith("anthropic/") and not urlsplit(endpoint.base_url).path.strip("/")
+            return "check the name of the model and the base URL" + (", which usually ends with /v1" if bare else "")
         case _:
             return ""
 
 
-def _words(body: object) -> tuple[str, str]:
-    """What an error's body says to people, and the one word it is filed under."""
+def _message(body: object) -> tuple[str, str]:
+    """The message and the code of an error body."""
     inner = body.get("error", body) if isinstance(body, Mapping) else body
-    if isinstance(inner, list) and inner:  # Google wraps it once more
+    if isinstance(inner, list) and inner:  # Google wraps it in a list
         inner = inner[0].get("error", inner[0]) if isinstance(inner[0], Mapping) else inner[0]
     if not isinstance(inner, Mapping):
         return _short(inner if isinstance(inner, str) else json.dumps(inner) if inner else ""), ""
-    said = inner.get("message") or inner.get("detail") or json.dumps(dict(inner), default=str)
-    word = inner.get("code") or inner.get("type") or ""
+    message = inner.get("message") or inner.get("detail") or json.dumps(dict(inner), default=str)
+    code = inner.get("code") or inner.get("type") or ""
     details = json.dumps(inner.get("details"), default=str) if inner.get("details") else ""
-    delay = LATER.search(details)
-    return _short(str(said)) + (f" ({delay[0]})" if delay else ""), str(word)
+    delay = RETRY_DELAY.search(details)
+    return _short(str(message)) + (f" ({delay[0]})" if delay else ""), str(code)
 
 
 def _short(text: str) -> str:
     plain = re.sub(r"<[^>]{0,500}>|\s+", " ", text).strip() if "<html" in text.lower() else text.strip()
-    return plain if len(plain) <= LONGEST else f"{plain[:LONGEST]}…"
+    return plain if len(plain) <= LONGEST_MESSAGE else f"{plain[:LONGEST_MESSAGE]}…"
 
 
 def _reason(error: BaseException) -> str:
-    """The system's own words: "Connection refused"."""
+    """The message of the system, such as "Connection refused"."""
     seen: BaseException | None = error
     while seen is not None and not (isinstance(seen, OSError) and seen.errno):
         seen = seen.__cause__ or seen.__context__
     if not isinstance(seen, OSError) or seen.errno is None:
         return ""
-    return os.strerror(seen.errno) if seen.errno > 0 else str(seen.strerror or "")  # a name that is not found: < 0
+    return os.strerror(seen.errno) if seen.errno > 0 else str(seen.strerror or "")  # negative: a name lookup failed
 
 
 def _mid_stream(error: Exception) -> bool:
     return any("RemoteProtocolError" in type(each).__name__ for each in (error, error.__cause__) if each)
 
 
-def retry_after(headers: Mapping[str, str], said: str = "", *, now: datetime | None = None) -> float | None:
-    """How many seconds the provider wants us to wait: by header, else by its words."""
-    small = {name.lower(): value for name, value in headers.items()}
+def retry_after(headers: Mapping[str, str], message: str = "", *, now: datetime | None = None) -> float | None:
+    """The seconds to wait, from the headers or from the message."""
+    lower = {name.lower(): value for name, value in headers.items()}
     try:
-        if "retry-after-ms" in small:
-            return _sane(float(small["retry-after-ms"]) / 1000)
-        if "retry-after" in small:
-            return _sane(_seconds(small["retry-after"], now or datetime.now(UTC)))
+        if "retry-after-ms" in lower:
+            return _finite(float(lower["retry-after-ms"]) / 1000)
+        if "retry-after" in lower:
+            return _finite(_seconds(lower["retry-after"], now or datetime.now(UTC)))
     except (ValueError, OverflowError):
         pass
-    if found := LATER.search(said):
+    if found := RETRY_DELAY.search(message):
         seconds = float(found["delay"] or found["s"] or 0) / (1000 if found["unit"] == "ms" else 1)
         return seconds + 60 * int(found["m"] or 0) + 3600 * int(found["h"] or 0) or None
     return None
@@ -239,5 +249,5 @@ def _seconds(text: str, now: datetime) -> float:
         return (then if then.tzinfo else then.replace(tzinfo=UTC)).timestamp() - now.timestamp()
 
 
-def _sane(seconds: float) -> float | None:
+def _finite(seconds: float) -> float | None:
     return max(0.0, seconds) if math.isfinite(seconds) else None

@@ -1,10 +1,10 @@
-"""A conversation in neutral words: what tasks keep and every provider translates into its own.
+"""A conversation, independent of any provider. Tasks store it, and each provider translates it.
 
 Message(role, parts) · part: Text | Image | Reasoning | ToolUse | ToolResult
 
-Images are named by the hash of their content, never carried along: the task that keeps them can say what they hold.
-Arguments of a tool call stay the text that the model wrote, JSON or broken; what is sent again is always JSON.
-All but `Blob` are msgspec's structs, not dataclasses (ADR 86): a long task has hundreds of thousands of them.
+An image is stored by the hash of its content. The task that stores it can load its bytes.
+The arguments of a tool call are the text that the model wrote, even if it is not valid JSON.
+All types but `Blob` are msgspec structs (ADR 86), because a long task has hundreds of thousands of them.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ StopReason = Literal["end", "tool_use", "max_tokens", "stop_sequence", "refusal"
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """A content kept beside the log, by the hash of its bytes."""
+    """A file stored beside the log, named by the hash of its bytes."""
 
     sha256: str
     size: int
@@ -26,30 +26,30 @@ class Blob:
 
 
 class _Part(msgspec.Struct, frozen=True, gc=False, tag_field="type"):
-    """A piece of a message; `type` names its kind in records. Frozen all the way down: never part of a cycle."""
+    """A part of a message; `type` is its name in records. Never part of a reference cycle, as all is frozen."""
 
 
 class Text(_Part, frozen=True, gc=False, tag="text"):
-    """Words."""
+    """Plain text."""
 
     text: str
 
 
 class Image(_Part, frozen=True, gc=False, tag="image"):
-    """A picture."""
+    """An image."""
 
     blob: Blob
 
 
 class Reasoning(_Part, frozen=True, gc=False, tag="reasoning"):
-    """What the model thought aloud; `opaque` is what its provider wants back, as it came."""
+    """The reasoning of a model. `opaque` is returned to its provider unchanged."""
 
     text: str
     opaque: str = ""
 
 
 class ToolUse(_Part, frozen=True, gc=False, tag="tool_use"):
-    """The model wants a tool to run."""
+    """A tool call by the model."""
 
     id: str
     name: str
@@ -57,7 +57,7 @@ class ToolUse(_Part, frozen=True, gc=False, tag="tool_use"):
 
 
 class ToolResult(_Part, frozen=True, gc=False, tag="tool_result"):
-    """What came of a tool call: texts and images."""
+    """The result of a tool call: text and images."""
 
     call: str
     content: "tuple[Part, ...]"
@@ -68,21 +68,21 @@ Part = Text | Image | Reasoning | ToolUse | ToolResult
 
 
 class Message(msgspec.Struct, frozen=True, gc=False):
-    """One turn of one side."""
+    """One message of the user or the assistant."""
 
     role: Role
     parts: tuple[Part, ...]
 
     @property
     def text(self) -> str:
-        """Its words alone."""
+        """Its text parts, joined."""
         return "\n\n".join(part.text for part in self.parts if isinstance(part, Text))
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Tokens, as the provider counted them."""
+    """Token counts, as reported by the provider."""
 
-    input: int = 0  # without those read from or written to its cache
+    input: int = 0  # without cache reads and writes
     output: int = 0
     cache_reads: int = 0
     cache_writes: int = 0
@@ -97,7 +97,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def context(self) -> int:
-        """How much of the context window the conversation fills after this request."""
+        """The tokens of the conversation after this request."""
         return self.input + self.cache_reads + self.cache_writes + self.output
 
 

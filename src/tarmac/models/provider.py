@@ -1,9 +1,8 @@
-"""What a language model is to the rest of Tarmac, and how one is opened by its name.
+"""The interface of every language model: requests, chunks, errors, settings.
 
-open_model("anthropic/claude-…", settings) → Model
-model.stream(prompt, load=…) → TextDelta | ReasoningDelta | CallDelta …, then one Answer; or ModelError
+model.stream(prompt, load=…) → TextDelta | ReasoningDelta | CallDelta …, then one Completion; or ModelError
 
-A model never tries twice: whoever asks it does, where a person can see it. It keeps nothing between requests.
+A model never retries. The caller does, so that the user can see it. A model keeps no state between requests.
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -18,7 +17,7 @@ Load = Callable[[Blob], bytes]
 
 @dataclass(frozen=True, slots=True)
 class ToolSchema:
-    """A tool as a model is told of it."""
+    """The description of a tool that a model receives."""
 
     name: str
     description: str
@@ -27,11 +26,11 @@ class ToolSchema:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """US dollars for a million tokens, where a person says so: for a server of their own, or in a script."""
+    """US dollars for a million tokens, as configured by the user or by a script."""
 
     input: float
     output: float
-    cache_reads: float | None = None  # None: as input
+    cache_reads: float | None = None  # None: the price of input
     cache_writes: float | None = None
 
     def of(self, usage: Usage) -> float:
@@ -43,16 +42,16 @@ class Price:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelInfo:
-    """What is known of a model before it is asked."""
+    """What is known about a model."""
 
     id: str  # "provider/name"
     context_window: int | None = None  # tokens; None: unknown
     max_output: int | None = None
-    images: bool = False  # may be shown pictures
-    native_tools: bool = True  # False: XmlCalls writes and reads its tool calls
-    caching: bool = False  # remembers the beginning of a prompt where we mark it
-    scripted: bool = False  # plays a file: nothing it says is an answer to anything
-    price: Price | None = None  # as a person said; else `price()` asks genai-prices
+    images: bool = False  # accepts images
+    native_tools: bool = True  # False: XmlCalls translates its tool calls
+    caching: bool = False  # caches the prefix of a prompt where we mark it
+    scripted: bool = False  # replays a file; its text does not depend on the prompt
+    price: Price | None = None  # as configured; otherwise `catalog.price()` looks it up
 
     @property
     def provider(self) -> str:
@@ -65,67 +64,67 @@ class ModelInfo:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One request. Messages may begin and end with either side; results stand in the message after their calls."""
+    """One request. Messages may begin and end with either role. Results are in the message after their calls."""
 
     system: str
     messages: tuple[Message, ...]
     tools: tuple[ToolSchema, ...] = ()
-    max_tokens: int | None = None  # of the answer; None: as many as the model may
+    max_tokens: int | None = None  # of the completion; None: the maximum of the model
 
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """The next piece of what it says."""
+    """The next piece of the text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ReasoningDelta:
-    """The next piece of what it thinks."""
+    """The next piece of the reasoning."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class CallDelta:
-    """The next piece of a tool call's arguments. `id` and `name` are whole in each; calls may interleave by `index`."""
+    """The next piece of a call's arguments, with its whole `id` and `name`. Calls may interleave by `index`."""
 
-    index: int  # 0, 1, … in the order of the Answer's calls
+    index: int  # 0, 1, … in the order of the calls in the Completion
     id: str
     name: str
     arguments: str  # a piece of JSON text; "" in the first of a call
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """All that came, in order; the last chunk of every stream that did not fail."""
+class Completion:
+    """The whole response, in order. It is the last chunk of every stream that did not fail."""
 
     parts: tuple[Part, ...]  # Text, Reasoning, ToolUse
     stop: StopReason
     usage: Usage = NO_USAGE
 
 
-Chunk = TextDelta | ReasoningDelta | CallDelta | Answer
+Chunk = TextDelta | ReasoningDelta | CallDelta | Completion
 
 ErrorKind = Literal[
-    "rate_limit",  # slow down; `retry_after` where it was said
-    "overloaded",  # the provider has too much to do
-    "server",  # it broke
-    "connection",  # never reached, or silent for too long
-    "cut",  # the answer began and did not end
-    "malformed",  # what came is not in the provider's language
-    "auth",  # no key, a wrong one, one that may not
-    "too_long",  # more than the context window holds
+    "rate_limit",  # too many requests; `retry_after` if the provider named a time
+    "overloaded",  # the provider has no capacity now
+    "server",  # an internal error of the provider
+    "connection",  # not reached, or no data in time
+    "cut",  # the response began and did not end
+    "malformed",  # the response does not follow the provider's API
+    "auth",  # the key is missing, wrong, or not permitted
+    "too_long",  # exceeds the context window
     "bad_request",
-    "not_found",  # no such model, no such address
+    "not_found",  # no such model or address
     "unknown",
 ]
-PASSING = frozenset({"rate_limit", "overloaded", "server", "connection", "cut", "malformed"})
+TRANSIENT = frozenset({"rate_limit", "overloaded", "server", "connection", "cut", "malformed"})
 
 
 class ModelError(TarmacError, RuntimeError):
-    """A model did not answer. `received` is what had come until then; a key is never in its words."""
+    """A request to a model failed. `received` is what arrived before. The message never contains a key."""
 
     def __init__(
         self,
@@ -134,77 +133,49 @@ class ModelError(TarmacError, RuntimeError):
         kind: ErrorKind,
         status: int | None = None,
         retry_after: float | None = None,
-        retryable: bool | None = None,  # None: by its kind
+        retryable: bool | None = None,  # None: decided by `kind`
         received: tuple[Part, ...] = (),
         usage: Usage = NO_USAGE,
         hint: str = "",
     ) -> None:
         super().__init__(what, hint=hint)
         self.kind = kind
-        self.status = status  # of HTTP; None: no response
-        self.retry_after = retry_after  # seconds the provider asked for
-        self.retryable = kind in PASSING if retryable is None else retryable
+        self.status = status  # HTTP status; None: no response
+        self.retry_after = retry_after  # seconds, as the provider asked
+        self.retryable = kind in TRANSIENT if retryable is None else retryable
         self.received = received
-        self.usage = usage  # as far as it was told
+        self.usage = usage  # as far as the provider reported it
 
 
 class Model(Protocol):
-    """Somebody to ask. Ask it several things at once if you like."""
+    """A language model. Several requests may run at once."""
 
     @property
     def info(self) -> ModelInfo:
-        """May know more after the first request than before it."""
+        """What is known about the model. The first request may add the context window."""
 
     def stream(self, prompt: Prompt, *, load: Load) -> AsyncGenerator[Chunk, None]:
-        """Ask. Raises ModelError; closing the generator (or cancelling who awaits it) ends the request.
+        """Send the prompt and yield the response. Raises ModelError.
 
-        `load` gives a picture's bytes; it is called in a thread.
+        Closing the generator, or cancelling its consumer, ends the request. `load` returns the bytes of an image.
+        It is called in a thread.
         """
 
     async def aclose(self) -> None:
-        """Let go of connections. May be called twice; what streams ends in ModelError "cut"."""
+        """Close all connections. May be called twice. A running stream ends with ModelError "cut"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSettings:
-    """How models are reached. Keys are handed in (`keys_from(environ)`): nothing here reads the environment."""
+    """How models are reached. Keys are passed in (`keys_from(environ)`). This package does not read the environment."""
 
     keys: Mapping[str, str] = field(default_factory=dict, repr=False)  # by provider
-    base_urls: Mapping[str, str] = field(default_factory=dict, repr=False)  # by provider; may hold a password
-    context_window: int | None = None  # in place of what is known of the model; same with the next five
+    base_urls: Mapping[str, str] = field(default_factory=dict, repr=False)  # by provider; may contain a password
+    context_window: int | None = None  # this and the next five override what is known
     max_output: int | None = None
     images: bool | None = None
     native_tools: bool | None = None
     price: Price | None = None
-    reasoning: Literal["off", "low", "medium", "high"] | None = None  # None: as the provider does by itself
+    reasoning: Literal["off", "low", "medium", "high"] | None = None  # None: the provider's default
     connect_timeout: float = 10.0
-    read_timeout: float = 180.0  # seconds without a byte: between two chunks, or before the first
-
-
-def open_model(spec: str, settings: ModelSettings | None = None) -> Model:
-    """The model called "provider/name", with tool calls whether it has its own or not. Connects to nobody yet.
-
-    ModelError "not_found" for a provider nobody knows, "auth" where a key is needed and missing.
-    """
-    from tarmac.models.known import opened
-
-    return opened(spec, settings or ModelSettings())
-
-
-def warm(spec: str) -> None:
-    """Begin to import what `spec` will need, in a thread of its own; returns at once."""
-    from tarmac.models.known import warmed
-
-    warmed(spec)
-
-
-def price(model: ModelInfo | str, usage: Usage) -> float | None:
-    """US dollars; None: nobody knows, which is never 0.
-
-    Quick once a request was answered (or after `warm`); before that it may import genai-prices: ask in a thread.
-    """
-    if isinstance(model, ModelInfo) and model.price is not None:
-        return model.price.of(usage)
-    from tarmac.models.catalog import priced
-
-    return priced(model.id if isinstance(model, ModelInfo) else model, usage)
+    read_timeout: float = 180.0  # seconds without a byte, also before the first one

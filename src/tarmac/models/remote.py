@@ -1,8 +1,8 @@
-"""What all models behind a network have in common: one SDK client, opened late, and one way for a request to go.
+"""The base class of models behind an SDK: one client, created with the first request, and one path for every request.
 
-import the SDK (in a thread) → translate the prompt → ask → pieces → Answer;  anything raised → ModelError
+import the SDK (in a thread) → translate the prompt → send → chunks → Completion;  any exception → ModelError
 
-The SDK never tries again by itself, and nothing waits for ever: there is a limit for connecting and one for silence.
+The SDK never retries, and every wait has a timeout.
 """
 
 import asyncio
@@ -11,29 +11,28 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol, TypeVar
-from urllib.parse import urlsplit
 
 from tarmac.errors import TarmacError
 from tarmac.models import catalog
-from tarmac.models.address import without_password
-from tarmac.models.draft import Draft, used_ids
-from tarmac.models.failures import Asked, cut, not_a_stream, not_asked, translated
+from tarmac.models.completion_builder import CompletionBuilder, used_ids
+from tarmac.models.endpoint import Endpoint
+from tarmac.models.failures import client_error, cut_stream, not_a_stream, sdk_error
 from tarmac.models.messages import Blob, Image, Message, ToolResult
 from tarmac.models.provider import Chunk, Load, ModelError, ModelInfo, ModelSettings, Prompt
 
 Event_co = TypeVar("Event_co", covariant=True)
 Event = TypeVar("Event")
-Client = TypeVar("Client", bound="Closing")
-MOST_LETTERS = 4_000_000  # of one answer: no model is meant to say as much
-SIGNS_OF_LIFE = 10  # times the limit for silence: some think for long, and their server says that it is there
-MOST_PICTURES = 20  # in one request: with more of them Anthropic takes only small ones
-MOST_PICTURED = 20_000_000  # bytes of base64, all together
-MOST_SAID = 16_000  # bytes of what came in place of a stream
-SHOWN = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+Client = TypeVar("Client", bound="SdkClient")
+LONGEST_COMPLETION = 4_000_000  # characters; a longer one is a model that repeats itself
+KEEPALIVE_FACTOR = 10  # times `read_timeout`: some servers send keep-alives while the model reasons
+MOST_IMAGES = 20  # in one request; Anthropic accepts only small ones beyond that
+MOST_IMAGE_BYTES = 20_000_000  # of base64 in one request
+LONGEST_BODY = 16_000  # bytes to read of a response that is not a stream
+IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
 
-class Headed(Protocol):
-    """A response, as far as we look at it."""
+class HttpResponse(Protocol):
+    """The part of an HTTP response that is used here."""
 
     @property
     def headers(self) -> Mapping[str, str]: ...
@@ -41,49 +40,49 @@ class Headed(Protocol):
     def aiter_bytes(self) -> AsyncIterator[bytes]: ...
 
 
-class Streaming(Protocol[Event_co]):
-    """What both SDKs give for a request that streams."""
+class EventStream(Protocol[Event_co]):
+    """The stream that both SDKs return."""
 
     @property
-    def response(self) -> Headed: ...
+    def response(self) -> HttpResponse: ...
 
     def __aiter__(self) -> AsyncIterator[Event_co]: ...
 
     async def close(self) -> None: ...
 
 
-class Closing(Protocol):
-    """What both SDKs call a client."""
+class SdkClient(Protocol):
+    """The client of an SDK."""
 
     async def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Pictures:
-    """The images of a prompt, as text that can be sent; what can't be shown has a note in its place."""
+class EncodedImages:
+    """The images of a prompt as base64. An image that is not sent is replaced by a note."""
 
     shown: Mapping[str, str]  # base64, by sha256
-    why: str = ""  # not, when the model sees none
-    left_out: Mapping[str, str] = field(default_factory=dict)  # why others are not, by sha256
+    why: str = ""  # no image is shown
+    left_out: Mapping[str, str] = field(default_factory=dict)  # the reasons, by sha256
 
     def note(self, blob: Blob) -> str:
-        why = self.left_out.get(blob.sha256) or self.why or "that can not be shown"
-        return f"[a picture ({blob.media_type}, {blob.size} bytes) {why}]"
+        why = self.left_out.get(blob.sha256) or self.why or "that can't be shown"
+        return f"[an image ({blob.media_type}, {blob.size} bytes) {why}]"
 
 
-class Remote(ABC, Generic[Client, Event]):
-    """A model behind an SDK. Several requests may be under way at once."""
+class RemoteModel(ABC, Generic[Client, Event]):
+    """A model behind an SDK. Several requests may run at once."""
 
-    _largest_picture = 20_000_000  # bytes, as base64: with a larger one the provider refuses the whole conversation
+    _largest_image = 20_000_000  # bytes of base64; the provider rejects the whole request with a larger one
 
     def __init__(self, info: ModelInfo, *, base_url: str, key: str, settings: ModelSettings) -> None:
         self._info = info
         self._key = key
         self._base_url = base_url
         self._settings = settings
-        self._asked = Asked(info.id, without_password(base_url), _secrets(key, base_url))
+        self._endpoint = Endpoint.of(info.id, base_url=base_url, key=key)
         self._client: Client | None = None
-        self._opening = asyncio.Lock()
+        self._client_lock = asyncio.Lock()
         self._looked_up = info.context_window is not None
 
     def __repr__(self) -> str:
@@ -91,106 +90,106 @@ class Remote(ABC, Generic[Client, Event]):
 
     @property
     def info(self) -> ModelInfo:
-        """After the first answer with the context window that genai-prices knows, if we knew none."""
+        """After the first response, with the context window from genai-prices if it was unknown."""
         return self._info
 
     async def stream(self, prompt: Prompt, *, load: Load) -> AsyncGenerator[Chunk, None]:
         """See `provider.Model`."""
-        draft = Draft(used_ids(prompt.messages))
-        read = self._reader(draft)
+        builder = CompletionBuilder(used_ids(prompt.messages))
+        read = self._reader(builder)
         failure: ModelError | None = None
         try:
-            pictures = await self._pictures(prompt.messages, load)
-            events = await self._ask(await self._opened(), prompt, pictures)
+            images = await self._images(prompt.messages, load)
+            events = await self._send(await self._connected(), prompt, images)
             try:
-                kind = events.response.headers.get("content-type", "")
-                if not kind.lower().startswith("text/event-stream"):
-                    raise not_a_stream(kind, await _beginning(events.response), self._asked)
-                coming = aiter(events)
-                while (event := await self._next(coming)) is not None:
+                content_type = events.response.headers.get("content-type", "")
+                if not content_type.lower().startswith("text/event-stream"):
+                    raise not_a_stream(content_type, await _body_start(events.response), self._endpoint)
+                iterator = aiter(events)
+                while (event := await self._next(iterator)) is not None:
                     for chunk in read(event):
                         yield chunk
-                    if draft.size > MOST_LETTERS:  # a model that goes round in its own words
-                        draft.stop = "max_tokens"
+                    if builder.size > LONGEST_COMPLETION:
+                        builder.stop = "max_tokens"
                         break
             finally:
-                await _ended(events)
-            if draft.stop is None:
-                raise cut(self._asked, draft)
+                await _close(events)
+            if builder.stop is None:
+                raise cut_stream(self._endpoint, builder)
         except ModelError as error:
             failure = error
-        except Exception as error:  # whatever the SDK raises: an SDK's own, httpx2's, or one of reading nonsense
-            failure = translated(error, self._asked, draft)
+        except Exception as error:  # an error of the SDK, of httpx2, or of parsing an invalid response
+            failure = sdk_error(error, self._endpoint, builder)
         if failure is not None:
-            raise failure  # out here, so that what was raised (and has the key in its request) is not its context
+            raise failure  # out here: the original error has the key in its request, and must not be the context
         await self._look_up()
-        for last in draft.finish():
+        for last in builder.finish():
             yield last
 
-    async def _next(self, coming: AsyncIterator[Event]) -> Event | None:
-        """The next event, with an end also for who sends nothing but signs of life: the SDK does not tell of those."""
-        async with asyncio.timeout(self._settings.read_timeout * SIGNS_OF_LIFE):
-            return await anext(coming, None)
+    async def _next(self, iterator: AsyncIterator[Event]) -> Event | None:
+        """The next event. The timeout also ends a stream of keep-alives, which the SDK does not report."""
+        async with asyncio.timeout(self._settings.read_timeout * KEEPALIVE_FACTOR):
+            return await anext(iterator, None)
 
-    async def _opened(self) -> Client:
-        async with self._opening:
+    async def _connected(self) -> Client:
+        async with self._client_lock:
             if self._client is None:
                 try:
-                    self._client = await asyncio.to_thread(self._open)
-                except Exception as error:  # whatever the SDK, its HTTP client or the system has against it
-                    raise not_asked(error, self._asked) from None
+                    self._client = await asyncio.to_thread(self._make_client)
+                except Exception as error:  # an error of the SDK, its HTTP client or the system
+                    raise client_error(error, self._endpoint) from None
             return self._client
 
     async def aclose(self) -> None:
-        """Let go of connections; a next request opens them again."""
+        """Close all connections. The next request opens new ones."""
         client, self._client = self._client, None
         if client is not None:
             await client.close()
 
     async def _look_up(self) -> None:
-        """Import the prices while it is in a thread, and fill in the context window."""
+        """Import genai-prices in a thread, and set the context window if it is unknown."""
         if not self._looked_up:
             self._looked_up = True
-            if found := await asyncio.to_thread(catalog.window, self._info.id):
+            if found := await asyncio.to_thread(catalog.context_window, self._info.id):
                 self._info = replace(self._info, context_window=found)
 
-    async def _pictures(self, messages: tuple[Message, ...], load: Load) -> Pictures:
+    async def _images(self, messages: tuple[Message, ...], load: Load) -> EncodedImages:
         if not self._info.images:
-            return Pictures({}, "that this model can't see")
-        blobs, left_out = _chosen(messages, self._largest_picture)
+            return EncodedImages({}, "that this model can't see")
+        blobs, left_out = _chosen(messages, self._largest_image)
         if not blobs:
-            return Pictures({}, left_out=left_out)
-        return Pictures(await asyncio.to_thread(_encoded, blobs, load), left_out=left_out)
+            return EncodedImages({}, left_out=left_out)
+        return EncodedImages(await asyncio.to_thread(_encoded, blobs, load), left_out=left_out)
 
     @abstractmethod
-    def _open(self) -> Client:
-        """The SDK's client; runs in a thread, and imports the SDK."""
+    def _make_client(self) -> Client:
+        """Import the SDK and create its client. Called in a thread."""
 
     @abstractmethod
-    async def _ask(self, client: Client, prompt: Prompt, pictures: Pictures) -> Streaming[Event]:
+    async def _send(self, client: Client, prompt: Prompt, images: EncodedImages) -> EventStream[Event]:
         """Send the request."""
 
     @abstractmethod
-    def _reader(self, draft: Draft) -> Callable[[Event], Iterable[Chunk]]:
-        """Called with every event, says what it adds; sets `draft.stop` once the answer has its end."""
+    def _reader(self, builder: CompletionBuilder) -> Callable[[Event], Iterable[Chunk]]:
+        """A function that adds an event to the completion, and sets `builder.stop` at its end."""
 
 
-async def _beginning(response: Headed) -> bytes:
-    """What it said instead of streaming, as far as it comes soon."""
+async def _body_start(response: HttpResponse) -> bytes:
+    """The beginning of a body, as far as it arrives within 2 s."""
     found = b""
     try:
         async with asyncio.timeout(2):
             async for piece in response.aiter_bytes():
                 found += piece
-                if len(found) > MOST_SAID:
+                if len(found) > LONGEST_BODY:
                     break
-    except Exception:  # cut, slow or nonsense: then there is nothing to tell
+    except Exception:  # cut, slow or invalid: the error has no details then
         pass
-    return found[:MOST_SAID]
+    return found[:LONGEST_BODY]
 
 
-async def _ended(events: Streaming[object]) -> None:
-    """Close the response, and first the SDK's generator, which would be left to the garbage collector."""
+async def _close(events: EventStream[object]) -> None:
+    """Close the response. First the generator of the SDK, which would be left to the garbage collector."""
     iterator = getattr(events, "_iterator", None)
     if isinstance(iterator, AsyncGenerator):
         await iterator.aclose()
@@ -204,18 +203,18 @@ def _images(message: Message) -> list[Blob]:
 
 
 def _chosen(messages: tuple[Message, ...], largest: int) -> tuple[dict[str, Blob], dict[str, str]]:
-    """The pictures that are shown, the last ones first; and why others are not: no provider takes any number."""
+    """The images to send, the newest first, and why the others are left out. Providers limit their number and size."""
     chosen: dict[str, Blob] = {}
     left_out: dict[str, str] = {}
-    room = MOST_PICTURED
+    room = MOST_IMAGE_BYTES
     for blob in (blob for message in reversed(messages) for blob in reversed(_images(message))):
         size = (blob.size + 2) // 3 * 4
-        if blob.media_type not in SHOWN or blob.sha256 in chosen or blob.sha256 in left_out:
+        if blob.media_type not in IMAGE_TYPES or blob.sha256 in chosen or blob.sha256 in left_out:
             continue
         if size > largest:
-            left_out[blob.sha256] = "that is too large to be shown"
-        elif len(chosen) >= MOST_PICTURES or size > room:
-            left_out[blob.sha256] = "that is not shown any more, as there are newer ones"
+            left_out[blob.sha256] = "that is too large to show"
+        elif len(chosen) >= MOST_IMAGES or size > room:
+            left_out[blob.sha256] = "that was left out in favour of newer ones"
         else:
             chosen[blob.sha256] = blob
             room -= size
@@ -227,11 +226,6 @@ def _encoded(blobs: Mapping[str, Blob], load: Load) -> dict[str, str]:
     for sha256, blob in blobs.items():
         try:
             encoded[sha256] = base64.b64encode(load(blob)).decode("ascii")
-        except (OSError, TarmacError):  # its file is gone: the conversation goes on without it
+        except (OSError, TarmacError):  # its file is missing: continue without it
             continue
     return encoded
-
-
-def _secrets(key: str, base_url: str) -> tuple[str, ...]:
-    password = urlsplit(base_url).password
-    return tuple(secret for secret in (key, password) if secret)

@@ -5,7 +5,7 @@ from typing import Final
 
 from tarmac.models.messages import NO_USAGE, Usage
 from tarmac.models.provider import Prompt
-from tarmac.models.tokens import of_messages, size
+from tarmac.models.tokens import messages_size, prompt_size
 
 LETTERS: Final = 4  # to a token
 
@@ -30,6 +30,6 @@ def estimate(prompt: Prompt, came: Came, *, before: int, caching: bool) -> Usage
         return NO_USAGE
     output = (sum(map(len, came.said)) + came.other) // LETTERS + 1
     if not before:
-        return Usage(input=round(size(prompt)), output=output)
-    added = round(of_messages(prompt.messages[-1:]))
+        return Usage(input=round(prompt_size(prompt)), output=output)
+    added = round(messages_size(prompt.messages[-1:]))
     return Usage(input=added if caching else before + added, cache_reads=before if caching else 0, output=output)

@@ -11,8 +11,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from tarmac.models.catalog import price
 from tarmac.models.messages import Text, ToolUse, Usage
-from tarmac.models.provider import Prompt, price
+from tarmac.models.provider import Prompt
 from tarmac.policy.tables import read_tables
 from tarmac.prompts.instructions import read_instructions
 from tarmac.prompts.replacement import read_replacement

@@ -16,8 +16,9 @@ from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import replace
 
+from tarmac.models.catalog import price
 from tarmac.models.messages import NO_USAGE, Blob, Part, Text, ToolUse, Usage
-from tarmac.models.provider import Answer, CallDelta, ModelError, Prompt, ReasoningDelta, TextDelta, ToolSchema, price
+from tarmac.models.provider import CallDelta, Completion, ModelError, Prompt, ReasoningDelta, TextDelta, ToolSchema
 from tarmac.tasks.counting import Came, estimate
 from tarmac.tasks.desk import Desk, Ended, judged, now
 from tarmac.tasks.events import CallId, ModelSaid, RequestFailed, RequestId, RequestStarted, TaskEvent
@@ -154,7 +155,7 @@ class Requests:
         desk.used.unpriced += cost is None
         desk.cost = None if cost is None or desk.cost is None else desk.cost + cost
 
-    async def _stream(self, request: RequestId, prompt: Prompt, came: Came) -> Answer:
+    async def _stream(self, request: RequestId, prompt: Prompt, came: Came) -> Completion:
         show = self._desk.audience.show
         async with aclosing(self._desk.model.stream(prompt, load=self._load)) as chunks:
             async for chunk in chunks:
@@ -168,7 +169,7 @@ class Requests:
                     case CallDelta(id=call, name=name, arguments=arguments):
                         came.other += len(arguments) or len(name)
                         show(CallStreamed(request=request, call=CallId(call), name=name, arguments=arguments))
-                    case Answer():
+                    case Completion():
                         return chunk
         raise ModelError("the answer ended without its end", kind="cut")
 

@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarmac.errors import ConfigError
-from tarmac.models.known import PROVIDERS, split
+from tarmac.models.catalog import PROVIDERS, nearest_spec, parse_spec
 from tarmac.models.provider import ModelError
-from tarmac.models.spelling import meant
 
 
 @pytest.mark.parametrize(
@@ -32,22 +31,22 @@ from tarmac.models.spelling import meant
 )
 def test_the_nearest_right_name(spec: str, right: str) -> None:
     """A5: a model that is typed wrong is answered with the nearest right one."""
-    assert meant(spec) == right
+    assert nearest_spec(spec) == right
     if right:
-        assert split(right)[0].name in PROVIDERS
+        assert parse_spec(right)[0].name in PROVIDERS
 
 
 @given(st.text())
 def test_what_is_meant_can_always_be_asked_for(spec: str) -> None:
-    right = meant(spec)
-    assert not right or (split(right) and right != spec)
+    right = nearest_spec(spec)
+    assert not right or (parse_spec(right) and right != spec)
 
 
 def test_a_provider_that_is_unknown_says_the_nearest_or_all() -> None:
     with pytest.raises(ModelError) as close:
-        split("Anthropic/claude-opus-5")
+        parse_spec("Anthropic/claude-opus-5")
     assert close.value.hint == "did you mean `anthropic/claude-opus-5`?"
     with pytest.raises(ModelError) as far:
-        split("zzz/x")
+        parse_spec("zzz/x")
     assert "anthropic, openai" in far.value.hint
     assert not isinstance(far.value, ConfigError)

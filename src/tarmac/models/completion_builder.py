@@ -1,6 +1,6 @@
-"""An answer while it comes: takes pieces, gives deltas, and knows at any moment what is there.
+"""Build a completion from the pieces of a stream.
 
-The pieces of a call, joined, are its arguments in the answer; a call without any has {}.
+Each piece becomes a delta. The pieces of a call, joined, are its arguments. A call without any has {}.
 """
 
 import json
@@ -10,11 +10,11 @@ from typing import TypeVar
 from uuid import uuid4
 
 from tarmac.models.messages import NO_USAGE, Message, Part, Reasoning, StopReason, Text, ToolUse, Usage
-from tarmac.models.provider import Answer, CallDelta, ReasoningDelta, TextDelta
+from tarmac.models.provider import CallDelta, Completion, ReasoningDelta, TextDelta
 
 
 def used_ids(messages: Iterable[Message]) -> set[str]:
-    """The ids of all calls of a conversation."""
+    """The ids of all tool calls in a conversation."""
     return {part.id for message in messages for part in message.parts if isinstance(part, ToolUse)}
 
 
@@ -31,45 +31,45 @@ class _Block:
 
 
 @dataclass(slots=True)
-class _Words(_Block):
+class _TextBlock(_Block):
     pass
 
 
 @dataclass(slots=True)
-class _Thoughts(_Block):
+class _ReasoningBlock(_Block):
     opaque: Opaque = ""
 
 
 @dataclass(slots=True)
-class _Seal(_Thoughts):
-    """Of the call behind it."""
+class _CallSignature(_ReasoningBlock):
+    """Belongs to the call after it."""
 
 
 @dataclass(slots=True)
-class _Call(_Block):
+class _CallBlock(_Block):
     index: int = 0
     id: str = ""
     name: str = ""
-    otherwise: str = ""
+    default: str = ""
 
 
 _Kind = TypeVar("_Kind", bound=_Block)
 
 
-class Draft:
-    """What has come so far."""
+class CompletionBuilder:
+    """The completion so far."""
 
     def __init__(self, taken: set[str]) -> None:
-        self.stop: StopReason | None = None  # None: it has not ended
+        self.stop: StopReason | None = None  # None: the stream has not ended
         self.usage: Usage = NO_USAGE
-        self.size = 0  # letters that came
-        self._taken = taken  # ids of calls before this answer
+        self.size = 0  # characters received
+        self._taken = taken  # ids of earlier calls
         self._blocks: list[_Block] = []
-        self._calls: dict[Hashable, _Call] = {}
+        self._calls: dict[Hashable, _CallBlock] = {}
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """What is there, as parts of a message; a call that is not finished is as it is."""
+        """The parts so far. The last call may be incomplete."""
         return tuple(part for block in self._blocks for part in _part(block))
 
     @property
@@ -77,70 +77,70 @@ class Draft:
         return bool(self._calls)
 
     def text(self, piece: object) -> TextDelta:
-        words = self._counted(piece)
-        self._last(_Words).pieces.append(words)
-        return TextDelta(words)
+        text = self._counted(piece)
+        self._last(_TextBlock).pieces.append(text)
+        return TextDelta(text)
 
     def reasoning(self, piece: object, opaque: Opaque | None = None) -> ReasoningDelta:
-        """`opaque`: what the provider wants back with all that was thought in this block; or who knows it then."""
-        words = self._counted(piece)
-        block = self._last(_Thoughts)
-        block.pieces.append(words)
+        """`opaque` is what the provider wants back with this block, or a function that returns it at the end."""
+        text = self._counted(piece)
+        block = self._last(_ReasoningBlock)
+        block.pieces.append(text)
         if opaque is not None:
             block.opaque = opaque
-        return ReasoningDelta(words)
+        return ReasoningDelta(text)
 
     def new_block(self) -> None:
-        """What comes next is not a part of what came last."""
+        """End the current block of text or reasoning."""
         self._blocks.append(_Block())
 
     def begin(self, key: Hashable, id_: str | None, name: str) -> CallDelta:
-        """A new call; an id that is missing or was there before gets one of ours."""
+        """Begin a call. A missing or repeated id is replaced."""
         if not id_ or id_ in self._taken:
             id_ = f"call_{uuid4().hex[:24]}"
         self._taken.add(id_)
-        call = _Call(index=sum(isinstance(block, _Call) for block in self._blocks), id=id_, name=name)
+        call = _CallBlock(index=sum(isinstance(block, _CallBlock) for block in self._blocks), id=id_, name=name)
         self._calls[key] = call
         self._blocks.append(call)
         return CallDelta(call.index, call.id, call.name, "")
 
     def arguments(self, key: Hashable, piece: object) -> CallDelta:
-        """More of a call's arguments; some servers send an object where JSON text belongs."""
+        """Add to the arguments of a call. Some servers send an object instead of JSON text."""
         call = self._calls[key]
         text = piece if isinstance(piece, str) else json.dumps(piece, ensure_ascii=False)
         call.pieces.append(self._counted(text))
         return CallDelta(call.index, call.id, call.name, text)
 
-    def sealed(self, key: Hashable, opaque: str) -> None:
-        """What the provider wants back with a call: a thought without words, directly before it."""
+    def sign_call(self, key: Hashable, opaque: str) -> None:
+        """Keep what the provider wants back with a call, as reasoning without text before it."""
         at = self._blocks.index(self._calls[key])
         before = self._blocks[at - 1] if at else None
-        if isinstance(before, _Seal):
+        if isinstance(before, _CallSignature):
             before.opaque = opaque
         else:
-            self._blocks.insert(at, _Seal(opaque=opaque))
+            self._blocks.insert(at, _CallSignature(opaque=opaque))
 
-    def otherwise(self, key: Hashable, arguments: object) -> None:
-        """All of a call's arguments, in case that no pieces of them come."""
+    def default_arguments(self, key: Hashable, arguments: object) -> None:
+        """The whole arguments of a call, used if no pieces arrive."""
         if isinstance(arguments, dict) and arguments:
-            self._calls[key].otherwise = json.dumps(arguments, ensure_ascii=False)
+            self._calls[key].default = json.dumps(arguments, ensure_ascii=False)
 
-    def whole(self, key: Hashable, arguments: str) -> Iterator[CallDelta]:
-        """All of a call's arguments, for who sent no pieces of them."""
+    def whole_arguments(self, key: Hashable, arguments: str) -> Iterator[CallDelta]:
+        """The whole arguments of a call, if no pieces arrived."""
         if arguments and not self._calls[key].pieces:
             yield self.arguments(key, arguments)
 
-    def finish(self) -> Iterator[CallDelta | Answer]:
-        """What is still to be said, and the answer. A last call that was cut off before its arguments has none."""
+    def finish(self) -> Iterator[CallDelta | Completion]:
+        """The missing arguments and the completion. A call that was cut off before its arguments gets none."""
         for key, call in self._calls.items():
             last = self.stop == "max_tokens" and call is self._blocks[-1]
-            if not call.text and (call.otherwise or not last):
-                yield self.arguments(key, call.otherwise or "{}")
-        yield Answer(self.parts, self.stop or "other", self.usage)
+            if not call.text and (call.default or not last):
+                yield self.arguments(key, call.default or "{}")
+        yield Completion(self.parts, self.stop or "other", self.usage)
 
     def _counted(self, piece: object) -> str:
         if not isinstance(piece, str):
-            raise TypeError(f"{type(piece).__name__} in place of words")
+            raise TypeError(f"{type(piece).__name__} instead of text")
         self.size += len(piece)
         return piece
 
@@ -154,9 +154,9 @@ class Draft:
 
 def _part(block: _Block) -> Iterator[Part]:
     match block:
-        case _Words() if block.text:
+        case _TextBlock() if block.text:
             yield Text(block.text)
-        case _Thoughts(opaque=opaque) if block.text or opaque:
+        case _ReasoningBlock(opaque=opaque) if block.text or opaque:
             yield Reasoning(block.text, opaque if isinstance(opaque, str) else opaque())
-        case _Call():
+        case _CallBlock():
             yield ToolUse(block.id, block.name, block.text)

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from tests.models.asking import GPT, Dialect, asked, talking
 from tests.models.server import Reply, gpt
 
-from tarmac.models.draft import Draft
+from tarmac.models.completion_builder import CompletionBuilder
+from tarmac.models.factory import open_model
 from tarmac.models.messages import Message, Part, Reasoning, Text, ToolResult, ToolUse
-from tarmac.models.provider import Answer, CallDelta, ModelError, Prompt, TextDelta, ToolSchema, open_model
-from tarmac.models.xmlcalls import XmlCalls, as_text, described, written
-from tarmac.models.xmlparse import XmlParser
+from tarmac.models.provider import CallDelta, Completion, ModelError, Prompt, TextDelta, ToolSchema
+from tarmac.models.xml_calls import XmlCalls, as_text, call_as_xml, describe_tools
+from tarmac.models.xml_parser import XmlParser
 
 STRING = {"type": "string"}
 FILE = {"type": "object", "properties": {"path": STRING, "lines": {"type": "array", "items": {"type": "integer"}}}}
@@ -53,7 +54,7 @@ TOOLS = (WRITE, READ, MANY)
 
 def parsed(*pieces: str, complete: bool = True) -> tuple[Part, ...]:
     """The parts of a message, with what was given on the way checked against them."""
-    draft = Draft(set())
+    draft = CompletionBuilder(set())
     parser = XmlParser(TOOLS, draft)
     given_ = [chunk for piece in pieces for chunk in parser.feed(piece)] + parser.finish(complete=complete)
     parts = draft.parts
@@ -280,7 +281,7 @@ def test_a_call_that_was_cut_off_can_not_be_run() -> None:
 
 
 def test_a_long_content_is_given_while_it_comes() -> None:
-    parser = XmlParser(TOOLS, Draft(set()))
+    parser = XmlParser(TOOLS, CompletionBuilder(set()))
     parser.feed("<write_to_file><path>a</path><content>\n")
     for number in range(3):
         (delta,) = parser.feed(f"line {number}\n")
@@ -295,7 +296,7 @@ def test_a_call_of_the_history_reads_back_as_itself(arguments: dict[str, Any]) -
     arguments["line_count"] = len(arguments["content"])
     if "<" in "".join(map(str, arguments.values())):
         return
-    text = written("write_to_file", json.dumps(arguments), WRITE.parameters)
+    text = call_as_xml("write_to_file", json.dumps(arguments), WRITE.parameters)
     assert plain(parsed(text)) == [("write_to_file", arguments)]
 
 
@@ -309,7 +310,7 @@ def test_the_history_is_told_in_words() -> None:
     )
     told = as_text(Prompt("Be brief.", messages, TOOLS))
     assert told.tools == ()
-    assert told.system == f"Be brief.\n\n{described(TOOLS)}"
+    assert told.system == f"Be brief.\n\n{describe_tools(TOOLS)}"
     assert told.messages[1].parts == (
         Reasoning("hm"),
         Text("I look.\n\n<read_file>\n<path>a</path>\n</read_file>\n\n<read_file>\n{\n</read_file>"),
@@ -318,11 +319,11 @@ def test_the_history_is_told_in_words() -> None:
 
 
 def test_tools_are_described_with_types_and_what_is_required() -> None:
-    text = described((WRITE, MANY))
+    text = describe_tools((WRITE, MANY))
     assert "- path (string, required)" in text
     assert "- line_count (integer)" in text
     assert "- files (array)" in text
-    assert '"$ref"' not in described((WRITE,))
+    assert '"$ref"' not in describe_tools((WRITE,))
     assert "<write_to_file>\n<path>…</path>" in text
 
 
@@ -340,7 +341,7 @@ async def test_a_model_without_tools_of_its_own_calls_them_in_text() -> None:
     ):
         assert isinstance(model, XmlCalls)
         last = (await asked(model, prompt))[-1]
-        assert isinstance(last, Answer)
+        assert isinstance(last, Completion)
         assert (plain(last.parts), last.stop) == (["I look.", ("read_file", {"path": "a"})], "tool_use")
         body: Any = server.requests[0].body
         assert "tools" not in body
@@ -364,5 +365,5 @@ async def test_a_script_may_write_its_calls_as_text(tmp_path: Path) -> None:
     await asyncio.to_thread(file.write_text, script)
     model = open_model(f"scripted/{file}")
     last = (await asked(model, Prompt("", (), TOOLS)))[-1]
-    assert isinstance(last, Answer)
+    assert isinstance(last, Completion)
     assert (plain(last.parts), last.stop, model.info.scripted) == ([("read_file", {"path": "a"})], "tool_use", True)

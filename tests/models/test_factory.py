@@ -4,8 +4,9 @@ import re
 from pathlib import Path
 from typing import get_args
 
-from tarmac.models.known import KEY_VARIABLES, PROVIDERS, base_urls_from, keys_from
-from tarmac.models.provider import PASSING, ErrorKind, ModelSettings, open_model
+from tarmac.models.catalog import KEY_VARIABLES, PROVIDERS, base_urls_from, keys_from
+from tarmac.models.factory import open_model
+from tarmac.models.provider import TRANSIENT, ErrorKind, ModelSettings
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "models.md").read_text()
 
@@ -28,9 +29,9 @@ def test_the_guide_lists_every_provider_with_its_variables() -> None:
 
 
 def test_the_guide_lists_every_kind_of_failure() -> None:
-    listed = {kind.strip("`"): again for kind, _, again in rows("When it does not answer")}
+    listed = {kind.strip("`"): again for kind, _, again in rows("Errors")}
     assert set(listed) == set(get_args(ErrorKind))
-    assert {kind for kind, again in listed.items() if again.startswith("yes")} == PASSING
+    assert {kind for kind, again in listed.items() if again.startswith("yes")} == TRANSIENT
 
 
 def test_keys_and_addresses_are_taken_from_an_environment() -> None:

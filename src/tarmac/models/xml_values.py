@@ -1,8 +1,8 @@
-"""PURE: what stands between two tags ⇄ a value of the type that a tool's schema wants.
+"""PURE: turn the text between two tags into a value of the type in the tool's schema.
 
 decoded("3", {"type": "integer"}) → 3 · decoded("<file><path>a</path></file>", array of objects) → [{"path": "a"}]
 
-What does not fit stays text: the tool says so to the model, in better words than we could.
+A text that does not fit stays a string. The tool then reports the wrong type to the model.
 """
 
 import json
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 Schema = Mapping[str, object]
 TEXT: Schema = {"type": "string"}
-# Arguments that are kept as they stand, but for a newline after the opening tag; all others lose blanks at both ends.
+# Arguments that are kept, except for a newline after the opening tag. All others are stripped.
 VERBATIM = frozenset({"content", "diff", "patch", "search", "replace", "text"})
 
 _NUMBER = re.compile(r"[+-]?\d{1,30}(?:\.\d+)?(?:[eE][+-]?\d{1,3})?")
@@ -22,16 +22,16 @@ _ATTRIBUTE = re.compile(r"""([A-Za-z_][\w.-]*)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 
 
 def property_of(parameters: Schema, name: str) -> Schema:
-    """The schema of an argument; text where there is none."""
+    """The schema of an argument; a string if there is none."""
     found = _mapping(parameters.get("properties")).get(name)
     return _resolved(found, parameters) if isinstance(found, Mapping) else TEXT
 
 
 def kinds(schema: Schema, root: Schema) -> set[str]:
-    """The JSON types a schema takes."""
+    """The JSON types that a schema accepts."""
     schema = _resolved(schema, root)
-    told = schema.get("type")
-    found = {told} if isinstance(told, str) else set(told) if isinstance(told, list) else set()
+    type_ = schema.get("type")
+    found = {type_} if isinstance(type_, str) else set(type_) if isinstance(type_, list) else set()
     for key in ("anyOf", "oneOf"):
         for each in _list(schema.get(key)):
             found |= kinds(_mapping(each), root)
@@ -41,12 +41,12 @@ def kinds(schema: Schema, root: Schema) -> set[str]:
 
 
 def is_text(schema: Schema, root: Schema) -> bool:
-    """May it be streamed as it comes? Only where nothing else is possible."""
+    """Whether it can only be a string. Such a value can be streamed."""
     return kinds(schema, root) == {"string"}
 
 
 def trimmed(text: str, name: str) -> str:
-    """A text without what only laid it out."""
+    """A text without the blanks of its layout."""
     return re.sub(r"\A\r?\n", "", text) if name in VERBATIM else text.strip()
 
 
@@ -67,7 +67,7 @@ def decoded(text: str, schema: Schema, root: Schema, name: str = "") -> object:
 
 
 def repeated(texts: list[str], schema: Schema, root: Schema) -> object:
-    """The value of an argument whose tag came several times."""
+    """The value of an argument whose tag occurs several times."""
     if len(texts) == 1:
         return decoded(texts[0], schema, root)
     found: list[object] = []
@@ -100,7 +100,7 @@ def _array(text: str, schema: Schema, root: Schema) -> object:
     children = list(_children(text))
     if not children:
         return [decoded(plain, items, root)] if plain else []
-    # <files><path>a</path></files>: the fields of one item, without the tag of an item around them
+    # <files><path>a</path></files>: the fields of one item, without the tag of the item
     fields = _mapping(items.get("properties"))
     if fields and all(child.name in fields for child in children):
         return [_object(text, items, root)]
@@ -112,7 +112,7 @@ def _item(child: "_Child", items: Schema, root: Schema) -> object:
         return decoded(child.text, items, root)
     found = _object(child.text, items, root)
     fields = _mapping(_object_schema(items, root).get("properties"))
-    if not isinstance(found, dict):  # words alone: they are the first text of it
+    if not isinstance(found, dict):  # plain text: the value of the first string field
         first = next((name for name, field in fields.items() if "string" in kinds(_mapping(field), root)), None)
         found = {first: child.text.strip()} if first else found
     if isinstance(found, dict):
@@ -150,7 +150,7 @@ class _Child(NamedTuple):
 
 
 def _children(text: str) -> Iterator[_Child]:
-    """The tags directly within, each up to its own closing tag (or the next of its kind, or the end)."""
+    """The child elements. A missing closing tag means the end of the text."""
     at = 0
     while opening := _CHILD.search(text, at):
         name = opening[1]
@@ -166,7 +166,7 @@ def _children(text: str) -> Iterator[_Child]:
 
 
 def _branch(schema: Schema, root: Schema, key: str) -> Schema:
-    """`key` of the schema, or of the first alternative that has it."""
+    """`key` of the schema or of its first alternative that has it."""
     for each in _alternatives(schema, root):
         if key in each:
             return _resolved(_mapping(each[key]), root)
@@ -186,7 +186,7 @@ def _alternatives(schema: Schema, root: Schema) -> Iterator[Schema]:
 
 
 def _resolved(schema: Schema, root: Schema) -> Schema:
-    """Follow `$ref` into the definitions of the whole schema."""
+    """Follow `$ref` to the definitions in the root schema."""
     for _ in range(8):
         ref = schema.get("$ref")
         if not isinstance(ref, str):
