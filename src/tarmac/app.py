@@ -18,6 +18,7 @@ from tarmac.events import TaskId
 from tarmac.models.provider import Model, open_model, warm
 from tarmac.paths import check_directory, state_dir
 from tarmac.policy import Policy
+from tarmac.policy.approval import Picture
 from tarmac.policy.files import Files
 from tarmac.policy.grants import GrantFile
 from tarmac.prompts.instructions import read_instructions
@@ -33,7 +34,7 @@ from tarmac.tasks.log import TaskLog
 from tarmac.tasks.metadata import Metadata
 from tarmac.tasks.reading import read_log, uncollected
 from tarmac.tasks.store import TaskStore
-from tarmac.tasks.task import Picture, Task
+from tarmac.tasks.task import Task
 from tarmac.terminals.events import NoShellIntegration, TerminalEvent
 from tarmac.terminals.registry import TerminalRegistry
 from tarmac.terminals.shells import find_shell
