@@ -19,6 +19,7 @@ from tarmac.models.factory import open_model, warm
 from tarmac.models.provider import Model
 from tarmac.paths import check_directory, state_dir
 from tarmac.policy import Policy
+from tarmac.policy.approval import Picture
 from tarmac.policy.files import Files
 from tarmac.policy.grants import GrantFile
 from tarmac.prompts.instructions import read_instructions
@@ -34,7 +35,7 @@ from tarmac.tasks.log import TaskLog
 from tarmac.tasks.metadata import Metadata
 from tarmac.tasks.reading import read_log, uncollected
 from tarmac.tasks.store import TaskStore
-from tarmac.tasks.task import Picture, Task
+from tarmac.tasks.task import Task
 from tarmac.terminals.events import NoShellIntegration, TerminalEvent
 from tarmac.terminals.registry import TerminalRegistry
 from tarmac.terminals.shells import find_shell

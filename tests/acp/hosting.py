@@ -15,6 +15,7 @@ from tarmac.acp.host.opening import Lend, Wishes, open_hosted
 from tarmac.app import App, open_app
 from tarmac.config import load_config
 from tarmac.errors import BadRequest
+from tarmac.policy.approval import Answer, AnswerKind
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
 from tarmac.tasks.desk import Ended
@@ -31,14 +32,14 @@ class Stage:
     folder: Path
     seen: list[e.TaskEvent | s.Signal] = field(default_factory=list)
     asked: list[e.QuestionAsked] = field(default_factory=list)
-    answer: "Callable[[e.QuestionAsked], e.Answer | None]" = lambda asked: "no"
+    answer: "Callable[[e.QuestionAsked], AnswerKind | None]" = lambda asked: AnswerKind.NO
 
     def hear(self, _: int | None, thing: e.TaskEvent | s.Signal) -> None:
         self.seen.append(thing)
         if isinstance(thing, e.QuestionAsked):
             self.asked.append(thing)
             if (said := self.answer(thing)) is not None:
-                self.start(self.hosted.answer(thing.question, said, by="test"))
+                self.start(self.hosted.answer(thing.question, Answer(said, by="test")))
 
     _jobs: "list[asyncio.Task[None]]" = field(default_factory=list)
 
@@ -49,7 +50,7 @@ class Stage:
         """Words, and the next ones where these make no sense."""
         while True:
             try:
-                await self.hosted.answer(asked.question, "message", text=word, by="test")
+                await self.hosted.answer(asked.question, Answer(AnswerKind.MESSAGE, text=word, by="test"))
                 return
             except BadRequest:
                 word = left.pop(0)

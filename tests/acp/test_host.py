@@ -9,6 +9,7 @@ import pytest
 from tests.acp.hosting import Stage, hosting
 
 from tarmac.errors import BadRequest, PeerGone, PeerRefused
+from tarmac.policy.approval import Answer, AnswerKind
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
 from tarmac.terminals import processes
@@ -30,8 +31,8 @@ def on(method: str, name: str, how: str = "call") -> dict[str, Any]:
     return {how: f"terminal/{method}", "params": {"terminalId": "$t.terminalId"}, "as": name}
 
 
-def yes(_: e.QuestionAsked) -> e.Answer:
-    return "yes"
+def yes(_: e.QuestionAsked) -> AnswerKind:
+    return AnswerKind.YES
 
 
 # Terminals
@@ -62,10 +63,10 @@ async def test_an_answer_of_no_known_kind_is_refused_and_the_question_stays(tmp_
 
     async def answer(stage: Stage, asked: e.QuestionAsked) -> None:
         try:
-            await stage.hosted.answer(asked.question, "maybe")  # type: ignore[arg-type]
+            await stage.hosted.answer(asked.question, Answer("maybe"))  # type: ignore[arg-type]
         except BadRequest as error:
             wrong.append(error.what)
-        await stage.hosted.answer(asked.question, "yes")
+        await stage.hosted.answer(asked.question, Answer(AnswerKind.YES))
 
     async with hosting(tmp_path) as stage:
         stage.answer = lambda asked: stage.start(answer(stage, asked))

@@ -25,6 +25,7 @@ from tarmac.acp.host.opening import Wishes, open_hosted
 from tarmac.app import open_app
 from tarmac.cli.host import Lending
 from tarmac.config import load_config
+from tarmac.policy.approval import AnswerKind
 from tarmac.tasks import events as e
 from tarmac.terminals import processes
 
@@ -105,7 +106,7 @@ async def test_what_a_real_agent_asks_is_judged_first_and_then_asked(tmp_path: P
         script = [kind.command("ls -a"), kind.command("touch made; exit 3"), kind.write(work / "new.txt", "one\n")]
         with playing(*script, say("All is done.")) as model:
             async with staged(tmp_path, kind.start(tmp_path, model)) as stage:
-                stage.answer = lambda asked: "yes" if "touch made" in asked.details else "no"
+                stage.answer = lambda asked: AnswerKind.YES if "touch made" in asked.details else AnswerKind.NO
                 ended = await stage.hosted.run_until_idle()
     assert ended.why == "completed"
     command, change = requests(stage)
@@ -127,7 +128,7 @@ async def test_a_real_agent_uses_our_terminals_and_a_person_is_asked_once(tmp_pa
     script = [use(kind.ours, command=each) for each in commands]
     with leaving_nothing(tmp_path) as work, playing(*script, say("All is done.")) as model:
         async with staged(tmp_path, kind.start(tmp_path, model)) as stage:
-            stage.answer = lambda asked: "yes"
+            stage.answer = lambda asked: AnswerKind.YES
             ended = await stage.hosted.run_until_idle()
     assert ended.why == "completed"
     assert [request["shown"] for request in requests(stage)] == commands

@@ -11,6 +11,7 @@ from tests.acp.hosting import Stage, hosting
 
 from tarmac.acp.host.forms import fields_of
 from tarmac.errors import BadRequest
+from tarmac.policy.approval import Answer, AnswerKind
 from tarmac.tasks import events as e
 
 pytestmark = pytest.mark.shell
@@ -30,7 +31,8 @@ def answering(stage: Stage, *words: str) -> None:
     def say(asked: e.QuestionAsked) -> None:
         word = left.pop(0)
         if asked.ask == "tool":
-            stage.start(stage.hosted.answer(asked.question, "yes" if word == "yes" else "no", by="test"))
+            kind = AnswerKind.YES if word == "yes" else AnswerKind.NO
+            stage.start(stage.hosted.answer(asked.question, Answer(kind, by="test")))
         else:
             stage.start(stage.try_answer(asked, word, left))
 

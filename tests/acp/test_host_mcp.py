@@ -20,6 +20,7 @@ from tarmac.acp.host.hatch import BRIDGE
 from tarmac.acp.host.opening import Lend
 from tarmac.app import App
 from tarmac.cli.host import Lending
+from tarmac.policy.approval import Answer, AnswerKind
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
 from tarmac.terminals import processes
@@ -42,8 +43,8 @@ def tool(name: str, as_: str = "x", how: str = "tool", **arguments: Any) -> dict
     return {how: name, "arguments": arguments, "as": as_}
 
 
-def yes(_: e.QuestionAsked) -> e.Answer:
-    return "yes"
+def yes(_: e.QuestionAsked) -> AnswerKind:
+    return AnswerKind.YES
 
 
 def data(result: dict[str, Any]) -> dict[str, Any]:
@@ -98,7 +99,7 @@ async def test_a_command_that_a_person_changed_is_the_one_that_runs_and_is_told(
 
         def change(asked: e.QuestionAsked) -> None:
             edited = None if "other" in asked.details else "touch other"
-            stage.start(stage.hosted.answer(asked.question, "yes", edited=edited, by="test"))
+            stage.start(stage.hosted.answer(asked.question, Answer(AnswerKind.YES, edited=edited, by="test")))
 
         stage.answer = change
         found = await stage.play(CONNECT, tool("run_command", "a", command="touch made"))
@@ -176,7 +177,7 @@ async def test_a_question_that_takes_long_is_found_answered_by_the_same_call(
         def later(asked: e.QuestionAsked) -> None:
             async def answer() -> None:
                 await waits.wait()
-                await stage.hosted.answer(asked.question, "yes", by="test")
+                await stage.hosted.answer(asked.question, Answer(AnswerKind.YES, by="test"))
 
             stage.start(answer())
 

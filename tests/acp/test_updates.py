@@ -16,6 +16,7 @@ from tarmac.acp.updates import Updates
 from tarmac.acp.wire import Notification, encode
 from tarmac.events import TerminalId
 from tarmac.models.messages import Text, ToolUse, Usage
+from tarmac.policy.approval import AnswerKind
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
 
@@ -121,8 +122,8 @@ def test_what_was_asked_and_said_between_is_replayed() -> None:
     told = [
         *updates.of(e.UserSaid(at=1.0, text="first")),
         *updates.of(e.MessageQueued(at=1.0, message=e.MessageId("m"), text="second")),
-        *updates.of(e.QuestionAnswered(at=1.0, question=e.QuestionId("q"), answer="message", text="third")),
-        *updates.of(e.QuestionAnswered(at=1.0, question=e.QuestionId("q"), answer="yes")),
+        *updates.of(e.QuestionAnswered(at=1.0, question=e.QuestionId("q"), answer=AnswerKind.MESSAGE, text="third")),
+        *updates.of(e.QuestionAnswered(at=1.0, question=e.QuestionId("q"), answer=AnswerKind.YES)),
     ]
     assert [each["content"]["text"] for each in told] == ["first", "second", "third"]  # type: ignore[index]
     assert {each["sessionUpdate"] for each in told} == {"user_message_chunk"}

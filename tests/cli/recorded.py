@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tarmac.models.messages import Text, ToolUse, Usage
+from tarmac.policy.approval import AnswerKind
 from tarmac.tasks import events as e
 from tarmac.tasks.events import CallId, QuestionId, RequestId
 from tarmac.tasks.store import TaskStore
@@ -52,7 +53,7 @@ def a_run(
             cost=0.02,
         ),
         e.QuestionAsked(at=at + 5, question=QuestionId("q1"), ask="tool", text="calc.py", call=c2),
-        e.QuestionAnswered(at=at + 6, question=QuestionId("q1"), answer="yes", text="go on", by="cli"),
+        e.QuestionAnswered(at=at + 6, question=QuestionId("q1"), answer=AnswerKind.YES, text="go on", by="cli"),
         e.ToolStarted(at=at + 6, call=c2, name="apply_diff", title="Editing calc.py"),
         e.ToolFinished(
             at=at + 7,

@@ -7,8 +7,8 @@ import pytest
 
 from tarmac.events import TaskId
 from tarmac.policy import Action, Execute, OpenTerminal, Policy, PolicySettings, ReadFile, SendInput, Verdict, WriteFile
+from tarmac.policy.approval import Always, Answer, AnswerKind, GrantScope, Pending, make_request
 from tarmac.policy.grants import GrantFile
-from tarmac.policy.request import Answer, Pending, make_request
 
 TASK = TaskId("task-1")
 
@@ -37,11 +37,11 @@ async def always(policy: Policy, grants: GrantFile, command: str, here: Path, ch
     action = Execute(command, cwd=here)
     verdict = await policy.judge(action, workspace=here, task=TASK)
     request = make_request(action, verdict, task=TASK, now=0.0)
-    answer = Answer(kind="always", grant=request.always[choice], scope="workspace")
+    answer = Answer(AnswerKind.YES, always=Always(GrantScope.WORKSPACE, choice))
     outcome = Pending(request, action).answer(answer, now=1.0)
     assert outcome.grant is not None and outcome.approval is not None
     assert outcome.approval.use(action, task=TASK, now=2.0) == ""
-    grants.add(outcome.grant, scope=outcome.scope, risk=verdict.risk, workspace=here, task=TASK)
+    grants.add(outcome.grant, scope=outcome.scope.value, risk=verdict.risk, workspace=here, task=TASK)
 
 
 async def test_what_was_always_allowed_is_allowed_and_not_an_inch_more(here: Path, grants: GrantFile) -> None:

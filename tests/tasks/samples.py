@@ -3,6 +3,7 @@
 import dataclasses
 import types
 from collections.abc import Iterator
+from enum import EnumType
 from pathlib import Path
 from typing import Any, Literal, NewType, Union, get_args, get_origin, get_type_hints
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from tarmac.events import TaskId, TerminalId
 from tarmac.models.messages import Blob, Image, Part, Reasoning, Text, ToolResult, ToolUse, Usage
+from tarmac.policy.approval import AnswerKind, Choice
 from tarmac.tasks import events as e
 from tarmac.tasks.codec import KINDS
 from tarmac.tasks.events import CallId, MessageId, QuestionId, RequestId
@@ -36,6 +38,8 @@ def of_type(wanted: Any) -> st.SearchStrategy[Any]:
         return st.one_of(of_type(Text), of_type(Image), of_type(Reasoning), of_type(ToolUse))
     if isinstance(wanted, NewType):
         return ids
+    if isinstance(wanted, EnumType):
+        return st.sampled_from(list(wanted))
     if get_origin(wanted) is Literal:
         return st.sampled_from(get_args(wanted))
     if get_origin(wanted) in (Union, types.UnionType):
@@ -118,10 +122,10 @@ def one_of_each() -> list[e.TaskEvent]:
         e.QuestionAnswered(
             at=11.0,
             question=QuestionId("q1"),
-            answer="object",
+            answer=AnswerKind.PER_FILE,
             text="but quietly",
             images=(blob,),
-            choices=(e.Choice(path=Path("a.py"), answer="yes"),),
+            choices=(Choice(path=Path("a.py"), answer=AnswerKind.YES),),
             edited="make -s test",
             always="workspace",
             by="cli",

@@ -14,11 +14,11 @@ from tests.tasks.engine import Seen, Turn, a_task, an_app, call, done, messages_
 from tarmac.errors import BadRequest
 from tarmac.models.messages import Image
 from tarmac.policy import Execute, WriteFile
+from tarmac.policy.approval import Always, Answer, AnswerKind, Choice, GrantScope
 from tarmac.tasks.auto import Auto
 from tarmac.tasks.desk import Ended
 from tarmac.tasks.events import (
     CallJudged,
-    Choice,
     QuestionAnswered,
     QuestionAsked,
     QuestionId,
@@ -57,7 +57,7 @@ async def test_a_question_shows_the_file_and_a_yes_writes_it(tmp_path: Path) -> 
         }  # fmt: skip
         assert task.questions == (asked,)
         assert task.metadata.status == "waiting"
-        await task.answer(asked.question, "yes", by="test")
+        await task.answer(asked.question, Answer(AnswerKind.YES, by="test"))
         assert (await run).why == "completed"
         assert [each.ask for each in task.questions] == ["completion_result"]
     assert (work / "a.txt").read_text() == "a\n"
@@ -72,6 +72,8 @@ async def test_a_question_shows_the_file_and_a_yes_writes_it(tmp_path: Path) -> 
     [
         ("no", "", "The person denied this, and it was not done."),
         ("no", "Use b.txt.", "They say: Use b.txt."),
+        ("no", "Nobody answered my mail.", "They say: Nobody answered my mail."),
+        ("message", "Nobody answered", "but wrote: Nobody answered"),
         ("message", "What for?", "but wrote: What for?"),
         ("skip", "", "Nobody answered"),
     ],
@@ -88,7 +90,7 @@ async def test_without_a_yes_nothing_is_done_and_the_model_reads_why(
         run,
     ):
         asked = await seen.question()
-        await task.answer(asked.question, answer, text=text)  # type: ignore[arg-type]
+        await task.answer(asked.question, Answer(AnswerKind(answer), text=text))
         assert (await run).why == "completed"
         await messages_of(task)
     listed, written, after, _ = results(seen)
@@ -102,7 +104,7 @@ async def test_a_yes_with_words_tells_them_to_the_model(tmp_path: Path) -> None:
     """S13: approved with feedback, which may carry images."""
     async with running(tmp_path / "work", turn(WRITE), done()) as (task, seen, run):
         asked = await seen.question()
-        await task.answer(asked.question, "yes", text="And then b.", images=[(b"png", "image/png")])
+        await task.answer(asked.question, Answer(AnswerKind.YES, text="And then b.", images=((b"png", "image/png"),)))
         await run
     finished = next(each for each in seen.all if isinstance(each, ToolFinished))
     assert finished.outcome == "done"
@@ -115,15 +117,15 @@ async def test_only_the_first_answer_counts_and_one_without_sense_leaves_it_open
     async with running(tmp_path / "work", turn(WRITE), done()) as (task, seen, run):
         asked = await seen.question()
         with pytest.raises(BadRequest, match="not open"):
-            await task.answer(QuestionId("q0"), "yes")
+            await task.answer(QuestionId("q0"), Answer(AnswerKind.YES))
         with pytest.raises(BadRequest, match="only a command can be edited"):
-            await task.answer(asked.question, "yes", edited="ls")
+            await task.answer(asked.question, Answer(AnswerKind.YES, edited="ls"))
         with pytest.raises(BadRequest, match="for good"):
-            await task.answer(asked.question, "yes", always="everywhere")
+            await task.answer(asked.question, Answer(AnswerKind.YES, always=Always(GrantScope.EVERYWHERE)))
         assert task.questions == (asked,)
-        await task.answer(asked.question, "yes")
+        await task.answer(asked.question, Answer(AnswerKind.YES))
         with pytest.raises(BadRequest, match="not open"):
-            await task.answer(asked.question, "no")
+            await task.answer(asked.question, Answer(AnswerKind.NO))
         await run
     assert results(seen)[0][1] == "done"
 
@@ -134,10 +136,10 @@ async def test_an_edited_command_is_judged_anew_and_it_is_what_runs(tmp_path: Pa
     run_it = turn(call("execute_command", command="touch one"))
     async with running(tmp_path / "work", run_it, done()) as (task, seen, run):
         first = await seen.question()
-        await task.answer(first.question, "yes", edited="touch two")
+        await task.answer(first.question, Answer(AnswerKind.YES, edited="touch two"))
         second = await seen.question(after=len(seen.all))
         assert (second.text, task.questions) == ("Running `touch two`", (second,))
-        await task.answer(second.question, "yes")
+        await task.answer(second.question, Answer(AnswerKind.YES))
         assert (await run).why == "completed"
     assert [each.name for each in (tmp_path / "work").iterdir()] == ["two"]
     (started, _) = [each for each in seen.all if isinstance(each, ToolStarted)]
@@ -152,7 +154,7 @@ async def test_a_command_edited_into_something_forbidden_is_denied(tmp_path: Pat
         seen,
         run,
     ):
-        await task.answer((await seen.question()).question, "yes", edited="rm -rf /")
+        await task.answer((await seen.question()).question, Answer(AnswerKind.YES, edited="rm -rf /"))
         await run
     assert results(seen)[0][1] == "denied"
     assert [each.decision for each in seen.all if isinstance(each, CallJudged)] == ["ask", "deny"]
@@ -164,10 +166,10 @@ async def test_always_is_remembered_and_never_asked_again(tmp_path: Path) -> Non
     again = [turn(call("execute_command", command=f"touch {name}")) for name in ("a", "a", "b")]
     async with running(tmp_path / "work", *again, done()) as (task, seen, run):
         first = await seen.question()
-        await task.answer(first.question, "yes", always="task", by="test")
+        await task.answer(first.question, Answer(AnswerKind.YES, always=Always(GrantScope.TASK), by="test"))
         other = await seen.question(after=len(seen.all))
         assert "touch b" in other.text
-        await task.answer(other.question, "no")
+        await task.answer(other.question, Answer(AnswerKind.NO))
         await run
     judged = [(each.decision, each.by) for each in seen.all if isinstance(each, CallJudged)]
     assert judged == [("ask", "policy"), ("allow", "grant"), ("ask", "policy")]
@@ -211,8 +213,9 @@ async def test_one_bad_file_of_a_batch_does_not_fail_the_others(tmp_path: Path) 
     async with running(work, turn(call("read_file", files=files)), done()) as (task, seen, run):
         asked = await seen.question()
         assert len(json.loads(asked.details)["requests"]) == 3
-        choices = [Choice(path=work / "a.txt", answer="yes"), Choice(path=work / "b.txt", answer="no")]
-        await task.answer(asked.question, "object", choices=choices)
+        wanted = {"a.txt": AnswerKind.YES, "b.txt": AnswerKind.NO}
+        choices = [Choice(path=work / name, answer=answer) for name, answer in wanted.items()]
+        await task.answer(asked.question, Answer(AnswerKind.PER_FILE, choices=tuple(choices)))
         await run
     name, outcome, text = results(seen)[0]
     assert outcome == "done" and "in a.txt" in text
@@ -229,9 +232,9 @@ async def test_questions_of_calls_that_run_together_come_one_by_one(tmp_path: Pa
     async with running(work, reads, done()) as (task, seen, run):
         first = await seen.question()
         assert len(task.questions) == 1
-        await task.answer(first.question, "yes")
+        await task.answer(first.question, Answer(AnswerKind.YES))
         second = await seen.question(after=len(seen.all))
-        await task.answer(second.question, "no")
+        await task.answer(second.question, Answer(AnswerKind.NO))
         assert (await run).why == "completed"
         await messages_of(task)
     assert sorted(each[1] for each in results(seen)[:-1]) == ["denied", "done", "skipped"]
@@ -254,7 +257,7 @@ async def test_a_person_answers_the_models_question_and_a_suggestion_may_switch_
     async with running(tmp_path / "work", ask, done()) as (task, seen, run):
         asked = await seen.question()
         assert (asked.ask, asked.text, asked.choices) == ("followup", "Which colour?", ("Blue", "Plan it first"))
-        await task.answer(asked.question, "message", text="Plan it first")
+        await task.answer(asked.question, Answer(AnswerKind.MESSAGE, text="Plan it first"))
         await run
         assert task.metadata.mode == "architect"
     assert "<user_message>\nPlan it first\n</user_message>" in results(seen)[0][2]
@@ -268,7 +271,7 @@ async def test_a_switch_of_mode_is_asked_about(tmp_path: Path, auto: Auto, answe
     switch = turn(call("switch_mode", mode_slug="ask", reason="only a question"))
     async with running(tmp_path / "work", switch, done(), auto=auto) as (task, seen, run):
         if answer:
-            await task.answer((await seen.question()).question, answer)  # type: ignore[arg-type]
+            await task.answer((await seen.question()).question, Answer(AnswerKind(answer)))
         await run
         assert task.metadata.mode == mode
 
@@ -282,7 +285,7 @@ async def test_after_a_mode_was_denied_the_other_calls_are_not_made(tmp_path: Pa
         seen = Seen(task)
         run = asyncio.create_task(task.run_until_idle())
         if attended:
-            await task.answer((await seen.question()).question, "no", text="Stay.")
+            await task.answer((await seen.question()).question, Answer(AnswerKind.NO, text="Stay."))
         assert (await run).why == "completed"
     assert [each[1] for each in results(seen)] == ["denied", "skipped", "done"]
     assert ("They say: Stay." if attended else "Nobody is here") in results(seen)[0][2]
@@ -296,8 +299,8 @@ async def test_an_answer_without_words_leaves_a_question_open_and_a_picture_is_o
     async with running(tmp_path / "work", ask, done()) as (task, seen, run):
         question = (await seen.question()).question
         with pytest.raises(BadRequest, match="there is nothing said"):
-            await task.answer(question, answer, text=" ")  # type: ignore[arg-type]
-        await task.answer(question, "message", images=[(b"\x89PNG pretend", "image/png")])
+            await task.answer(question, Answer(AnswerKind(answer), text=" "))
+        await task.answer(question, Answer(AnswerKind.MESSAGE, images=((b"\x89PNG pretend", "image/png"),)))
         await run
     assert "<user_message>\n(a picture)\n</user_message>" in results(seen)[0][2]
 
@@ -314,7 +317,7 @@ async def test_a_result_is_not_presented_beside_a_change_that_could_not_be_made(
                 (work / "a").write_text("theirs\n")
 
         task.subscribe(hear)
-        await task.answer(question.question, "yes")
+        await task.answer(question.question, Answer(AnswerKind.YES))
         ended = await run
     assert (work / "a").read_text() == "theirs\n"
     assert ended.text == "Not written."
@@ -339,8 +342,8 @@ async def test_a_question_that_was_open_when_the_process_left_is_asked_again(tmp
         asked = await seen.question()
         assert (asked.text, asked.call) == (old.text, old.call)
         with pytest.raises(BadRequest, match="not open"):
-            await task.answer(old.question, "yes")
-        await task.answer(asked.question, "yes")
+            await task.answer(old.question, Answer(AnswerKind.YES))
+        await task.answer(asked.question, Answer(AnswerKind.YES))
         assert (await run).why == "completed"
         await messages_of(task)
     assert (work / "a.txt").read_text() == "a\n"
@@ -355,7 +358,7 @@ async def test_a_yes_does_not_hold_for_a_file_that_changed_meanwhile(tmp_path: P
         asked = await seen.question()
         assert "-before" in json.loads(asked.details)["requests"][0]["file"]["diff"]
         (work / "a.txt").write_text("somebody else's\n")
-        await task.answer(asked.question, "yes")
+        await task.answer(asked.question, Answer(AnswerKind.YES))
         await run
     assert results(seen)[0][1] == "failed"
     assert (work / "a.txt").read_text() == "somebody else's\n"
@@ -367,7 +370,8 @@ async def test_of_a_patch_that_changes_several_files_a_no_to_one_is_a_no_to_all(
     patch = "*** Begin Patch\n*** Add File: a.txt\n+a\n*** Add File: b.txt\n+b\n*** End Patch"
     async with running(work, turn(call("apply_patch", patch=patch)), done()) as (task, seen, run):
         asked = await seen.question()
-        await task.answer(asked.question, "object", choices=[Choice(path=work / "a.txt", answer="yes")])
+        choices = (Choice(path=work / "a.txt", answer=AnswerKind.YES),)
+        await task.answer(asked.question, Answer(AnswerKind.PER_FILE, choices=choices))
         await run
     assert results(seen)[0][1] == "denied"
     assert list(work.iterdir()) == []
@@ -406,7 +410,7 @@ async def test_a_yes_is_not_good_for_anything_but_what_was_shown(tmp_path: Path,
         task._desk.toolbox = app.toolbox.with_tools(_Sly)
         seen = Seen(task)
         run = asyncio.create_task(task.run_until_idle())
-        await task.answer((await seen.question()).question, "yes")
+        await task.answer((await seen.question()).question, Answer(AnswerKind.YES))
         await run
     assert results(seen)[0][1:] == ("denied", "This is not what was approved, and it was not done.")
     assert not (work / "done").exists()

@@ -10,8 +10,8 @@ from tests.tasks.engine import Seen, Turn, a_task, an_app, call, done, messages_
 
 from tarmac.errors import BadRequest
 from tarmac.models.messages import Text
+from tarmac.policy.approval import Answer, AnswerKind
 from tarmac.tasks.events import (
-    Answer,
     ModelTold,
     QuestionAnswered,
     QuestionAsked,
@@ -63,11 +63,11 @@ async def test_a_result_is_asked_about_and_nothing_waits_for_the_answer(tmp_path
         assert (await task.run_until_idle()).text == "All green."
         asked = standing(task)
         assert (asked.ask, asked.text) == ("completion_result", "All green.")
-        await task.answer(asked.question, "yes", by="test")
+        await task.answer(asked.question, Answer(AnswerKind.YES, by="test"))
         assert task.questions == ()
         assert (await task.run_until_idle()).why == "completed"  # it stays so
         with pytest.raises(BadRequest, match="not open"):
-            await task.answer(asked.question, "no")
+            await task.answer(asked.question, Answer(AnswerKind.NO))
         events = await stored(task)
     kinds = [type(each) for each in events if isinstance(each, TaskCompleted | QuestionAsked | QuestionAnswered)]
     assert kinds == [TaskCompleted, QuestionAsked, QuestionAnswered]
@@ -94,8 +94,8 @@ async def test_what_is_missing_is_told_to_the_model_and_it_goes_on(tmp_path: Pat
         if how == "say":
             assert await task.say("And the docs?") is None
         else:
-            answer: Answer = "message" if how == "message" else "no"
-            await task.answer(first.question, answer, text="" if how == "no" else "And the docs?")
+            kind = AnswerKind.MESSAGE if how == "message" else AnswerKind.NO
+            await task.answer(first.question, Answer(kind, text="" if how == "no" else "And the docs?"))
         assert (await task.run_until_idle()).text == "Second."
         assert standing(task).question != first.question
         told = "\n".join(await words_of(task))
@@ -122,7 +122,8 @@ async def test_an_answer_as_soon_as_it_is_asked_is_not_lost(tmp_path: Path) -> N
 
         def hear(_: int | None, thing: object) -> None:
             if isinstance(thing, QuestionAsked) and not answers:
-                answers.append(asyncio.create_task(task.answer(thing.question, "message", text="Not yet.")))
+                answer = Answer(AnswerKind.MESSAGE, text="Not yet.")
+                answers.append(asyncio.create_task(task.answer(thing.question, answer)))
 
         task.subscribe(hear)
         ended = await task.run_until_idle()
@@ -138,10 +139,10 @@ async def test_in_a_persons_company_a_run_ends_when_they_accept(tmp_path: Path) 
         seen = Seen(task)
         run = asyncio.create_task(task.run())
         first = await seen.question()
-        await task.answer(first.question, "message", text="More.")
+        await task.answer(first.question, Answer(AnswerKind.MESSAGE, text="More."))
         second = await seen.question(after=seen.all.index(first) + 1)
         assert not run.done()
-        await task.answer(second.question, "yes")
+        await task.answer(second.question, Answer(AnswerKind.YES))
         assert (await run).why == "completed"
 
 
@@ -160,7 +161,7 @@ async def test_a_task_that_was_not_done_asks_whether_it_shall_go_on(tmp_path: Pa
         answers = [each for each in await stored(task) if isinstance(each, QuestionAnswered)]
         assert [(each.question, each.answer, each.by) for each in answers] == [(asked.question, "yes", "run")]
         assert (again.ask, again.text, again.choices) == ("followup", "Which?", ("a", "b"))
-        await task.answer(again.question, "message", text="b")
+        await task.answer(again.question, Answer(AnswerKind.MESSAGE, text="b"))
         assert (await run).text == "Now."
         assert "<user_message>\nb\n</user_message>" in results(seen)[0][2]
 
@@ -168,7 +169,7 @@ async def test_a_task_that_was_not_done_asks_whether_it_shall_go_on(tmp_path: Pa
 async def test_a_no_to_going_on_leaves_it_standing_until_somebody_speaks(tmp_path: Path) -> None:
     """S4: it does not run against a no."""
     async with resumed(tmp_path, turn(text="-"), done("Then."), first=(FOLLOWUP,)) as task:
-        await task.answer(standing(task).question, "no", by="test")
+        await task.answer(standing(task).question, Answer(AnswerKind.NO, by="test"))
         seen = Seen(task)
         assert (await task.run_until_idle()).why == "idle"
         assert not seen.of(TaskStarted)
@@ -186,10 +187,10 @@ async def test_in_a_persons_company_it_stands_until_they_answer(tmp_path: Path) 
         for _ in range(20):
             await asyncio.sleep(0)
         assert not seen.of(TaskStarted) and not run.done()
-        await task.answer(asked.question, "message", text="Forget that question.")
+        await task.answer(asked.question, Answer(AnswerKind.MESSAGE, text="Forget that question."))
         accepted = await seen.until(lambda each: isinstance(each, QuestionAsked) and each.ask == "completion_result")
         assert isinstance(accepted, QuestionAsked)
-        await task.answer(accepted.question, "yes")
+        await task.answer(accepted.question, Answer(AnswerKind.YES))
         assert (await run).text == "Now." or (await run).why == "completed"
     assert results(seen)[0][:2] == ("ask_followup_question", "skipped")  # new words take its place
 
@@ -207,7 +208,7 @@ async def test_a_completed_task_opens_as_completed_and_goes_on_only_when_told(tm
         if how == "say":
             await task.say("More.")
         else:
-            await task.answer(asked.question, how)  # type: ignore[arg-type]
+            await task.answer(asked.question, Answer(AnswerKind(how)))
         ended = await task.run_until_idle()
         assert ended.text == ("" if how == "no" else "Again.")
         told = "\n".join(await words_of(task))
@@ -246,12 +247,12 @@ async def test_a_door_that_goes_away_while_its_answer_is_written_does_not_take_i
         seen = Seen(task)
         run = asyncio.create_task(task.run_until_idle())
         asked = await seen.question()
-        door = asyncio.create_task(task.answer(asked.question, "message", text="a"))
+        door = asyncio.create_task(task.answer(asked.question, Answer(AnswerKind.MESSAGE, text="a")))
         await asyncio.sleep(0)  # it has begun
         door.cancel()
         await asyncio.gather(door, return_exceptions=True)
         with pytest.raises(BadRequest, match="not open"):
-            await task.answer(asked.question, "message", text="b")
+            await task.answer(asked.question, Answer(AnswerKind.MESSAGE, text="b"))
         assert (await run).why == "completed"
     answers = [each for each in seen.all if isinstance(each, QuestionAnswered)]
     assert [each.text for each in answers] == ["a"]
@@ -266,7 +267,7 @@ async def test_a_mode_switch_that_was_asked_about_is_asked_again(tmp_path: Path)
         run = asyncio.create_task(task.run_until_idle())
         asked = await seen.question()
         assert asked.ask == "tool"
-        await task.answer(asked.question, "yes")
+        await task.answer(asked.question, Answer(AnswerKind.YES))
         assert (await run).why == "completed"
         assert task.metadata.mode == "ask"
     assert not [each for each in seen.all if isinstance(each, ModelTold) and "interrupted: " in each.text]

@@ -8,6 +8,7 @@ from tests.tasks.engine import Seen, a_task, an_app, call, done, messages_of, re
 from tests.tasks.test_resuming import fill
 
 from tarmac.errors import BadRequest, StateUnavailable
+from tarmac.policy.approval import Answer, AnswerKind
 from tarmac.tasks.events import (
     RESTING,
     QuestionAnswered,
@@ -34,8 +35,8 @@ async def test_an_answer_of_no_known_kind_is_refused_and_not_recorded(tmp_path: 
         run = asyncio.create_task(task.run_until_idle())
         asked = await seen.question()
         with pytest.raises(BadRequest, match="maybe"):
-            await task.answer(asked.question, "maybe")  # type: ignore[arg-type]
-        await task.answer(asked.question, "message", text="a")
+            await task.answer(asked.question, Answer("maybe"))  # type: ignore[arg-type]
+        await task.answer(asked.question, Answer(AnswerKind.MESSAGE, text="a"))
         await run
         events = await stored(task)
     assert [each.answer for each in events if isinstance(each, QuestionAnswered)] == ["message"]
@@ -48,7 +49,7 @@ async def test_whatever_characters_a_person_uses_the_log_can_be_read_again(tmp_p
         seen = Seen(task)
         run = asyncio.create_task(task.run_until_idle())
         asked = await seen.question()
-        await task.answer(asked.question, "message", text=text)
+        await task.answer(asked.question, Answer(AnswerKind.MESSAGE, text=text))
         assert (await run).why == "completed"
         await task.say(text)
         assert (await task.run_until_idle()).why == "completed"
@@ -69,7 +70,7 @@ async def test_an_aborted_task_has_no_open_question_and_takes_no_answer(tmp_path
         await task.abort("enough")
         assert task.questions == ()
         with pytest.raises(BadRequest):
-            await task.answer(asked.question, "message", text="More.")
+            await task.answer(asked.question, Answer(AnswerKind.MESSAGE, text="More."))
         with pytest.raises(BadRequest, match="aborted"):
             await task.say("More.")
         events = await stored(task)
@@ -100,7 +101,7 @@ async def test_stopped_while_its_result_is_written_it_is_completed_and_asks(tmp_
         if any(isinstance(each, TaskCompleted) for each in events):
             assert ended.why == "completed"
             (asked,) = task.questions
-            await task.answer(asked.question, "message", text="And more.")
+            await task.answer(asked.question, Answer(AnswerKind.MESSAGE, text="And more."))
             assert (await task.run_until_idle()).text == "Second."
         await messages_of(task)
 
@@ -115,7 +116,7 @@ async def test_what_a_person_answered_before_a_crash_reaches_the_model(tmp_path:
         run = asyncio.create_task(task.run_until_idle())
         asked = await seen.question()
         folder = task.log.folder
-        await task.answer(asked.question, "message", text="the blue one")
+        await task.answer(asked.question, Answer(AnswerKind.MESSAGE, text="the blue one"))
         await run
     # as a crash directly after the answer would leave it
     lines = (folder / "log.jsonl").read_bytes().splitlines(keepends=True)
@@ -143,8 +144,8 @@ async def test_a_run_that_its_door_left_asks_again_in_the_next(tmp_path: Path) -
         second = await seen.question(after=seen.all.index(first) + 1)
         assert (second.ask, second.text) == ("followup", "Which?")
         with pytest.raises(BadRequest, match="not open"):
-            await task.answer(first.question, "message", text="a")
-        await task.answer(second.question, "message", text="b")
+            await task.answer(first.question, Answer(AnswerKind.MESSAGE, text="a"))
+        await task.answer(second.question, Answer(AnswerKind.MESSAGE, text="b"))
         assert (await run).why == "completed"
         await messages_of(task)
     assert [each[1] for each in results(seen)] == ["done", "done"]
@@ -205,7 +206,7 @@ async def test_an_answer_that_says_nothing_of_a_result_leaves_it_as_it_is(tmp_pa
     async with a_task(tmp_path / "work", done("First."), done("Second."), attended=True) as task:
         await task.run_until_idle()
         (asked,) = task.questions
-        await task.answer(asked.question, answer)  # type: ignore[arg-type]
+        await task.answer(asked.question, Answer(AnswerKind(answer)))
         assert (await task.run_until_idle()).why == "completed"
         assert task.metadata.requests == 1
 
@@ -223,13 +224,13 @@ async def test_on_a_full_disk_an_answer_is_an_error_and_can_be_given_again(
         fill(stuffing)
         for _ in range(2):
             with pytest.raises(StateUnavailable, match="full"):
-                await task.answer(asked.question, "message", text=long)
+                await task.answer(asked.question, Answer(AnswerKind.MESSAGE, text=long))
             assert task.questions == (asked,)
         with pytest.raises(StateUnavailable, match="full"):
             await task.say(long)
         assert (await task.run_until_idle()).text == ""  # nothing was said: it is completed, as it was
         stuffing.unlink()
-        await task.answer(asked.question, "message", text="short")
+        await task.answer(asked.question, Answer(AnswerKind.MESSAGE, text="short"))
         assert (await task.run_until_idle()).text == "Second."
         await messages_of(task)
         reading = read_log(task.log.folder)
@@ -247,7 +248,7 @@ async def _person(task: Task) -> None:
             said += 1
             words = f"word {said} of {task.id}" if asked.ask == "followup" else ""
             try:
-                await task.answer(asked.question, "message" if words else "yes", text=words)
+                await task.answer(asked.question, Answer(AnswerKind.MESSAGE if words else AnswerKind.YES, text=words))
             except BadRequest:  # it is closed already
                 pass
         await asyncio.sleep(0.001)

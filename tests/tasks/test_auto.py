@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tests.tasks.engine import Seen, a_task, call, done, messages_of, results, stored, turn
 
+from tarmac.policy.approval import Answer, AnswerKind
 from tarmac.tasks.auto import Auto
 from tarmac.tasks.events import (
     CallJudged,
@@ -48,10 +49,10 @@ async def test_at_the_limit_a_person_says_whether_it_goes_on(tmp_path: Path) -> 
         first = await seen.question()
         assert (first.ask, first.details) == ("auto_approval_limit", '{"count": 2, "type": "requests"}')
         assert "2 requests without asking you" in first.text
-        await task.answer(first.question, "yes")
+        await task.answer(first.question, Answer(AnswerKind.YES))
         second = await seen.question(after=seen.all.index(first) + 1)
         assert len(seen.of(ModelSaid)) == 4
-        await task.answer(second.question, "message", text="But hurry.")
+        await task.answer(second.question, Answer(AnswerKind.MESSAGE, text="But hurry."))
         assert (await run).why == "completed"
         await messages_of(task)
     assert [each.text for each in seen.all if isinstance(each, UserSaid)] == ["But hurry."]
@@ -67,7 +68,7 @@ async def test_a_no_ends_it_as_a_limit_and_it_can_go_on_later(tmp_path: Path, an
         run = asyncio.create_task(task.run_until_idle())
         asked = await seen.question()
         if answer == "no":
-            await task.answer(asked.question, "no")
+            await task.answer(asked.question, Answer(AnswerKind.NO))
         ended = await run
         assert ended.why == "limit" and "1 request without asking you" in ended.text
         assert seen.of(TaskPaused)
@@ -90,7 +91,7 @@ async def test_cost_is_limited_the_same_way(tmp_path: Path) -> None:
         asked = await seen.question()
         assert len(seen.of(ModelSaid)) == 3
         assert asked.details == '{"count": 2.5, "type": "cost"}' and "$3.0000" in asked.text
-        await task.answer(asked.question, "yes")
+        await task.answer(asked.question, Answer(AnswerKind.YES))
         assert (await run).why == "completed"
 
 
@@ -113,7 +114,7 @@ async def test_the_limit_is_asked_about_again_after_a_restart(tmp_path: Path) ->
             run = asyncio.create_task(task.run_until_idle())
             asked = await seen.question()  # the run is a new one: after one more request
             assert asked.ask == "auto_approval_limit"
-            await task.answer(asked.question, "yes")
+            await task.answer(asked.question, Answer(AnswerKind.YES))
             assert (await run).why == "completed"
 
 
@@ -180,7 +181,7 @@ async def test_a_person_who_answers_in_time_is_heard(tmp_path: Path) -> None:
     async with a_task(tmp_path / "work", ASK, done(), attended=True, config=config) as task:
         seen = Seen(task)
         run = asyncio.create_task(task.run_until_idle())
-        await task.answer((await seen.question()).question, "message", text="green")
+        await task.answer((await seen.question()).question, Answer(AnswerKind.MESSAGE, text="green"))
         await run
     assert "\ngreen\n" in results(seen)[0][2]
 
@@ -210,7 +211,7 @@ async def test_the_wait_for_a_person_is_not_the_tools_time(tmp_path: Path) -> No
         run = asyncio.create_task(task.run_until_idle())
         asked = await seen.question()
         await asyncio.sleep(0.5)  # a person thinks
-        await task.answer(asked.question, "yes")
+        await task.answer(asked.question, Answer(AnswerKind.YES))
         await run
     finished = next(each for each in seen.all if isinstance(each, ToolFinished))
     assert finished.outcome == "done" and 0 < finished.seconds < 0.5

@@ -27,6 +27,7 @@ from tests.tasks.engine import (
 
 from tarmac.errors import BadRequest
 from tarmac.models.messages import ToolUse
+from tarmac.policy.approval import Always, Answer, AnswerKind, GrantScope
 from tarmac.tasks.auto import LEVELS, Auto
 from tarmac.tasks.events import MessageId, ModelSaid, TaskEvent, ToolFinished, ToolStarted
 from tarmac.tasks.history import model_messages
@@ -188,15 +189,15 @@ async def _do(task: Task, verb: str, queued: list[MessageId]) -> None:
     question = task.questions[0].question if task.questions else None
     match verb:
         case "yes" | "no" | "skip" if question:
-            await task.answer(question, verb)
+            await task.answer(question, Answer(AnswerKind(verb)))
         case "message" if question:
-            await task.answer(question, "message", text="Hm.")
+            await task.answer(question, Answer(AnswerKind.MESSAGE, text="Hm."))
         case "edit" if question:
-            await task.answer(question, "yes", edited="cat a.txt a.txt")
+            await task.answer(question, Answer(AnswerKind.YES, edited="cat a.txt a.txt"))
         case "always" if question:
-            await task.answer(question, "yes", always="task")
+            await task.answer(question, Answer(AnswerKind.YES, always=Always(GrantScope.TASK)))
         case "object" if question:
-            await task.answer(question, "object")
+            await task.answer(question, Answer(AnswerKind.PER_FILE))
         case "say":
             if message := await task.say("And this."):
                 queued.append(message)

@@ -12,6 +12,7 @@ from tarmac.app import open_app
 from tarmac.config import Config
 from tarmac.errors import BadRequest
 from tarmac.models.messages import Text
+from tarmac.policy.approval import Answer, AnswerKind
 from tarmac.tasks.events import (
     MessageDelivered,
     MessageId,
@@ -85,7 +86,7 @@ async def test_after_some_failures_a_person_is_asked(tmp_path: Path) -> None:
         for n in range(2):
             asked = await seen.question(after=len(seen.all) if n else 0)
             assert (asked.ask, asked.text) == ("api_req_failed", "no such thing\nAsk again?")
-            await task.answer(asked.question, "yes")
+            await task.answer(asked.question, Answer(AnswerKind.YES))
         assert (await run).why == "completed"
 
 
@@ -93,7 +94,7 @@ async def test_a_person_may_give_a_request_up(tmp_path: Path) -> None:
     async with a_task(tmp_path / "work", turn(error={"kind": "auth", "what": "no key"}), attended=True) as task:
         seen = Seen(task)
         run = asyncio.create_task(task.run_until_idle())
-        await task.answer((await seen.question()).question, "no")
+        await task.answer((await seen.question()).question, Answer(AnswerKind.NO))
         assert (await run).why == "failed"
 
 
@@ -211,7 +212,7 @@ async def test_what_was_queued_is_delivered_before_what_is_said_later(tmp_path: 
         assert await task.say("One.") and await task.say("Two.")
         question = await seen.question()
         if how == "answered":
-            await task.answer(question.question, "message", text="Three.")
+            await task.answer(question.question, Answer(AnswerKind.MESSAGE, text="Three."))
             assert (await run).why == "completed"
         else:
             task.cancel()

@@ -11,6 +11,7 @@ from tests.tasks.samples import a_task, conversation, one_of_each
 
 from tarmac.errors import ImportFailed
 from tarmac.models.messages import NO_USAGE, Blob, Image, Message, Part, Reasoning, Text, ToolResult, ToolUse
+from tarmac.policy.approval import AnswerKind
 from tarmac.tasks import events as e
 from tarmac.tasks.blobs import Blobs
 from tarmac.tasks.metadata import metadata
@@ -324,7 +325,7 @@ def test_what_a_task_asks_by_itself_is_there_in_both_directions() -> None:
         q = e.QuestionId(f"q{n}")
         events.append(e.QuestionAsked(at=2.0 + n, question=q, ask=ask, text="" if details else "why", details=details))
         if n != 3:
-            events.append(e.QuestionAnswered(at=2.5 + n, question=q, answer="yes", text="Go on."))
+            events.append(e.QuestionAnswered(at=2.5 + n, question=q, answer=AnswerKind.YES, text="Go on."))
             events.append(e.UserSaid(at=2.5 + n, text="Go on."))
     done = e.TaskCompleted(at=9.0, result="Done.", usage=NO_USAGE, cost=0.0)
     asked = e.QuestionAsked(at=9.0, question=e.QuestionId("r"), ask="completion_result", text="Done.")

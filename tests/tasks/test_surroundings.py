@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from tests.tasks.engine import Seen, a_task, call, done, results, turn
 
+from tarmac.policy.approval import Answer, AnswerKind
 from tarmac.tasks.desk import Editor, Problem
 from tarmac.tasks.events import ModelTold, QuestionAsked
 from tarmac.tasks.limits import Limits
@@ -75,7 +76,7 @@ async def test_what_was_looked_at_and_not_told_is_told_in_the_next_run(tmp_path:
         assert isinstance(asked, QuestionAsked)
         before = len(told(seen))
         if how == "no":
-            await task.answer(asked.question, "no")
+            await task.answer(asked.question, Answer(AnswerKind.NO))
         else:
             task.cancel()
         assert (await run).why == ("limit" if how == "no" else "interrupted")
@@ -96,12 +97,12 @@ async def test_a_first_turn_that_was_not_made_takes_no_files_with_it(tmp_path: P
         seen = Seen(task)
         run = asyncio.create_task(task.run_until_idle())
         first = await seen.question()
-        await task.answer(first.question, "no")
+        await task.answer(first.question, Answer(AnswerKind.NO))
         assert (await run).why == "limit"
         (work / "new.txt").write_text("x")
         run = asyncio.create_task(task.run_until_idle())
         second = await seen.question(after=seen.all.index(first) + 1)
-        await task.answer(second.question, "yes")
+        await task.answer(second.question, Answer(AnswerKind.YES))
         assert (await run).why == "completed"
     (only,) = told(seen)
     assert "# Files in the workspace\n    new.txt\n    old.txt\n" in only

@@ -11,6 +11,7 @@ from tests.tasks.samples import any_event, conversation, one_of_each
 
 from tarmac.events import TaskId
 from tarmac.models.messages import Message, Text, ToolResult, ToolUse, Usage
+from tarmac.policy.approval import AnswerKind
 from tarmac.tasks import events as e
 from tarmac.tasks.codec import from_plain, to_plain
 from tarmac.tasks.events import CallId, MessageId, QuestionId, RequestId
@@ -163,7 +164,7 @@ def test_a_person_sees_each_step_and_how_it_ended() -> None:
     ask = e.QuestionAsked(at=3.0, question=question, ask="tool", text="Read a?", call=CallId("1"))
     for event in (FIRST, e.RequestStarted(at=1.5, request=request, model="m"), said(Text("I look."), ONE), ask):
         line.add(event)
-    (answered,) = line.add(e.QuestionAnswered(at=4.0, question=question, answer="yes", text="fine"))
+    (answered,) = line.add(e.QuestionAnswered(at=4.0, question=question, answer=AnswerKind.YES, text="fine"))
     assert (answered.type, answered.kind, answered.answered, answered.answer and answered.answer.text) == (
         "ask",
         "tool",
@@ -246,7 +247,7 @@ def test_the_status_follows_from_what_happened() -> None:
         (FIRST, "initialised"),
         (e.TaskStarted(at=1.5, pid=1), "running"),
         (e.QuestionAsked(at=2.0, question=question, ask="command", text="rm?"), "waiting"),
-        (e.QuestionAnswered(at=3.0, question=question, answer="no"), "running"),
+        (e.QuestionAnswered(at=3.0, question=question, answer=AnswerKind.NO), "running"),
         (e.TaskPaused(at=4.0), "paused"),
         (e.TaskUnpaused(at=5.0), "running"),
         (e.TaskCompleted(at=6.0, result="done", usage=Usage()), "completed"),

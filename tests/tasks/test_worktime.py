@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from tests.tasks.engine import Seen, a_task, call, done, results, turn
 
+from tarmac.policy.approval import Answer, AnswerKind
 from tarmac.tasks.events import QuestionAnswered, TaskPaused
 from tarmac.tasks.limits import Limits
 from tarmac.tasks.worktime import WorkTime
@@ -24,7 +25,7 @@ async def test_a_coffee_break_of_the_person_does_not_end_the_task(tmp_path: Path
         asked = await seen.question()
         await asyncio.wait([run], timeout=2 * SHORT)  # the coffee
         assert task.questions == (asked,)
-        await task.answer(asked.question, "message", text="green")
+        await task.answer(asked.question, Answer(AnswerKind.MESSAGE, text="green"))
         assert (await run).why == "completed"
     assert seen.of(TaskPaused) == []
 
@@ -48,7 +49,7 @@ async def test_after_the_answer_the_time_goes_on_from_where_it_stood(tmp_path: P
         run = asyncio.create_task(task.run_until_idle())
         asked = await seen.question()
         await asyncio.wait([run], timeout=SHORT)
-        await task.answer(asked.question, "message", text="green")
+        await task.answer(asked.question, Answer(AnswerKind.MESSAGE, text="green"))
         ended = await run
         assert (ended.why, ended.text) == ("limit", f"the limit of {SHORT:g} s is reached")
 
@@ -78,7 +79,7 @@ async def test_the_first_suggestion_is_not_taken_once_somebody_begins_to_type(tm
         task.hold(asked.question)  # with every key
         await asyncio.wait([run], timeout=2 * SHORT)
         assert task.questions == (asked,)
-        await task.answer(asked.question, "message", text="green")
+        await task.answer(asked.question, Answer(AnswerKind.MESSAGE, text="green"))
         assert (await run).why == "completed"  # the second is answered by itself
     assert [(each.text, each.by) for each in seen.all if isinstance(each, QuestionAnswered)][:2] == [
         ("green", ""),

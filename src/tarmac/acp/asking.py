@@ -1,14 +1,14 @@
 """PURE: a task's question as `session/request_permission` or as a form, and what the person chose as its answer."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from tarmac.acp.content import fenced
 from tarmac.acp.shapes import kind_of
+from tarmac.policy.approval import Always, Answer, AnswerKind, GrantScope
 from tarmac.show import details
 from tarmac.show.harmless import harmless, one_line
-from tarmac.tasks.events import Answer, QuestionAsked
+from tarmac.tasks.events import QuestionAsked
 
 LONGEST: Final = 16_000
 LONGEST_CHOICE: Final = 200
@@ -19,16 +19,6 @@ _PLAIN: Final = {
     "resume_task": "Go on with this task?",
     "resume_completed_task": "This task was completed. Go on with it?",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """What a person chose, for Task.answer."""
-
-    answer: Answer
-    text: str = ""
-    always: str = ""
-    grant: int = 0
 
 
 def permission(asked: QuestionAsked, tool: str) -> dict[str, object]:
@@ -62,22 +52,22 @@ def options(asked: QuestionAsked) -> list[dict[str, str]]:
     return found
 
 
-def chosen(asked: QuestionAsked, outcome: object) -> Chosen | None:
+def chosen(asked: QuestionAsked, outcome: object) -> Answer | None:
     """The person's choice; None: they cancelled. What makes no sense is a no."""
     found = outcome.get("outcome") if isinstance(outcome, dict) else None
     if not isinstance(found, dict):
-        return Chosen("no")
+        return Answer(AnswerKind.NO)
     if found.get("outcome") == "cancelled":
         return None
     option = found.get("optionId")
     known = {each["optionId"] for each in options(asked)}
     if found.get("outcome") != "selected" or option not in known:
-        return Chosen("no")
+        return Answer(AnswerKind.NO)
     if option == "allow":
-        return Chosen("yes")
+        return Answer(AnswerKind.YES)
     if isinstance(option, str) and option.startswith("always-"):
-        return Chosen("yes", always="workspace", grant=int(option.removeprefix("always-")))
-    return Chosen("no")
+        return Answer(AnswerKind.YES, always=Always(GrantScope.WORKSPACE, int(option.removeprefix("always-"))))
+    return Answer(AnswerKind.NO)
 
 
 def form(asked: QuestionAsked) -> dict[str, object]:
@@ -97,17 +87,17 @@ def form(asked: QuestionAsked) -> dict[str, object]:
     return params
 
 
-def filled(result: object) -> Chosen | None:
+def filled(result: object) -> Answer | None:
     """What the person wrote into the form, or that they will not; None: it was put away, or makes no sense."""
     action = result.get("action") if isinstance(result, dict) else None
     if action == "decline":
-        return Chosen("no")
+        return Answer(AnswerKind.NO)
     content = result.get("content") if isinstance(result, dict) else None
     if action != "accept" or not isinstance(content, dict):
         return None
     words = [content.get(name) for name in ("choice", "own")]
     said = [each.strip() for each in words if isinstance(each, str) and each.strip()]
-    return Chosen("message", text="\n".join(said)) if said else None
+    return Answer(AnswerKind.MESSAGE, text="\n".join(said)) if said else None
 
 
 def _shown(request: Mapping[str, object]) -> str:

@@ -6,12 +6,14 @@ followup     → elicitation/create, where the editor shows forms; else the turn
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from tarmac.acp import asking
 from tarmac.acp.client import Client
 from tarmac.acp.peer import Peer
 from tarmac.errors import BadRequest, PeerGone, PeerRefused, TarmacError
+from tarmac.policy.approval import Answer, AnswerKind
 from tarmac.tasks.events import RESTING, QuestionAsked
 from tarmac.tasks.task import Task
 
@@ -52,7 +54,7 @@ class Questioning:
         except PeerGone:  # nobody said no: it is asked again, once somebody is there
             return
         except PeerRefused as error:
-            await self._answer(asked, asking.Chosen("no", text=f"{NOT_ASKED}: {error.what}"))
+            await self._answer(asked, Answer(AnswerKind.NO, text=f"{NOT_ASKED}: {error.what}"))
             return
         found = asking.chosen(asked, outcome)
         if found is None:
@@ -62,7 +64,7 @@ class Questioning:
 
     async def _follow_up(self, asked: QuestionAsked) -> None:
         """With a form; dismissed, refused or without one, it stands until the next prompt."""
-        found: asking.Chosen | None = None
+        found: Answer | None = None
         if self._client.asks:
             try:
                 found = asking.filled(await self._request("elicitation/create", asking.form(asked)))
@@ -76,14 +78,12 @@ class Questioning:
     async def _request(self, method: str, params: Mapping[str, object]) -> object:
         return await self._peer.request(method, {"sessionId": self._task.id, **params})
 
-    async def _answer(self, asked: QuestionAsked, found: asking.Chosen) -> None:
+    async def _answer(self, asked: QuestionAsked, answer: Answer) -> None:
         self._open.pop(asked.question, None)
         try:
-            await self._task.answer(
-                asked.question, found.answer, text=found.text, always=found.always, grant=found.grant, by="acp"
-            )
+            await self._task.answer(asked.question, replace(answer, by="acp"))
         except BadRequest:  # somebody was quicker, or it can't be allowed for good
-            if found.always:
-                await self._answer(asked, asking.Chosen(found.answer))
+            if answer.always:
+                await self._answer(asked, Answer(answer.kind))
         except TarmacError:  # its log can't be written: the run itself says so
             pass

@@ -21,6 +21,7 @@ from tarmac.acp.updates import Updates
 from tarmac.acp.wire import INTERNAL_ERROR
 from tarmac.app import App
 from tarmac.models.messages import ToolUse
+from tarmac.policy.approval import Answer, AnswerKind
 from tarmac.prompts.modes import Modes
 from tarmac.show.harmless import one_line
 from tarmac.tasks import events as e
@@ -83,7 +84,8 @@ class Session:
         text = self._expanded(said.text)
         question = next((each for each in self.task.questions if each.ask == "followup"), None)
         if question is not None:
-            await self.task.answer(question.question, "message", text=text, images=said.pictures, by="acp")
+            answer = Answer(AnswerKind.MESSAGE, text=text, images=tuple(said.pictures), by="acp")
+            await self.task.answer(question.question, answer)
         else:
             await self.task.say(text, said.pictures)
         if self._run is None or self._run.done():

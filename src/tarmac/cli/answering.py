@@ -1,19 +1,21 @@
 """What the person at the terminal is asked while a task works, and what they say unasked.
 
-QuestionAsked ─attention→ ask ─Said→ task.answer        one at a time, each bound to what was shown
+QuestionAsked ─attention→ ask ─Answer→ task.answer        one at a time, each bound to what was shown
 AwaitingInput(secret) ─attention→ typed unseen → the program alone
 a line typed meanwhile → task.say: queued
 """
 
 import asyncio
 from collections.abc import Coroutine
+from dataclasses import replace
 
 from tarmac.cli.driven import Driven
 from tarmac.cli.person import Person
 from tarmac.cli.secret import hides_input, pass_secret, waiting_for_secrets
 from tarmac.cli.turn import complaint
 from tarmac.errors import BadRequest, TarmacError, TerminalNotFound
-from tarmac.show.asking import Said, ask
+from tarmac.policy.approval import Answer, AnswerKind
+from tarmac.show.asking import ask
 from tarmac.show.pictures import pictures_in
 from tarmac.show.question import question_lines
 from tarmac.show.screen import Screen
@@ -76,23 +78,15 @@ class Answering:
                 person.screen.put("".join(f"{line}\n" for line in lines))
             while True:
                 if keyboard.taken:
-                    said = Said(answer="no", text="(the person could not be asked: their pager has the keyboard)")
+                    why = "(the person could not be asked: their pager has the keyboard)"
+                    said = Answer(AnswerKind.NO, text=why)
                 else:
                     said = await ask(asked, keyboard, person.screen, lambda: self._task.hold(asked.question))
                 person.screen.entered()
                 self._answering = asked.question
                 try:
-                    await self._task.answer(
-                        asked.question,
-                        said.answer,
-                        text=said.text,
-                        images=await asyncio.to_thread(pictures_in, said.text),
-                        edited=said.edited,
-                        always=said.always,
-                        grant=said.grant,
-                        choices=said.choices,
-                        by="cli",
-                    )
+                    images = tuple(await asyncio.to_thread(pictures_in, said.text))
+                    await self._task.answer(asked.question, replace(said, images=images, by="cli"))
                     return
                 except BadRequest as error:
                     person.screen.put(f"  {complaint(error)}\n")

@@ -1,14 +1,14 @@
 """What a door drives, and the exit status that says how it ended."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from tarmac.events import TaskId
+from tarmac.policy.approval import Answer, Picture
 from tarmac.tasks.audience import Listener
 from tarmac.tasks.desk import Ended
-from tarmac.tasks.events import Answer, Choice, MessageId, QuestionAsked, QuestionId
+from tarmac.tasks.events import MessageId, QuestionAsked, QuestionId
 from tarmac.tasks.metadata import Metadata
-from tarmac.tasks.task import Picture
 
 STATUS = {
     "completed": 0,
@@ -39,19 +39,7 @@ class Driven(Protocol):
     def questions(self) -> tuple[QuestionAsked, ...]: ...
     def subscribe(self, listener: Listener) -> Callable[[], None]: ...
     async def say(self, text: str, images: Sequence[Picture] = ()) -> MessageId | None: ...
-    async def answer(
-        self,
-        question: QuestionId,
-        answer: Answer,
-        *,
-        text: str = "",
-        images: Sequence[Picture] = (),
-        choices: Iterable[Choice] = (),
-        edited: str | None = None,
-        always: str = "",
-        grant: int = 0,
-        by: str = "",
-    ) -> None: ...
+    async def answer(self, question: QuestionId, answer: Answer) -> None: ...
     def type_secrets(self) -> None: ...
     def hold(self, question: QuestionId) -> None: ...
     def cancel(self) -> None: ...

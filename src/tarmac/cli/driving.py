@@ -17,13 +17,13 @@ from tarmac.cli.person import Person
 from tarmac.cli.stopping import Stop, meanwhile
 from tarmac.cli.turn import Turn
 from tarmac.errors import BadRequest
+from tarmac.policy.approval import Answer, AnswerKind, Picture
 from tarmac.show.records import record, signal_record
 from tarmac.show.screen import Screen
 from tarmac.show.teller import Teller
 from tarmac.tasks.desk import Ended
 from tarmac.tasks.events import RESTING, QuestionAnswered, QuestionAsked, TaskEvent, ToolFinished
 from tarmac.tasks.signals import Signal
-from tarmac.tasks.task import Picture
 from tarmac.terminals.registry import TerminalRegistry
 
 TICK = 1.0  # seconds between two drawings of how long something takes
@@ -127,7 +127,7 @@ class Door:
             self.screen.status(self.teller.status)
 
     def _allow(self, asked: QuestionAsked) -> None:
-        job = asyncio.create_task(self.task.answer(asked.question, "yes", by=f"auto: {self._yes}"))
+        job = asyncio.create_task(self.task.answer(asked.question, Answer(AnswerKind.YES, by=f"auto: {self._yes}")))
         self._allowing.add(job)
         job.add_done_callback(self._allowing.discard)
 
@@ -150,7 +150,7 @@ class Door:
         if self._turn and self._offers and not self.screen.broken and await self._turn.offer():
             return True
         try:
-            await self.task.answer(asked.question, "yes", by="cli")
+            await self.task.answer(asked.question, Answer(AnswerKind.YES, by="cli"))
         except BadRequest:  # somebody was quicker
             return self.task.metadata.outcome != "completed"
         return False

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tarmac.app import App
     from tarmac.cli.stopping import Stop
     from tarmac.config import Config
-    from tarmac.tasks.task import Picture
+    from tarmac.policy.approval import Picture
 
 OPTIONS: Final = ["prompt=", "image=", "auto=", "cwd=", "mode=", "auth=", "resume=", "patience=", "no-mcp", "json"]
 TERMINALS: Final = 32  # of one agent: it may open many at once, and holds them until it releases them

@@ -32,7 +32,7 @@ from tarmac.mcp.record import Line, Record
 from tarmac.mcp.wording import waiting
 from tarmac.models.messages import ToolUse
 from tarmac.policy import Execute
-from tarmac.policy.request import digest
+from tarmac.policy.approval import digest
 from tarmac.tasks.approvals import Leave as Said
 from tarmac.tasks.events import CallId
 from tarmac.tasks.live import Live

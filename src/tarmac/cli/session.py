@@ -13,6 +13,7 @@ from tarmac.cli.driven import Driven, status_of
 from tarmac.cli.driving import Door
 from tarmac.cli.person import Person, at_terminal
 from tarmac.cli.stopping import Stop
+from tarmac.policy.approval import Picture
 from tarmac.show.columns import cut, wrapped
 from tarmac.show.harmless import one_line
 from tarmac.show.look import Look, look_of
@@ -21,7 +22,6 @@ from tarmac.show.screen import Screen
 from tarmac.show.teller import Teller
 from tarmac.tasks.desk import Ended
 from tarmac.tasks.events import Noted
-from tarmac.tasks.task import Picture
 from tarmac.terminals.wiping import wipe_own_environment
 
 

@@ -22,15 +22,27 @@ from tarmac.events import TaskId
 from tarmac.mcp.client import CannotAsk, Client, Question, Reply, Unanswered
 from tarmac.mcp.wording import NOT_ASKED, cannot_ask, choices, message, waiting
 from tarmac.policy import Action, Policy, SuggestedGrant, Verdict
+from tarmac.policy.approval import (
+    Always,
+    Answer,
+    AnswerKind,
+    Approval,
+    Authority,
+    GrantScope,
+    Pending,
+    Request,
+    authority,
+    denied_text,
+    grant_used,
+    make_request,
+)
 from tarmac.policy.grants import GrantFile
-from tarmac.policy.request import Answer, Approval, Pending, Request, denied_text, make_request
 from tarmac.tasks.auto import Auto, covers
 from tarmac.tools.tool import Go, Ready, Want
 
 AT_ONCE: Final = 0.2  # seconds: nobody reads and answers a question so fast
 GOOD_FOR: Final = 600.0  # seconds that a question stays open
 MOST_OPEN: Final = 64
-NOBODY: Final = "nobody to ask"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +101,7 @@ class Permission:
             return Leave(told=f"{denied_text(want.action, verdict)} (rule: {verdict.rule}).", verdict=verdict)
         by_level = covers(self._auto, verdict, want.action)
         if verdict.decision == "allow" or by_level:
-            by = "auto-approval" if by_level else _whose(verdict.rule)
+            by = Authority.LEVEL if by_level else authority(verdict)
             return Leave(go=Go(verdicts=(verdict,), approved=by_level), verdict=verdict, by=by)
         if not client.can_ask:
             return self._unasked(want.action, verdict, "this client cannot ask")
@@ -112,8 +124,8 @@ class Permission:
                 why = leave.approval.use(want.action, task=self._task, terminal=ready.terminal, now=self._clock())
                 if why:
                     return f"{why[0].upper()}{why[1:]}, and it was not done."
-        if leave.verdict is not None and leave.verdict.rule.startswith("grant."):
-            self._grants.use(leave.verdict.rule.removeprefix("grant."))
+        if leave.verdict is not None and (grant := grant_used(leave.verdict)):
+            self._grants.use(grant)
         return ""
 
     def forget(self) -> None:
@@ -207,7 +219,7 @@ class Permission:
 
     def _unasked(self, action: Action, verdict: Verdict, why: str) -> Leave:
         told = cannot_ask(action, verdict, why, workspace=self._workspace)
-        return Leave(told=told, verdict=verdict, by=NOBODY)
+        return Leave(told=told, verdict=verdict, by=Authority.NOBODY)
 
     async def _grant(self, grant: SuggestedGrant, verdict: Verdict) -> None:
         """Remember an "always"; that it can't be remembered does not take the yes back."""
@@ -224,17 +236,13 @@ class Permission:
             pass
 
 
-def _whose(rule: str) -> str:
-    return {"grant": "grant", "user": "rules"}.get(rule.partition(".")[0], "policy")
-
-
 def _answer(request: Request, reply: Reply) -> Answer:
     offered = choices(request)
     if reply.action != "accept" or reply.choice == offered[-1]:
-        return Answer(kind="deny", feedback=reply.feedback)
+        return Answer(AnswerKind.NO, text=reply.feedback)
     if reply.choice == offered[0]:
-        return Answer(kind="allow", feedback=reply.feedback)
+        return Answer(AnswerKind.YES, text=reply.feedback)
     if reply.choice in offered:
-        grant = request.always[offered.index(reply.choice) - 1]
-        return Answer(kind="always", feedback=reply.feedback, grant=grant, scope="workspace")
-    return Answer(kind="deny", feedback=reply.feedback or "(no choice was made)")
+        always = Always(GrantScope.WORKSPACE, offered.index(reply.choice) - 1)
+        return Answer(AnswerKind.YES, text=reply.feedback, always=always)
+    return Answer(AnswerKind.NO, text=reply.feedback or "(no choice was made)")

@@ -4,8 +4,8 @@ import shlex
 from pathlib import Path
 from typing import Final
 
-from tarmac.policy import Action, Execute, KillTerminal, SendInput, Verdict
-from tarmac.policy.request import Request, denied_text
+from tarmac.policy import Action, Execute, KillTerminal, OpenTerminal, SendInput, Verdict
+from tarmac.policy.approval import Request, named
 from tarmac.policy.visible import shortened, visible
 
 YES: Final = "Allow once"
@@ -20,10 +20,10 @@ _VERBS: Final = {
     "OpenTerminal": "open a terminal with this shell",
     "KillTerminal": "close this terminal",
 }
-_DOING: Final = {
-    "SendInput": "Typing",
-    "OpenTerminal": "Opening a terminal with",
-    "KillTerminal": "Closing terminal",
+_DOING: Final[dict[type[Action], str]] = {
+    SendInput: "Typing",
+    OpenTerminal: "Opening a terminal with",
+    KillTerminal: "Closing terminal",
 }
 
 
@@ -64,9 +64,7 @@ def message(request: Request, verdict: Verdict, who: str) -> str:
 
 def cannot_ask(action: Action, verdict: Verdict, why: str, *, workspace: Path) -> str:
     """What a model is told where a person's yes is needed and nobody can be asked: reason, rule, way out."""
-    what = denied_text(action, verdict).partition(" is not allowed")[0]
-    kind, _, subject = what.partition(" ")
-    what = f"{_DOING.get(kind, kind)} {subject}"
+    what = named(action, _DOING.get(type(action)))
     return (
         f"{what} was not done: it needs a person's yes, and {why}. Reason: {visible(verdict.reason)} "
         f"(risk: {verdict.risk}, rule: {verdict.rule}). {how_to_allow(action, verdict, workspace=workspace)}"

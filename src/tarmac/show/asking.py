@@ -1,6 +1,6 @@
 """Asking the person at the terminal: y, a(lways), n, e(dit), or words.
 
-QuestionAsked ─shown by the teller→ ask() ─keys→ Said → Task.answer(…)
+QuestionAsked ─shown by the teller→ ask() ─keys→ Answer → Task.answer(…)
 
 What "always" would allow is shown word for word before it counts. The end of input is no answer: a request is denied
 by it, and said to be. Nothing that was typed before the question counts.
@@ -10,19 +10,22 @@ import asyncio
 import os
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
+from tarmac.policy.approval import Always, Answer, AnswerKind, Choice, GrantScope
 from tarmac.show import details
 from tarmac.show.harmless import harmless, one_line
 from tarmac.show.keyboard import Keyboard
 from tarmac.show.question import HEAD, is_cut, question_lines
 from tarmac.show.screen import Screen
-from tarmac.tasks.events import Answer, Choice, QuestionAsked
+from tarmac.tasks.events import QuestionAsked
 
-SCOPES = ("task", "workspace", "everywhere")
-WHERE = {"task": "in this task", "workspace": "in this workspace", "everywhere": "everywhere"}
+SCOPES = (GrantScope.TASK, GrantScope.WORKSPACE, GrantScope.EVERYWHERE)
+WHERE = {
+    GrantScope.TASK: "in this task",
+    GrantScope.WORKSPACE: "in this workspace",
+    GrantScope.EVERYWHERE: "everywhere",
+}
 HELP = """\
   y [WORDS]    yes; words are told to the model with it
   n [WORDS]    no, and why
@@ -35,21 +38,9 @@ HELP = """\
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """A person's answer, as `Task.answer` takes it."""
-
-    answer: Answer
-    text: str = ""
-    edited: str | None = None
-    always: Literal["", "task", "workspace", "everywhere"] = ""
-    grant: int = 0
-    choices: tuple[Choice, ...] = ()  # of several files, one by one
-
-
 async def ask(
     asked: QuestionAsked, keyboard: Keyboard, screen: Screen, begun: Callable[[], None] = lambda: None
-) -> Said:
+) -> Answer:
     """The person's answer to a question that is on the screen; `begun` is called when they begin to type it."""
     keyboard.forget()
     if details.requests(asked.details) or asked.ask == "tool":
@@ -59,7 +50,7 @@ async def ask(
     return await _plain(asked, keyboard, screen)
 
 
-async def _permission(asked: QuestionAsked, keyboard: Keyboard, screen: Screen) -> Said:
+async def _permission(asked: QuestionAsked, keyboard: Keyboard, screen: Screen) -> Answer:
     requests = details.requests(asked.details)
     offers = _offers(requests)
     editable = len(requests) == 1 and details.text(requests[0], "kind") == "Execute"
@@ -71,16 +62,16 @@ async def _permission(asked: QuestionAsked, keyboard: Keyboard, screen: Screen) 
         line = await keyboard.line()
         if line is None:
             screen.put("\n  (end of input: not allowed)\n")
-            return Said(answer="no", text="(nobody could be asked: their input had ended)")
+            return Answer(AnswerKind.NO, text="(nobody could be asked: their input had ended)")
         word, _, words = line.strip().partition(" ")
         words = words.strip()
         match word.lower():
             case "":
                 continue
             case "y" | "yes":
-                return Said(answer="yes", text=words)
+                return Answer(AnswerKind.YES, text=words)
             case "n" | "no":
-                return Said(answer="no", text=words)
+                return Answer(AnswerKind.NO, text=words)
             case "a" | "always" if offers and not words:
                 if (said := await _always(offers, keyboard, screen)) is not None:
                     return said
@@ -97,7 +88,7 @@ async def _permission(asked: QuestionAsked, keyboard: Keyboard, screen: Screen) 
             case _ if len(line.strip()) < 3:
                 screen.put(f"  `{one_line(line.strip())}` is none of these keys; ? explains them\n")
             case _:
-                return Said(answer="message", text=line.strip())
+                return Answer(AnswerKind.MESSAGE, text=line.strip())
 
 
 def _offers(requests: list[Mapping[str, object]]) -> list[Mapping[str, object]]:
@@ -105,7 +96,7 @@ def _offers(requests: list[Mapping[str, object]]) -> list[Mapping[str, object]]:
     return details.objects(requests[0].get("always")) if len(requests) == 1 else []
 
 
-async def _always(offers: list[Mapping[str, object]], keyboard: Keyboard, screen: Screen) -> Said | None:
+async def _always(offers: list[Mapping[str, object]], keyboard: Keyboard, screen: Screen) -> Answer | None:
     """Which of them, and where; None: neither."""
     choices = [(number, scope) for number in range(len(offers)) for scope in SCOPES]
     screen.put("  Always allow, from now on and without asking:\n")
@@ -121,7 +112,7 @@ async def _always(offers: list[Mapping[str, object]], keyboard: Keyboard, screen
         return None
     number, scope = choices[int(line.strip()) - 1]
     screen.put(f"  from now on allowed {WHERE[scope]}: {granted(offers[number])}; `tarmac grants` takes it back\n")
-    return Said(answer="yes", always=scope, grant=number)  # type: ignore[arg-type]
+    return Answer(AnswerKind.YES, always=Always(scope, number))
 
 
 def granted(offer: Mapping[str, object]) -> str:
@@ -130,7 +121,7 @@ def granted(offer: Mapping[str, object]) -> str:
     return f"{text} … (whatever follows these words)" if offer.get("kind") == "prefix" else f"{text} (this line only)"
 
 
-async def _some(requests: list[Mapping[str, object]], keyboard: Keyboard, screen: Screen) -> Said | None:
+async def _some(requests: list[Mapping[str, object]], keyboard: Keyboard, screen: Screen) -> Answer | None:
     """Each file by itself; None: the person would rather not."""
     choices: list[Choice] = []
     for request in requests:
@@ -139,12 +130,12 @@ async def _some(requests: list[Mapping[str, object]], keyboard: Keyboard, screen
         line = await keyboard.line()
         if line is None:
             return None
-        answer: Answer = "yes" if line.strip().lower() in ("y", "yes") else "no"
-        choices.append(Choice(path=Path(path), answer=answer))
-    return Said(answer="object", choices=tuple(choices))
+        yes = line.strip().lower() in ("y", "yes")
+        choices.append(Choice(path=Path(path), answer=AnswerKind.YES if yes else AnswerKind.NO))
+    return Answer(AnswerKind.PER_FILE, choices=tuple(choices))
 
 
-async def _edited(command: str, keyboard: Keyboard, screen: Screen) -> Said | None:
+async def _edited(command: str, keyboard: Keyboard, screen: Screen) -> Answer | None:
     """What the person makes of a command: in their editor, else typed anew."""
     program = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if program:
@@ -156,7 +147,7 @@ async def _edited(command: str, keyboard: Keyboard, screen: Screen) -> Said | No
     if not text.strip() or text == command:
         screen.put("  unchanged\n")
         return None
-    return Said(answer="yes", edited=text)
+    return Answer(AnswerKind.YES, edited=text)
 
 
 async def _in_editor(program: str, text: str, keyboard: Keyboard) -> str:
@@ -171,7 +162,7 @@ async def _in_editor(program: str, text: str, keyboard: Keyboard) -> str:
         return file.read_text(errors="replace")
 
 
-async def _followup(asked: QuestionAsked, keyboard: Keyboard, screen: Screen, begun: Callable[[], None]) -> Said:
+async def _followup(asked: QuestionAsked, keyboard: Keyboard, screen: Screen, begun: Callable[[], None]) -> Answer:
     alone = details.takes_first_after(asked.details) is not None  # it is answered by itself, unless they begin to type
     hint = f"a number up to {len(asked.choices)}, or your own words" if asked.choices else "your answer"
     while True:
@@ -179,28 +170,28 @@ async def _followup(asked: QuestionAsked, keyboard: Keyboard, screen: Screen, be
         line = await (keyboard.noticed(begun, screen.put) if alone else keyboard.line())
         if line is None:
             screen.put("\n  (end of input: no answer)\n")
-            return Said(answer="no")
+            return Answer(AnswerKind.NO)
         text = line.strip()
         if text.isdecimal() and 1 <= int(text) <= len(asked.choices):
-            return Said(answer="message", text=asked.choices[int(text) - 1])
+            return Answer(AnswerKind.MESSAGE, text=asked.choices[int(text) - 1])
         if text:
-            return Said(answer="message", text=text)
+            return Answer(AnswerKind.MESSAGE, text=text)
 
 
-async def _plain(asked: QuestionAsked, keyboard: Keyboard, screen: Screen) -> Said:
+async def _plain(asked: QuestionAsked, keyboard: Keyboard, screen: Screen) -> Answer:
     while True:
         screen.put(screen.look.paint("1", "  [y/n] or say something: "))
         line = await keyboard.line()
         if line is None:
             screen.put("\n  (end of input: no)\n")
-            return Said(answer="no")
+            return Answer(AnswerKind.NO)
         word, _, words = line.strip().partition(" ")
         if word.lower() in ("y", "yes"):
-            return Said(answer="yes", text=words.strip())
+            return Answer(AnswerKind.YES, text=words.strip())
         if word.lower() in ("n", "no"):
-            return Said(answer="no", text=words.strip())
+            return Answer(AnswerKind.NO, text=words.strip())
         if len(line.strip()) > 2:
-            return Said(answer="message", text=line.strip())
+            return Answer(AnswerKind.MESSAGE, text=line.strip())
 
 
 async def ask_secret(prompt: str, program: str, keyboard: Keyboard, screen: Screen) -> str | None:

@@ -15,10 +15,25 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Final, Literal
 
-from tarmac.errors import BadRequest, TarmacError
+from tarmac.errors import TarmacError
 from tarmac.models.messages import Image, Part, Text, ToolUse
 from tarmac.policy import Action, Execute, ReadFile, Verdict, WriteFile
-from tarmac.policy.request import Answer, Approval, GrantScope, Outcome, Pending, Request, denied_text, make_request
+from tarmac.policy.approval import (
+    Answer,
+    AnswerKind,
+    Approval,
+    Authority,
+    GrantScope,
+    Pending,
+    Request,
+    Resolution,
+    Resolved,
+    authority,
+    denied_text,
+    grant_used,
+    make_request,
+    no_person_text,
+)
 from tarmac.policy.verdict import SuggestedGrant
 from tarmac.tasks.auto import covers
 from tarmac.tasks.desk import Desk, now
@@ -27,7 +42,6 @@ from tarmac.tasks.questions import Questions
 from tarmac.tools.aside import aside
 from tarmac.tools.tool import Go, Ready, Want
 
-NOBODY: Final = "Nobody is here to approve this, so it was not done: {reason}. Find another way, or go on without it."
 MOST_EDITS: Final = 10  # of one command by one person: each is judged, and asked about, anew
 
 
@@ -45,7 +59,7 @@ class Leave:
 
     go: Go | None = None
     told: str = ""
-    outcome: Literal["denied", "skipped"] = "denied"
+    resolution: Resolution = Resolution.DENIED
     remarks: tuple[Part, ...] = ()  # what the person said with their yes, or their no
     spends: tuple[Spend, ...] = ()
 
@@ -72,7 +86,7 @@ class Approvals:
                 return Leave(told=told)
             go = Go(verdicts=tuple(verdicts), approved=any(by_level), command=edited, refused=frozenset(denied))
             if not asked:
-                return Leave(go=go)
+                return Leave(go=go, resolution=Resolution.ALLOWED)
             if not self._desk.attended:
                 return self._nobody(use, [verdicts[n] for n in asked])
             answer = await self._ask(use, ready, wants, verdicts, asked, edited=edited, void=void)
@@ -97,8 +111,8 @@ class Approvals:
                 return f"{why[0].upper()}{why[1:]}, and it was not done."
         if desk.grants and leave.go:
             for verdict in leave.go.verdicts:
-                if verdict.rule.startswith("grant."):
-                    desk.grants.use(verdict.rule.removeprefix("grant."))
+                if grant := grant_used(verdict):
+                    desk.grants.use(grant)
         return ""
 
     # Judging
@@ -108,7 +122,7 @@ class Approvals:
 
     def _record(self, use: ToolUse, verdicts: Sequence[Verdict], by_level: Sequence[bool]) -> None:
         for verdict, covered in zip(verdicts, by_level, strict=True):
-            by = "auto-approval" if covered else _whose(verdict.rule)
+            by = Authority.LEVEL if covered else authority(verdict)
             decision = "allow" if covered else verdict.decision
             self._judged(use, verdict, decision=decision, by=by)
 
@@ -127,8 +141,8 @@ class Approvals:
 
     def _nobody(self, use: ToolUse, verdicts: Sequence[Verdict]) -> Leave:
         for verdict in verdicts:
-            self._judged(use, verdict, decision="deny", by="nobody to ask")
-        return Leave(told=NOBODY.format(reason="; ".join(dict.fromkeys(each.reason for each in verdicts))))
+            self._judged(use, verdict, decision="deny", by=Authority.NOBODY)
+        return Leave(told=no_person_text(verdicts), resolution=Resolution.NOBODY)
 
     # Asking
 
@@ -149,12 +163,12 @@ class Approvals:
         title = ready.title if edited is None else f"Running `{edited}`"
         found = _Answered()
 
-        def check(answered: QuestionAnswered) -> None:
-            outcomes = [
-                Pending(request, wants[n].action).answer(_answer(answered, request, wants[n]), now=time.monotonic())
+        def check(answer: Answer) -> None:
+            resolved = [
+                Pending(request, wants[n].action).answer(answer, now=time.monotonic())
                 for n, request in zip(asked, requests, strict=True)
             ]
-            found.take(outcomes, [(n, wants[n]) for n in asked])
+            found.take(resolved, [(n, wants[n]) for n in asked])
 
         commands = any(not isinstance(wants[n].action, ReadFile | WriteFile) for n in asked)
         answered = await self._questions.ask(
@@ -166,8 +180,8 @@ class Approvals:
             check=check,
             void=void,
         )
-        if answered.answer == "skip":  # nobody answered: `check` was not asked
-            check(answered)
+        if answered.answer is AnswerKind.SKIP:  # nobody answered: `check` was not asked
+            check(Answer(AnswerKind.SKIP))
         found.remarks = _remarks(answered)
         await self._grant(found, verdicts[asked[0]], answered)
         return found
@@ -195,7 +209,7 @@ class Approvals:
             await asyncio.to_thread(
                 desk.grants.add,
                 found.grant,
-                scope=found.scope,
+                scope=found.scope.value,
                 risk=verdict.risk,
                 workspace=desk.workspace,
                 task=desk.task,
@@ -206,10 +220,13 @@ class Approvals:
 
     def _leave(self, go: Go, answer: "_Answered", *, batch: bool) -> Leave:
         if not answer.spends or (answer.refused and not batch):
-            return Leave(told=answer.told, outcome=answer.outcome, remarks=answer.images)
+            return Leave(told=answer.told, resolution=answer.resolution, remarks=answer.images)
         refused = go.refused | answer.refused
         return Leave(
-            go=replace(go, approved=True, refused=refused), remarks=answer.remarks, spends=tuple(answer.spends)
+            go=replace(go, approved=True, refused=refused),
+            resolution=Resolution.ALLOWED,
+            remarks=answer.remarks,
+            spends=tuple(answer.spends),
         )
 
 
@@ -236,10 +253,10 @@ class _Answered:
 
     def __init__(self) -> None:
         self.told = ""
-        self.outcome: Literal["denied", "skipped"] = "denied"
+        self.resolution = Resolution.DENIED
         self.anew: Execute | None = None
         self.grant: SuggestedGrant | None = None
-        self.scope: GrantScope = "task"
+        self.scope = GrantScope.TASK
         self.spends: list[Spend] = []
         self.refused: frozenset[int] = frozenset()
         self.remarks: tuple[Part, ...] = ()
@@ -248,49 +265,17 @@ class _Answered:
     def images(self) -> tuple[Part, ...]:
         return tuple(each for each in self.remarks if isinstance(each, Image))
 
-    def take(self, outcomes: Sequence[Outcome], wants: Sequence[tuple[int, Want]]) -> None:
-        self.told = next((each.told for each in outcomes if each.approval is None), outcomes[0].told)
-        self.anew = outcomes[0].anew
-        self.grant, self.scope = outcomes[0].grant, outcomes[0].scope
-        self.outcome = "skipped" if "Nobody answered" in self.told else "denied"
-        pairs = list(zip(outcomes, wants, strict=True))
-        self.spends = [Spend(outcome.approval, want) for outcome, (_, want) in pairs if outcome.approval]
-        self.refused = frozenset(n for outcome, (n, _) in pairs if outcome.approval is None)
-
-
-def _answer(answered: QuestionAnswered, request: Request, want: Want) -> Answer:
-    """One thing's answer, in the policy's words."""
-    feedback = answered.text
-    match answered.answer:
-        case "skip":
-            return Answer(kind="skip")
-        case _ if answered.edited is not None:
-            return Answer(kind="edit", command=answered.edited, feedback=feedback)
-        case "yes" if answered.always:
-            scope, _, number = answered.always.partition(":")
-            if scope not in ("task", "workspace", "everywhere") or not (number or "0").isdigit():
-                raise BadRequest(f"`{answered.always}` is no scope", hint="task, workspace or everywhere")
-            if int(number or 0) >= len(request.always):
-                raise BadRequest("this can't be allowed for good", hint="allow it once")
-            return Answer(kind="always", feedback=feedback, grant=request.always[int(number or 0)], scope=scope)  # type: ignore[arg-type]
-        case "yes":
-            return Answer(kind="allow", feedback=feedback)
-        case "no":
-            return Answer(kind="deny", feedback=feedback)
-        case "object":
-            path = want.action.path if isinstance(want.action, ReadFile | WriteFile) else None
-            yes = any(each.path == path and each.answer == "yes" for each in answered.choices)
-            return Answer(kind="allow" if yes else "deny", feedback=feedback)
-        case _:
-            return Answer(kind="message", feedback=feedback or "(a picture)")
+    def take(self, resolved: Sequence[Resolved], wants: Sequence[tuple[int, Want]]) -> None:
+        first = next((each for each in resolved if each.approval is None), resolved[0])
+        self.told, self.resolution = first.told, first.resolution
+        self.anew = resolved[0].anew
+        self.grant, self.scope = resolved[0].grant, resolved[0].scope
+        pairs = list(zip(resolved, wants, strict=True))
+        self.spends = [Spend(each.approval, want) for each, (_, want) in pairs if each.approval]
+        self.refused = frozenset(n for each, (n, _) in pairs if each.approval is None)
 
 
 def _remarks(answered: QuestionAnswered) -> tuple[Part, ...]:
     """What a person added to a yes, for the model."""
     words = (Text(f"The person approved this and says: {answered.text}"),) if answered.text else ()
     return (*words, *(Image(each) for each in answered.images))
-
-
-def _whose(rule: str) -> str:
-    kind = rule.partition(".")[0]
-    return {"grant": "grant", "user": "rules"}.get(kind, "policy")

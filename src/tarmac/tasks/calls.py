@@ -11,15 +11,16 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final, Literal
+from typing import Final
 
 from tarmac.errors import BadArguments, StateUnavailable, TarmacError, ToolDenied, ToolFailed
 from tarmac.models.messages import Part, Text, ToolUse
 from tarmac.policy import ReadFile, WriteFile
+from tarmac.policy.approval import AnswerKind, Authority, Resolution
 from tarmac.tasks.approvals import Approvals
 from tarmac.tasks.callrecord import CallRecord
 from tarmac.tasks.desk import Desk, now
-from tarmac.tasks.events import CallId, CallJudged
+from tarmac.tasks.events import CallId, CallJudged, Outcome
 from tarmac.tasks.live import Live
 from tarmac.tasks.questions import Questions
 from tarmac.tasks.queue import Queue
@@ -164,7 +165,8 @@ class Calls:
             )
         elif leave.go is None:
             content = (Text(leave.told), *leave.remarks)
-            self._denied(use, content, tally, began, outcome=leave.outcome, title=ready.title)
+            outcome: Outcome = "skipped" if leave.resolution is Resolution.UNANSWERED else "denied"
+            self._denied(use, content, tally, began, outcome=outcome, title=ready.title)
         else:
             await self._record.start(use, tool, ready, leave.go)
             if why := self._approvals.spend(leave, ready):
@@ -187,7 +189,7 @@ class Calls:
         tally: Tally,
         began: float,
         *,
-        outcome: Literal["denied", "skipped"] = "denied",
+        outcome: Outcome = "denied",
         title: str = "",
     ) -> None:
         """It was not wanted: the calls behind it are not made either (S13)."""
@@ -200,7 +202,7 @@ class Calls:
 
     def _refused(self, use: ToolUse, why: str) -> ToolFailed:
         judged = CallJudged(
-            at=now(), call=CallId(use.id), decision="deny", risk="low", reason=why, part=use.name, by="mode"
+            at=now(), call=CallId(use.id), decision="deny", risk="low", reason=why, part=use.name, by=Authority.MODE
         )
         self._desk.add(judged)
         return ToolFailed(why)
@@ -215,7 +217,7 @@ class Calls:
                 call=CallId(use.id),
                 timeout=self._desk.settings.approval_timeout,
             )
-            if answered.answer == "yes":
+            if answered.answer is AnswerKind.YES:
                 self._repetition.forget()
                 return True
             if answered.text:

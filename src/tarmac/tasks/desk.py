@@ -14,14 +14,14 @@ from typing import Literal
 from tarmac.errors import BadRequest
 from tarmac.events import TaskId
 from tarmac.models.provider import Model
-from tarmac.policy import Policy
+from tarmac.policy import Decision, Policy
 from tarmac.policy.files import Files
 from tarmac.policy.grants import GrantFile
 from tarmac.prompts.modes import Mode, Modes
 from tarmac.prompts.system import SystemFacts
 from tarmac.tasks.audience import Audience
 from tarmac.tasks.auto import Auto, Kinds
-from tarmac.tasks.events import CallId, CallJudged, Decision, TaskEvent, Todo
+from tarmac.tasks.events import CallId, CallJudged, TaskEvent, Todo
 from tarmac.tasks.history import ModelHistory
 from tarmac.tasks.limits import Limits, Used
 from tarmac.tasks.log import TaskLog

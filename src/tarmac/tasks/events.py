@@ -7,17 +7,18 @@ small dataclasses: no dictionaries, whose keys somebody else could choose.
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, NewType
+from typing import Final, Literal, NewType, Self
 
 from tarmac.events import Event, TaskId, TerminalId
 from tarmac.models.messages import NO_USAGE, Blob, Part, StopReason, Usage
+from tarmac.policy.approval.answer import Answer, AnswerKind, Choice
+from tarmac.policy.verdict import Decision
 
 RequestId = NewType("RequestId", str)
 CallId = NewType("CallId", str)
 QuestionId = NewType("QuestionId", str)
 MessageId = NewType("MessageId", str)
 
-Decision = Literal["allow", "ask", "deny"]
 Ask = Literal[
     "followup",
     "command",
@@ -31,7 +32,6 @@ Ask = Literal[
     "auto_approval_limit",
 ]
 RESTING: Final[frozenset[Ask]] = frozenset({"completion_result", "resume_task", "resume_completed_task"})
-Answer = Literal["yes", "no", "message", "object", "skip"]
 Outcome = Literal["done", "failed", "denied", "skipped", "interrupted"]
 
 
@@ -224,25 +224,34 @@ class QuestionAsked(TaskEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
-    """One decision for one path of a question about many."""
-
-    path: Path
-    answer: Answer
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionAnswered(TaskEvent):
     """By a person, or `skip` when nobody did. After a restart it is history, never authority."""
 
     question: QuestionId
-    answer: Answer
+    answer: AnswerKind
     text: str = ""
     images: tuple[Blob, ...] = ()
     choices: tuple[Choice, ...] = ()
     edited: str | None = None  # the command they would rather have
-    always: str = ""  # the scope of an "always allow"
+    always: str = ""  # the scope of an "always allow"; older logs may have the offer behind it ("task:1")
     by: str = ""  # the door
+    offer: int = 0  # of an "always allow": which of those that the request offered
+
+    @classmethod
+    def of(cls, question: QuestionId, answer: Answer, *, at: float, images: tuple[Blob, ...] = ()) -> Self:
+        """The fact of an answer; `images` are its pictures, as the log keeps them."""
+        return cls(
+            at=at,
+            question=question,
+            answer=answer.kind,
+            text=answer.text,
+            images=images,
+            choices=answer.choices,
+            edited=answer.edited,
+            always=answer.always.scope.value if answer.always else "",
+            offer=answer.always.offer if answer.always else 0,
+            by=answer.by,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

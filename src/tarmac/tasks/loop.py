@@ -14,6 +14,7 @@ from typing import Final
 from tarmac.models.catalog import price
 from tarmac.models.messages import Text, ToolUse, Usage
 from tarmac.models.provider import Prompt
+from tarmac.policy.approval import AnswerKind
 from tarmac.policy.tables import read_tables
 from tarmac.prompts.instructions import read_instructions
 from tarmac.prompts.replacement import read_replacement
@@ -174,7 +175,7 @@ class Loop:
         answered = await self._questions.ask(
             "mistake_limit_reached", f"{why}\nGo on?", timeout=desk.settings.approval_timeout, follows=words
         )
-        if answered.answer not in ("yes", "message"):
+        if answered.answer not in (AnswerKind.YES, AnswerKind.MESSAGE):
             return Ended("failed", why)
         self._mistakes = 0
         return None

@@ -14,15 +14,18 @@ from collections import defaultdict
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Final, get_args
+from typing import Final
 
 from tarmac.errors import BadRequest
+from tarmac.models.messages import Blob
+from tarmac.policy.approval import Answer, AnswerKind
 from tarmac.tasks.desk import now
-from tarmac.tasks.events import Answer, Ask, CallId, QuestionAnswered, QuestionAsked, QuestionId, TaskEvent, UserSaid
+from tarmac.tasks.events import Ask, CallId, QuestionAnswered, QuestionAsked, QuestionId, TaskEvent, UserSaid
 from tarmac.tasks.log import TaskLog
 
-SKIPPED: Final[tuple[Answer, str, str]] = ("skip", "", "approval_timeout")  # nobody answered in time
-Check = Callable[[QuestionAnswered], None]
+SKIPPED: Final = Answer(AnswerKind.SKIP, by="approval_timeout")  # nobody answered in time
+STOPPED: Final = Answer(AnswerKind.SKIP, by="stopped")
+Check = Callable[[Answer], None]
 Follows = Callable[[QuestionAnswered], tuple[TaskEvent, ...]]  # the facts that are recorded together with an answer
 Heard = Callable[[QuestionAnswered], None]
 
@@ -34,7 +37,7 @@ def nothing(_: QuestionAnswered) -> tuple[TaskEvent, ...]:
 
 def words(answered: QuestionAnswered) -> tuple[TaskEvent, ...]:
     """What the person said with their answer is told to the model: no crash comes between the two."""
-    said = answered.answer != "no" and (answered.text or answered.images)
+    said = answered.answer is not AnswerKind.NO and (answered.text or answered.images)
     return (UserSaid(at=answered.at, text=answered.text, images=answered.images),) if said else ()
 
 
@@ -99,7 +102,7 @@ class Questions:
         """What is asked while the task stands still is asked no more."""
         for waiting in [each for each in self._open.values() if each.heard]:
             del self._open[waiting.asked.question]
-            self._close(waiting, "skip", "", "stopped")
+            self._close(waiting, STOPPED)
 
     async def ask(
         self,
@@ -113,10 +116,10 @@ class Questions:
         check: Check | None = None,
         void: Callable[[], bool] = bool,
         follows: Follows = nothing,
-        otherwise: tuple[Answer, str, str] = SKIPPED,
+        otherwise: Answer = SKIPPED,
         once_begun: float | None = None,
     ) -> QuestionAnswered:
-        """Wait for a person; after `timeout` seconds the answer is `otherwise`: what, its words, by whom.
+        """Wait for a person; after `timeout` seconds the answer is `otherwise`.
 
         An answer in their place is not given once they have begun to type (`hold`): then it is skipped after
         `once_begun` seconds more.
@@ -129,10 +132,10 @@ class Questions:
         try:
             async with self._turn:
                 if void():
-                    return QuestionAnswered(at=now(), question=question, answer="skip")
+                    return QuestionAnswered.of(question, Answer(AnswerKind.SKIP), at=now())
                 loop = asyncio.get_running_loop()
                 waiting = _Open(asked, check, follows, loop.create_future())
-                waiting.begun = loop.create_future() if otherwise[0] != "skip" else None
+                waiting.begun = loop.create_future() if otherwise.kind is not AnswerKind.SKIP else None
                 self._open[question] = waiting
                 try:
                     await self._log.append(asked)
@@ -142,12 +145,12 @@ class Questions:
                             await asyncio.wait([waiting.answered], timeout=once_begun)
                         if waiting.recording:  # just in time, if the disk takes it
                             await asyncio.wait([waiting.recording])
-                    return waiting.answered.result() if waiting.answered.done() else self._close(waiting, *otherwise)
+                    return waiting.answered.result() if waiting.answered.done() else self._close(waiting, otherwise)
                 except asyncio.CancelledError:
                     if question in self._open and self.leaving and call:
                         self.left.add(call)
                     elif question in self._open and not self.leaving:
-                        self._close(waiting, "skip", "", "stopped")
+                        self._close(waiting, STOPPED)
                     raise
                 finally:
                     waiting.given_up = True
@@ -162,23 +165,27 @@ class Questions:
         if waiting and waiting.begun and not waiting.begun.done():
             waiting.begun.set_result(None)
 
-    def _close(self, waiting: _Open, answer: Answer, text: str, by: str) -> QuestionAnswered:
+    def _close(self, waiting: _Open, answer: Answer) -> QuestionAnswered:
         """No person answered it, and none will."""
-        answered = QuestionAnswered(at=now(), question=waiting.asked.question, answer=answer, text=text, by=by)
+        answered = QuestionAnswered.of(waiting.asked.question, answer, at=now())
         for event in (*waiting.follows(answered), answered):
             self._log.add(event)
         return answered
 
-    async def answer(self, answered: QuestionAnswered) -> None:
-        """A person answers; the first answer counts. BadRequest for one that makes no sense, or comes too late."""
-        if answered.answer not in get_args(Answer):  # the log could not be read with it
-            raise BadRequest(f"`{answered.answer}` is no answer", hint=", ".join(get_args(Answer)))
-        waiting = self._open.get(answered.question)
+    async def answer(self, question: QuestionId, answer: Answer, images: tuple[Blob, ...] = ()) -> None:
+        """A person answers; the first answer counts. BadRequest for one that makes no sense, or comes too late.
+
+        `images` are the answer's pictures, as the log keeps them.
+        """
+        if not isinstance(answer.kind, AnswerKind):  # the log could not be read with it
+            raise BadRequest(f"`{answer.kind}` is no answer", hint=", ".join(AnswerKind))
+        waiting = self._open.get(question)
         if waiting is None:
-            raise BadRequest(f"the question {answered.question} is not open", hint="somebody may have answered it")
+            raise BadRequest(f"the question {question} is not open", hint="somebody may have answered it")
         if waiting.check:
-            waiting.check(answered)
-        del self._open[answered.question]
+            waiting.check(answer)
+        del self._open[question]
+        answered = QuestionAnswered.of(question, answer, at=now(), images=images)
         waiting.recording = asyncio.ensure_future(self._record(waiting, answered))
         self._writing.add(waiting.recording)
         waiting.recording.add_done_callback(self._written)

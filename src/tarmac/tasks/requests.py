@@ -19,6 +19,7 @@ from dataclasses import replace
 from tarmac.models.catalog import price
 from tarmac.models.messages import NO_USAGE, Blob, Part, Text, ToolUse, Usage
 from tarmac.models.provider import CallDelta, Completion, ModelError, Prompt, ReasoningDelta, TextDelta, ToolSchema
+from tarmac.policy.approval import AnswerKind, Authority
 from tarmac.tasks.counting import Came, estimate
 from tarmac.tasks.desk import Desk, Ended, judged, now
 from tarmac.tasks.events import CallId, ModelSaid, RequestFailed, RequestId, RequestStarted, TaskEvent
@@ -82,7 +83,7 @@ class Requests:
             timeout=desk.settings.approval_timeout,
             follows=words,
         )
-        if answered.answer not in ("yes", "message"):
+        if answered.answer not in (AnswerKind.YES, AnswerKind.MESSAGE):
             return Ended("limit", f"{why}, and the person did not want it to go on")
         desk.used.count_anew()
         return None
@@ -244,7 +245,7 @@ class Requests:
         )
         await desk.log.append(failed)
         if trusted and wait is not None:
-            desk.add(judged("", "allow", "requests are tried again without asking", part=request, by="auto-approval"))
+            desk.add(judged("", "allow", "requests are tried again without asking", part=request, by=Authority.LEVEL))
         if why := desk.out_of():
             return Ended("limit", why)
         if wait is not None:
@@ -255,7 +256,7 @@ class Requests:
         answered = await self._questions.ask(
             "api_req_failed", f"{error}\nAsk again?", timeout=desk.settings.approval_timeout, follows=words
         )
-        return None if answered.answer in ("yes", "message") else Ended("failed", str(error))
+        return None if answered.answer in (AnswerKind.YES, AnswerKind.MESSAGE) else Ended("failed", str(error))
 
     async def _count_down(self, request: RequestId, seconds: float) -> None:
         """Visible, and cut short by whoever stops the task."""

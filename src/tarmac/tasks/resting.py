@@ -14,9 +14,9 @@ from collections.abc import Iterable
 from typing import Final, Literal
 
 from tarmac.errors import BadRequest, StateUnavailable
-from tarmac.tasks.desk import Desk, now
+from tarmac.policy.approval import Answer, AnswerKind
+from tarmac.tasks.desk import Desk
 from tarmac.tasks.events import (
-    Answer,
     MessageDelivered,
     ModelSaid,
     ModelTold,
@@ -69,10 +69,9 @@ class Rest:
     async def goes_on(self) -> bool:
         """It is run, which is a yes to `resume_task`; whether there are new words. So what was wanted is done."""
         if asked := self._questions.standing:
-            answer: Answer = "yes" if asked.ask == "resume_task" and not self.spoken else "message"
+            kind = AnswerKind.YES if asked.ask == "resume_task" and not self.spoken else AnswerKind.MESSAGE
             try:
-                said = QuestionAnswered(at=now(), question=asked.question, answer=answer, by="run")
-                await self._questions.answer(said)
+                await self._questions.answer(asked.question, Answer(kind, by="run"))
             except BadRequest:  # somebody was quicker
                 pass
         spoken, self.wanted, self.spoken = self.spoken, "", False
@@ -92,15 +91,18 @@ class Rest:
             said = words(answered)
             if said or answered.by == "run":
                 return said
-            told = {("completion_result", "no"): NOT_ACCEPTED, ("resume_completed_task", "yes"): AGAIN}
+            told = {
+                ("completion_result", AnswerKind.NO): NOT_ACCEPTED,
+                ("resume_completed_task", AnswerKind.YES): AGAIN,
+            }
             text = told.get((ask, answered.answer), "")
             if answered.text and text:
                 text = f"{text} They say: {answered.text}"
             return (ModelTold(at=answered.at, text=text, about="other"),) if text else ()
 
         def heard(answered: QuestionAnswered) -> None:
-            go = ("no", "message") if ask == "completion_result" else ("yes", "message")
-            self.wanted = "go" if answered.answer in go else "stay"
+            go = AnswerKind.NO if ask == "completion_result" else AnswerKind.YES
+            self.wanted = "go" if answered.answer in (go, AnswerKind.MESSAGE) else "stay"
             self.spoken |= bool(words(answered))
             self.answered.set()
 

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Final
 
 from tarmac.errors import BadRequest, ToolDenied, ToolFailed
+from tarmac.policy import Decision
+from tarmac.policy.approval import Answer, AnswerKind, Authority
 from tarmac.tasks.desk import Desk, find_mode, judged, now
-from tarmac.tasks.events import CallId, Decision, ModeSwitched, QuestionAnswered, Todo, TodosUpdated
+from tarmac.tasks.events import CallId, ModeSwitched, Todo, TodosUpdated
 from tarmac.tasks.questions import SKIPPED, Questions
 from tarmac.tasks.queue import Queue
 from tarmac.tools.tool import Reply, Suggestion, TodoItem
@@ -49,15 +51,15 @@ class Talking:
             choices=tuple(each.text for each in suggestions),
             details=json.dumps(shown),
             timeout=patience,
-            otherwise=("message", first, "auto-approval") if first else SKIPPED,
+            otherwise=Answer(AnswerKind.MESSAGE, text=first, by=Authority.LEVEL) if first else SKIPPED,
             check=_says_something,
             once_begun=settings.approval_timeout,
         )
-        by_itself = answered.by == "auto-approval"
+        by_itself = answered.by == Authority.LEVEL
         if by_itself:
             why = "the first suggestion is taken when nobody answers"
-            self._desk.add(judged(self._call, "allow", why, part=first, by="auto-approval"))
-        if answered.answer in ("skip", "no") and not answered.text:
+            self._desk.add(judged(self._call, "allow", why, part=first, by=Authority.LEVEL))
+        if answered.answer in (AnswerKind.SKIP, AnswerKind.NO) and not answered.text:
             raise ToolFailed("The person did not answer this question. Go on without it, or ask another one.")
         chosen = next((each for each in suggestions if each.text == answered.text and each.mode), None)
         if chosen and (settings.approved.modes or not by_itself):
@@ -81,17 +83,17 @@ class Talking:
         if wanted.slug == self._desk.mode.slug:
             return f"Already in {wanted.name} mode."
         if self._desk.settings.approved.modes:
-            self._judged("allow", "switching modes is approved", wanted.slug, by="auto-approval")
+            self._judged("allow", "switching modes is approved", wanted.slug, by=Authority.LEVEL)
         else:
             if not self._desk.attended:
-                self._judged("deny", "switching modes is asked about", wanted.slug, by="nobody to ask")
+                self._judged("deny", "switching modes is asked about", wanted.slug, by=Authority.NOBODY)
                 raise ToolDenied(f"Nobody is here to approve a switch to {wanted.name} mode. Go on in this one.")
-            self._judged("ask", "switching modes is asked about", wanted.slug, by="policy")
+            self._judged("ask", "switching modes is asked about", wanted.slug, by=Authority.POLICY)
             text = f"Switch to {wanted.name} mode{f': {why}' if why else ''}"
             answered = await self._questions.ask(
                 "tool", text, call=self._call, timeout=self._desk.settings.approval_timeout
             )
-            if answered.answer != "yes":
+            if answered.answer is not AnswerKind.YES:
                 said = f" They say: {answered.text}" if answered.text else ""
                 raise ToolDenied(f"The person did not approve the switch to {wanted.name} mode.{said}")
         self._switch(wanted.slug, why=why)
@@ -125,8 +127,8 @@ class Talking:
         return {name: first_line(path) for name, path in found.items()}
 
 
-def _says_something(answered: QuestionAnswered) -> None:
-    if answered.answer in ("message", "object") and not (answered.text.strip() or answered.images):
+def _says_something(answer: Answer) -> None:
+    if answer.kind in (AnswerKind.MESSAGE, AnswerKind.PER_FILE) and not (answer.text.strip() or answer.images):
         raise BadRequest("there is nothing said", hint="this question wants words")
 
 

@@ -10,7 +10,7 @@ every call of the model gets a result, and the log can be taken up again.
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from tarmac.errors import BadRequest, StateUnavailable, TerminalNotFound
 from tarmac.events import TaskId, TerminalId
 from tarmac.models.messages import Blob
 from tarmac.models.provider import Model
+from tarmac.policy.approval import Answer, AnswerKind, Picture
 from tarmac.tasks import events as e
 from tarmac.tasks.audience import Listener
 from tarmac.tasks.desk import Desk, Editor, Ended, find_mode, now
@@ -29,8 +30,6 @@ from tarmac.tasks.running import Running
 from tarmac.terminals.registry import TerminalRegistry
 from tarmac.terminals.terminal import Terminal
 from tarmac.tools.tool import Unsaved
-
-Picture = tuple[bytes, str]  # its content and its media type
 
 
 class Task:
@@ -126,9 +125,8 @@ class Task:
         if not self.running:
             if asked := self._questions.standing:  # then this is the answer
                 try:
-                    await self._questions.answer(
-                        e.QuestionAnswered(at=now(), question=asked.question, answer="message", text=text, images=blobs)
-                    )
+                    said = Answer(AnswerKind.MESSAGE, text=text, images=tuple(images))
+                    await self._questions.answer(asked.question, said, blobs)
                     return None
                 except BadRequest:  # somebody was quicker
                     pass
@@ -145,37 +143,9 @@ class Task:
         if not await self._queue.withdraw(message):
             raise BadRequest(f"the message {message} is not queued", hint="it may have been delivered")
 
-    async def answer(
-        self,
-        question: e.QuestionId,
-        answer: e.Answer,
-        *,
-        text: str = "",
-        images: Sequence[Picture] = (),
-        choices: Iterable[e.Choice] = (),
-        edited: str | None = None,
-        always: str = "",
-        grant: int = 0,
-        by: str = "",
-    ) -> None:
-        """Answer an open question; the first answer counts. BadRequest for one that makes no sense leaves it open.
-
-        `always` is the scope of an "always allow" (task, workspace, everywhere), `grant` which of those that the
-        request offers; `edited` is the command the person would rather have.
-        """
-        await self._questions.answer(
-            e.QuestionAnswered(
-                at=now(),
-                question=question,
-                answer=answer,
-                text=text,
-                images=await self._keep(images),
-                choices=tuple(choices),
-                edited=edited,
-                always=f"{always}:{grant}" if always and grant else always,
-                by=by,
-            )
-        )
+    async def answer(self, question: e.QuestionId, answer: Answer) -> None:
+        """Answer an open question; the first answer counts. BadRequest for one that makes no sense leaves it open."""
+        await self._questions.answer(question, answer, await self._keep(answer.images))
 
     def hold(self, question: e.QuestionId) -> None:
         """A person begins to answer: what would be answered in their place after a while waits for them now."""

@@ -13,6 +13,7 @@ from typing import Final
 
 from tarmac.acp.host.reading import Object, object_of, objects_of, text_of
 from tarmac.errors import BadRequest
+from tarmac.policy.approval import Answer, AnswerKind
 from tarmac.tasks.desk import Desk
 from tarmac.tasks.events import QuestionAnswered
 from tarmac.tasks.questions import Questions
@@ -94,8 +95,8 @@ class Forms:
         found: Object = {}
         for field in fields:
             answered = await self._ask(head, field)
-            if answered.answer != "message":
-                return _CANCELLED if answered.answer == "skip" else _DECLINED
+            if answered.answer is not AnswerKind.MESSAGE:
+                return _CANCELLED if answered.answer is AnswerKind.SKIP else _DECLINED
             if answered.text.strip() == NO:
                 return _DECLINED
             if (value := field.value(answered.text)) is not None:
@@ -103,14 +104,14 @@ class Forms:
         if len(fields) != 1:
             shown = json.dumps(found, ensure_ascii=False, indent=1)
             said = await self._questions.ask("tool", f"{head}\n\nSend this?\n{shown}", timeout=self._patience)
-            if said.answer != "yes":
-                return _CANCELLED if said.answer == "skip" else _DECLINED
+            if said.answer is not AnswerKind.YES:
+                return _CANCELLED if said.answer is AnswerKind.SKIP else _DECLINED
         return {"action": "accept", "content": found}
 
     async def _ask(self, head: str, field: Field) -> QuestionAnswered:
-        def check(answered: QuestionAnswered) -> None:
-            if answered.answer == "message" and answered.text.strip() != NO:
-                field.value(answered.text)
+        def check(answer: Answer) -> None:
+            if answer.kind is AnswerKind.MESSAGE and answer.text.strip() != NO:
+                field.value(answer.text)
 
         ways = [f"`{NO}`: don't answer"]
         if field.default is not None:

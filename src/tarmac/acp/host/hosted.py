@@ -6,7 +6,7 @@ with it.
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Final, Protocol
 
 from tarmac.acp.host.beginning import Met
@@ -19,13 +19,13 @@ from tarmac.acp.peer import Peer
 from tarmac.errors import BadRequest, PeerGone
 from tarmac.events import TaskId
 from tarmac.models.messages import NO_USAGE
+from tarmac.policy.approval import Answer, Picture
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
 from tarmac.tasks.audience import Listener
 from tarmac.tasks.desk import Desk, Ended, now
 from tarmac.tasks.metadata import Metadata
 from tarmac.tasks.questions import Questions
-from tarmac.tasks.task import Picture
 
 TO_CONNECT: Final = 0.5  # seconds after it has its session for an agent to start our MCP server
 TO_LIST: Final = 5.0  # seconds for it to ask for the tools
@@ -160,34 +160,11 @@ class Hosted:
         self._words.append(Said(text, tuple(images)))
         return None
 
-    async def answer(
-        self,
-        question: e.QuestionId,
-        answer: e.Answer,
-        *,
-        text: str = "",
-        images: Sequence[Picture] = (),
-        choices: Iterable[e.Choice] = (),
-        edited: str | None = None,
-        always: str = "",
-        grant: int = 0,
-        by: str = "",
-    ) -> None:
+    async def answer(self, question: e.QuestionId, answer: Answer) -> None:
         """As Task.answer; an agent of others is told the decision alone."""
-        if images:
+        if answer.images:
             raise BadRequest("an agent can't be given pictures with an answer", hint="say it without them")
-        scope = f"{always}:{grant}" if always and grant else always
-        fact = e.QuestionAnswered(
-            at=now(),
-            question=question,
-            answer=answer,
-            text=text,
-            choices=tuple(choices),
-            edited=edited,
-            always=scope,
-            by=by,
-        )
-        await self._questions.answer(fact)
+        await self._questions.answer(question, answer)
 
     def type_secrets(self) -> None:
         """As Task.type_secrets."""

@@ -21,9 +21,9 @@ from tarmac.acp.wire import CANCELLED
 from tarmac.models.messages import Text, ToolUse
 from tarmac.policy import Execute
 from tarmac.policy.actions import ReadFile, WriteFile
-from tarmac.policy.request import Approval
+from tarmac.policy.approval import AnswerKind, Approval, Resolution
 from tarmac.policy.visible import shortened
-from tarmac.tasks.approvals import NOBODY, Approvals, Leave
+from tarmac.tasks.approvals import Approvals, Leave
 from tarmac.tasks.auto import reaches
 from tarmac.tasks.desk import Desk, now
 from tarmac.tasks.events import CallId, Noted, ToolFinished
@@ -93,7 +93,7 @@ class Permission:
                 desk = self._desk
                 verdict = await desk.policy.judge(want.action, workspace=desk.workspace, task=desk.task)
                 if verdict.decision != "deny":
-                    return Leave(go=Go(verdicts=(verdict,), approved=True))
+                    return Leave(go=Go(verdicts=(verdict,), approved=True), resolution=Resolution.ALLOWED)
         return await self._permit(use, ready)
 
     def spend(self, leave: Leave, ready: Ready) -> str:
@@ -119,7 +119,7 @@ class Permission:
             if asking.cancelled():
                 return None
             found = asking.result()
-            if found.outcome == "skipped" and self.turn == "none":
+            if found.resolution is Resolution.UNANSWERED and self.turn == "none":
                 self._between(ready.title)
                 return None
             return found
@@ -151,7 +151,10 @@ class Permission:
         if found is None:
             return None
         if found.go is None and not self._desk.attended:
-            self._not_asked(title, command.command if command else "", found.told)
+            if found.resolution is Resolution.NOBODY:
+                self._not_asked(title, command.command if command else "")
+            else:  # the policy's word, which nobody can change
+                self._note(f"not allowed: {found.told}")
         # Changed by the person, the agent would still run the old one; allowed in part, it would do all of it.
         if found.go is None or found.go.command is not None or found.go.refused:
             return False
@@ -218,27 +221,26 @@ class Permission:
         self._pending.add(asking)
         try:
             await asyncio.wait({asking})
-            return None if asking.cancelled() else asking.result().answer == "yes"
+            return None if asking.cancelled() else asking.result().answer is AnswerKind.YES
         finally:
             self._pending.discard(asking)
             asking.cancel()
 
     def _between(self, what: str) -> None:
         """Somebody who types their next words must not answer a question by it."""
-        self._desk.add(Noted(at=now(), what="notice", text=f"not asked, as no turn was under way: {what[:200]}"))
+        self._note(f"not asked, as no turn was under way: {what[:200]}")
 
-    def _not_asked(self, title: str, command: str, told: str = "", kind: str = "") -> None:
+    def _not_asked(self, title: str, command: str, kind: str = "") -> None:
         """The agent hears a no; the person reads why, and what would have been a yes."""
-        if told and not told.startswith(NOBODY[:6]):  # the policy's word, which nobody can change
-            text = f"not allowed: {told}"
-        else:
-            before = "beforehand: --auto LEVEL"
-            if command:
-                before += f", or `tarmac grants allow -- {shlex.quote(command)}`"
-            elif kind in _ACTS:
-                before = "the agent does not tell what it would do, so nothing allows it beforehand"
-            what = f"`{short(command)}`" if command else title
-            text = f"not allowed, as nobody is here to be asked: {what} ({before})"
+        before = "beforehand: --auto LEVEL"
+        if command:
+            before += f", or `tarmac grants allow -- {shlex.quote(command)}`"
+        elif kind in _ACTS:
+            before = "the agent does not tell what it would do, so nothing allows it beforehand"
+        what = f"`{short(command)}`" if command else title
+        self._note(f"not allowed, as nobody is here to be asked: {what} ({before})")
+
+    def _note(self, text: str) -> None:
         self._desk.add(Noted(at=now(), what="notice", text=text))
 
     # What can be judged

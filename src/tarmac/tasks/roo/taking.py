@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from tarmac.models.messages import NO_USAGE, Blob, Image, Part, Reasoning, Text, ToolUse, Usage
+from tarmac.policy.approval import AnswerKind
 from tarmac.tasks import events as e
 from tarmac.tasks.events import CallId, RequestId
 from tarmac.tasks.roo.blocks import arguments, blocks, seconds, spending, title
@@ -301,7 +302,7 @@ class _Taking:
         question = e.QuestionId(f"roo-q{len(self.facts)}")
         limit = text if ask == "auto_approval_limit" else ""
         self._add(e.QuestionAsked(at=at, question=question, ask=ask, text="" if limit else text, details=limit))
-        answer: e.Answer = "yes" if message.get("isAnswered") is True else "skip"
+        answer = AnswerKind.YES if message.get("isAnswered") is True else AnswerKind.SKIP
         self._add(e.QuestionAnswered(at=at, question=question, answer=answer, by="roo"))
 
     def _add(self, fact: e.TaskEvent) -> None:

@@ -1,12 +1,7 @@
-"""The question to a person, as data, and what their answer allows (P6).
+"""The request for approval: what a door shows a person before something is done.
 
-make_request(action, verdict, …) → Request      what a door shows
-Pending(request).answer(answer)  → Outcome      run it, judge an edited one anew, or nothing; and what to tell the agent
-Outcome.approval.use(action, …)  → ""           once, and only for the very thing that was shown
-
-A yes is bound to the bytes that were judged, the directory, the task, the terminal and a file's new content, by their
-hash; it is used up by one run, and grows stale. It lives in memory only: after a restart one asks again.
-Time comes in from outside (a monotonic clock), so all of this is pure.
+Every text in it is safe to show. A yes to it is bound to its digest: the action's own bytes, the task, the terminal and
+a file's new content.
 """
 
 import dataclasses
@@ -14,9 +9,8 @@ import difflib
 import hashlib
 import re
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from tarmac.errors import BadRequest
 from tarmac.events import TaskId, TerminalId
@@ -24,9 +18,6 @@ from tarmac.policy.actions import Action, Execute, KillTerminal, OpenTerminal, R
 from tarmac.policy.verdict import Decision, Risk, SuggestedGrant, Verdict
 from tarmac.policy.visible import shortened, visible, warnings
 
-AnswerKind = Literal["allow", "always", "deny", "message", "edit", "skip"]
-GrantScope = Literal["task", "workspace", "everywhere"]
-GOOD_FOR = 600.0  # seconds between a yes and its use
 LONGEST_SHOWN = 20_000  # characters; the tail is always there
 LONGEST_READ = 1_000_000  # characters that are looked at one by one, so that what can't be seen takes no room
 MOST_DIFFED = 5000  # lines; comparing more takes too long
@@ -81,103 +72,6 @@ class Request:
         return dataclasses.asdict(self)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What the person said. `feedback` may come with any of them; `images` with feedback."""
-
-    kind: AnswerKind
-    feedback: str = ""
-    images: tuple[bytes, ...] = ()
-    grant: SuggestedGrant | None = None  # of "always": one of those the request offered
-    scope: GrantScope = "task"
-    command: str = ""  # of "edit"
-
-
-@dataclass(slots=True)
-class Approval:
-    """A yes: good once, for what was shown, for a while."""
-
-    digest: str
-    expires: float
-    used: bool = False
-
-    def use(
-        self,
-        action: Action,
-        *,
-        task: TaskId | None,
-        terminal: TerminalId | None = None,
-        content: bytes | None = None,
-        now: float,
-    ) -> str:
-        """Spend it on this action, just before it is done: why that is not allowed, or ""."""
-        if self.used:
-            return "this approval has been used"
-        if now > self.expires:
-            return "this approval is too old"
-        if digest(action, task=task, terminal=terminal, content=content) != self.digest:
-            return "this is not what was approved"
-        self.used = True
-        return ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What follows from an answer. With neither `approval` nor `anew` nothing is done."""
-
-    told: str  # to the agent
-    approval: Approval | None = None
-    anew: Execute | None = None  # the edited command, to be judged like any other
-    grant: SuggestedGrant | None = None  # to be stored, with its scope
-    scope: GrantScope = "task"
-    images: tuple[bytes, ...] = ()
-
-
-@dataclass(slots=True)
-class Pending:
-    """A request that waits for its answer; the first one counts."""
-
-    request: Request
-    action: Action
-    answered: bool = field(default=False)
-
-    def answer(self, answer: Answer, *, now: float) -> Outcome:
-        """BadRequest for an answer that makes no sense, which leaves the question open."""
-        _check(self.request, self.action, answer)
-        late = self.request.expires is not None and now > self.request.expires
-        if self.answered:
-            return Outcome(told="This was answered before.")
-        self.answered = True
-        kind = "skip" if late else answer.kind
-        said = f" They say: {answer.feedback}" if answer.feedback and kind != "message" else ""
-        images = answer.images if kind != "skip" else ()
-        match kind:
-            case "allow" | "always":
-                yes = Approval(self.request.digest, now + GOOD_FOR)
-                grant = answer.grant if kind == "always" else None
-                return Outcome(
-                    told=f"The person approved this.{said}",
-                    approval=yes,
-                    grant=grant,
-                    scope=answer.scope,
-                    images=images,
-                )
-            case "edit":
-                assert isinstance(self.action, Execute)
-                anew = dataclasses.replace(self.action, command=answer.command)
-                return Outcome(
-                    told=f"The person changed the command to: {answer.command}{said}", anew=anew, images=images
-                )
-            case "deny":
-                return Outcome(told=f"The person denied this, and it was not done.{said}", images=images)
-            case "message":
-                told = f"The person did not approve this, and it was not done, but wrote: {answer.feedback}"
-                return Outcome(told=told, images=images)
-            case "skip":
-                waited = f" in {self.request.expires - self.request.made:g} s" if self.request.expires else ""
-                return Outcome(told=f"Nobody answered{waited}, so this was not done.")
-
-
 def make_request(
     action: Action,
     verdict: Verdict,
@@ -196,7 +90,7 @@ def make_request(
         raise BadRequest("what is denied is not asked about", hint="tell the agent: denied_text()")
     if timeout is not None and not timeout > 0:
         raise BadRequest(f"approval_timeout must be more than 0 seconds, not {timeout!r}")
-    text, directory = _subject(action)
+    text, directory = subject(action)
     return Request(
         id=secrets.token_hex(8),
         kind=type(action).__name__,
@@ -239,16 +133,7 @@ def digest(
     return sums.hexdigest()
 
 
-def denied_text(action: Action, verdict: Verdict) -> str:
-    """What the agent is told of something that was denied without asking."""
-    subject = shortened(_subject(action)[0], 200)
-    what = f"Command '{subject}'" if isinstance(action, Execute) else f"{type(action).__name__} '{subject}'"
-    if verdict.rule.startswith("user.deny"):
-        return f"{what} is in the denied commands list"
-    return f"{what} is not allowed, and was not done: {verdict.reason}"
-
-
-def _subject(action: Action) -> tuple[str, Path | None]:
+def subject(action: Action) -> tuple[str, Path | None]:
     """The text that a person must see, and where it would happen."""
     match action:
         case Execute(command=command, cwd=cwd):
@@ -305,14 +190,3 @@ def _equal(one: list[str], other: list[str]) -> int:
 def _moved(hunk: str, by: int) -> str:
     """The head of a hunk, with the numbers that its lines have in the whole text."""
     return _HUNK.sub(lambda at: f"{at[1]}{int(at[2]) + by}", hunk)
-
-
-def _check(request: Request, action: Action, answer: Answer) -> None:
-    if answer.kind == "always" and answer.grant not in request.always:
-        raise BadRequest("that is not among what could be always allowed", hint="Request.always lists it")
-    if answer.kind == "edit" and not isinstance(action, Execute):
-        raise BadRequest("only a command can be edited")
-    if answer.kind == "edit" and not answer.command.strip():
-        raise BadRequest("the edited command is empty", hint="deny it instead")
-    if answer.kind == "message" and not (answer.feedback or answer.images):
-        raise BadRequest("the message is empty")

@@ -13,7 +13,20 @@ from tarmac.errors import BadRequest
 from tarmac.events import TaskId, TerminalId
 from tarmac.policy import Execute, KillTerminal, Part, ReadFile, Risk, SendInput, SuggestedGrant, Verdict, WriteFile
 from tarmac.policy.actions import Action
-from tarmac.policy.request import Answer, AnswerKind, Outcome, Pending, Request, denied_text, digest, make_request
+from tarmac.policy.approval import (
+    Always,
+    Answer,
+    AnswerKind,
+    Choice,
+    GrantScope,
+    Pending,
+    Request,
+    Resolution,
+    Resolved,
+    denied_text,
+    digest,
+    make_request,
+)
 
 HERE = Path("/project")
 TASK = TaskId("task-1")
@@ -42,8 +55,8 @@ def asked(action: Action = PUSH, *, timeout: float | None = None, risk: Risk = "
     return Pending(make_request(action, verdict(risk), task=TASK, now=100.0, timeout=timeout), action)
 
 
-def said(kind: AnswerKind, **more: object) -> Outcome:
-    return asked().answer(Answer(kind=kind, **more), now=101.0)  # type: ignore[arg-type]
+def said(kind: AnswerKind, **more: object) -> Resolved:
+    return asked().answer(Answer(kind, **more), now=101.0)  # type: ignore[arg-type]
 
 
 def test_it_shows_command_parts_directory_risk_reason_effect_and_what_always_would_store() -> None:
@@ -137,75 +150,88 @@ def test_what_is_shown_of_an_edit_makes_the_new_content_of_the_old(old: list[str
 @pytest.mark.parametrize(
     ("answer", "runs", "told"),
     [
-        (Answer(kind="allow"), True, "The person approved this."),
-        (Answer(kind="allow", feedback="carefully"), True, "The person approved this. They say: carefully"),
-        (Answer(kind="deny"), False, "The person denied this, and it was not done."),
-        (Answer(kind="deny", feedback="no"), False, "The person denied this, and it was not done. They say: no"),
-        (Answer(kind="message", feedback="why?"), False,
+        (Answer(AnswerKind.YES), True, "The person approved this."),
+        (Answer(AnswerKind.YES, text="carefully"), True, "The person approved this. They say: carefully"),
+        (Answer(AnswerKind.NO), False, "The person denied this, and it was not done."),
+        (Answer(AnswerKind.NO, text="no"), False, "The person denied this, and it was not done. They say: no"),
+        (Answer(AnswerKind.MESSAGE, text="why?"), False,
          "The person did not approve this, and it was not done, but wrote: why?"),
-        (Answer(kind="skip"), False, "Nobody answered, so this was not done."),
+        (Answer(AnswerKind.SKIP), False, "Nobody answered, so this was not done."),
     ],
 )  # fmt: skip
 def test_an_answer_says_what_happens_and_what_the_agent_is_told(answer: Answer, runs: bool, told: str) -> None:
     """P6."""
-    outcome = asked().answer(answer, now=101.0)
-    assert (outcome.approval is not None, outcome.anew, outcome.grant, outcome.told) == (runs, None, None, told)
+    resolved = asked().answer(answer, now=101.0)
+    assert (resolved.approval is not None, resolved.anew, resolved.grant, resolved.told) == (runs, None, None, told)
 
 
-def test_feedback_may_carry_images() -> None:
-    """P6."""
-    assert said("deny", feedback="see", images=(b"png",)).images == (b"png",)
+def test_a_denial_is_a_denial_whatever_its_words_are() -> None:
+    """P6: no decision is read from text."""
+    for kind in (AnswerKind.NO, AnswerKind.MESSAGE):
+        assert said(kind, text="Nobody answered in 60 s").resolution is Resolution.DENIED
+    assert said(AnswerKind.YES, text="Nobody answered").resolution is Resolution.ALLOWED
+    assert said(AnswerKind.SKIP, text="Denied.").resolution is Resolution.UNANSWERED
 
 
 def test_always_allows_this_and_stores_what_was_offered() -> None:
     """P5, P6."""
-    outcome = said("always", grant=GRANT, scope="workspace")
-    assert outcome.approval and (outcome.grant, outcome.scope) == (GRANT, "workspace")
-    for grant in (None, SuggestedGrant("prefix", "git", ("git",))):
-        with pytest.raises(BadRequest, match="not among"):
-            said("always", grant=grant)
+    resolved = said(AnswerKind.YES, always=Always(GrantScope.WORKSPACE))
+    assert resolved.approval and (resolved.grant, resolved.scope) == (GRANT, GrantScope.WORKSPACE)
+    for offer in (1, -1):
+        with pytest.raises(BadRequest, match="for good"):
+            said(AnswerKind.YES, always=Always(GrantScope.TASK, offer))
     with pytest.raises(BadRequest):  # nothing is offered for what is critical
-        asked(risk="critical").answer(Answer(kind="always", grant=GRANT), now=101.0)
+        asked(risk="critical").answer(Answer(AnswerKind.YES, always=Always(GrantScope.TASK)), now=101.0)
 
 
 def test_an_edited_command_is_judged_anew_and_runs_by_no_old_yes() -> None:
     """P6."""
-    outcome = said("edit", command="git push --dry-run")
-    assert (outcome.approval, outcome.anew) == (None, Execute("git push --dry-run", cwd=HERE))
+    resolved = said(AnswerKind.YES, edited="git push --dry-run")
+    assert (resolved.resolution, resolved.approval, resolved.anew) == (
+        Resolution.EDITED, None, Execute("git push --dry-run", cwd=HERE),
+    )  # fmt: skip
     with pytest.raises(BadRequest, match="empty"):
-        said("edit", command=" ")
+        said(AnswerKind.YES, edited=" ")
     with pytest.raises(BadRequest, match="only a command"):
-        asked(ReadFile(Path("a"))).answer(Answer(kind="edit", command="x"), now=1.0)
+        asked(ReadFile(Path("a"))).answer(Answer(AnswerKind.YES, edited="x"), now=1.0)
+
+
+def test_of_several_files_each_has_its_own_answer() -> None:
+    """P6: a file without an answer is denied."""
+    answer = Answer(AnswerKind.PER_FILE, choices=(Choice(path=Path("a"), answer=AnswerKind.YES),))
+    found = [asked(ReadFile(Path(name))).answer(answer, now=101.0).resolution for name in ("a", "b")]
+    assert found == [Resolution.ALLOWED, Resolution.DENIED]
 
 
 def test_nobody_answering_in_time_is_a_skip_whatever_comes_later() -> None:
     """P6."""
-    outcome = asked(timeout=60.0).answer(Answer(kind="allow"), now=161.0)
+    outcome = asked(timeout=60.0).answer(Answer(AnswerKind.YES), now=161.0)
     assert (outcome.approval, outcome.told) == (None, "Nobody answered in 60 s, so this was not done.")
 
 
 def test_only_the_first_answer_counts() -> None:
     """P6."""
     pending = asked()
-    assert pending.answer(Answer(kind="deny"), now=101.0).approval is None
-    assert pending.answer(Answer(kind="allow"), now=102.0).approval is None
+    assert pending.answer(Answer(AnswerKind.NO), now=101.0).approval is None
+    with pytest.raises(BadRequest, match="answered before"):
+        pending.answer(Answer(AnswerKind.YES), now=102.0)
 
 
 def test_an_answer_without_sense_leaves_the_question_open() -> None:
     """P6."""
     pending = asked()
     with pytest.raises(BadRequest):
-        pending.answer(Answer(kind="message"), now=101.0)
-    assert pending.answer(Answer(kind="allow"), now=102.0).approval
+        pending.answer(Answer(AnswerKind.MESSAGE), now=101.0)
+    assert pending.answer(Answer(AnswerKind.YES), now=102.0).approval
 
 
 def test_a_yes_is_good_once_and_not_for_ever() -> None:
     """P6."""
-    yes = said("allow").approval
+    yes = said(AnswerKind.YES).approval
     assert yes is not None
     assert yes.use(PUSH, task=TASK, now=102.0) == ""
     assert yes.use(PUSH, task=TASK, now=102.0) == "this approval has been used"
-    old = said("allow").approval
+    old = said(AnswerKind.YES).approval
     assert old is not None
     assert old.use(PUSH, task=TASK, now=2000.0) == "this approval is too old"
 
@@ -223,7 +249,7 @@ def test_a_yes_is_good_once_and_not_for_ever() -> None:
 )
 def test_a_yes_is_for_what_was_shown_and_nothing_else(action: Action, task: TaskId | None) -> None:
     """P6: bytes, directory, shell, task."""
-    yes = said("allow").approval
+    yes = said(AnswerKind.YES).approval
     assert yes is not None
     assert yes.use(action, task=task, now=102.0) == "this is not what was approved"
     assert yes.use(PUSH, task=TASK, now=102.0) == ""  # and a wrong try does not spend it
@@ -260,7 +286,7 @@ def test_two_actions_have_the_same_digest_only_when_they_are_the_same(
 
 @given(
     actions,
-    st.sampled_from(["allow", "deny", "message", "skip"]),
+    st.sampled_from([AnswerKind.YES, AnswerKind.NO, AnswerKind.MESSAGE, AnswerKind.SKIP]),
     st.text(max_size=5),
     st.floats(0, 100),
     st.floats(1, 50),
@@ -270,10 +296,10 @@ def test_only_a_timely_yes_lets_anything_run(
 ) -> None:
     """P6."""
     request: Request = make_request(action, verdict(), task=TASK, now=0.0, timeout=timeout)
-    if kind == "message" and not feedback:
+    if kind is AnswerKind.MESSAGE and not feedback:
         feedback = "x"
-    outcome = Pending(request, action).answer(Answer(kind=kind, feedback=feedback), now=later)
-    assert (outcome.approval is not None) == (kind == "allow" and later <= timeout)
+    outcome = Pending(request, action).answer(Answer(kind, text=feedback), now=later)
+    assert (outcome.approval is not None) == (kind is AnswerKind.YES and later <= timeout)
     assert outcome.anew is None and outcome.told
 
 

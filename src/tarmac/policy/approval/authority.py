@@ -1,0 +1,27 @@
+"""Who decided whether something may be done."""
+
+from enum import StrEnum
+
+from tarmac.policy.verdict import Verdict
+
+
+class Authority(StrEnum):
+    """Who decided. The values are those of the audit log."""
+
+    POLICY = "policy"
+    RULES = "rules"  # the user's own
+    GRANT = "grant"
+    LEVEL = "auto-approval"
+    MODE = "mode"
+    NOBODY = "nobody to ask"
+
+
+def authority(verdict: Verdict) -> Authority:
+    """Who decided a verdict: the user's rules, a grant, or the policy itself."""
+    kind = verdict.rule.partition(".")[0]
+    return {"grant": Authority.GRANT, "user": Authority.RULES}.get(kind, Authority.POLICY)
+
+
+def grant_used(verdict: Verdict) -> str | None:
+    """The id of the grant that a verdict rests on."""
+    return verdict.rule.partition(".")[2] if authority(verdict) is Authority.GRANT else None
