@@ -37,7 +37,7 @@ from tarmac.tasks.reading import read_log, uncollected
 from tarmac.tasks.store import TaskStore
 from tarmac.tasks.task import Task
 from tarmac.terminals.events import NoShellIntegration, TerminalEvent
-from tarmac.terminals.registry import TerminalRegistry
+from tarmac.terminals.pool import Pool
 from tarmac.terminals.shells import find_shell
 from tarmac.tools.installed import Installed, with_installed
 from tarmac.tools.toolbox import Toolbox, toolbox
@@ -62,7 +62,7 @@ class App:
         self.store = TaskStore(state / "tasks")
         self.grants = GrantFile(state / "grants.json")
         self.files = Files(own=[state, config.user_folder])
-        self.registry = TerminalRegistry(config.terminals)
+        self.registry = Pool(config.terminals)
         self.registry.subscribe(self._heard)
         self.tasks: dict[TaskId, Task] = {}  # those that are open
         self._policies: dict[Auto, Policy] = {}

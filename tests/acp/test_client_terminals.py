@@ -154,7 +154,7 @@ async def test_a_command_that_takes_long_is_left_there_and_found_by_its_id(tmp_p
     wait = '[[turn]]\n[[turn.call]]\nname = "wait_for_terminal"\narguments = { pattern = "second", timeout = 20 }\n'
     kill = '[[turn]]\n[[turn.call]]\nname = "kill_persistent_terminal"\narguments = { id = "%s" }\n'
     command = "echo first; until test -e go; do sleep 0.05; done; echo second; sleep 600"
-    from tarmac.terminals.opening import new_id
+    from tarmac.terminals.open import new_id
 
     ours_next = f"t{int(new_id()[1:]) + 1}"
     text = script(command, timeout=0.5).replace(

@@ -22,7 +22,7 @@ from tests.fuzz.steps import Game, Model, Step, expected_output
 
 from tarmac.errors import TarmacError
 from tarmac.terminals import Result, Settings, Terminal
-from tarmac.terminals.opening import make_terminal
+from tarmac.terminals.open import make_terminal
 
 PATIENCE = 20.0  # seconds for a command that ends by itself at once
 WATCHDOG = 60.0  # for anything

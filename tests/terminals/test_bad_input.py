@@ -315,11 +315,11 @@ async def test_an_unknown_id_is_not_found_and_killing_it_is_no_error(tmp_path: P
     async with TerminalRegistry() as registry:
         known = await registry.open(cwd=tmp_path)
         with pytest.raises(TerminalNotFound, match="Terminal t999 not found") as caught:
-            await registry.run("t999", "touch ran")
+            await registry.get("t999").run("touch ran")
         await registry.kill("t999")
         await registry.kill(known.id)
         with pytest.raises(TerminalNotFound):
-            await registry.run(known.id, "touch ran")
+            await registry.get(known.id).run("touch ran")
     assert (known.id in caught.value.hint, list(tmp_path.iterdir())) == (True, [])
 
 

@@ -103,26 +103,26 @@ async def test_persistent_terminals_are_used_by_id(tmp_path: Path) -> None:
     """T14: open, run in, list, read, send, interrupt, kill."""
     async with TerminalRegistry(Settings()) as terminals:
         terminal = await terminals.open(name="server", cwd=tmp_path)
-        assert (await terminals.run(terminal.id, "cd /; X=5")).exit_code == 0
-        assert (await terminals.run(terminal.id, "echo $X; kill -TERM $BASHPID & wait $!")).signal == "SIGTERM"
-        execution = await terminals.start(terminal.id, "echo up; read x; echo got $x; sleep 300")
+        assert (await terminals.get(terminal.id).run("cd /; X=5")).exit_code == 0
+        assert (await terminals.get(terminal.id).run("echo $X; kill -TERM $BASHPID & wait $!")).signal == "SIGTERM"
+        execution = await terminals.get(terminal.id).start("echo up; read x; echo got $x; sleep 300")
         async for chunk in execution:
             if "up" in str(chunk):
                 break
-        await terminals.send(terminal.id, "it\n")
+        await execution.send("it\n")
         async for chunk in execution:
             if "got it" in str(chunk):
                 break
         so_far = (await terminals.read(terminal.id))[-1]
         assert (so_far.reason, "got it" in so_far.output) == ("left running", True)
         assert terminals.listing(busy=True) == [terminal]
-        await terminals.interrupt(terminal.id)
+        await execution.interrupt()
         assert (await execution.result(timeout=10)).reason == "interrupted"
         await terminals.kill(terminal.id)
         await terminals.kill("t999999")
         assert terminals.listing() == []
         with pytest.raises(TerminalNotFound, match=f"Terminal {terminal.id} not found"):
-            await terminals.run(terminal.id, "echo")
+            await terminals.get(terminal.id).run("echo")
 
 
 async def test_many_listeners_each_see_everything_at_their_own_pace(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from tarmac.events import TaskId
 from tarmac.paths import check_directory, remove_scratch, scratch_dir
 from tarmac.terminals import environment, events
 from tarmac.terminals.execution import Execution
-from tarmac.terminals.opening import new_id
+from tarmac.terminals.open import new_id
 from tarmac.terminals.processes import Process
 from tarmac.terminals.result import Ending
 from tarmac.terminals.settings import Settings

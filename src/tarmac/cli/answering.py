@@ -21,13 +21,13 @@ from tarmac.show.question import question_lines
 from tarmac.show.screen import Screen
 from tarmac.tasks.events import QuestionAnswered, QuestionAsked
 from tarmac.terminals.events import AwaitingInput, TerminalEvent
-from tarmac.terminals.registry import TerminalRegistry
+from tarmac.terminals.pool import Pool
 
 
 class Answering:
     """One person's answers to one task."""
 
-    def __init__(self, task: Driven, registry: TerminalRegistry, person: Person, told: Screen) -> None:
+    def __init__(self, task: Driven, registry: Pool, person: Person, told: Screen) -> None:
         self._task = task
         self._registry = registry
         self._person = person

@@ -8,8 +8,8 @@ from tarmac.events import TaskId
 from tarmac.show.asking import ask_secret
 from tarmac.show.harmless import one_line
 from tarmac.terminals.execution import Execution
+from tarmac.terminals.pool import Pool
 from tarmac.terminals.pty_terminal import PtyTerminal
-from tarmac.terminals.registry import TerminalRegistry
 
 LONGEST = 86_400.0  # seconds that it is waited for
 
@@ -36,13 +36,13 @@ async def pass_secret(execution: Execution, person: Person) -> None:
             await asyncio.gather(typing, over, return_exceptions=True)
 
 
-def waiting_for_secrets(registry: TerminalRegistry, task: TaskId) -> list[Execution]:
+def waiting_for_secrets(registry: Pool, task: TaskId) -> list[Execution]:
     """The commands of this task that wait for one."""
     busy = [each.current for each in registry.listing(task=task, busy=True)]
     return [each for each in busy if each is not None and each.waiting is not None and each.waiting.wants == "secret"]
 
 
-def hides_input(registry: TerminalRegistry, task: TaskId) -> bool:
+def hides_input(registry: Pool, task: TaskId) -> bool:
     """Whether a command of this task hides what is typed: a line may be meant for it, even if it does not read yet."""
     for each in registry.listing(task=task, busy=True):
         session = each.session if isinstance(each, PtyTerminal) else None

@@ -28,7 +28,7 @@ from tarmac.tasks.log import TaskLog
 from tarmac.tasks.metadata import Metadata
 from tarmac.tasks.recovery import Unfinished
 from tarmac.tasks.worktime import WorkTime
-from tarmac.terminals.registry import TerminalRegistry
+from tarmac.terminals.pool import Pool
 from tarmac.terminals.terminal import Terminal
 from tarmac.tools.tool import ToolSettings, Unsaved
 from tarmac.tools.toolbox import Toolbox
@@ -87,7 +87,7 @@ class Desk:
     audience: Audience
     history: ModelHistory
     metadata: Metadata
-    registry: TerminalRegistry
+    registry: Pool
     policy: Policy
     files: Files
     grants: GrantFile | None

@@ -27,7 +27,7 @@ from tarmac.tasks.metadata import Metadata
 from tarmac.tasks.questions import Questions
 from tarmac.tasks.queue import Queue
 from tarmac.tasks.running import Running
-from tarmac.terminals.registry import TerminalRegistry
+from tarmac.terminals.pool import Pool
 from tarmac.terminals.terminal import Terminal
 from tarmac.tools.tool import Unsaved
 
@@ -234,7 +234,7 @@ class Task:
                     pass
 
 
-def terminal_task(registry: TerminalRegistry, terminal: TerminalId) -> TaskId | None:
+def terminal_task(registry: Pool, terminal: TerminalId) -> TaskId | None:
     """The task that a terminal belongs to; None: nobody's, or it is gone."""
     try:
         return registry.get(terminal).task

@@ -11,11 +11,11 @@ TYPE_CHECKING = False  # as typing has it, without importing typing
 if TYPE_CHECKING:
     from tarmac.terminals.answering import Answer
     from tarmac.terminals.execution import Execution
-    from tarmac.terminals.following import Gap
-    from tarmac.terminals.null import NoTerminals, Terminals
-    from tarmac.terminals.opening import open_terminal, run_batch, run_once
+    from tarmac.terminals.open import open_terminal, run_batch, run_once
+    from tarmac.terminals.output.follow import Gap
     from tarmac.terminals.plans import run_plan, start_plan
-    from tarmac.terminals.registry import TerminalRegistry
+    from tarmac.terminals.pool import Pool, TerminalRegistry
+    from tarmac.terminals.pool.protocol import NoTerminals, Terminals
     from tarmac.terminals.result import Result
     from tarmac.terminals.settings import PathContribution, Settings
     from tarmac.terminals.terminal import Terminal
@@ -28,6 +28,7 @@ __all__ = [
     "Happened",
     "NoTerminals",
     "PathContribution",
+    "Pool",
     "Result",
     "Settings",
     "Terminal",
@@ -42,18 +43,19 @@ __all__ = [
 _HOMES = {
     "Answer": "answering",
     "Execution": "execution",
-    "Gap": "following",
+    "Gap": "output.follow",
     "Happened": "watching",
-    "NoTerminals": "null",
+    "NoTerminals": "pool.protocol",
     "PathContribution": "settings",
+    "Pool": "pool",
     "Result": "result",
     "Settings": "settings",
     "Terminal": "terminal",
-    "TerminalRegistry": "registry",
-    "Terminals": "null",
-    "open_terminal": "opening",
-    "run_batch": "opening",
-    "run_once": "opening",
+    "TerminalRegistry": "pool",
+    "Terminals": "pool.protocol",
+    "open_terminal": "open",
+    "run_batch": "open",
+    "run_once": "open",
     "run_plan": "plans",
     "start_plan": "plans",
 }

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Unpack
 from tarmac.errors import ExecutionEnded
 from tarmac.terminals.asked import check_on_timeout, check_timeout, short
 from tarmac.terminals.bell import Bell
-from tarmac.terminals.following import Gap, as_text, follow
+from tarmac.terminals.output.follow import Gap, as_text, follow
 from tarmac.terminals.result import NOTHING, Ending, Reason, Rendered, Result, render, signal_name
 from tarmac.terminals.runner import Runner
 from tarmac.terminals.secrets import Secrets

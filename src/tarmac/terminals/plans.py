@@ -22,7 +22,7 @@ from tarmac.terminals import processes
 from tarmac.terminals.child import Child, used_up
 from tarmac.terminals.environment import COOKIE
 from tarmac.terminals.execution import Execution
-from tarmac.terminals.opening import new_id
+from tarmac.terminals.open import new_id
 from tarmac.terminals.outlet import Outlet
 from tarmac.terminals.piped import PipeTerminal, Running
 from tarmac.terminals.result import Ending, Reason, Result

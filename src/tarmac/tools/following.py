@@ -7,7 +7,7 @@ from tarmac.errors import TerminalClosed
 from tarmac.events import TerminalId
 from tarmac.policy.input import RELAYS
 from tarmac.terminals.execution import Execution
-from tarmac.terminals.following import Gap
+from tarmac.terminals.output.follow import Gap
 from tarmac.terminals.result import Result
 from tarmac.terminals.waiting import Waiting
 from tarmac.tools.tool import Bench, Output

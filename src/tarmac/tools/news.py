@@ -5,7 +5,7 @@ news(registry, task) → TerminalFacts for each of the task's terminals and each
 
 from tarmac.events import TaskId
 from tarmac.prompts.environment import MOST_TERMINALS, TerminalFacts
-from tarmac.terminals.registry import TerminalRegistry
+from tarmac.terminals.pool import Pool
 from tarmac.terminals.terminal import Terminal
 from tarmac.terminals.waiting import Wants
 from tarmac.tools import standing
@@ -17,7 +17,7 @@ LEAST_EACH = 500
 
 
 async def news(
-    registry: TerminalRegistry, task: TaskId, *, edited: bool = False, most: int = MOST_CHARACTERS
+    registry: Pool, task: TaskId, *, edited: bool = False, most: int = MOST_CHARACTERS
 ) -> tuple[TerminalFacts, ...]:
     """What to tell of terminals now; from now on it is told. Waits first until none is hot, 5 s at most.
 
@@ -27,9 +27,7 @@ async def news(
     return await facts_of(registry, task, most=most)
 
 
-async def facts_of(
-    registry: TerminalRegistry, task: TaskId, *, most: int = MOST_CHARACTERS
-) -> tuple[TerminalFacts, ...]:
+async def facts_of(registry: Pool, task: TaskId, *, most: int = MOST_CHARACTERS) -> tuple[TerminalFacts, ...]:
     """The same, without waiting for a good moment. What there is no room for is not read: it is told another time."""
     found = [each for each in registry.listing() if each.origin != "person" and each.task in (task, None)]
     found += [each for each in registry.gone if each.origin != "person" and each.task in (task, None)]

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from tarmac.errors import TarmacError
 from tarmac.paths import shown
 from tarmac.terminals.execution import Execution
+from tarmac.terminals.output.follow import unread_output
 from tarmac.terminals.result import show_path, signal_name
 from tarmac.terminals.terminal import Past, Terminal
-from tarmac.terminals.unread import unread_output
 from tarmac.tools.boundary import labelled
 from tarmac.tools.command import short
 from tarmac.tools.report import duration

@@ -18,7 +18,7 @@ from tarmac.events import TaskId, TerminalId
 from tarmac.models.messages import Blob, Part, Text
 from tarmac.policy import Action, Verdict
 from tarmac.policy.files import Files
-from tarmac.terminals.registry import TerminalRegistry
+from tarmac.terminals.pool import Pool
 from tarmac.terminals.terminal import Terminal
 
 Group = Literal["read", "edit", "command", "mcp", "modes", "browser", "always"]
@@ -199,7 +199,7 @@ class Bench:
     cwd: Path  # relative paths are meant from here
     task: TaskId
     files: Files
-    registry: TerminalRegistry
+    registry: Pool
     talk: Talk
     store: Callable[[bytes, str], Blob]  # keeps an image, by content and media type
     seen: Mapping[Path, str | None] = field(default_factory=dict)  # digest of the version the task knows (S21)

@@ -13,7 +13,7 @@ from pathlib import Path
 from tarmac.errors import TarmacError
 from tarmac.terminals import processes, signals
 from tarmac.terminals.checkup.finding import Case, Finding, Findings
-from tarmac.terminals.opening import make_terminal
+from tarmac.terminals.open import make_terminal
 from tarmac.terminals.shells import KNOWN, find_shell
 from tarmac.terminals.terminal import Terminal
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from tarmac.errors import ShellNotFound, TarmacError
 from tarmac.terminals.checkup.finding import Case, Finding, Findings, Level
 from tarmac.terminals.exec import ExecTerminal
-from tarmac.terminals.opening import make_terminal
+from tarmac.terminals.open import make_terminal
 from tarmac.terminals.pty_terminal import PtyTerminal
 from tarmac.terminals.session import LAST_SHOWN
 from tarmac.terminals.shells import find_shell

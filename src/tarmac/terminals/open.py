@@ -1,4 +1,4 @@
-"""Opening terminals: one for a block, one for a single command, one for a batch (T1, T13, T21)."""
+"""Open a terminal: for a block, for a single command, or for a batch of commands."""
 
 import asyncio
 import os
@@ -44,7 +44,7 @@ async def open_terminal(
     sandbox: Sandbox | None = None,
     listener: Listener | None = None,
 ) -> AsyncIterator[Terminal]:
-    """Start a shell in `cwd`; end it and all it started, whatever happens, on the way out."""
+    """Start a shell in `cwd`. Leaving the block ends it and all that it started."""
     if sandbox is not None:
         settings = replace(settings or Settings(), sandbox=sandbox)
     terminal = await make_terminal(
@@ -68,9 +68,9 @@ async def make_terminal(
     id: TerminalId | None = None,
     without: str = "",
 ) -> Terminal:
-    """An open terminal that the caller must close with `aclose()`.
+    """Open a terminal that the caller must close with `aclose()`.
 
-    `without` says why no live shell need be tried: then it is an `exec` terminal that stands in for one.
+    `without` says why a live shell can't be used. Then an `exec` terminal stands in for it.
     """
     settings = settings or Settings()
     if provider not in ("pty", "exec"):
@@ -78,7 +78,7 @@ async def make_terminal(
     here = check_directory(Path(cwd) if cwd is not None else Path.cwd())
     kind = find_shell(shell)
     base_env = os.environ if environ is None else environ
-    if settings.sandbox is not None:  # the first time it tries itself out, which takes a while
+    if settings.sandbox is not None:  # its first call tries out what works, which takes a while
         await asyncio.to_thread(settings.sandbox.describe)
     id = id or new_id()
 
@@ -91,7 +91,7 @@ async def make_terminal(
     terminal = make(ExecTerminal if provider == "exec" or why else PtyTerminal)
     try:
         await terminal.open()
-    except NoIntegration as error:  # T21: through `exec` from now on, and never waited for again
+    except NoIntegration as error:  # from now on it uses `exec`, and never waits again
         why = error.what
         terminal = make(ExecTerminal)
         await terminal.open()
@@ -115,7 +115,7 @@ async def run_once(
     settings: Settings | None = None,
     answers: "Answers | None" = None,
 ) -> Result:
-    """Run one command in a terminal that nobody else sees, and clean it away (T13)."""
+    """Run one command in a terminal of its own, and close it."""
     settings = settings or Settings()
     check_command(command)
     async with open_terminal(cwd=cwd, shell=shell, provider=provider, settings=settings) as terminal:
@@ -132,9 +132,9 @@ async def run_batch(
     stop_on_error: bool = True,
     settings: Settings | None = None,
 ) -> list[Result]:
-    """Run commands one after another in one shell: `cd` and variables carry over. One result for each that ran (T13).
+    """Run commands one after another in one shell, so that `cd` and variables carry over. One result for each.
 
-    With `stop_on_error` it ends after the first that did not exit with 0.
+    With `stop_on_error` it stops after the first command that did not exit with 0.
     """
     settings = settings or Settings()
     for command in commands:

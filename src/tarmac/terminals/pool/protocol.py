@@ -1,4 +1,4 @@
-"""What those who use a registry need of it, and a registry that has no terminals, for embedding without any (A6)."""
+"""What tasks and tools need of a pool, and a pool without terminals, for programs that embed Tarmac without any."""
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -11,7 +11,7 @@ from tarmac.terminals.terminal import Provider, Terminal
 
 
 class Terminals(Protocol):
-    """Who lends terminals to tasks: `TerminalRegistry`, `NoTerminals`, or somebody else's."""
+    """Lends terminals to tasks: `Pool`, `NoTerminals`, or one of your own."""
 
     def lease(
         self, *, cwd: Path | str, task: str | None = None, provider: Provider = "pty", shell: str | None = None
@@ -34,7 +34,7 @@ class Terminals(Protocol):
 
 
 class NoTerminals:
-    """Has none, and says so."""
+    """A pool that has no terminals."""
 
     @asynccontextmanager
     async def lease(
@@ -48,13 +48,13 @@ class NoTerminals:
         raise OutOfTerminals("there are no terminals here", hint="Tarmac was embedded without a TerminalRegistry")
 
     def release(self, terminal: Terminal) -> None:
-        """Nobody has one."""
+        """There is none."""
 
     def release_for_task(self, task: str) -> list[Terminal]:
         return []
 
     async def end_task(self, task: str) -> None:
-        """It started nothing here."""
+        """It has none."""
 
     def get(self, id: str) -> Terminal:
         raise self._unknown(id)
@@ -75,7 +75,7 @@ class NoTerminals:
         raise self._unknown(id)
 
     async def cool(self, task: str | None = None, *, edited: bool = False) -> None:
-        """Nothing is hot."""
+        """No command runs."""
 
     async def kill(self, id: str) -> None:
-        """An unknown one is not an error."""
+        """An unknown id is not an error."""

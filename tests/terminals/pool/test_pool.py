@@ -191,7 +191,8 @@ async def test_a_busy_terminal_is_not_lent(project: Path) -> None:
         async with terminals.lease(cwd=project, task="A") as second:
             assert second is not first
         assert f"{first.id} is busy with `read x`" in terminals.why(second)
-        await terminals.send(first.id, "\n")
+        assert first.current is not None
+        await first.current.send("\n")
         await terminals.read(first.id)
         assert first.current is not None or not first.busy
         while first.current is not None:
@@ -297,7 +298,7 @@ async def test_what_a_task_leaves_is_not_found_by_callers_without_one(project: P
         async with terminals.lease(cwd=project, task="A") as first:
             terminals.release_for_task("A")
             await first.run("X=5")
-        await terminals.run(first.id, "Y=6")
+        await terminals.get(first.id).run("Y=6")
         async with terminals.lease(cwd=project) as second:
             assert (second, (await second.run("echo $X$Y")).output) == (first, "\n")
 
@@ -443,8 +444,8 @@ async def test_released_terminals_are_in_the_background(project: Path) -> None:
         assert (terminals.background(busy=True), terminals.background(busy=False)) == ([busy], [idle])
         assert terminals.listing() == [idle, busy, other]
         assert (busy.last_command, busy.cwd) == ("echo up; read x; echo got $x", project)
-        await terminals.send(busy.id, "it\n")
         assert busy.current is not None
+        await busy.current.send("it\n")
         assert (await busy.current.result(timeout=5)).output.endswith("got it\n")
         await terminals.get_or_create(cwd=project, task="C")
         assert terminals.background() in ([idle], [busy])
@@ -507,7 +508,8 @@ async def test_what_a_call_has_returned_is_read(project: Path) -> None:
         terminal = await terminals.get_or_create(cwd=project, task="A")
         result = await terminal.run("echo first; read x; echo second; read y", timeout=0.3)
         assert (result.reason, result.output) == ("awaiting input", "first\n")
-        await terminals.send(terminal.id, "\n")
+        assert terminal.current is not None
+        await terminal.current.send("\n")
         await until_printed(terminal, "second")
         assert await terminals.unread_output(terminal.id) == "\nsecond\n"
         await terminals.kill(terminal.id)
@@ -534,9 +536,9 @@ async def test_the_active_terminal_is_the_last_focused_else_the_last_used(projec
 async def test_a_closed_registry_lends_nothing(project: Path) -> None:
     async with TerminalRegistry(PLAIN) as terminals:
         await terminals.get_or_create(cwd=project)
-    with pytest.raises(TerminalClosed, match="registry"):
+    with pytest.raises(TerminalClosed, match="pool is closed"):
         await terminals.get_or_create(cwd=project)
-    with pytest.raises(TerminalClosed, match="registry"):
+    with pytest.raises(TerminalClosed, match="pool is closed"):
         await terminals.open(cwd=project)
     await terminals.aclose()
 

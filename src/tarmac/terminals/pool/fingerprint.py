@@ -1,6 +1,6 @@
-"""What a ready-made terminal was made with: once any of it has changed, opening one would give something else (T12).
+"""What a shell is made with. When any of it changes, a new shell would be different from a warm one.
 
-A file that a start-up file reads in turn is not seen; nor is a program it asks.
+A file that a start-up file reads in turn is not noticed, nor is a program that it runs.
 """
 
 import os
@@ -13,23 +13,23 @@ from tarmac.terminals.shells import Shell
 
 
 @dataclass(frozen=True, slots=True)
-class Stamp:
-    """Shell, environment, settings (size and sandbox are among them); each start-up file's name, inode, size, time."""
+class Fingerprint:
+    """What a shell is made with. The settings include its size and sandbox."""
 
     shell: str
     environ: Mapping[str, str]
     settings: Settings
-    files: tuple[tuple[str, int, int, int], ...]
+    start_up_files: tuple[tuple[str, int, int, int], ...]  # each one's path, inode, size, modification time
 
 
-def stamp(shell: Shell, settings: Settings, environ: Mapping[str, str]) -> Stamp:
-    """How things are now."""
+def fingerprint(shell: Shell, settings: Settings, environ: Mapping[str, str]) -> Fingerprint:
+    """What a shell would be made with now."""
     paths = start_up_files(shell.name, environ) if settings.start_up_files else ()
-    return Stamp(shell.path, dict(environ), settings, tuple(_looks(paths)))
+    return Fingerprint(shell.path, dict(environ), settings, tuple(_stat(paths)))
 
 
 def start_up_files(shell: str, environ: Mapping[str, str]) -> Iterator[str]:
-    """The files an interactive `shell` reads when it starts, whether they exist or not."""
+    """The files that an interactive `shell` reads when it starts, whether they exist or not."""
     home = environ.get("HOME", "/")
     match shell:
         case "bash":
@@ -43,7 +43,7 @@ def start_up_files(shell: str, environ: Mapping[str, str]) -> Iterator[str]:
                 yield from sorted(map(str, Path(folder, "conf.d").glob("*.fish")))
 
 
-def _looks(paths: Iterable[str]) -> Iterator[tuple[str, int, int, int]]:
+def _stat(paths: Iterable[str]) -> Iterator[tuple[str, int, int, int]]:
     for path in paths:
         try:
             found = os.stat(path)

@@ -1,4 +1,4 @@
-"""Bounds on the number of terminals, the order of those who wait, the warm pool, idle terminals, cooling."""
+"""Bounds on the number of terminals, the order of those who wait, the warm pool, idle terminals."""
 
 import asyncio
 import os
@@ -12,8 +12,7 @@ from tarmac.errors import BadRequest, LeaseTimedOut, TerminalClosed
 from tarmac.terminals import Settings, TerminalRegistry
 from tarmac.terminals import events as ev
 from tarmac.terminals.execution import Execution
-from tarmac.terminals.heat import looks_like_compiling
-from tarmac.terminals.pool import stamp, start_up_files
+from tarmac.terminals.pool.fingerprint import fingerprint, start_up_files
 from tarmac.terminals.pty_terminal import PtyTerminal
 from tarmac.terminals.shells import find_shell
 from tarmac.terminals.terminal import Terminal
@@ -198,7 +197,7 @@ async def test_who_waits_is_told_when_the_registry_is_closed(tmp_path: Path) -> 
         opening = asyncio.create_task(terminals.get_or_create(cwd=tmp_path, task="B"))
         await settled()
     for task in (waiting, opening):
-        with pytest.raises(TerminalClosed, match="registry is closed"):
+        with pytest.raises(TerminalClosed, match="pool is closed"):
             await task
 
 
@@ -314,104 +313,28 @@ async def test_no_warm_terminal_where_integration_does_not_come_up(tmp_path: Pat
         assert len(children() - before) == 1
 
 
-def test_a_stamp_tells_what_a_shell_was_made_with(tmp_path: Path) -> None:
+def test_a_fingerprint_tells_what_a_shell_was_made_with(tmp_path: Path) -> None:
     """T12: of each shell its own start-up files; mtime, size or inode of one is enough."""
     environ = {"HOME": str(tmp_path), "PATH": "/bin"}
     bash, settings = find_shell("bash"), Settings()
-    first = stamp(bash, settings, environ)
-    assert first == stamp(bash, Settings(), dict(environ))
+    first = fingerprint(bash, settings, environ)
+    assert first == fingerprint(bash, Settings(), dict(environ))
     rc = tmp_path / ".bashrc"
     rc.write_text("a")
-    made = stamp(bash, settings, environ)
+    made = fingerprint(bash, settings, environ)
     os.utime(rc, ns=(1, 1))
-    touched = stamp(bash, settings, environ)
+    touched = fingerprint(bash, settings, environ)
     other = tmp_path / "other"
     other.write_text("a")
     os.utime(other, ns=(1, 1))
     other.rename(rc)
-    replaced = stamp(bash, settings, environ)
-    assert len({each.files for each in (first, made, touched, replaced)}) == 4
-    assert stamp(bash, Settings(rows=10), environ) != replaced
-    assert stamp(bash, settings, environ | {"X": "1"}) != replaced
-    assert stamp(bash, Settings(start_up_files=False), environ).files == ()
+    replaced = fingerprint(bash, settings, environ)
+    assert len({each.start_up_files for each in (first, made, touched, replaced)}) == 4
+    assert fingerprint(bash, Settings(rows=10), environ) != replaced
+    assert fingerprint(bash, settings, environ | {"X": "1"}) != replaced
+    assert fingerprint(bash, Settings(start_up_files=False), environ).start_up_files == ()
     (tmp_path / "fish" / "conf.d").mkdir(parents=True)
     (tmp_path / "fish" / "conf.d" / "x.fish").write_text("")
     fish = set(start_up_files("fish", environ | {"XDG_CONFIG_HOME": str(tmp_path)}))
     assert {f"{tmp_path}/fish/config.fish", f"{tmp_path}/fish/conf.d/x.fish"} <= fish
     assert f"{tmp_path}/z/.zshrc" in set(start_up_files("zsh", environ | {"ZDOTDIR": str(tmp_path / "z")}))
-
-
-# Heat
-
-
-@pytest.mark.parametrize(
-    ("output", "compiling"),
-    [
-        (b"webpack: Compiling...\r\n", True),
-        (b"Building modules 3/10\r", True),
-        (b"Compiling...\nCompiled successfully\n", False),
-        (b"Compiled successfully\nCompiling...\n", True),
-        (b"building\nerror: no such file\n", False),
-        (b"rebuilding nothing, buildings\n", False),
-        (b"hello\n", False),
-        (b"", False),
-    ],
-)
-def test_what_looks_like_compiling(output: bytes, compiling: bool) -> None:
-    """T10."""
-    assert looks_like_compiling(output) is compiling
-
-
-async def test_a_running_command_is_hot_for_a_while_after_output(tmp_path: Path) -> None:
-    """T10: 2 s, or 15 s when it looks like compiling; one that printed nothing or has finished is not."""
-    async with TerminalRegistry(Settings(warm_pool=0)) as terminals:
-        quiet, printing, compiling = [await terminals.get_or_create(cwd=tmp_path, task="A") for _ in range(3)]
-        await quiet.start("read x")
-        await started(printing)
-        execution = await started(compiling, "echo Compiling 3 files; read x")
-        async for chunk in execution:
-            if "Compiling" in str(chunk):
-                break
-        hot = [terminals.is_hot(each.id) for each in (quiet, printing, compiling)]
-        for each in (printing, compiling):
-            assert each.current is not None
-            each.current.last_output -= 3.0
-        later = [terminals.is_hot(each.id) for each in (quiet, printing, compiling)]
-        await execution.kill()
-        assert (hot, later, terminals.is_hot(compiling.id)) == ([False, True, True], [False, False, True], False)
-
-
-async def test_cooling_waits_until_nothing_is_hot(tmp_path: Path) -> None:
-    """T24: this task's and the background's; 300 ms more after an edit; the end of a command cuts it short."""
-    async with TerminalRegistry(Settings(warm_pool=0)) as terminals:
-
-        async def took(task: str, *, edited: bool = False) -> float:
-            began = time.monotonic()
-            await terminals.cool(task, edited=edited)
-            return time.monotonic() - began
-
-        assert await took("A", edited=True) < 0.1
-        terminal = await terminals.get_or_create(cwd=tmp_path, task="A")
-        os.mkfifo(tmp_path / "fifo")
-        execution = await started(terminal, "cat fifo")
-        assert await took("B", edited=True) < 0.1
-        execution.last_output = time.monotonic() - 1.8
-        assert 0.1 < await took("A") < 1.0
-        assert 0.29 < await took("A", edited=True) < 1.0
-        terminals.release_for_task("A")
-        execution.last_output = time.monotonic()
-        cooling = asyncio.create_task(took("B"))
-        await settled()
-        os.close(os.open(tmp_path / "fifo", os.O_WRONLY))
-        assert await cooling < 1.0
-
-
-async def test_cooling_does_not_wait_for_who_waits_for_input(tmp_path: Path) -> None:
-    """T24: it prints nothing more before somebody types, however hot it looks."""
-    async with TerminalRegistry(Settings(warm_pool=0)) as terminals:
-        terminal = await terminals.get_or_create(cwd=tmp_path, task="A")
-        execution = await started(terminal, "read -p 'Installing: go on? ' x")
-        assert (await execution.waiting_for(input=True, timeout=10)).what == "input"
-        began = time.monotonic()
-        await terminals.cool("A")
-        assert time.monotonic() - began < 1.0

@@ -1,10 +1,10 @@
-"""The waiting line by itself: things to give are letters in a box."""
+"""The queue of callers by itself: what they want are letters in a box."""
 
 import asyncio
 
 import pytest
 
-from tarmac.terminals.line import Line
+from tarmac.terminals.pool.wait_queue import WaitQueue
 
 
 class Box:
@@ -12,7 +12,7 @@ class Box:
 
     def __init__(self, letters: str = "") -> None:
         self.letters = letters
-        self.line: Line[str, str] = Line(self.take, self.put)
+        self.queue: WaitQueue[str, str] = WaitQueue(self.take, self.put)
 
     def take(self, wish: str) -> str | None:
         if wish == "!":
@@ -24,14 +24,14 @@ class Box:
 
     def put(self, letter: str) -> None:
         self.letters += letter
-        self.line.serve()
+        self.queue.serve()
 
-    async def turn(self, wish: str, *, seconds: float = 10, first: bool = False) -> str:
-        return await self.line.turn(wish, seconds=seconds, too_late=lambda: TimeoutError("late"), first=first)
+    async def get(self, wish: str, *, seconds: float = 10, first: bool = False) -> str:
+        return await self.queue.get(wish, seconds=seconds, late=lambda: TimeoutError("late"), first=first)
 
 
 async def waiting(box: Box, *wishes: str) -> list["asyncio.Task[str]"]:
-    tasks = [asyncio.create_task(box.turn(each)) for each in wishes]
+    tasks = [asyncio.create_task(box.get(each)) for each in wishes]
     await asyncio.sleep(0)
     return tasks
 
@@ -39,7 +39,7 @@ async def waiting(box: Box, *wishes: str) -> list["asyncio.Task[str]"]:
 async def test_what_is_there_is_given_at_once() -> None:
     """T12."""
     box = Box("ab")
-    assert [await box.turn("b"), await box.turn("*"), len(box.line)] == ["b", "a", 0]
+    assert [await box.get("b"), await box.get("*"), len(box.queue)] == ["b", "a", 0]
 
 
 async def test_waiters_are_served_in_order() -> None:
@@ -79,7 +79,7 @@ async def test_a_newcomer_does_not_overtake() -> None:
 async def test_who_was_robbed_goes_first() -> None:
     box = Box()
     (early,) = await waiting(box, "*")
-    late = asyncio.create_task(box.turn("*", first=True))
+    late = asyncio.create_task(box.get("*", first=True))
     await asyncio.sleep(0)
     box.put("a")
     assert await late == "a"
@@ -91,8 +91,8 @@ async def test_a_wait_ends_in_time() -> None:
     """T12: `lease_timeout`."""
     box = Box()
     with pytest.raises(TimeoutError, match="late"):
-        await box.turn("*", seconds=0.01)
-    assert len(box.line) == 0
+        await box.get("*", seconds=0.01)
+    assert len(box.queue) == 0
     box.put("a")
     assert box.letters == "a"
 
@@ -107,19 +107,19 @@ async def test_a_cancelled_waiter_loses_nothing() -> None:
     served.cancel()  # "a" is its already
     results = await asyncio.gather(gone, served, next_one, return_exceptions=True)
     assert [isinstance(each, asyncio.CancelledError) for each in results[:2]] == [True, True]
-    assert (results[2], box.letters, len(box.line)) == ("a", "", 0)
+    assert (results[2], box.letters, len(box.queue)) == ("a", "", 0)
 
 
 async def test_an_error_is_the_callers_own() -> None:
     box = Box("a")
     with pytest.raises(ValueError, match="no such thing"):
-        await box.turn("!")
-    assert (await box.turn("*"), len(box.line)) == ("a", 0)
+        await box.get("!")
+    assert (await box.get("*"), len(box.queue)) == ("a", 0)
 
 
 async def test_all_are_sent_away_at_the_end() -> None:
     box = Box()
     tasks = await waiting(box, "*", "*")
-    box.line.send_away(lambda: RuntimeError("closed"))
+    box.queue.close(lambda: RuntimeError("closed"))
     results = await asyncio.gather(*tasks, return_exceptions=True)
     assert [str(each) for each in results] == ["closed", "closed"]

@@ -1,0 +1,290 @@
+"""The terminals of a pool: their owners, their leases, and the limits on their number.
+
+claim(request) → Lease: an open terminal, or room for a new one; None at a limit
+undo(lease) → as if it had never been claimed
+
+Nothing here waits. Choosing and claiming are one step of the event loop, so no terminal is ever lent twice.
+"""
+
+import os
+import time
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tarmac.errors import LeaseTimedOut
+from tarmac.events import TaskId
+from tarmac.terminals.pool.fingerprint import Fingerprint, fingerprint
+from tarmac.terminals.pool.reuse import (
+    Candidate,
+    Choice,
+    LeaseRequest,
+    Obstacle,
+    Until,
+    choose,
+    explain,
+    explain_new,
+    explain_reuse,
+)
+from tarmac.terminals.settings import Settings
+from tarmac.terminals.shells import Shell
+from tarmac.terminals.terminal import Terminal
+
+MOST_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Switch:
+    """A terminal was moved to another directory to be used again."""
+
+    at: float  # time.time()
+    before: Path
+    after: Path
+    # What its commands had changed in the environment by then. A variable that is None was unset; secrets are masked.
+    environment: dict[str, str | None] | None  # None: the shell did not tell
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Entry:
+    """A terminal, and what the pool knows of it."""
+
+    terminal: Terminal
+    number: int
+    lease: "Lease | None" = None
+    fingerprint: Fingerprint | None = None  # of a warm shell: what it was made with
+    warm: bool = False  # nobody has had it yet
+    users: frozenset[TaskId | None] = frozenset()  # the tasks whose commands ran in its shell; None: of no task
+    touched: float = field(default_factory=time.monotonic)
+    focused: float = 0.0
+    why: str = ""
+    switches: deque[Switch] | None = None
+
+    @property
+    def used_at(self) -> float:
+        return max(self.touched, self.terminal.used_at)
+
+    @property
+    def obstacle(self) -> Obstacle | None:
+        """Why it can't be lent to anybody now."""
+        terminal = self.terminal
+        if terminal.origin == "person":
+            return Obstacle.OWNED_BY_PERSON
+        if terminal.closed:
+            return Obstacle.CLOSED
+        if terminal.current is not None:
+            return Obstacle.BUSY
+        if self.lease is not None:
+            return Obstacle.KEPT if self.lease.request.until is Until.CLOSED else Obstacle.LENT
+        if not terminal.alive:
+            return Obstacle.DEAD
+        return Obstacle.HELD if terminal.held else None
+
+    def candidate(self) -> Candidate:
+        terminal, obstacle = self.terminal, self.obstacle
+        passes_on = bool(self.users) and terminal.task is None and terminal.provider == "pty"
+        return Candidate(
+            id=terminal.id,
+            number=self.number,
+            provider=terminal.provider,
+            shell=terminal.shell.path,
+            task=terminal.task,
+            cwd=terminal.cwd if terminal.provider == "exec" or terminal.quality != "none" else None,
+            moves=terminal.moves,
+            obstacle=obstacle,
+            command=terminal.current.command if terminal.current is not None else "",
+            users=self.users,
+            jobs=obstacle is None and passes_on and terminal.has_jobs,
+        )
+
+    def is_of(self, task: str) -> bool:
+        """Whether it belongs to `task`; or to nobody, and only `task` has used it."""
+        owner = self.terminal.task
+        mine = owner == task or (owner is None and self.users == {task})
+        return mine and self.terminal.origin != "person"
+
+    def is_spare(self) -> bool:
+        """Whether it may be closed: nobody uses it, and nothing runs in it, not even in the background."""
+        return self.obstacle is None and not self.terminal.has_jobs
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Lease:
+    """A claim on a terminal, or on room for a new one."""
+
+    request: LeaseRequest
+    entry: Entry | None = None  # None: room for a new one
+    choice: Choice | None = None  # of a terminal that is used again
+    evicted: tuple[Entry, ...] = ()  # to be closed first
+    why: str = ""
+    previous_task: TaskId | None = None
+    ready: bool = False  # the caller has the terminal; before that nobody can release it
+
+
+class Entries:
+    """All terminals of a pool."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._all: dict[str, Entry] = {}
+        self._opening: Counter[TaskId | None] = Counter()  # room that is claimed and not filled yet
+        self._numbers = 0
+
+    def __iter__(self) -> Iterator[Entry]:
+        """Those that callers may see, oldest first."""
+        return (each for each in self._all.values() if not each.warm)
+
+    def everything(self) -> list[Entry]:
+        """Warm shells too."""
+        return list(self._all.values())
+
+    def get(self, id: str) -> Entry | None:
+        """The terminal of that id; a warm one has none that a caller could know."""
+        entry = self._all.get(id)
+        return None if entry is None or entry.warm else entry
+
+    def add(self, terminal: Terminal, *, lease: Lease | None = None, why: str = "") -> Entry:
+        self._numbers += 1
+        entry = Entry(terminal=terminal, number=self._numbers, lease=lease, why=why)
+        self._all[terminal.id] = entry
+        return entry
+
+    def add_warm(self, terminal: Terminal, made_with: Fingerprint) -> None:
+        entry = self.add(terminal)
+        entry.warm, entry.fingerprint = True, made_with
+
+    def remove(self, entry: Entry) -> None:
+        self._all.pop(entry.terminal.id, None)
+
+    def clear(self) -> None:
+        self._all.clear()
+
+    # Limits
+
+    def count(self, task: TaskId | None = None) -> int:
+        """How many there are or are being opened: of a task, or of all."""
+        if task is None:
+            return len(self._all) + self._opening.total()
+        return self._opening[task] + sum(each.terminal.task == task for each in self._all.values())
+
+    def task_is_full(self, task: TaskId | None) -> bool:
+        return task is not None and self.count(task) >= self.settings.max_per_task
+
+    def wants_warm(self) -> bool:
+        """Whether a warm shell is missing, and there is room for it."""
+        warm = sum(each.warm for each in self._all.values())
+        return warm < self.settings.warm_pool and self.count() < self.settings.max_terminals
+
+    @contextmanager
+    def room_for_warm(self) -> Iterator[None]:
+        self._opening[None] += 1
+        try:
+            yield
+        finally:
+            self._opening[None] -= 1
+
+    def too_late(self, request: LeaseRequest) -> LeaseTimedOut:
+        """The error that says which limit kept `request` waiting, and who has the terminals."""
+        task, settings = request.task, self.settings
+        if self.task_is_full(task) and self._least_used(task, but=()) is None:
+            limit = f"task {task} has its {settings.max_per_task} terminals (max_per_task)"
+            users = [each for each in self if each.terminal.task == task]
+        else:
+            limit = f"there are {settings.max_terminals} terminals (max_terminals)"
+            users = list(self)
+        uses = ", ".join(map(self._use, users[:MOST_SHOWN]))
+        return LeaseTimedOut(
+            f"no terminal became free within {settings.lease_timeout:g} s: {limit}, all in use: {uses}",
+            hint="wait for a command, end one, or close a terminal",
+        )
+
+    def _use(self, entry: Entry) -> str:
+        found = entry.obstacle
+        if found is None:
+            return f"{entry.terminal.id} has a job running"
+        return explain(entry.candidate(), found, self.settings)
+
+    # Claims
+
+    def claim(self, request: LeaseRequest) -> Lease | None:
+        """The best there is, claimed at once; None when a limit is reached and nothing can be closed."""
+        seen = [each.candidate() for each in self]
+        choice = None if request.new else choose(seen, request, self.settings)
+        evicted: list[Entry] = []
+        if (choice is None or not choice.own) and self.task_is_full(request.task):
+            spare = self._least_used(request.task, but=())
+            if spare is None:
+                return None
+            evicted.append(spare)
+        if choice is not None:
+            why = explain_reuse(choice, request, self.settings)
+            return self._lend(request, evicted, why=why, entry=self._all[choice.candidate.id], choice=choice)
+        why = "" if request.new else explain_new(seen, request, self.settings)
+        if not request.new and request.usable_provider == "pty" and request.shell is not None:
+            warm, stale = self._warm(request.shell)
+            evicted += stale
+            if warm is not None:
+                return self._lend(
+                    request, evicted, why=f"took {warm.terminal.id} from the warm pool: {why}", entry=warm
+                )
+        while self.count() - len(evicted) >= self.settings.max_terminals:
+            left = [each for each in self._all.values() if each.warm and each not in evicted]
+            spare = left[0] if left else self._least_used(None, but=evicted)
+            if spare is None:
+                return None
+            evicted.append(spare)
+        return self._lend(request, evicted, why=why)
+
+    def _lend(
+        self,
+        request: LeaseRequest,
+        evicted: Iterable[Entry],
+        *,
+        why: str,
+        entry: Entry | None = None,
+        choice: Choice | None = None,
+    ) -> Lease:
+        lease = Lease(request=request, entry=entry, choice=choice, evicted=tuple(evicted), why=why)
+        for each in lease.evicted:
+            self.remove(each)
+        if entry is None:
+            self._opening[request.task] += 1
+        else:
+            lease.previous_task = entry.terminal.task
+            entry.lease, entry.warm, entry.terminal.task = lease, False, request.task
+            entry.touched = time.monotonic()
+        return lease
+
+    def undo(self, lease: Lease) -> None:
+        """The caller is gone before it got the terminal."""
+        entry, task = lease.entry, lease.request.task
+        if entry is None:
+            self._opening[task] -= 1
+            return
+        if entry.lease is lease:
+            entry.lease, entry.warm = None, lease.choice is None
+        if entry.terminal.task == task:  # else the task was released meanwhile
+            entry.terminal.task = lease.previous_task
+
+    def fill(self, lease: Lease, terminal: Terminal) -> Entry:
+        """Put `terminal` into the room that was claimed."""
+        self._opening[lease.request.task] -= 1
+        terminal.task = lease.request.task
+        return self.add(terminal, lease=lease, why=f"opened {terminal.id}: {lease.why}")
+
+    def _warm(self, shell: Shell) -> tuple[Entry | None, list[Entry]]:
+        """A warm shell to lend, and those that were made with something that has changed since."""
+        warm = [each for each in self._all.values() if each.warm]
+        if not warm:
+            return None, []
+        now = fingerprint(shell, self.settings, os.environ)
+        fit = [each for each in warm if each.fingerprint == now and each.terminal.alive]
+        stale = [each for each in warm if each not in fit and each.terminal.shell.path == shell.path]
+        return (fit[0] if fit else None), stale
+
+    def _least_used(self, task: TaskId | None, *, but: Iterable[Entry]) -> Entry | None:
+        """The spare terminal (of `task`) that was unused for longest; first those that belong to no task."""
+        found = [each for each in self if task in (None, each.terminal.task) and each not in but]
+        found.sort(key=lambda each: (each.terminal.task is not None, each.used_at))
+        return next((each for each in found if each.is_spare()), None)
