@@ -37,7 +37,7 @@ from tarmac.tasks.task import Picture, Task
 from tarmac.terminals.events import NoShellIntegration, TerminalEvent
 from tarmac.terminals.registry import TerminalRegistry
 from tarmac.terminals.shells import find_shell
-from tarmac.tools.installed import Installed, with_installed
+from tarmac.tools.plugins import Installed, with_installed
 from tarmac.tools.toolbox import Toolbox, toolbox
 
 
