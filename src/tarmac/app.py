@@ -39,7 +39,7 @@ from tarmac.tasks.task import Task
 from tarmac.terminals.events import NoShellIntegration, TerminalEvent
 from tarmac.terminals.pool import Pool
 from tarmac.terminals.shells import find_shell
-from tarmac.tools.installed import Installed, with_installed
+from tarmac.tools.plugins import Installed, with_installed
 from tarmac.tools.toolbox import Toolbox, toolbox
 
 

@@ -16,7 +16,7 @@ from tarmac.mcp.catalog import BY_NAME, ENTRIES
 from tarmac.mcp.door import Answer
 from tarmac.policy.verdict import Decision, Part, Risk, Verdict
 from tarmac.terminals.result import Evidence, Reason, Result
-from tarmac.tools.command import done
+from tarmac.tools.execute_command import done
 from tarmac.tools.report import Report
 
 pytestmark = pytest.mark.slow

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarmac.errors import BadArguments
-from tarmac.tools.talk import AskFollowupQuestion, FollowUp, UpdateTodoList
+from tarmac.tools.task_tools import AskFollowupQuestion, FollowUp, UpdateTodoList
 from tarmac.tools.toolbox import toolbox
 
 QUESTION = "ask_followup_question"

@@ -9,7 +9,7 @@ from tests.tools.workshop import Workshop, text_of
 from tarmac.errors import BadArguments
 from tarmac.models.messages import Image
 from tarmac.policy import ReadFile
-from tarmac.tools.files import ReadFile as ReadFileTool
+from tarmac.tools.read_file import ReadFile as ReadFileTool
 from tarmac.tools.tool import Go
 from tarmac.tools.toolbox import toolbox
 

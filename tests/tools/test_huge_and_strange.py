@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from tests.tools.workshop import Workshop
 
 from tarmac.errors import FileUnavailable
-from tarmac.tools import definitions, searching
-from tarmac.tools.edit import apply_diff, plan_patch, search_and_replace, unified
+from tarmac.tools import code_definitions, search_files
+from tarmac.tools.edit import apply_diff, plan_patch, search_and_replace, unified_diff
 from tarmac.tools.edit.hay import Hay, loose
 from tarmac.tools.edit.lines import common_ends
 from tarmac.tools.edit.locate import Ambiguous, NotFound, Place, find
@@ -139,7 +139,7 @@ def test_what_two_texts_share_at_their_ends_is_all_of_it(same: list[str], one: l
 
 
 def test_a_line_without_end_is_cut_in_a_diff() -> None:
-    diff = unified("x" * 5_000_000, "y" * 5_000_000, "min.js", longest=100)
+    diff = unified_diff("x" * 5_000_000, "y" * 5_000_000, "min.js", longest=100)
     assert len(diff.text) < 500
     assert "4,999,901 more characters" in diff.text and diff.text.endswith("\\ No newline at end of file\n")
 
@@ -170,7 +170,7 @@ async def test_a_match_in_a_line_without_end_is_told_not_shown(tmp_path: Path) -
     (tmp_path / "a.js").write_text("needle " * 400_000)
     (tmp_path / "b.js").write_text("one needle\n")
     (tmp_path / "c.txt").write_text("other\n" * 3_000_000 + "needle\n")  # 18 MB: it was not even looked at
-    found = await searching.search_files(tmp_path, "needle")
+    found = await search_files.search_files(tmp_path, "needle")
     assert [(each.path, len(each.groups)) for each in found.files if each.groups] == [("b.js", 1), ("c.txt", 1)]
     assert "a line that matches in a.js is too long to be shown" in str(found)
 
@@ -184,10 +184,10 @@ async def test_a_folder_of_many_source_files_is_looked_at_in_part_and_says_so(tm
         asked.append(path)
         return False
 
-    found = await definitions.list_definitions(tmp_path, hidden=hidden)
+    found = await code_definitions.list_definitions(tmp_path, hidden=hidden)
     assert [each.path for each in found] == ["f0000.py", "f0001.py", "…"]
     assert "only the first 50 source files" in str(found[-1])
-    assert len(asked) <= definitions.MOST_FILES + 1
+    assert len(asked) <= code_definitions.MOST_FILES + 1
 
 
 STRANGE = ("pipe.py", "zero.py", "loop.py")
@@ -219,17 +219,17 @@ UNREADABLE = """
 import asyncio, sys
 from pathlib import Path
 from tarmac.errors import TarmacError
-from tarmac.tools import definitions, listing, searching
+from tarmac.tools import code_definitions, list_files, search_files
 from tarmac.tools.reading import Wanted, read_file
 folder = Path(sys.argv[1])
 
 async def main():
     print((await read_file(Wanted(folder / "closed.py"))).error)
     for look in (
-        lambda: listing.list_files(folder / "shut"),
-        lambda: searching.search_files(folder / "shut", "x"),
-        lambda: searching.search_files(folder / "closed.py", "x"),
-        lambda: definitions.list_definitions(folder / "shut"),
+        lambda: list_files.list_files(folder / "shut"),
+        lambda: search_files.search_files(folder / "shut", "x"),
+        lambda: search_files.search_files(folder / "closed.py", "x"),
+        lambda: code_definitions.list_definitions(folder / "shut"),
     ):
         try:
             print("found:", await look())
@@ -259,4 +259,4 @@ def test_what_may_not_be_read_is_no_empty_result(tmp_path: Path) -> None:
 
 async def test_a_device_is_not_searched(tmp_path: Path) -> None:
     with pytest.raises(FileUnavailable, match="device"):
-        await searching.search_files(Path("/dev/zero"), "x")
+        await search_files.search_files(Path("/dev/zero"), "x")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.tools.workshop import Workshop
 
 from tarmac.errors import BadArguments, EditFailed
-from tarmac.tools.edit import Block, apply_diff, parse_blocks, plan_patch, search_and_replace, unified
+from tarmac.tools.edit import Block, apply_diff, parse_blocks, plan_patch, search_and_replace, unified_diff
 
 DIFF = "<<<<<<< SEARCH\n{old}\n=======\n{new}\n>>>>>>> REPLACE"
 PATCH = "*** Begin Patch\n{body}\n*** End Patch"
@@ -309,7 +309,7 @@ def test_our_own_unified_diff_is_a_patch(old: list[str], new: list[str]) -> None
     if before == after:
         return
     try:
-        (change,) = plan_patch(unified(before, after, "f").text, {"f": before}.get)
+        (change,) = plan_patch(unified_diff(before, after, "f").text, {"f": before}.get)
     except EditFailed as error:
         assert "places match" in error.what
     else:

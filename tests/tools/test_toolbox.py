@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, get_args
 import pytest
 from msgspec import Meta
 
-from tarmac.tools.command import ExecuteCommand
+from tarmac.tools.execute_command import ExecuteCommand
 from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool
 from tarmac.tools.toolbox import toolbox
 

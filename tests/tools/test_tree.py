@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tarmac.policy.files import Files
 from tarmac.tools import tree as trees
-from tarmac.tools.listing import list_files
+from tarmac.tools.list_files import list_files
 from tarmac.tools.tree import Changes, Tree
 
 NAMES = ["a", "b/c", "b/d/e", "skip.log", "b/skip.log", "hid/x", "b", "b/d", "link"]

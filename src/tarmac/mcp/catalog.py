@@ -8,12 +8,12 @@ from functools import cache
 from typing import Any, Final
 
 from tarmac.mcp.own import CheckCommand, InterruptTerminal, ListTerminals, OpenTerminal, ReadOne
-from tarmac.tools.command import ExecuteCommand
-from tarmac.tools.persistent import KillPersistentTerminal, RunPersistentCommand
+from tarmac.tools.execute_command import ExecuteCommand
+from tarmac.tools.persistent_terminal import KillPersistentTerminal, RunPersistentCommand
 from tarmac.tools.schema import parameters
-from tarmac.tools.terminal_input import SendToTerminal
-from tarmac.tools.terminal_waiting import WaitForTerminal
+from tarmac.tools.send_to_terminal import SendToTerminal
 from tarmac.tools.tool import Tool
+from tarmac.tools.wait_for_terminal import WaitForTerminal
 
 Schema = dict[str, Any]
 MOST_SECONDS: Final = 38  # of one call; the rest of 50 is for judging, a terminal, and the answer

@@ -15,8 +15,8 @@ from tarmac.errors import BadRequest, ToolFailed
 from tarmac.policy.visible import shortened
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.terminal import Terminal
-from tarmac.tools import terminals
-from tarmac.tools.command import short
+from tarmac.tools import terminal_access
+from tarmac.tools.execute_command import short
 from tarmac.tools.tool import Bench
 from tarmac.vt.fold import show_invisibles
 from tarmac.vt.text import clean
@@ -69,7 +69,7 @@ class Outputs:
         """All there is now, oldest first."""
         found = [
             Listed(uri_of(terminal, each), f"{terminal.id}: {short(each.command)}", each.output_bytes)
-            for terminal in terminals.visible_to(bench)
+            for terminal in terminal_access.visible_to(bench)
             for each in terminal.executions
             if each.output_bytes
         ]
@@ -99,7 +99,7 @@ class Outputs:
 
     def _execution(self, bench: Bench, id: str, number: int | None) -> Execution:
         try:
-            terminal = terminals.readable(bench, id)
+            terminal = terminal_access.readable(bench, id)
         except ToolFailed:
             if number is None or (id, number) not in self._begun:
                 raise

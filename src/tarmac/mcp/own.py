@@ -8,10 +8,10 @@ from typing import Annotated, ClassVar
 from msgspec import Meta
 
 from tarmac.errors import TarmacError, ToolFailed
-from tarmac.tools import standing, terminals
-from tarmac.tools.command import short
-from tarmac.tools.persistent import ID, SPELLINGS, OpenPersistentTerminal
-from tarmac.tools.terminal_reading import ReadTerminal
+from tarmac.tools import terminal_access, terminal_status
+from tarmac.tools.execute_command import short
+from tarmac.tools.persistent_terminal import ID, SPELLINGS, OpenPersistentTerminal
+from tarmac.tools.read_terminal import ReadTerminal
 from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool
 
 
@@ -26,9 +26,9 @@ class ListTerminals(Tool):
 
     async def prepare(self, bench: Bench) -> Ready:
         async def act(_: Go) -> Done:
-            found = terminals.visible_to(bench)
-            text = "\n".join(standing.standing(each) for each in found) or "No terminal is open."
-            details = {"terminals": [standing.facts(each) for each in found]}
+            found = terminal_access.visible_to(bench)
+            text = "\n".join(terminal_status.standing(each) for each in found) or "No terminal is open."
+            details = {"terminals": [terminal_status.facts(each) for each in found]}
             return Done.text(text, details=json.dumps(details, ensure_ascii=False))
 
         return Ready(title="Listing terminals", done="Listed terminals", act=act)
@@ -47,7 +47,7 @@ class InterruptTerminal(Tool):
     id: Annotated[str, Meta(min_length=1, description=ID)]
 
     async def prepare(self, bench: Bench) -> Ready:
-        terminal = terminals.own(bench, self.id)
+        terminal = terminal_access.own(bench, self.id)
         execution = terminal.current
         if execution is not None and (execution.by_person or terminal.held):
             raise ToolFailed(f"What runs in terminal {terminal.id} is the person's.")
@@ -58,7 +58,7 @@ class InterruptTerminal(Tool):
                     await execution.interrupt()
             except TarmacError as error:
                 raise ToolFailed(error.what, hint=error.hint) from None
-            found = await standing.look(terminal)
+            found = await terminal_status.look(terminal)
             head = f"Nothing was running in terminal {terminal.id}." if execution is None else ""
             text = "\n".join(filter(None, (head, found.text)))
             details = json.dumps({"terminal": found.facts}, ensure_ascii=False)

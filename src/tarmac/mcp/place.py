@@ -26,7 +26,7 @@ from tarmac.models.messages import Blob, Text
 from tarmac.policy import Execute
 from tarmac.terminals.events import CommandStarted, TerminalClosedEvent, TerminalEvent
 from tarmac.tools import decoding
-from tarmac.tools.places import directory
+from tarmac.tools.file_access import directory
 from tarmac.tools.tool import Bench, Done, Ready, Reply, Suggestion, TodoItem, Tool, Want
 
 AT_ONCE: Final = 32  # commands that run in one workspace; the next ones wait for their turn

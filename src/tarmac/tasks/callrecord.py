@@ -13,7 +13,7 @@ from tarmac.tasks.events import CallId, FileIntent, FileSeen, Outcome, ToolFinis
 from tarmac.tasks.questions import Questions
 from tarmac.tasks.recovery import Unfinished
 from tarmac.tasks.repetition import Repetition, fingerprint
-from tarmac.tools.command import short
+from tarmac.tools.execute_command import short
 from tarmac.tools.tool import Done, Go, Ready, Tool
 
 

@@ -26,7 +26,7 @@ from tarmac.tasks.questions import Questions
 from tarmac.tasks.queue import Queue
 from tarmac.tasks.repetition import Repetition, fingerprint
 from tarmac.tasks.talking import Talking
-from tarmac.tools.talk import AttemptCompletion
+from tarmac.tools.task_tools import AttemptCompletion
 from tarmac.tools.tool import Bench, Done, Go, Ready
 
 ENDING: Final = 3.0  # seconds that what is stopped has to end its processes; most take a few hundredths

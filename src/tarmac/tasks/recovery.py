@@ -13,7 +13,7 @@ from typing import Literal
 
 from tarmac.errors import FileUnavailable
 from tarmac.tasks.events import CallId, CommandOutput, FileIntent, TaskEvent, ToolFinished, ToolStarted
-from tarmac.tools.edit.saving import read_bytes
+from tarmac.tools.edit.save import read_bytes
 
 Fate = Literal["happened", "did not happen", "unknown"]
 

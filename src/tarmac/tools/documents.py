@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 from tarmac.errors import FileUnavailable
 from tarmac.paths import shown
-from tarmac.tools.programs import running
+from tarmac.tools.child_process import running
 
 PATIENCE = 30.0
 MOST_CHARACTERS = 2_000_000

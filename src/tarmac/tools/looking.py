@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from msgspec import Meta
 
 from tarmac.errors import TarmacError, ToolFailed
-from tarmac.tools import definitions, listing, places, searching
+from tarmac.tools import code_definitions, file_access, list_files, search_files
 from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool
 
 _FOLDER = "The folder, relative to the workspace; `.` is the workspace itself."
@@ -27,14 +27,14 @@ class ListFiles(Tool):
     recursive: Annotated[bool, Meta(description="Whether to go into folders.")] = False
 
     async def prepare(self, bench: Bench) -> Ready:
-        place, want = places.to_read(bench, self.path)
+        place, want = file_access.to_read(bench, self.path)
 
         async def act(_: Go) -> Done:
             try:
-                found = await listing.list_files(
-                    places.unmoved(bench, place).path,
+                found = await list_files.list_files(
+                    file_access.unmoved(bench, place).path,
                     recursive=self.recursive,
-                    hidden=places.hides(bench, contents=False),
+                    hidden=file_access.hides(bench, contents=False),
                 )
             except TarmacError as error:
                 raise ToolFailed(error.what, hint=error.hint) from None
@@ -59,15 +59,15 @@ class SearchFiles(Tool):
     file_pattern: Annotated[str, Meta(description="Only files whose names match this glob, such as `*.py`.")] = ""
 
     async def prepare(self, bench: Bench) -> Ready:
-        place, want = places.to_read(bench, self.path)
+        place, want = file_access.to_read(bench, self.path)
 
         async def act(_: Go) -> Done:
             try:
-                found = await searching.search_files(
-                    places.unmoved(bench, place).path,
+                found = await search_files.search_files(
+                    file_access.unmoved(bench, place).path,
                     self.regex,
                     file_pattern=self.file_pattern,
-                    hidden=places.hides(bench, contents=True),
+                    hidden=file_access.hides(bench, contents=True),
                 )
             except TarmacError as error:
                 raise ToolFailed(error.what, hint=error.hint) from None
@@ -92,12 +92,12 @@ class ListCodeDefinitionNames(Tool):
     path: Annotated[str, Meta(min_length=1, description="A source file, or a folder of them.")]
 
     async def prepare(self, bench: Bench) -> Ready:
-        place, want = places.to_read(bench, self.path)
+        place, want = file_access.to_read(bench, self.path)
 
         async def act(_: Go) -> Done:
-            hidden = places.hides(bench, contents=True)
+            hidden = file_access.hides(bench, contents=True)
             try:
-                found = await definitions.list_definitions(places.unmoved(bench, place).path, hidden=hidden)
+                found = await code_definitions.list_definitions(file_access.unmoved(bench, place).path, hidden=hidden)
             except TarmacError as error:
                 raise ToolFailed(error.what, hint=error.hint) from None
             return Done.text("\n\n".join(map(str, found)) or "No source code definitions found.")

@@ -8,8 +8,8 @@ from tarmac.prompts.environment import MOST_TERMINALS, TerminalFacts
 from tarmac.terminals.pool import Pool
 from tarmac.terminals.terminal import Terminal
 from tarmac.terminals.waiting import Wants
-from tarmac.tools import standing
-from tarmac.tools.command import short
+from tarmac.tools import terminal_status
+from tarmac.tools.execute_command import short
 
 MOST_LISTED = 20
 MOST_CHARACTERS = 8_000
@@ -47,10 +47,10 @@ async def facts_of(registry: Pool, task: TaskId, *, most: int = MOST_CHARACTERS)
 async def _facts(terminal: Terminal, task: TaskId, most: int | None) -> TerminalFacts:
     """What a terminal does, and what is new, in `most` characters of output; None: what is new stays new."""
     ended = [] if most is None else terminal.unread
-    endings = [standing.ended(each) for each in ended]
+    endings = [terminal_status.ended(each) for each in ended]
     current = terminal.current
     seen = current.waiting if current is not None else None
-    output = await standing.new_output(terminal, most=most) if most and (ended or current is not None) else ""
+    output = await terminal_status.new_output(terminal, most=most) if most and (ended or current is not None) else ""
     for each in ended:
         each.read = True
     waiting = ""

@@ -11,8 +11,8 @@ from pathlib import Path
 from tarmac.errors import TarmacError
 from tarmac.tools.aside import aside
 from tarmac.tools.edit.lines import split_lines
-from tarmac.tools.edit.saving import read_bytes
-from tarmac.tools.edit.text import decode, is_binary
+from tarmac.tools.edit.save import read_bytes
+from tarmac.tools.edit.text_file import decode, is_binary
 from tarmac.tools.tool import Unsaved
 
 MOST_LINES = 2000

@@ -17,18 +17,18 @@ import msgspec
 from tarmac.errors import BadArguments
 from tarmac.models.provider import ToolSchema
 from tarmac.tools import decoding
-from tarmac.tools.command import ExecuteCommand
-from tarmac.tools.editing import ApplyDiff, InsertContent, SearchAndReplace
-from tarmac.tools.files import ReadFile
+from tarmac.tools.apply_patch import ApplyPatch
+from tarmac.tools.edit_file import ApplyDiff, InsertContent, SearchAndReplace
+from tarmac.tools.execute_command import ExecuteCommand
 from tarmac.tools.looking import ListCodeDefinitionNames, ListFiles, SearchFiles
-from tarmac.tools.patches import ApplyPatch
-from tarmac.tools.persistent import KillPersistentTerminal, OpenPersistentTerminal, RunPersistentCommand
+from tarmac.tools.persistent_terminal import KillPersistentTerminal, OpenPersistentTerminal, RunPersistentCommand
+from tarmac.tools.read_file import ReadFile
+from tarmac.tools.read_terminal import ReadTerminal
 from tarmac.tools.schema import parameters
-from tarmac.tools.talk import AskFollowupQuestion, AttemptCompletion, RunSlashCommand, SwitchMode, UpdateTodoList
-from tarmac.tools.terminal_input import SendToTerminal
-from tarmac.tools.terminal_reading import ReadTerminal
-from tarmac.tools.terminal_waiting import WaitForTerminal
+from tarmac.tools.send_to_terminal import SendToTerminal
+from tarmac.tools.task_tools import AskFollowupQuestion, AttemptCompletion, RunSlashCommand, SwitchMode, UpdateTodoList
 from tarmac.tools.tool import Group, Tool
+from tarmac.tools.wait_for_terminal import WaitForTerminal
 from tarmac.tools.writing import WriteToFile
 
 TOOLS: tuple[type[Tool], ...] = (

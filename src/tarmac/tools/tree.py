@@ -16,8 +16,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, Literal
 
-from tarmac.tools import listing
-from tarmac.tools.listing import Listing, Rules
+from tarmac.tools import list_files
+from tarmac.tools.list_files import Listing, Rules
 
 MOST_FOLDERS: Final = 300
 MOST_NAMES: Final = 5_000
@@ -104,9 +104,9 @@ class Tree:
         for inside, folder in self._folders.items():
             for name in sorted(folder.shown):
                 if len(found) >= most:
-                    return listing.in_order(found, truncated=True)
+                    return list_files.in_order(found, truncated=True)
                 found.append((f"{inside}{name}", folder.entries[name] == "folder"))
-        return listing.in_order(found, truncated=not self._whole)
+        return list_files.in_order(found, truncated=not self._whole)
 
     def _files(self, names: Iterable[str]) -> Iterable[str]:
         for inside in names:
@@ -117,7 +117,7 @@ class Tree:
 
     def _read_all(self) -> None:
         self._folders, self._rules, self._names, self._whole = {}, {}, 0, True
-        rules = listing.rules_for(self._root)
+        rules = list_files.rules_for(self._root)
         for base, _ in rules:
             self._heed(f"{base}/{IGNORING}")
         self._read("", rules, guarded=False)
@@ -135,7 +135,7 @@ class Tree:
             stamp, entries = _settled(here), _scan(here)
             for name in {IGNORING, HIDING} & entries.keys():
                 self._heed(f"{here}/{name}")
-            rules = listing.with_rules_of(here, rules) if IGNORING in entries else rules
+            rules = list_files.with_rules_of(here, rules) if IGNORING in entries else rules
             folder = _Folder(stamp, rules, guarded or HIDING in entries, entries, set())
             self._folders[inside] = folder
             read.append(inside)
@@ -190,7 +190,7 @@ class Tree:
         here = self._root / inside
         for name in names:
             kind = folder.entries[name]
-            if name == ".git" or (folder.rules and listing.is_ignored(here / name, folder.rules, kind == "folder")):
+            if name == ".git" or (folder.rules and list_files.is_ignored(here / name, folder.rules, kind == "folder")):
                 continue
             if (folder.guarded or kind == "link") and self._hidden(here / name):
                 continue

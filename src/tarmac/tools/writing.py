@@ -7,9 +7,8 @@ from typing import Annotated, ClassVar
 from msgspec import Meta
 
 from tarmac.errors import TarmacError, ToolFailed
-from tarmac.tools import change
+from tarmac.tools import file_change
 from tarmac.tools.aside import aside
-from tarmac.tools.change import Change
 from tarmac.tools.edit import (
     WRITE_ALL,
     broken_by,
@@ -20,6 +19,7 @@ from tarmac.tools.edit import (
     new_text_file,
     refuse_omissions,
 )
+from tarmac.tools.file_change import Change
 from tarmac.tools.tool import PATH_SPELLINGS, Bench, Group, Ready, Tool
 
 
@@ -45,17 +45,17 @@ class WriteToFile(Tool):
     ] = None
 
     async def prepare(self, bench: Bench) -> Ready:
-        original = await change.open_original(bench, self.path, must_exist=False)
+        original = await file_change.open_original(bench, self.path, must_exist=False)
         place, before = original.place, original.data
         try:
             after = await aside(len(self.content) + len(before or b""), self._made, place.said, before)
         except TarmacError as error:
             raise ToolFailed(f"'{place.name}' was not written: {error.what}", hint=error.hint) from None
         if after == before:
-            return change.unchanged(place)
+            return file_change.unchanged(place)
         made = Change(place=place, before=before, after=after)
         verbs = ("Creating", "Created") if before is None else ("Writing", "Wrote")
-        return await change.ready(bench, [made], title=f"{verbs[0]} {place.name}", done=f"{verbs[1]} {place.name}")
+        return await file_change.ready(bench, [made], title=f"{verbs[0]} {place.name}", done=f"{verbs[1]} {place.name}")
 
     def _made(self, path: str, before: bytes | None) -> bytes:
         content = clean_content(self.content, path)

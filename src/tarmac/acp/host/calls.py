@@ -7,7 +7,7 @@ from typing import Final
 
 from tarmac.acp.host.permission import command_of
 from tarmac.acp.host.reading import Object, block_text, object_of, objects_of, text_of, whole_of
-from tarmac.tools.command import short
+from tarmac.tools.execute_command import short
 
 MOST_LOGGED: Final = 16_000  # characters of a call's result
 MOST_DIFFED: Final = 5_000  # lines

@@ -11,7 +11,7 @@ from tarmac.acp.peer import Refused
 from tarmac.acp.wire import NOT_FOUND
 from tarmac.policy.actions import ReadFile
 from tarmac.tasks.desk import Desk
-from tarmac.tools.edit.saving import read_bytes, save_file
+from tarmac.tools.edit.save import read_bytes, save_file
 from tarmac.tools.tool import Want
 
 

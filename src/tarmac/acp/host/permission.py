@@ -28,7 +28,7 @@ from tarmac.tasks.auto import reaches
 from tarmac.tasks.desk import Desk, now
 from tarmac.tasks.events import CallId, Noted, ToolFinished
 from tarmac.tasks.questions import Questions
-from tarmac.tools.command import short
+from tarmac.tools.execute_command import short
 from tarmac.tools.tool import Done, Go, Ready, Want
 
 Turn = Literal["none", "running", "cancelled"]  # of the agent: a person is asked while one is running

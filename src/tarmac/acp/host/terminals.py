@@ -36,7 +36,7 @@ from tarmac.terminals import signals
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.plans import start_plan
 from tarmac.terminals.terminal import Terminal
-from tarmac.tools.command import allowed_plan, short
+from tarmac.tools.execute_command import allowed_plan, short
 from tarmac.tools.tool import Want
 
 MOST_OPEN: Final = 32

@@ -7,9 +7,9 @@ import difflib
 import re
 from collections.abc import Sequence
 
+from tarmac.tools.edit.edit_result import Failure
 from tarmac.tools.edit.hay import Hay, loose
 from tarmac.tools.edit.locate import Ambiguous, NotFound, Place
-from tarmac.tools.edit.result import Failure
 
 _MOST_SHOWN = 24
 _LONGEST = 160

@@ -1,9 +1,9 @@
 """Insert new lines before a line, or at the end."""
 
-from tarmac.tools.edit.content import WRITE_ALL, refuse_omissions
+from tarmac.tools.edit.content_checks import WRITE_ALL, refuse_omissions
+from tarmac.tools.edit.edit_result import Applied, Edited, Failure
 from tarmac.tools.edit.indentation import broken_by, first_indent, placements
 from tarmac.tools.edit.lines import join_lines, split_lines
-from tarmac.tools.edit.result import Applied, Edited, Failure
 
 
 def insert_content(text: str, line: int, content: str, *, path: str = "") -> Edited:

@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from tarmac.tools.edit.edit_result import Rung
 from tarmac.tools.edit.hay import MOST_WORK, Hay, loose
-from tarmac.tools.edit.result import Rung
 
 THRESHOLD = 0.9
 _WORTH_SHOWING = 0.4  # a closest place less alike than this only misleads

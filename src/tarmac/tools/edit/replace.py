@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from tarmac.prompts.patterns import check_size
 from tarmac.tools.edit import explain
-from tarmac.tools.edit.content import WRITE_ALL, refuse_omissions
+from tarmac.tools.edit.content_checks import WRITE_ALL, refuse_omissions
+from tarmac.tools.edit.edit_result import Applied, Edited, Failure, Reason
 from tarmac.tools.edit.hay import Hay
 from tarmac.tools.edit.indentation import broken_by, first_indent, shifted
 from tarmac.tools.edit.lines import split_lines
 from tarmac.tools.edit.locate import NotFound, Place, find
-from tarmac.tools.edit.result import Applied, Edited, Failure, Reason
 
 if TYPE_CHECKING:
     from regex import Match

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from tarmac.tools.edit.edit_result import Applied, Failure
 from tarmac.tools.edit.indentation import first_indent, indent_of, placements
 from tarmac.tools.edit.locate import Place
-from tarmac.tools.edit.result import Applied, Failure
 
 _OPENERS = (":", "{", "(", "[", "=>", "then", "do")
 

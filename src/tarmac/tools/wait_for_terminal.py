@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from msgspec import Meta
 
 from tarmac.errors import BadArguments, TarmacError, ToolFailed
-from tarmac.tools import standing, terminals
+from tarmac.tools import terminal_access, terminal_status
 from tarmac.tools.boundary import fenced, untagged
-from tarmac.tools.command import Seconds
+from tarmac.tools.execute_command import Seconds
 from tarmac.tools.following import wants_secret
-from tarmac.tools.patterns import text_pattern
-from tarmac.tools.persistent import SPELLINGS
+from tarmac.tools.persistent_terminal import SPELLINGS
 from tarmac.tools.report import duration
+from tarmac.tools.search_pattern import text_pattern
 from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool
 
 if TYPE_CHECKING:
@@ -45,18 +45,18 @@ class WaitForTerminal(Tool):
 
     async def prepare(self, bench: Bench) -> Ready:
         if self.id.strip():
-            ids = [terminals.own(bench, self.id).id]
+            ids = [terminal_access.own(bench, self.id).id]
         else:
-            ids = [each.id for each in terminals.visible_to(bench) if each.busy and each.task == bench.task]
+            ids = [each.id for each in terminal_access.visible_to(bench) if each.busy and each.task == bench.task]
             if not ids:
-                raise ToolFailed(f"Nothing runs in a terminal of this task. {terminals.known(bench)}")
+                raise ToolFailed(f"Nothing runs in a terminal of this task. {terminal_access.known(bench)}")
         conditions = self._conditions(bench)
 
         async def act(_: Go) -> Done:
-            busy = [each for each in ids if terminals.readable(bench, each).busy]
+            busy = [each for each in ids if terminal_access.readable(bench, each).busy]
             if not busy and not {"pattern", "port", "quiet"} & conditions.keys():
-                looks = [await standing.look(terminals.readable(bench, each)) for each in ids]
-                past = terminals.readable(bench, ids[0]).history
+                looks = [await terminal_status.look(terminal_access.readable(bench, each)) for each in ids]
+                past = terminal_access.readable(bench, ids[0]).history
                 ended = {"what": "ended", "after": 0, **({"exit_code": past[-1].exit_code} if past else {})}
                 over = {"terminal": looks[0].facts, "happened": ended}
                 return Done.text(
@@ -64,7 +64,7 @@ class WaitForTerminal(Tool):
                     details=json.dumps(over, ensure_ascii=False),
                     output="".join(each.output for each in looks),
                 )
-            current = [terminals.readable(bench, each).current for each in busy]
+            current = [terminal_access.readable(bench, each).current for each in busy]
             asked = bench.secrets and any(each is not None and wants_secret(each) for each in current)
             try:
                 with bench.secrets() if bench.secrets and asked else nullcontext():
@@ -73,8 +73,8 @@ class WaitForTerminal(Tool):
                 raise
             except TarmacError as error:
                 raise ToolFailed(error.what, hint=error.hint) from None
-            terminal = terminals.readable(bench, happened.terminal)
-            found = await standing.look(terminal)
+            terminal = terminal_access.readable(bench, happened.terminal)
+            found = await terminal_status.look(terminal)
             details = {"terminal": found.facts, "happened": _facts(happened)}
             return Done.text(
                 f"{_told(happened)}\n{found.text}",

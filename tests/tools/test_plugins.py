@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tarmac.tools.installed import with_installed
+from tarmac.tools.plugins import with_installed
 from tarmac.tools.toolbox import toolbox
 
 MODULE = """

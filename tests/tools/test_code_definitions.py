@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tarmac.errors import FileUnavailable
-from tarmac.tools.definitions import list_definitions
+from tarmac.tools.code_definitions import list_definitions
 
 SOURCES = {
     "a.py": ("@deco\nclass A:\n    async def f(self):\n        pass\n", ["class A:", "    async def f(self):"]),

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from tarmac.errors import EditFailed
 from tarmac.tools.edit import explain
 from tarmac.tools.edit.blocks import Block, parse_blocks
-from tarmac.tools.edit.content import WRITE_ALL, refuse_omissions
+from tarmac.tools.edit.content_checks import WRITE_ALL, refuse_omissions
+from tarmac.tools.edit.edit_result import Edited, Failure
 from tarmac.tools.edit.hay import Hay
 from tarmac.tools.edit.indentation import broken_by
 from tarmac.tools.edit.lines import join_lines, split_lines
 from tarmac.tools.edit.locate import THRESHOLD, Ambiguous, NotFound, Place, find, find_equal
-from tarmac.tools.edit.result import Edited, Failure
 from tarmac.tools.edit.splice import Insert, repaired, spliced
 
 _NUMBER = re.compile(r"^\s*(\d+)\s?\|(?: |$)")

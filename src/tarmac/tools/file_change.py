@@ -13,10 +13,10 @@ from pathlib import Path
 from tarmac.errors import TarmacError, ToolFailed
 from tarmac.models.messages import Text
 from tarmac.policy import WriteFile
-from tarmac.tools import places
+from tarmac.tools import file_access
 from tarmac.tools.aside import aside
-from tarmac.tools.edit import decode, read_bytes, remove_file, save_file, unified
-from tarmac.tools.places import Place, digest
+from tarmac.tools.edit import decode, read_bytes, remove_file, save_file, unified_diff
+from tarmac.tools.file_access import Place, digest
 from tarmac.tools.reading import unsaved_text
 from tarmac.tools.tool import Bench, Done, Go, Intent, Ready, Seen, Want
 
@@ -51,15 +51,15 @@ class Original:
 
 async def open_original(bench: Bench, said: str, *, must_exist: bool = True) -> Original:
     """The file an edit is about. ToolFailed when it may not be written, is not there, or changed since it was seen."""
-    place = places.find(bench, said)
-    if why := places.refusal(bench, place, writing=True):
+    place = file_access.find(bench, said)
+    if why := file_access.refusal(bench, place, writing=True):
         raise ToolFailed(f"'{place.name}' may not be written: {why}")
     try:
         data = await asyncio.to_thread(read_bytes, place.path)
     except TarmacError as error:
         raise ToolFailed(error.what, hint=error.hint) from None
     if data is None and must_exist:
-        near = await asyncio.to_thread(places.suggestion, bench, place)
+        near = await asyncio.to_thread(file_access.suggestion, bench, place)
         raise ToolFailed(
             f"File does not exist at path: {place.name}.{near} Check the path, or make the file with write_to_file."
         )
@@ -115,7 +115,7 @@ async def ready(
             names = ", ".join(changes[each].place.name for each in sorted(go.refused))
             raise ToolFailed(f"The person did not approve the change to {names}, so nothing of this was done.")
         for each in changes:
-            places.unmoved(bench, each.place)
+            file_access.unmoved(bench, each.place)
             await check_saved(bench, each.place, each.before)
         extra = await asyncio.to_thread(_write, changes)
         told = [_told(each, [*notes, *extra.get(each.place.path, ())], partly=partly) for each in changes]
@@ -206,7 +206,7 @@ def _intent(change: Change) -> Intent:
 
 def _diff(change: Change) -> dict[str, str | int]:
     texts = [_text(change.before), _text(change.after)]
-    diff = unified(texts[0], texts[1], change.place.name, most_lines=MOST_DIFF, longest=LONGEST_IN_DIFF)
+    diff = unified_diff(texts[0], texts[1], change.place.name, most_lines=MOST_DIFF, longest=LONGEST_IN_DIFF)
     return {
         "path": str(change.place.path),
         "name": change.place.name,

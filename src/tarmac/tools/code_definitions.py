@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 from tarmac.errors import FileUnavailable, TarmacError
 from tarmac.paths import shown
-from tarmac.tools.edit.saving import read_bytes
-from tarmac.tools.listing import printable
+from tarmac.tools.edit.save import read_bytes
+from tarmac.tools.list_files import printable
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser

@@ -20,7 +20,7 @@ from typing import Any
 
 from tarmac.errors import BadRequest, FileUnavailable, SearchFailed
 from tarmac.paths import shown
-from tarmac.tools.programs import program, running
+from tarmac.tools.child_process import program, running
 
 MOST = 300
 LONGEST = 500

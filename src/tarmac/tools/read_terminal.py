@@ -11,11 +11,11 @@ from msgspec import Meta
 from tarmac.errors import BadArguments, TarmacError, ToolFailed
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.terminal import Terminal
-from tarmac.tools import standing, terminals
+from tarmac.tools import terminal_access, terminal_status
 from tarmac.tools.boundary import labelled, untagged
-from tarmac.tools.files import parse_ranges
-from tarmac.tools.patterns import byte_pattern
-from tarmac.tools.persistent import ID, SPELLINGS
+from tarmac.tools.persistent_terminal import ID, SPELLINGS
+from tarmac.tools.read_file import parse_ranges
+from tarmac.tools.search_pattern import byte_pattern
 from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool
 from tarmac.vt.fold import show_invisibles
 from tarmac.vt.text import clean
@@ -44,7 +44,7 @@ class ReadTerminal(Tool):
     async def prepare(self, bench: Bench) -> Ready:
         if not self.id.strip():
             return _listing(bench)
-        terminal = terminals.readable(bench, self.id)
+        terminal = terminal_access.readable(bench, self.id)
         if self.lines and self.search:
             raise BadArguments("read_terminal: give lines or search, not both.")
         pattern = byte_pattern(self.search) if self.search else None
@@ -52,14 +52,14 @@ class ReadTerminal(Tool):
 
         async def act(_: Go) -> Done:
             if self.state:
-                text = await standing.state(terminal)
-                return _done(text, text, standing.facts(terminal))
+                text = await terminal_status.state(terminal)
+                return _done(text, text, terminal_status.facts(terminal))
             if pattern is None and not self.lines:
-                found = await standing.look(terminal)
+                found = await terminal_status.look(terminal)
                 return _done(found.text, found.output, found.facts)
             execution = _command(terminal, self.command)
-            state = standing.facts(terminal)
-            head = f"{standing.standing(terminal)}\nCommand {execution.number}, `{execution.command[:200]}`: "
+            state = terminal_status.facts(terminal)
+            head = f"{terminal_status.standing(terminal)}\nCommand {execution.number}, `{execution.command[:200]}`: "
             try:
                 if pattern is None:
                     told, lines = await _lines(execution, *span)
@@ -85,9 +85,9 @@ class ReadTerminal(Tool):
 
 def _listing(bench: Bench) -> Ready:
     async def act(_: Go) -> Done:
-        found = terminals.visible_to(bench)
-        rows = [f"{standing.standing(each)}{'' if each.task else ' It is of no task.'}" for each in found]
-        details = json.dumps({"terminals": [standing.facts(each) for each in found]}, ensure_ascii=False)
+        found = terminal_access.visible_to(bench)
+        rows = [f"{terminal_status.standing(each)}{'' if each.task else ' It is of no task.'}" for each in found]
+        details = json.dumps({"terminals": [terminal_status.facts(each) for each in found]}, ensure_ascii=False)
         return Done.text("\n".join(rows) or "No terminal is open.", details=details)
 
     return Ready(title="Listing terminals", done="Listed terminals", act=act)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tarmac.errors import DirectoryUnavailable
-from tarmac.tools.listing import list_files
+from tarmac.tools.list_files import list_files
 
 
 def tree(root: Path, names: str, **contents: str) -> None:

@@ -7,7 +7,7 @@ from tests.tools.workshop import Workshop
 
 from tarmac.errors import BadArguments
 from tarmac.models.messages import Blob, Image, Text
-from tarmac.tools.talk import parse_checklist
+from tarmac.tools.task_tools import parse_checklist
 from tarmac.tools.tool import Reply, Suggestion, TodoItem
 
 

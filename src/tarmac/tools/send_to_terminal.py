@@ -15,9 +15,9 @@ from tarmac.policy.visible import shortened, visible
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.terminal import Terminal
 from tarmac.terminals.waiting import Waiting, Wants
-from tarmac.tools import standing, terminals
+from tarmac.tools import terminal_access, terminal_status
 from tarmac.tools.boundary import untagged
-from tarmac.tools.persistent import ID, SPELLINGS
+from tarmac.tools.persistent_terminal import ID, SPELLINGS
 from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool, Want
 from tarmac.vt.keys import keys
 
@@ -47,7 +47,7 @@ class SendToTerminal(Tool):
     enter: Annotated[bool, Meta(description="Whether to press Enter after the text.")] = True
 
     async def prepare(self, bench: Bench) -> Ready:
-        terminal = terminals.own(bench, self.id) if self.id.strip() else terminals.only_busy(bench)
+        terminal = terminal_access.own(bench, self.id) if self.id.strip() else terminal_access.only_busy(bench)
         execution = terminal.current
         if execution is None:
             raise ToolFailed(f"Nothing is running in terminal {terminal.id}: use run_persistent_command.")
@@ -65,7 +65,7 @@ class SendToTerminal(Tool):
                 await _reacted(execution, keys=seen is not None and seen.wants is not Wants.LINE)
             except TarmacError as error:
                 raise ToolFailed(error.what, hint=error.hint) from None
-            found = await standing.look(terminal)
+            found = await terminal_status.look(terminal)
             details = json.dumps({"terminal": found.facts}, ensure_ascii=False)
             return Done.text(found.text, details=details, essence=untagged(found.text), output=found.output)
 

@@ -9,8 +9,8 @@ from typing import Annotated, ClassVar
 from msgspec import Meta
 
 from tarmac.errors import BadArguments, TarmacError, ToolFailed
-from tarmac.tools import change
-from tarmac.tools.change import Change, Original
+from tarmac.tools import file_change
+from tarmac.tools.apply_patch import ApplyPatch
 from tarmac.tools.edit import (
     Edited,
     Failure,
@@ -23,7 +23,7 @@ from tarmac.tools.edit import (
     parse_blocks,
     search_and_replace,
 )
-from tarmac.tools.patches import ApplyPatch
+from tarmac.tools.file_change import Change, Original
 from tarmac.tools.tool import PATH_SPELLINGS, Bench, Group, Ready, Tool
 
 Line = Annotated[int, Meta(ge=1)]
@@ -184,7 +184,7 @@ async def _edit(
     bench: Bench, path: str, make: Callable[[str, str], Edited], *, creates: bool = False, ending: str = ""
 ) -> Ready:
     """The edit that `make` computes from the text and the path. `creates`: the file may be new, with this `ending`."""
-    original = await change.open_original(bench, path, must_exist=not creates)
+    original = await file_change.open_original(bench, path, must_exist=not creates)
     place, before = original.place, original.data
 
     def made() -> tuple[Edited, bytes | None]:
@@ -204,10 +204,12 @@ async def _edit(
     except TarmacError as error:
         raise ToolFailed(f"'{place.name}' was not changed: {error.what}", hint=error.hint) from None
     if after == before:
-        return change.unchanged(place)
+        return file_change.unchanged(place)
     made_change = Change(place=place, before=before, after=after)
     if before is None:
-        return await change.ready(bench, [made_change], title=f"Creating {place.name}", done=f"Created {place.name}")
+        return await file_change.ready(
+            bench, [made_change], title=f"Creating {place.name}", done=f"Created {place.name}"
+        )
     notes = [f"Changed in {len(edited.applied)} place{'s' * (len(edited.applied) != 1)}."]
     loose = [each for each in edited.applied if each.rung != "exact"]
     notes += [f"Block {each.part} was found at lines {each.first}-{each.last} ({each.rung} match)." for each in loose]
@@ -218,7 +220,7 @@ async def _edit(
             f"But not all parts could be applied; read {place.name} again and send the rest anew:\n"
             f"{_failures(original, edited.failed)}"
         )
-    return await change.ready(
+    return await file_change.ready(
         bench,
         [made_change],
         title=f"Editing {place.name}",

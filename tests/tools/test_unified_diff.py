@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarmac.tools.edit import unified
+from tarmac.tools.edit import unified_diff
 
 TEXT = st.lists(st.sampled_from(["a", "b", "c", "", "-x", "+y"]), max_size=25).map("\n".join)
 
@@ -38,7 +38,7 @@ def applied(before: str, diff: str) -> str:
 @given(TEXT, TEXT, st.integers(0, 3))
 def test_the_diff_turns_the_first_text_into_the_second(before: str, after: str, context: int) -> None:
     """P6: what is shown is what will be there."""
-    diff = unified(before, after, "f", context=context)
+    diff = unified_diff(before, after, "f", context=context)
     assert applied(before, diff.text) == after
     assert (diff.text == "") == (before == after)
     rows = [row for row in diff.text.splitlines()[2:] if not row.startswith("@@")]
@@ -50,7 +50,7 @@ def test_git_takes_it(tmp_path: Path, require: Callable[[str], None]) -> None:
     before = "".join(f"line {number}\n" for number in range(60)) + "end"
     after = before.replace("line 5\n", "").replace("line 40\n", "line 40\nnew\n").replace("end", "the end")
     (tmp_path / "f.txt").write_text(before)
-    diff = unified(before, after, "f.txt")
+    diff = unified_diff(before, after, "f.txt")
     assert (diff.added, diff.removed) == (2, 2)
     subprocess.run(["git", "apply", "-p0", "-"], input=diff.text, text=True, cwd=tmp_path, check=True, timeout=20)
     assert (tmp_path / "f.txt").read_text() == after
@@ -58,16 +58,16 @@ def test_git_takes_it(tmp_path: Path, require: Callable[[str], None]) -> None:
 
 def test_new_removed_and_long() -> None:
     assert (
-        unified(None, "a\nb", "f").text
+        unified_diff(None, "a\nb", "f").text
         == "--- /dev/null\n+++ f\n@@ -0,0 +1,2 @@\n+a\n+b\n\\ No newline at end of file\n"
     )
-    assert unified("a\n", None, "f").text == "--- f\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n"
-    long = unified("", "x\n" * 100, "f", most_lines=10)
+    assert unified_diff("a\n", None, "f").text == "--- f\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n"
+    long = unified_diff("", "x\n" * 100, "f", most_lines=10)
     assert (long.added, long.left_out) == (100, 93)
     assert long.text.endswith("(93 more lines of the diff left out)\n")
 
 
 def test_a_file_rewritten_from_top_to_bottom_takes_no_time() -> None:
     before, after = ("".join(f"{word}{number % 97}\n" for number in range(30_000)) for word in ("a", "b"))
-    diff = unified(before, after, "f")
+    diff = unified_diff(before, after, "f")
     assert (diff.added, diff.removed) == (30_000, 30_000)

@@ -21,7 +21,7 @@ class FileDiff:
         return self.text
 
 
-def unified(
+def unified_diff(
     before: str | None,
     after: str | None,
     path: str,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tarmac.errors import BadRequest, FileUnavailable
-from tarmac.tools.searching import search_files
+from tarmac.tools.search_files import search_files
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from tarmac.terminals.asked import check_command
 from tarmac.terminals.plans import PlanTerminal
 from tarmac.terminals.terminal import Terminal
 from tarmac.tools import following
-from tarmac.tools.places import directory
+from tarmac.tools.file_access import directory
 from tarmac.tools.report import Report
 from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool, Want
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from tarmac.errors import TarmacError, ToolFailed
 from tarmac.policy import PolicySettings, ReadFile, WriteFile
 from tarmac.policy.files import Look, follow
-from tarmac.tools.listing import list_names
+from tarmac.tools.list_files import list_names
 from tarmac.tools.tool import Bench, Want
 
 MOST_COMPARED = 5_000  # files that a path which does not exist is compared with

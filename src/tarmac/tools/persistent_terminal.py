@@ -10,8 +10,8 @@ from msgspec import Meta
 from tarmac.errors import TarmacError, ToolFailed
 from tarmac.paths import shown
 from tarmac.policy import Execute, KillTerminal, OpenTerminal
-from tarmac.tools import terminals
-from tarmac.tools.command import (
+from tarmac.tools import terminal_access
+from tarmac.tools.execute_command import (
     TIMEOUT,
     Seconds,
     allowed_plan,
@@ -23,7 +23,7 @@ from tarmac.tools.command import (
     short,
     time_limit,
 )
-from tarmac.tools.places import directory
+from tarmac.tools.file_access import directory
 from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool, Want
 
 ID = "The terminal's id, such as 't3'."
@@ -74,12 +74,12 @@ class RunPersistentCommand(Tool):
     timeout: Annotated[Seconds | None, Meta(description=TIMEOUT)] = None
 
     async def prepare(self, bench: Bench) -> Ready:
-        terminal = terminals.own(bench, self.id)
+        terminal = terminal_access.own(bench, self.id)
         check(self.command)
         cwd = terminal.cwd
 
         async def act(go: Go) -> Done:
-            if terminals.own(bench, self.id) is not terminal or terminal.cwd != cwd:
+            if terminal_access.own(bench, self.id) is not terminal or terminal.cwd != cwd:
                 raise ToolFailed(f"Terminal {self.id} moved to {shown(terminal.cwd)} meanwhile. Nothing was run.")
             command = go.command if go.command is not None else self.command
             limit, plan = time_limit(bench, self.timeout), allowed_plan(go)
@@ -125,10 +125,10 @@ class KillPersistentTerminal(Tool):
 
             async def nothing(_: Go) -> Done:
                 details = json.dumps({"terminal": {"id": self.id, "closed": False}})
-                return Done.text(f"Terminal {self.id} is not open. {terminals.known(bench)}", details=details)
+                return Done.text(f"Terminal {self.id} is not open. {terminal_access.known(bench)}", details=details)
 
             return Ready(title=title, done=after, act=nothing)
-        terminal = terminals.own(bench, self.id)
+        terminal = terminal_access.own(bench, self.id)
         running = terminal.current.command if terminal.current is not None else None
 
         async def act(_: Go) -> Done:

@@ -8,10 +8,10 @@ from typing import Annotated, ClassVar
 from msgspec import Meta
 
 from tarmac.errors import BadArguments, TarmacError, ToolFailed
-from tarmac.tools import change, places
-from tarmac.tools.change import Change
+from tarmac.tools import file_access, file_change
 from tarmac.tools.edit import FileChange, TextFile, decode, new_text_file, parse_patch, plan_patch, read_bytes
-from tarmac.tools.places import Place
+from tarmac.tools.file_access import Place
+from tarmac.tools.file_change import Change
 from tarmac.tools.tool import Bench, Group, Ready, Tool
 
 MOST_NAMED = 3
@@ -37,12 +37,12 @@ class ApplyPatch(Tool):
 
     async def prepare_for(self, bench: Bench, path: str) -> Ready:
         """The same for a patch that was sent as the diff of one file."""
-        place = places.find(bench, path)
+        place = file_access.find(bench, path)
         try:
             named = {each.path for each in parse_patch(self.patch, path)}
         except TarmacError as error:
             raise ToolFailed(error.what, hint=error.hint) from None
-        others = [each for each in sorted(named) if places.find(bench, each).full != place.full]
+        others = [each for each in sorted(named) if file_access.find(bench, each).full != place.full]
         if others:
             raise BadArguments(
                 f"apply_diff: the diff changes {', '.join(others)}, but `path` is {place.name}. "
@@ -65,7 +65,7 @@ class ApplyPatch(Tool):
         marks = {"created": " (new)", "deleted": " (deleted)", "modified": ""}
         names = ", ".join(f"{each.place.name}{marks[each.operation]}" for each in changes[:MOST_NAMED])
         names += f" and {len(changes) - MOST_NAMED} more" if len(changes) > MOST_NAMED else ""
-        return await change.ready(bench, changes, title=f"Patching {names}", done=f"Patched {names}")
+        return await file_change.ready(bench, changes, title=f"Patching {names}", done=f"Patched {names}")
 
 
 @dataclass(slots=True)
@@ -78,11 +78,11 @@ class _Sources:
     unquotable: list[str] = field(default_factory=list)
 
     def read(self, path: str) -> str | None:
-        place = places.find(self.bench, path)
-        if why := places.refusal(self.bench, place, writing=True):
+        place = file_access.find(self.bench, path)
+        if why := file_access.refusal(self.bench, place, writing=True):
             raise ToolFailed(f"'{place.name}' may not be written: {why}. No file was changed.")
         data = read_bytes(place.path)
-        change.check_seen(self.bench, place, data)
+        file_change.check_seen(self.bench, place, data)
         if data is not None and place.look.unread and place.path not in self.bench.seen:
             self.unquotable.append(place.name)
         file = TextFile("") if data is None else decode(data)
@@ -93,7 +93,7 @@ class _Sources:
         """In a thread: all that the patch does."""
 
         def nearest(path: str) -> str:
-            return places.suggestion(self.bench, places.find(self.bench, path))
+            return file_access.suggestion(self.bench, file_access.find(self.bench, path))
 
         planned = plan_patch(patch, self.read, threshold=threshold, path=self.path, nearest=nearest)
         return [self.change(each) for each in planned]

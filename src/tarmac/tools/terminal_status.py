@@ -9,7 +9,7 @@ from tarmac.terminals.output.follow import unread_output
 from tarmac.terminals.result import show_path, signal_name
 from tarmac.terminals.terminal import Past, Terminal
 from tarmac.tools.boundary import labelled
-from tarmac.tools.command import short
+from tarmac.tools.execute_command import short
 from tarmac.tools.report import duration
 from tarmac.vt.fold import bound, fold_repeats, show_invisibles
 

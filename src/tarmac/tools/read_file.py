@@ -11,10 +11,10 @@ from msgspec import Meta
 from tarmac.errors import BadArguments
 from tarmac.models.messages import Image, Part, Text
 from tarmac.policy import ReadFile as ReadAction
-from tarmac.tools import places
+from tarmac.tools import file_access
 from tarmac.tools.aside import aside
+from tarmac.tools.file_access import Place
 from tarmac.tools.images import media_type
-from tarmac.tools.places import Place
 from tarmac.tools.reading import BINARY, FileText, Wanted, as_xml, read_files
 from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Seen, Tool, Want
 
@@ -72,8 +72,8 @@ class ReadFile(Tool):
         most = bench.settings.files_per_read
         if len(self.files) > most:
             raise BadArguments(f"read_file: at most {most} files a call, not {len(self.files)}. Ask for the rest next.")
-        found = [(places.find(bench, each.path), parse_ranges(each.line_ranges)) for each in self.files]
-        refused = [places.refusal(bench, place) for place, _ in found]
+        found = [(file_access.find(bench, each.path), parse_ranges(each.line_ranges)) for each in self.files]
+        refused = [file_access.refusal(bench, place) for place, _ in found]
         asked = [number for number, why in enumerate(refused) if not why]
         wants = [Want(action=ReadAction(found[n][0].full), outside=not found[n][0].look.inside) for n in asked]
 
@@ -91,7 +91,7 @@ async def _read(
     bench: Bench, found: list[tuple[Place, tuple[tuple[int, int], ...]]], reasons: Mapping[int, str]
 ) -> Done:
     wanted = [
-        Wanted(places.unmoved(bench, place).path, ranges, place.name)
+        Wanted(file_access.unmoved(bench, place).path, ranges, place.name)
         for number, (place, ranges) in enumerate(found)
         if number not in reasons
     ]
@@ -106,10 +106,10 @@ async def _read(
             continue
         file = next(texts)
         if file.missing:
-            near = await asyncio.to_thread(places.suggestion, bench, place)
+            near = await asyncio.to_thread(file_access.suggestion, bench, place)
             file = replace(file, error=f"{file.error}.{near}" if near else file.error)
         if file.data is not None:
-            digest = await aside(len(file.data), places.digest, file.data)
+            digest = await aside(len(file.data), file_access.digest, file.data)
             seen.append(Seen(path=place.path, digest=digest, how="read"))
             kind = media_type(file.data) if file.notice == BINARY else None
             if kind is not None:
