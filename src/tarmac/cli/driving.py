@@ -24,7 +24,6 @@ from tarmac.show.teller import Teller
 from tarmac.tasks.desk import Ended
 from tarmac.tasks.events import RESTING, QuestionAnswered, QuestionAsked, TaskEvent, ToolFinished
 from tarmac.tasks.signals import Signal
-from tarmac.tasks.task import Picture
 from tarmac.terminals.pool import Pool
 
 TICK = 1.0  # seconds between two drawings of how long something takes
