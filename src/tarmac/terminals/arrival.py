@@ -12,6 +12,7 @@ import time
 
 from tarmac.errors import TarmacError
 from tarmac.terminals import waiting
+from tarmac.terminals.execution import FROZEN
 from tarmac.terminals.session import Session
 from tarmac.terminals.shells import KNOWN, find_shell
 from tarmac.terminals.waiting import Waiting, Wants
@@ -32,7 +33,9 @@ async def until_up(session: Session, seconds: float) -> str:
         left = start + seconds - time.monotonic()
         if left <= 0:
             return f"it showed no prompt of ours within {seconds:g} s"
+        before_wait = time.monotonic()
         await session.until_prompted(min(pause, left))
+        start += max(time.monotonic() - before_wait - pause - FROZEN, 0)  # we were stopped: that time does not count
         pause = NEXT_LOOK
         seen = waiting.probe(session.pty.master, session.pid) if session.alive and not session.prompted else None
         if seen is None or seen != before or session.pty.has_unread_input():

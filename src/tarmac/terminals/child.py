@@ -88,17 +88,30 @@ class Child:
         self.status: int | None = None
         self._pidfd = -1
 
-    def watch(self, on_exit: Callable[[int], None]) -> None:
-        """Call `on_exit` in the event loop when the process has ended."""
+    def watch(
+        self, on_exit: Callable[[int], None], *, on_death: Callable[[Callable[[], None]], None] | None = None
+    ) -> None:
+        """Call `on_exit` in the event loop when the process has ended.
+
+        `on_death` is called before the process is reaped, with a function that reaps it. Until then nobody else can
+        have its pid.
+        """
         loop = asyncio.get_running_loop()
 
         def reap() -> None:
-            status = self._popen.poll()
+            status = self._popen.poll() if self.status is None else None
             if status is None:
                 return
             self._unwatch(loop)
             self.status = status
             on_exit(status)
+
+        def died() -> None:
+            if on_death is None:
+                reap()
+            else:
+                loop.remove_reader(self._pidfd)
+                on_death(reap)
 
         try:
             self._pidfd = os.pidfd_open(self.pid)
@@ -113,7 +126,7 @@ class Child:
 
             threading.Thread(target=wait, daemon=True, name=f"tarmac-wait-{self.pid}").start()
         else:
-            loop.add_reader(self._pidfd, reap)
+            loop.add_reader(self._pidfd, died)
 
     def _unwatch(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._pidfd >= 0:

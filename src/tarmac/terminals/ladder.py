@@ -28,10 +28,34 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 async def interrupt(terminal: "PtyTerminal", session: "Session", execution: Execution) -> None:
-    """Ctrl-C; then harder, until the command has ended."""
+    """Ctrl-C; then harder, until the command has ended.
+
+    What it started in the background stays, as after a Ctrl-C in any shell, unless the command ran out of its time:
+    then nobody is left who would want it. A program that was stopped can't act on the interrupt: it is ended.
+    """
+    before, settings = terminal.baseline, terminal.settings
+    await _interrupt(terminal, session, execution)
+    if execution.ending is not None and session.alive and session.has_children():
+        left = processes.descendants(session.pid) - before
+        if execution.cause == "interrupted":
+            left = {each for each in left if _was_in_front(each, session, execution)}
+        await signals.end(lambda: left, grace=settings.terminate_grace)
+
+
+def _was_in_front(process: processes.Process, session: "Session", execution: Execution) -> bool:
+    """Whether it is no daemon and no background job: it was meant to end, or stands still."""
+    found = processes.stat(process.pid)
+    if found is None:
+        return False
+    has_background = "&" in execution.command.replace("&&", "")
+    return found.state == "T" or (found.session == session.pid and not has_background)
+
+
+async def _interrupt(terminal: "PtyTerminal", session: "Session", execution: Execution) -> None:
     settings = terminal.settings
     if await _ctrl_c(terminal, session, execution, settings.interrupt_grace):
         return
+    execution.signalled = True
     execution.notes.append("it did not end on Ctrl-C: terminated")
     find = _own(terminal, session)
     if find():
@@ -58,6 +82,7 @@ async def _ctrl_c(terminal: "PtyTerminal", session: "Session", execution: Execut
     before = session.pty.foreground()
     if before != shell:
         group, newborn = before, newborn or _is_young(before)
+        execution.signalled = True
         session.pty.signal(signal.SIGINT)
     while waited < grace:
         if await execution.ended(step):
@@ -72,6 +97,7 @@ async def _ctrl_c(terminal: "PtyTerminal", session: "Session", execution: Execut
         elif (now != group and (now != shell or before == shell)) or (newborn and waited > 0.02):
             newborn = now not in (group, shell) and (newborn or _is_young(now))
             group = now
+            execution.signalled = execution.signalled or now != shell
             session.pty.signal(signal.SIGINT)
         before = now
     return execution.ending is not None
@@ -94,6 +120,7 @@ def _is_back(session: "Session") -> bool:
 async def kill(terminal: "PtyTerminal", session: "Session", execution: Execution) -> None:
     """SIGKILL to all the command started. The shell is held still meanwhile: it must not go on with `a; b; c`."""
     find = _own(terminal, session)
+    execution.signalled = execution.signalled or bool(find())
     _send(session.pid, signal.SIGSTOP)
     try:
         await signals.end(find, grace=0)

@@ -67,8 +67,9 @@ class Pty:
         env: Mapping[str, str],
         on_data: Callable[[bytes], None],
         on_exit: Callable[[int], None],
+        on_death: Callable[[Callable[[], None]], None] | None = None,
     ) -> int:
-        """Run `argv` on this terminal; its pid. The terminal is its controlling one."""
+        """Run `argv` on this terminal; its pid. The terminal is its controlling one. `on_death`: see `Child.watch`."""
         self._on_data, self._on_exit = on_data, on_exit
         slave = self.slave
 
@@ -76,7 +77,7 @@ class Pty:
             fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
 
         self.child = Child(argv, cwd=cwd, env=env, stdin=slave, stdout=slave, stderr=slave, prepare=take_terminal)
-        self.child.watch(self._exited)
+        self.child.watch(self._exited, on_death=on_death)
         self.resume()
         return self.child.pid
 
@@ -123,6 +124,23 @@ class Pty:
             left -= len(data)
             self._on_data(data)
         self._on_exit(status)
+
+    def print_behind(self, mark: bytes) -> int:
+        """Print `mark` as a program on this terminal would; how many bytes of it the kernel took.
+
+        It is read after everything that was printed before it. What a program prints may lie in a buffer of the kernel
+        where neither `read` nor FIONREAD sees it yet. The descriptor is a new one, as the shell's must stay blocking.
+        """
+        try:
+            fd = os.open(self.path, os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            return 0
+        try:
+            return os.write(fd, mark)
+        except OSError:
+            return 0
+        finally:
+            os.close(fd)
 
     # Writing
 
@@ -180,6 +198,15 @@ class Pty:
         except (OSError, termios.error):  # hung up: the shell has just died
             return False
         return True
+
+    def hide_input(self) -> None:
+        """Echo nothing of the next line that is typed; `make_sane` undoes it."""
+        try:
+            modes = termios.tcgetattr(self.slave)
+            modes[3] &= ~termios.ECHO
+            termios.tcsetattr(self.slave, termios.TCSANOW, modes)
+        except termios.error:
+            pass
 
     def canonical(self) -> bool:
         """Whether the terminal collects whole lines (ICANON): a program that wants an answer does not let it."""

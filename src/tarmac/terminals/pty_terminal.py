@@ -14,9 +14,11 @@ from tarmac.paths import nearest_existing, sweep_scratch
 from tarmac.terminals import environment, events, ladder, processes
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.keyboard import Keyboard
+from tarmac.terminals.session import Session
 from tarmac.terminals.shell_terminal import ShellTerminal
 
 MOVE_PATIENCE = 2.0  # to hear of a move; then the command's result will tell
+LOADING = 0.5  # from our line to the start mark, with much room
 SCRATCH_AGE = 3600.0  # what a killed host left is removed after so long
 
 
@@ -100,6 +102,29 @@ class PtyTerminal(ShellTerminal):
 
     def close_input(self, execution: Execution) -> None:
         self.send_input(execution, b"\x04")
+
+    async def withdraw(self, execution: Execution) -> None:
+        session = self.session
+        if session is None or not session.alive or self.current is not execution:
+            return
+        session.withdraw()
+        await session.until_read()  # its start mark may be on the way
+        if not self._is_busy_elsewhere(session):
+            await execution.until_begun(LOADING)
+        if self.current is execution and not execution.began and self._again is None:
+            who = self._in_front(session)
+            note = f"the shell did not take the command: it is busy with {who}; the command was not run"
+            self._withdrawn = execution.number
+            self._end(execution, "not run", "unknown", None, notes=(note,))
+
+    def _is_busy_elsewhere(self, session: Session) -> bool:
+        """Whether the shell can't be on its way from our line to the command: it waits, or has a program in front."""
+        return not session.in_front() or session.waits()
+
+    def _in_front(self, session: Session) -> str:
+        group = session.pty.foreground()
+        name = processes.name(group) if group not in (-1, session.pid) else ""
+        return f"`{name}`, which one of its hooks started" if name else "something else"
 
     async def interrupt(self, execution: Execution) -> None:
         if self.session is not None and self.current is execution:

@@ -21,7 +21,7 @@ from tarmac.terminals import birthmark, processes, signals
 from tarmac.terminals.bell import Bell
 from tarmac.terminals.child import USED_UP, used_up
 from tarmac.terminals.environment import COOKIE, hidden
-from tarmac.terminals.inbox import lock, no_room, write_over
+from tarmac.terminals.inbox import check_private, create, no_room, write_over
 from tarmac.terminals.owner import TURNS, Owner, Turn
 from tarmac.terminals.pty import Pty
 from tarmac.terminals.queries import Queries
@@ -34,6 +34,8 @@ from tarmac.vt.marks import Mark, MarkParser, Query
 
 EDITOR_PATIENCE = 0.15  # a line editor listens so soon after its prompt's mark
 LAST_SHOWN = 1000
+FENCE_PATIENCE = 1.0  # a fence comes back within this, unless a program threw it away (tcflush)
+FENCE_AGAIN = 0.005
 
 
 @dataclass(slots=True)
@@ -76,6 +78,8 @@ class Session(ShellProcess):
         self._in = -1
         self._queries = Queries(self.pty)
         self._changed = Bell()  # a prompt, or the end
+        self._fences: dict[int, Callable[[], None]] = {}  # what to call when each fence was read
+        self._last_fence = 0
 
     def start(self, *, cwd: Path, start_up_files: bool) -> None:
         try:
@@ -88,13 +92,14 @@ class Session(ShellProcess):
                 env=base,
                 hidden=self._hidden,
             )
-            self._in = os.open(self._folder / "in", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            lock(self._in)
+            self._in = create(self._folder / "in")
             if self.shell.pipe:
                 self._open_pipe()
             if self._sandbox is not None:
                 argv = self._wrap(self._sandbox, argv, cwd=cwd, env=env)
-            self.pid = self.pty.start(argv, cwd=cwd, env=env, on_data=self._data, on_exit=self._exited)
+            self.pid = self.pty.start(
+                argv, cwd=cwd, env=env, on_data=self._data, on_exit=self._exited, on_death=self.when_read
+            )
             self._look_at(self.pid)
         except OSError as error:
             self.close()
@@ -145,6 +150,7 @@ class Session(ShellProcess):
             self._load(number, command, data, cwd=cwd, jobs=jobs)
 
     def _load(self, number: int, command: str, data: bytes, *, cwd: bytes, jobs: bool, guard: bytes = b"") -> None:
+        self._restore_folder()
         loading = self.shell.load(number, command, data, cwd=cwd, jobs=jobs, traced=self._traced)
         if loading.fields:
             write_over(self._in, loading.fields + guard)
@@ -154,6 +160,39 @@ class Session(ShellProcess):
         self._line = loading.line
         self._loaded = number
         self._type(self._line)
+
+    def _restore_folder(self) -> None:
+        """Make our private folder again if it was deleted (`rm -rf $TMPDIR/tarmac-*`); OSError: it can't be made."""
+        folder = self._folder
+        if folder is None or self._wrapped is not None or os.fstat(self._in).st_nlink:
+            return
+        try:
+            folder.mkdir(mode=0o700)
+        except FileExistsError:
+            check_private(folder)
+        self.shell.write(folder, self._nonce, self._hidden)
+        os.close(self._in)
+        self._in = -1
+        self._in = create(folder / "in")
+        if self._own_zdotdir:
+            private_zdotdir(folder, self._env)
+        if self._pipe >= 0:
+            os.close(self._pipe)
+            self._pipe = -1
+            self._open_pipe()
+
+    def withdraw(self) -> None:
+        """Take the command back that was given last, as far as the shell has not read it: it finds nothing to run."""
+        try:
+            write_over(self._in, b"")
+        except OSError:
+            pass  # its number is used up all the same
+        self.pty.forget_input()
+        if self._pipe >= 0:
+            try:
+                os.read(self._pipe, 4096)
+            except BlockingIOError:
+                pass
 
     def load_again(self) -> None:
         """The command did not start. Loading it again can't run it twice: the file has a number."""
@@ -213,12 +252,14 @@ class Session(ShellProcess):
 
     def ask(self, number: int) -> None:
         """Have the shell say the status of what it ran last as the end of command `number`."""
-        self._type(self.shell.ask(number) if self._typed is None else self.shell.ask_typed(number))
+        self._type(self.shell.ask(number) if self._typed is None else self.shell.ask_typed(number), hidden=True)
 
-    def _type(self, line: bytes) -> None:
+    def _type(self, line: bytes, *, hidden: bool = False) -> None:
         self.prompted = False
         self._lines = None
         self.pty.make_sane()
+        if hidden:
+            self.pty.hide_input()
         if self._pipe < 0:
             self.pty.write(line)
         else:
@@ -239,6 +280,34 @@ class Session(ShellProcess):
                 loop.call_later(0.002, look)
 
         look()
+
+    def when_read(self, then: Callable[[], None]) -> None:
+        """Call `then` once everything that was printed on the terminal before now has been read.
+
+        A mark of ours (a fence) is printed behind it, and comes back last.
+        """
+        self._last_fence = number = self._last_fence + 1
+        self._fences[number] = then
+        self._print_fence(b"\x1b]633;F;%s;%d\x07" % (self._nonce, number))
+        asyncio.get_running_loop().call_later(FENCE_PATIENCE, self._passed, number)
+
+    def _print_fence(self, rest: bytes) -> None:
+        if self.pty.closed:
+            return
+        rest = rest[self.pty.print_behind(rest) :]
+        if rest:  # the kernel's buffer is full: it is being read
+            asyncio.get_running_loop().call_later(FENCE_AGAIN, self._print_fence, rest)
+
+    def _passed(self, number: int) -> None:
+        then = self._fences.pop(number, None)
+        if then is not None:
+            then()
+
+    async def until_read(self) -> None:
+        """Wait until everything that was printed on the terminal before now has been read."""
+        read = asyncio.Event()
+        self.when_read(read.set)
+        await read.wait()
 
     def _open_pipe(self) -> None:
         assert self._folder is not None
@@ -305,6 +374,18 @@ class Session(ShellProcess):
                     self.integrated = self.prompted = True
                     self._owner.on_prompt(int(number), 0, "ours", (), sure=False)
                     self._changed.ring()
+                case "F", (number,):
+                    self._passed(int(number))
+                case "R", (number, statuses, attributes, where):
+                    self.where = where
+                    self.pty.make_sane()
+                    status, *pipestatus = map(int, statuses.split())
+                    self._typed = None
+                    self._queries.forget()
+                    self._lines = None  # our question was a line, too
+                    self.prompted = self.prompt_to_come = True
+                    known = b"r" not in attributes.replace(b"scalar", b"")  # read-only: it could not be noted
+                    self._owner.on_answered(int(number), status if known else None, tuple(pipestatus) if known else ())
                 case "X", (number, why):
                     self._owner.on_refused(int(number), why.decode("ascii", "replace"))
                 case "E", (_, command):
@@ -331,8 +412,13 @@ class Session(ShellProcess):
     def _enter(self, person: bytes) -> None:
         """It shows its own prompt: unless that is a person's, the private key makes it read the pipe again."""
         self.prompted = False
-        if person == b"0":
-            self._when_it_listens(lambda: self.pty.write(self.shell.enter))
+        if person != b"0":
+            return
+        try:
+            self._restore_folder()
+        except OSError:
+            return  # without a pipe it would be back at once; the next command will say why it can't run
+        self._when_it_listens(lambda: self.pty.write(self.shell.enter))
 
     def _calm(self, line: bytes = b"", before: bytes = b"", calm: bytes = b"") -> None:
         """Whether the next command may be typed, and the count of lines that tells it from others."""
@@ -415,6 +501,8 @@ class Session(ShellProcess):
             if fd >= 0:
                 os.close(fd)
         self._in = self._pipe = self._children = -1
+        if self._oom is not None:
+            self._oom.close()
         if self._wrapped is not None:
             self._wrapped.close()
             self._wrapped = None

@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 from tarmac.terminals import processes, waiting
+from tarmac.terminals.oom import OomCounter
 from tarmac.terminals.pty import Pty
 
 
@@ -25,6 +26,7 @@ class ShellProcess:
         self._adopted = b""  # a shell in the place of the one we started: how it was started
         self._cwd_link = b""
         self._children = -1
+        self._oom: OomCounter | None = None
         self._prompt_call = b""
         self._known: tuple[bytes, bytes | None, Path | None] = (b"", None, None)
 
@@ -54,6 +56,13 @@ class ShellProcess:
         """Remember what runs before any command: a prompt's daemon, an agent for keys. It is no command's job."""
         if self.has_children():
             self.companions = processes.descendants(self.pid)
+        if self._oom is not None:
+            self._oom.close()
+        self._oom = OomCounter(self.pid)
+
+    def oom_kills(self) -> int | None:
+        """How often the kernel killed a process of its cgroup for want of memory; None when nobody can tell."""
+        return self._oom.read() if self._oom is not None else None
 
     def jobs(self) -> set[processes.Process]:
         """What commands have started and still runs, in front and in the background."""
@@ -76,6 +85,10 @@ class ShellProcess:
     def in_front(self) -> bool:
         """Whether the shell itself is the terminal's foreground group."""
         return self.pty.foreground() == self.pid
+
+    def has_died(self) -> bool:
+        """Whether the shell is dead by the kernel's word; what it printed may not all have been read yet."""
+        return processes.look(self.pid) is None
 
     async def learn_prompt(self) -> None:
         """Remember how the shell waits for its next line, once: a `read` in a command waits differently."""

@@ -35,6 +35,7 @@ SOON = 0.02
 PROBE_EVERY = (0.1, 0.2, 0.5, 1.0, 2.0)
 SPEECHLESS = 0.5  # a shell that is asked and does not answer in this time never will
 INTERRUPTED = 130
+KILLED = 137
 STOPS = {147, 148, 149, 150}  # 128 + SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU
 
 
@@ -74,6 +75,8 @@ class ShellTerminal(Terminal):
         self._again: asyncio.Task[None] | None = None
         self._data = self._move = b""  # what was loaded last
         self._quiet = False  # an internal command: nobody is told
+        self._oom_kills: int | None = None  # of its cgroup, when the current command began
+        self._withdrawn = 0  # the number of a command that was taken back before it began
         self._compacting: set[asyncio.Task[None]] = set()
 
     @property
@@ -107,6 +110,7 @@ class ShellTerminal(Terminal):
         session.pty.forget_input()
         self._pending = None
         self._data, self._move = data, move
+        self._oom_kills = session.oom_kills()
         self._had_jobs = self._had_jobs or bool(self.baseline)
         try:
             session.load(execution.number, execution.command, data, cwd=move, jobs=self._had_jobs)
@@ -143,7 +147,7 @@ class ShellTerminal(Terminal):
         if execution is None:
             if not self.keyboard.switching:
                 self._wrote(data)  # prompts, and jobs that print while nobody runs anything
-        elif execution.began and self._asked != execution.number:
+        elif execution.began:
             if execution.secrets is not None:
                 data = execution.secrets.mask(data)
             if self._pending is not None and self._pending.hold(data):
@@ -162,6 +166,8 @@ class ShellTerminal(Terminal):
         execution = self.current
         if execution is not None and execution.number == number:
             execution.begin()
+        elif number == self._withdrawn and self.session is not None:
+            self._hopeless(self.session)  # it was told that it does not run
 
     def on_not_started(self) -> None:
         if self.current is not None and not self.current.began:
@@ -184,20 +190,33 @@ class ShellTerminal(Terminal):
         if execution is None or session is None or execution.number != number or not execution.began:
             return
         self._moved(session.directory())
-        evidence: Evidence = "asked" if self._asked == number else "mark"
-        ending = self._ending(execution, evidence, status, pipestatus)
+        ending = self._ending(execution, "mark", status, pipestatus)
         self._give_up_pending(execution)  # two end marks: the first was a lie
         if session.in_front():
             self._finish(execution, ending)
         else:  # a hook's program is in front already, or a subshell lies: the prompt will tell
-            self._pending = Pending(ending)
-            execution.notes.append(self._pending.note)
+            self._hold_end(execution, ending)
+
+    def on_answered(self, number: int, status: int | None, pipestatus: tuple[int, ...]) -> None:
+        execution, session = self.current, self.session
+        if execution is None or session is None or execution.number != number or not execution.began:
+            return
+        self._moved(session.directory())
+        if status is None:
+            note = "the shell's variables are read-only: it could not note how the command ended"
+            self._end(execution, execution.cause or "done", "asked", None, notes=(note,))
+        else:
+            self._finish(execution, self._ending(execution, "asked", status, pipestatus))
 
     def on_prompt(
         self, number: int, status: int, turn: Turn, pipestatus: tuple[int, ...], *, sure: bool, discarded: bool = False
     ) -> None:
         execution, session = self.current, self.session
-        if session is None or not session.in_front():
+        if session is None:
+            return
+        if not session.in_front():
+            if execution is not None and execution.began and execution.number == number and sure and session.has_died():
+                self._hold_end(execution, self._ending(execution, "mark", status, pipestatus))
             return
         self._moved(session.directory())
         if execution is not None and execution.by_person:
@@ -212,6 +231,12 @@ class ShellTerminal(Terminal):
             self._released.ring()
             if self.current is None and self._listeners:
                 self._emit(events.BecameIdle(at=time.monotonic(), terminal=self.id))
+
+    def _hold_end(self, execution: Execution, ending: Ending) -> None:
+        """It ended, by a mark that is yet to be confirmed: by the prompt, or by the death of its shell."""
+        self._give_up_pending(execution)
+        self._pending = Pending(ending)
+        execution.notes.append(self._pending.note)
 
     def _give_up_pending(self, execution: Execution) -> None:
         """That end mark was none: what came after it is output."""
@@ -285,11 +310,11 @@ class ShellTerminal(Terminal):
         session = self.session
         reason: Reason = execution.cause or "done"
         code: int | None = status
-        if reason == "done" and session and self._has_stopped(session, execution, status):
-            reason = "stopped"
+        if session and self._has_stopped(session, execution, status):
             self._had_jobs = True
+            reason = reason if execution.signalled else "stopped"
             code = status if status in STOPS else None
-        elif reason in ("interrupted", "killed") and status < 128 and not execution.notes:
+        elif reason in ("interrupted", "killed") and status < 128 and not execution.signalled:
             reason = "done"  # it ended by itself before the signal reached it
         return Ending(reason=reason, evidence=evidence, cwd=self.cwd, exit_code=code, pipestatus=pipestatus)
 
@@ -313,6 +338,7 @@ class ShellTerminal(Terminal):
         if self._pending is not None:
             execution.notes.remove(self._pending.note)
             self._pending = None
+        self._name_oom_kill(execution, ending)
         quiet, self._quiet = self._quiet, False
         if quiet:
             self.current = None
@@ -323,6 +349,14 @@ class ShellTerminal(Terminal):
         if not quiet:
             self._finished_execution(execution)
         self._released.ring()
+
+    def _name_oom_kill(self, execution: Execution, ending: Ending) -> None:
+        """Say so if the kernel killed it for want of memory: it got SIGKILL, not ours, and its cgroup counts one."""
+        if execution.cause is not None or KILLED not in (ending.exit_code, *ending.pipestatus) or self.session is None:
+            return
+        before, now = self._oom_kills, self.session.oom_kills()
+        if before is not None and now is not None and now > before:
+            execution.notes.append("out of memory: the kernel killed it")
 
     # Looking after a running command
 
@@ -350,9 +384,6 @@ class ShellTerminal(Terminal):
         pause = PROBE_EVERY[-1]
         if execution.began and session.at_prompt():
             # It is back, and nobody told: the command took all our hooks away at once. Or we have yet to read it.
-            if session.pty.has_unread_output():
-                self._watch(SOON)
-                return
             if self.waiting(execution) is None:
                 self.ask(execution, session)
         elif execution.began:
@@ -394,10 +425,16 @@ class ShellTerminal(Terminal):
     # What it waits for
 
     def ask(self, execution: Execution, session: Session) -> None:
-        """Ask the shell for the status of what we interrupted."""
-        if self._asked != execution.number:
-            self._asked, self._asked_at = execution.number, time.monotonic()
-        session.ask(execution.number)
+        """The shell is back at its prompt, and no mark told the end: read everything it printed, then ask it."""
+
+        def still_unknown() -> None:
+            if self.current is not execution or self.session is not session or not session.waits():
+                return
+            if self._asked != execution.number:
+                self._asked, self._asked_at = execution.number, time.monotonic()
+            session.ask(execution.number)
+
+        session.when_read(still_unknown)
 
     def waiting(self, execution: Execution) -> Waiting | None:
         session = self.session

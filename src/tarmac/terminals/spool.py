@@ -31,10 +31,18 @@ class _Extent(NamedTuple):
 class Spool:
     """One command's output. Neither write() nor read() ever raises: see `error`, `lost` and `dropped`."""
 
-    def __init__(self, path: Path, *, limit: int = 64 << 20, buffer: int = BLOCK, no_place: str = "") -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        limit: int = 64 << 20,
+        buffer: int = BLOCK,
+        no_place: str = "",
+        kept: set[str] | None = None,
+    ) -> None:
         self.path = path
         self._no_place = no_place  # why its folder could not be made
-        self.worth_keeping = False  # its owner says so: more was printed than a result can show
+        self._kept = set[str]() if kept is None else kept  # the names of those that are worth keeping
         self.end = 0  # bytes ever written
         self.lost = 0  # bytes that a full or broken disk took
         self.error: OSError | None = None  # the last one; it stays when the disk has recovered
@@ -50,6 +58,18 @@ class Spool:
         self._retry: tuple[float, int] | None = None  # while the disk fails: when, or at which end, to try again
         self._lock = RLock()  # held for single reads and writes; for a whole compaction only if write() has to do it
         self._compacting = Lock()
+
+    @property
+    def worth_keeping(self) -> bool:
+        """Its owner says so: more was printed than a result can show."""
+        return self.path.name in self._kept
+
+    @worth_keeping.setter
+    def worth_keeping(self, worth: bool) -> None:
+        if worth:
+            self._kept.add(self.path.name)
+        else:
+            self._kept.discard(self.path.name)
 
     @property
     def complaint(self) -> str:

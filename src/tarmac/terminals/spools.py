@@ -5,6 +5,7 @@ import os
 import time
 from pathlib import Path
 from typing import Final
+from weakref import WeakSet
 
 from tarmac.errors import TarmacError
 from tarmac.events import TerminalId
@@ -23,7 +24,8 @@ class Spools:
         self._terminal = terminal
         self._settings = settings
         self._folder: Path | None = None
-        self._all: list[Spool] = []
+        self._live: WeakSet[Spool] = WeakSet()  # those somebody may still read; the others are known by their files
+        self._kept: set[str] = set()  # the names of files that are worth keeping
 
     def new(self, number: int) -> Spool:
         """The spool of command `number`. It never fails: without a place it keeps little, and the result says why."""
@@ -33,8 +35,8 @@ class Spools:
         except OSError as error:  # no room, no right
             folder = Path(os.devnull)
             no_place = error.what if isinstance(error, TarmacError) else str(error)
-        spool = Spool(folder / f"{number}.out", limit=self._settings.spool_limit, no_place=no_place)
-        self._all.append(spool)
+        spool = Spool(folder / f"{number}.out", limit=self._settings.spool_limit, no_place=no_place, kept=self._kept)
+        self._live.add(spool)
         return spool
 
     def folder(self) -> Path:
@@ -54,10 +56,13 @@ class Spools:
         """Only what was too long for its result is worth keeping on disk after the terminal is gone."""
         if self._folder is None:
             return
-        for spool in self._all:
+        for spool in list(self._live):
             if not spool.worth_keeping:
                 spool.remove()
         try:
+            for file in self._folder.iterdir():
+                if file.name not in self._kept:
+                    file.unlink()
             self._folder.rmdir()
         except OSError:
             pass

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Self, Unpack
 from tarmac.errors import BadRequest, TerminalBusy, TerminalClosed
 from tarmac.events import TaskId, TerminalId
 from tarmac.paths import check_directory
-from tarmac.terminals import events
+from tarmac.terminals import birthmark, events, watchdog
 from tarmac.terminals.asked import check_command, check_on_timeout, check_timeout
 from tarmac.terminals.bell import Alarm
 from tarmac.terminals.execution import Execution
@@ -271,9 +271,14 @@ class Terminal(ABC):
 
     def opened(self) -> None:
         """Tell that it is open."""
+        asyncio.get_running_loop().call_soon(self._guard)
         at = time.monotonic()
         self._emit(events.TerminalOpened(at=at, terminal=self.id, cwd=self.cwd, shell=self.shell.name))
         self._emit(events.ShellIntegrationChanged(at=at, terminal=self.id, quality=self.quality))
+
+    def _guard(self) -> None:
+        if not self._closed:
+            watchdog.guard(birthmark.of(self.cookie))
 
     @abstractmethod
     async def type(self, data: bytes | str) -> None:
@@ -296,6 +301,9 @@ class Terminal(ABC):
     @abstractmethod
     def close_input(self, execution: Execution) -> None: ...
 
+    async def withdraw(self, execution: Execution) -> None:  # noqa: B027 (most begin at once)
+        """Take back a command that was given and has not begun; end it as `not run` if it surely never will."""
+
     @abstractmethod
     async def interrupt(self, execution: Execution) -> None: ...
 
@@ -314,9 +322,16 @@ class Terminal(ABC):
         if not self._closed:
             self._closed = True
             self.alarm.stop()
-            self._closing = asyncio.create_task(self._close())
+            self._closing = asyncio.create_task(self._close_and_release())
         if self._closing is not None:
             await asyncio.shield(self._closing)
+
+    async def _close_and_release(self) -> None:
+        try:
+            await self._close()
+        finally:
+            if (leaving := watchdog.release(birthmark.of(self.cookie))) is not None:
+                await asyncio.get_running_loop().run_in_executor(None, leaving.wait)
 
     @abstractmethod
     async def _close(self) -> None: ...

@@ -19,14 +19,14 @@ LOAD = (
 LOAD_OWN_END = LOAD.replace(b"; __tarmac_code", b"; { __tarmac_code").replace(b"]]\n", b"]]; } 2>/dev/null\n")
 NOTE = b"\n__tarmac_note"
 ASK = (
-    b" \\builtin printf '\\e]633;D;%%s;%%s;%%s;;%%s\\a' \"$__tarmac_nonce\" %d"
-    b' "${__tarmac_inner:-${__tarmac_code:-$?}}" "${PWD//[$\'\\a\\e\\n\\r;\\\\\']/?}" >/dev/tty\n'
+    b" \\builtin printf '\\e]633;R;%%s;%%s;%%s;%%s;%%s\\a' \"$__tarmac_nonce\" %d"
+    b' "${__tarmac_inner:-${__tarmac_code:-$?}}" "${__tarmac_code@a}" "${PWD//[$\'\\a\\e\\n\\r;\\\\\']/?}" >/dev/tty\n'
 )
 # Once in each shell, after its start-up files: see `Shell.start_up`. (`readonly` ones can't be had off it.)
 SCRUB = (
     "if [[ ! -v __tarmac_scrubbed ]]; then __tarmac_scrubbed=1; \\unset -v {names} 2>/dev/null || \\builtin true; fi\n"
 )
-ASK_TYPED = ASK.replace(b"${__tarmac_inner:-${__tarmac_code:-$?}}", b"$?")
+ASK_TYPED = ASK.replace(b"${__tarmac_inner:-${__tarmac_code:-$?}}", b"$?").replace(b"${__tarmac_code@a}", b"")
 
 
 @dataclass(frozen=True, slots=True)

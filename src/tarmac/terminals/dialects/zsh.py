@@ -36,8 +36,8 @@ NOTE = (  # as in zsh.zsh
 RESTORE = b'__tarmac_restore "$__tarmac_last"; '
 TRACED = b"{ \\builtin set -x; " + RESTORE + b"} 2>/dev/null; "
 ASK = (
-    b" \\builtin printf '\\e]633;D;%%s;%%s;%%s;;%%s\\a' \"$__tarmac_nonce\" %d"
-    b' "${__tarmac_code:-${__tarmac_said:-$?}}" "${PWD//[$\'\\a\\e\\n\\r;\\\\\']/?}" >/dev/tty\n'
+    b" \\builtin printf '\\e]633;R;%%s;%%s;%%s;%%s;%%s\\a' \"$__tarmac_nonce\" %d"
+    b' "${__tarmac_code:-${__tarmac_said:-$?}}" "${(t)__tarmac_said}" "${PWD//[$\'\\a\\e\\n\\r;\\\\\']/?}" >/dev/tty\n'
 )
 
 _STICKY = "no_aliases no_xtrace no_verbose no_err_exit no_err_return"

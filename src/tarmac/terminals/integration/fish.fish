@@ -26,7 +26,7 @@ while builtin read __tarmac_go <$__tarmac_pipe
         builtin set -g __tarmac_person 2
         break
     else if builtin test "$__tarmac_go" = ask
-        builtin printf "\e]633;D;%s;%s;%s;;%s\a" "$__tarmac_nonce" "$__tarmac_n" "$__tarmac_status" "$__tarmac_where"
+        builtin printf "\e]633;R;%s;%s;%s;;%s\a" "$__tarmac_nonce" "$__tarmac_n" "$__tarmac_status" "$__tarmac_where"
         continue
     end
     builtin read -gz -d "$__tarmac_between" __tarmac_number __tarmac_dir __tarmac_text __tarmac_keep <$__tarmac_in

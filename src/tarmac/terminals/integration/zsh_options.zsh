@@ -49,6 +49,8 @@ __tarmac_begin() {
   if [[ -o xtrace ]]; then __tarmac_x=1; fi
   builtin unsetopt local_options xtrace
   builtin unset HISTFILE # an agent's lines are none of the user's history
+  # In an empty history `fc -l` shows the line that is running, which is ours: an empty one takes its place.
+  if (( ! ${#history[@]} )); then builtin print -rs -- ''; fi
   __tarmac_drive
   __tarmac_find
   __tarmac_hook
