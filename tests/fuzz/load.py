@@ -21,8 +21,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from tarmac.terminals import Result, Settings, Terminal, prctl
+from tarmac.terminals import Result, Settings, Terminal
 from tarmac.terminals.open import make_terminal
+from tarmac.terminals.process import prctl
 
 PATIENCE = 60.0
 FRESH_EVERY = 40  # commands in one terminal: the first one of a shell is a case of its own

@@ -13,8 +13,9 @@ import pytest
 from tests.conftest import lacking
 from tests.terminals.conftest import Speech
 
-from tarmac.terminals import open_terminal, processes
-from tarmac.terminals.pty_terminal import PtyTerminal
+from tarmac.terminals import open_terminal
+from tarmac.terminals.process import processes
+from tarmac.terminals.shell.pty_terminal import PtyTerminal
 
 pytestmark = pytest.mark.shell
 
@@ -240,7 +241,7 @@ async def test_memory_does_not_grow_with_the_commands_of_a_terminal(tmp_path: Pa
     """T27: by the objects that are kept, after the bounded histories are full."""
     import gc
 
-    from tarmac.terminals.spool import Spool
+    from tarmac.terminals.output.spool import Spool
     from tarmac.terminals.terminal import MOST_HISTORY
 
     async with open_terminal(cwd=tmp_path) as terminal:

@@ -12,9 +12,9 @@ import pytest
 from tests.terminals.conftest import Speech
 
 from tarmac.terminals import open_terminal
-from tarmac.terminals.pty import Pty
-from tarmac.terminals.pty_terminal import PtyTerminal
-from tarmac.terminals.session import Session
+from tarmac.terminals.process.pty import Pty
+from tarmac.terminals.shell.pty_terminal import PtyTerminal
+from tarmac.terminals.shell.session import Session
 
 pytestmark = pytest.mark.shell
 

@@ -13,7 +13,7 @@ from tests.terminals.conftest import Speech
 from tarmac.errors import StateUnavailable, TerminalClosed
 from tarmac.terminals import Answer, Settings, TerminalRegistry, open_terminal
 from tarmac.terminals import events as ev
-from tarmac.terminals.pty_terminal import PtyTerminal
+from tarmac.terminals.shell.pty_terminal import PtyTerminal
 
 pytestmark = pytest.mark.shell
 

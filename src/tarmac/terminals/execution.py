@@ -15,20 +15,20 @@ from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Unpack
 
 from tarmac.errors import ExecutionEnded
-from tarmac.terminals.asked import check_on_timeout, check_timeout, short
 from tarmac.terminals.bell import Bell
+from tarmac.terminals.input.secrets import Secrets
 from tarmac.terminals.output.follow import Gap, as_text, follow
+from tarmac.terminals.output.spool import Spool
+from tarmac.terminals.process.tty_probe import Waiting
 from tarmac.terminals.result import NOTHING, Ending, Reason, Rendered, Result, render, signal_name
 from tarmac.terminals.runner import Runner
-from tarmac.terminals.secrets import Secrets
 from tarmac.terminals.settings import OnTimeout, Settings
-from tarmac.terminals.spool import Spool
-from tarmac.terminals.waiting import Waiting
+from tarmac.terminals.validation import check_on_timeout, check_timeout, short
 from tarmac.vt.buffer import HeadTail
 from tarmac.vt.text import clean
 
 if TYPE_CHECKING:
-    from tarmac.terminals.watching import Conditions, Happened
+    from tarmac.terminals.input.wait_conditions import Conditions, Happened
 
 FOREVER = float("inf")
 BEGIN_PATIENCE = 2.0
@@ -123,7 +123,7 @@ class Execution:
         Asked for means: the kernel says that a line is read with the echo off. A program that reads keys and shows
         what it likes (`sudo` with feedback, pinentry) counts when its question matches `prompt`. Raises SecretNotAsked.
         """
-        from tarmac.terminals.answering import send_secret
+        from tarmac.terminals.input.answers import send_secret
 
         await send_secret(self, text, prompt=prompt, timeout=timeout)
 
@@ -134,7 +134,7 @@ class Execution:
 
     async def waiting_for(self, **conditions: "Unpack[Conditions]") -> "Happened":
         """Wait until it ends, prints `pattern`, wants `input`, is `quiet` for so long, or listens on `port`."""
-        from tarmac.terminals.watching import waiting_for
+        from tarmac.terminals.input.wait_conditions import waiting_for
 
         return await waiting_for(self._runner, self, **conditions)
 

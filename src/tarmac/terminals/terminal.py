@@ -17,21 +17,22 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Self, Unpack
 from tarmac.errors import BadRequest, TerminalBusy, TerminalClosed
 from tarmac.events import TaskId, TerminalId
 from tarmac.paths import check_directory
-from tarmac.terminals import birthmark, events, watchdog
-from tarmac.terminals.asked import check_command, check_on_timeout, check_timeout
+from tarmac.terminals import events
 from tarmac.terminals.bell import Alarm
 from tarmac.terminals.execution import Execution
-from tarmac.terminals.processes import Process
+from tarmac.terminals.output.spools import Spools
+from tarmac.terminals.process import birthmark, watchdog
+from tarmac.terminals.process.processes import Process
+from tarmac.terminals.process.tty_probe import Waiting
 from tarmac.terminals.result import Result
 from tarmac.terminals.sandbox import Sandbox
 from tarmac.terminals.settings import OnTimeout, Settings
-from tarmac.terminals.shells import Shell
-from tarmac.terminals.spools import Spools
-from tarmac.terminals.waiting import Waiting
+from tarmac.terminals.shell.shells import Shell
+from tarmac.terminals.validation import check_command, check_on_timeout, check_timeout
 
 if TYPE_CHECKING:
-    from tarmac.terminals.answering import Answers
-    from tarmac.terminals.watching import Conditions, Happened
+    from tarmac.terminals.input.answers import Answers
+    from tarmac.terminals.input.wait_conditions import Conditions, Happened
 
 Provider = Literal["pty", "exec"]
 Origin = Literal["agent", "person", "system"]
@@ -202,7 +203,7 @@ class Terminal(ABC):
         check_timeout(idle, "idle_timeout")
         check_on_timeout(on_timeout)
         if answers is not None:
-            from tarmac.terminals.answering import answers_of, run_answering
+            from tarmac.terminals.input.answers import answers_of, run_answering
 
             prepared = answers_of(answers)
         async with self._turn:
@@ -229,7 +230,7 @@ class Terminal(ABC):
 
         What comes first is told, with the evidence for it; after `timeout` [30] seconds, that nothing came.
         """
-        from tarmac.terminals.watching import waiting_for
+        from tarmac.terminals.input.wait_conditions import waiting_for
 
         return await waiting_for(self, **conditions)
 

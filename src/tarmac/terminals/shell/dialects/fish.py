@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from tarmac.terminals.shells import INTEGRATION, Loading, Shell, parse_variables
+from tarmac.terminals.shell.shells import INTEGRATION, Loading, Shell, parse_variables
 
 BOOT = """\
 set -g fish_history '' # an agent's lines are none of the user's history

@@ -15,12 +15,13 @@ from typing import Literal, Self, TypedDict, Unpack
 
 from tarmac.errors import BadRequest, TerminalClosed
 from tarmac.events import TerminalId
-from tarmac.terminals import events, ports
-from tarmac.terminals.asked import check_timeout
+from tarmac.terminals import events
 from tarmac.terminals.bell import Bell
 from tarmac.terminals.execution import Execution
+from tarmac.terminals.process import ports
+from tarmac.terminals.process.tty_probe import Waiting
 from tarmac.terminals.runner import Runner
-from tarmac.terminals.waiting import Waiting
+from tarmac.terminals.validation import check_timeout
 from tarmac.vt.live import LiveText
 
 Listener = Callable[[events.TerminalEvent], None]

@@ -17,19 +17,19 @@ from pathlib import Path
 
 from tarmac.errors import TarmacError
 from tarmac.paths import remove_scratch, scratch_dir
-from tarmac.terminals import birthmark, processes, signals
 from tarmac.terminals.bell import Bell
-from tarmac.terminals.child import USED_UP, used_up
 from tarmac.terminals.environment import COOKIE, hidden
-from tarmac.terminals.inbox import check_private, create, no_room, write_over
-from tarmac.terminals.owner import TURNS, Owner, Turn
-from tarmac.terminals.pty import Pty
-from tarmac.terminals.queries import Queries
+from tarmac.terminals.process import birthmark, processes, signals
+from tarmac.terminals.process.child import USED_UP, used_up
+from tarmac.terminals.process.pty import Pty
 from tarmac.terminals.sandbox import Sandbox, Wrapped
 from tarmac.terminals.settings import Settings
-from tarmac.terminals.shell_process import ShellProcess
-from tarmac.terminals.shells import INTEGRATION, Shell
-from tarmac.terminals.zdotdir import private_zdotdir
+from tarmac.terminals.shell.command_file import check_private, create, no_room, write_over
+from tarmac.terminals.shell.owner import TURNS, Owner, Turn
+from tarmac.terminals.shell.queries import Queries
+from tarmac.terminals.shell.shell_process import ShellProcess
+from tarmac.terminals.shell.shells import INTEGRATION, Shell
+from tarmac.terminals.shell.zdotdir import private_zdotdir
 from tarmac.vt.marks import Mark, MarkParser, Query
 
 EDITOR_PATIENCE = 0.15  # a line editor listens so soon after its prompt's mark

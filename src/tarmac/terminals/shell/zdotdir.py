@@ -7,7 +7,7 @@ Its files run the user's own, which see the place they know; but a zsh that a co
 from collections.abc import Mapping
 from pathlib import Path
 
-from tarmac.terminals.shells import quote
+from tarmac.terminals.shell.shells import quote
 
 FILES = (".zshenv", ".zprofile", ".zshrc", ".zlogin")
 _RUN = """\

@@ -10,7 +10,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterable
 
-from tarmac.terminals.processes import Process, look, stat
+from tarmac.terminals.process.processes import Process, look, stat
 
 
 def signal_all(processes: Iterable[Process], sig: int) -> int:

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 from tarmac.errors import BadRequest, ExecutionEnded, SecretNotAsked
 from tarmac.terminals.execution import Execution
+from tarmac.terminals.process.tty_probe import Waiting, Wants
 from tarmac.terminals.result import Result
 from tarmac.terminals.settings import OnTimeout
-from tarmac.terminals.waiting import Waiting, Wants
 
 SHORT, LONG = 0.015, 0.35  # how often the kernel is asked
 NOBODY_ANSWERS = 0.4  # a question must stand so long before it counts as one that nobody expected

@@ -14,20 +14,21 @@ from pathlib import Path
 
 from tarmac.errors import TarmacError, TerminalClosed
 from tarmac.events import TaskId, TerminalId
-from tarmac.terminals import environment, events, processes, signals
-from tarmac.terminals.attention import Attention
+from tarmac.terminals import environment, events
 from tarmac.terminals.bell import Bell
 from tarmac.terminals.execution import Execution
-from tarmac.terminals.keeper import Keeper
-from tarmac.terminals.keyboard import Keyboard
-from tarmac.terminals.owner import Turn
-from tarmac.terminals.pending import Pending
+from tarmac.terminals.input.input_detection import Attention
+from tarmac.terminals.input.keyboard import Keyboard
+from tarmac.terminals.process import processes, signals
+from tarmac.terminals.process.tty_probe import Waiting, Wants
 from tarmac.terminals.result import Ending, Evidence, Reason
-from tarmac.terminals.session import Session
 from tarmac.terminals.settings import Settings
-from tarmac.terminals.shells import Shell
+from tarmac.terminals.shell.owner import Turn
+from tarmac.terminals.shell.pending import Pending
+from tarmac.terminals.shell.session import Session
+from tarmac.terminals.shell.shell_lifecycle import Keeper
+from tarmac.terminals.shell.shells import Shell
 from tarmac.terminals.terminal import Origin, Terminal, echo_of
-from tarmac.terminals.waiting import Waiting, Wants
 from tarmac.vt.marks import Mark
 
 LOAD_PATIENCE = 0.2  # the start mark comes within this, or we look why not

@@ -12,7 +12,7 @@ elsewhere nobody listens.
 import os
 from collections.abc import Iterable
 
-from tarmac.terminals.processes import read
+from tarmac.terminals.process.processes import read
 
 _LISTENING = b" 0A "
 

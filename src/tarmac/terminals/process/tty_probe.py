@@ -5,7 +5,7 @@ tcgetattr(master) → and what does it want: a line, a secret, keys?
 
 A thread waits for input when it sleeps in read, select, poll or epoll and the terminal is among what it reads.
 With a timeout beside it (`read -t 5`, `top`) it is said to be `timed`: it may be a look at the keyboard between two
-pieces of work, and attention.py looks twice. Sleeping, computing, a lock, a pipe, a socket are not that.
+pieces of work, and input_detection.py looks twice. Sleeping, computing, a lock, a pipe, a socket are not that.
 
 Two things would surprise. One thread that waits is enough, even while others compute: what is typed would be
 read. And "keys" may be a relay (ssh, tmux, script), behind which nobody can see; it always waits.
@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from tarmac.terminals.processes import Process, Stat, below, has_proc, name, read, stat
+from tarmac.terminals.process.processes import Process, Stat, below, has_proc, name, read, stat
 
 RELAYS = frozenset(["tmux: client", "screen"])  # they hand the terminal to a server, which reads it in their stead
 SHELLS = frozenset(["ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "nu", "pwsh", "rbash", "sh", "tcsh", "zsh"])
@@ -77,7 +77,7 @@ class Waiting:
     wants: Wants
     process: Process
     name: str
-    prompt: str = ""  # what the terminal shows as the question; attention.py knows it
+    prompt: str = ""  # what the terminal shows as the question; input_detection.py knows it
     timed: bool = field(default=False, compare=False)  # it goes on by itself after a while
     thread: int = field(default=0, compare=False)
     scripted: bool = field(default=False, compare=False)  # it runs a script: what is typed is an answer, no command

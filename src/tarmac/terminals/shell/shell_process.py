@@ -7,9 +7,9 @@ import asyncio
 import os
 from pathlib import Path
 
-from tarmac.terminals import processes, waiting
-from tarmac.terminals.oom import OomCounter
-from tarmac.terminals.pty import Pty
+from tarmac.terminals.process import processes, tty_probe
+from tarmac.terminals.process.oom import OomCounter
+from tarmac.terminals.process.pty import Pty
 
 
 class ShellProcess:
@@ -128,7 +128,7 @@ class ShellProcess:
 
     def reads_terminal(self) -> bool:
         """Whether the shell itself is blocked reading the terminal: at its prompt, or in its `read`."""
-        seen = waiting.probe(self.pty.master, self.pid) if self.alive else None
+        seen = tty_probe.probe(self.pty.master, self.pid) if self.alive else None
         return seen is not None and seen.process.pid == self.pid
 
     def replaced(self) -> bool:

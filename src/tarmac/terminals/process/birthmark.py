@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import partial
 
 from tarmac.terminals.environment import COOKIE
-from tarmac.terminals.processes import Process, read, sweep
+from tarmac.terminals.process.processes import Process, read, sweep
 
 _FIRST = 1 << 52  # nobody's limit on anything
 _ROW = b"Max file locks "

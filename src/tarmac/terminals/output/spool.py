@@ -15,7 +15,7 @@ from threading import Lock, RLock
 from time import monotonic
 from typing import NamedTuple
 
-from tarmac.terminals.spool_lines import BLOCK, Lines, Match, lines_of, search_in
+from tarmac.terminals.output.spool_lines import BLOCK, Lines, Match, lines_of, search_in
 
 MOST_HOLES = 64  # a disk that is full again every second must not grow this list for days
 

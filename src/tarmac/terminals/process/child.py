@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tarmac.errors import DirectoryUnavailable, OutOfTerminals, ShellFailed
-from tarmac.terminals import birthmark, prctl
 from tarmac.terminals.environment import COOKIE
+from tarmac.terminals.process import birthmark, prctl
 
 USED_UP = {errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EAGAIN, errno.ENOMEM}
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tarmac.errors import InputClosed
-from tarmac.terminals.child import Child, used_up
+from tarmac.terminals.process.child import Child, used_up
 
 READ_SIZE = 65536
 READS_A_WAKE_UP = 16

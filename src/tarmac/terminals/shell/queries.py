@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tarmac.terminals.pty import Pty
+from tarmac.terminals.process.pty import Pty
 from tarmac.vt.marks import Query
 from tarmac.vt.replies import answer
 

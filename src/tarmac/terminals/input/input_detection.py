@@ -1,6 +1,6 @@
 """When a running command waits for somebody to type: when to ask the kernel, when to believe it, what the question is.
 
-the terminal's timer → Attention.look() → waiting.probe() → a Waiting with its prompt, told once for each wait
+the terminal's timer → Attention.look() → tty_probe.probe() → a Waiting with its prompt, told once for each wait
 
 The kernel is asked after a moment of quiet only, and more and more rarely, but never so rarely that a wait is noticed
 later than half a second after it began. A wait that ends by itself (`select` with a timeout) counts when it has lasted,
@@ -11,13 +11,13 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tarmac.terminals import processes, waiting
+from tarmac.terminals.process import processes, tty_probe
+from tarmac.terminals.process.tty_probe import Waiting, Wants
 from tarmac.terminals.scripted import runs_a_script
-from tarmac.terminals.waiting import Waiting, Wants
 
 if TYPE_CHECKING:
     from tarmac.terminals.execution import Execution
-    from tarmac.terminals.session import Session
+    from tarmac.terminals.shell.session import Session
 
 QUIET = 0.1  # nobody is asked before
 SOON = 0.1
@@ -59,7 +59,7 @@ class Attention:
             self._since = self._believed = self._told = self._glimpsed = None
         if execution.last_input > execution.last_output and time.monotonic() - execution.last_input < QUIET:
             return None  # it may not have woken up yet
-        seen = waiting.probe(session.pty.master, session.pid)
+        seen = tty_probe.probe(session.pty.master, session.pid)
         if seen is None or session.pty.has_unread_input():  # what lies there will wake it
             self._since = None
             return None

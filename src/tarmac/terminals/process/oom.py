@@ -2,7 +2,7 @@
 
 import os
 
-from tarmac.terminals.processes import read
+from tarmac.terminals.process.processes import read
 
 _LONGEST = 1024
 _UNIFIED, _LEGACY = "/sys/fs/cgroup", "/sys/fs/cgroup/memory"

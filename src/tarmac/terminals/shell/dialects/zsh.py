@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from tarmac.terminals.shells import INTEGRATION, Loading, Shell, parse_variables, quote
+from tarmac.terminals.shell.shells import INTEGRATION, Loading, Shell, parse_variables, quote
 
 # zsh reads a line byte by byte (1 µs each): it is short. `\` defeats aliases (and spelling correction); `&& [[ 1 ]]`
 # keeps $? and spares our calls from `set -e` and ZERR; the first words empty what a missing loader would run again.

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from tarmac.errors import ShellFailed, TerminalClosed
 from tarmac.paths import nearest_existing
-from tarmac.terminals.arrival import until_up
-from tarmac.terminals.owner import Owner
-from tarmac.terminals.session import Session
 from tarmac.terminals.settings import Settings
-from tarmac.terminals.shells import Shell
+from tarmac.terminals.shell.owner import Owner
+from tarmac.terminals.shell.session import Session
+from tarmac.terminals.shell.shells import Shell
+from tarmac.terminals.shell.startup import until_up
 
 
 class NoIntegration(ShellFailed):

@@ -11,11 +11,11 @@ import os
 import time
 
 from tarmac.errors import TarmacError
-from tarmac.terminals import waiting
 from tarmac.terminals.execution import FROZEN
-from tarmac.terminals.session import Session
-from tarmac.terminals.shells import KNOWN, find_shell
-from tarmac.terminals.waiting import Waiting, Wants
+from tarmac.terminals.process import tty_probe
+from tarmac.terminals.process.tty_probe import Waiting, Wants
+from tarmac.terminals.shell.session import Session
+from tarmac.terminals.shell.shells import KNOWN, find_shell
 
 FIRST_LOOK = 0.25  # most shells are up by then
 NEXT_LOOK = 0.1
@@ -37,7 +37,7 @@ async def until_up(session: Session, seconds: float) -> str:
         await session.until_prompted(min(pause, left))
         start += max(time.monotonic() - before_wait - pause - FROZEN, 0)  # we were stopped: that time does not count
         pause = NEXT_LOOK
-        seen = waiting.probe(session.pty.master, session.pid) if session.alive and not session.prompted else None
+        seen = tty_probe.probe(session.pty.master, session.pid) if session.alive and not session.prompted else None
         if seen is None or seen != before or session.pty.has_unread_input():
             before = seen
         elif not _is_at_its_prompt(session, seen):

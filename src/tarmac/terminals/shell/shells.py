@@ -130,14 +130,14 @@ def find_shell(name: str | None = None, *, environ: Mapping[str, str] | None = N
 def _dialect(kind: str) -> type[Shell]:
     """Only the one that is wanted is imported."""
     if kind == "zsh":
-        from tarmac.terminals.dialects.zsh import Zsh
+        from tarmac.terminals.shell.dialects.zsh import Zsh
 
         return Zsh
     if kind == "fish":
-        from tarmac.terminals.dialects.fish import Fish
+        from tarmac.terminals.shell.dialects.fish import Fish
 
         return Fish
-    from tarmac.terminals.dialects.bash import Bash
+    from tarmac.terminals.shell.dialects.bash import Bash
 
     return Bash
 

@@ -12,12 +12,12 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tarmac.terminals import processes, signals
 from tarmac.terminals.execution import Execution
+from tarmac.terminals.process import processes, signals
 
 if TYPE_CHECKING:
-    from tarmac.terminals.pty_terminal import PtyTerminal
-    from tarmac.terminals.session import Session
+    from tarmac.terminals.shell.pty_terminal import PtyTerminal
+    from tarmac.terminals.shell.session import Session
 
 BACK = 0.08  # an interrupted shell is back at its prompt within this; then we ask
 NEWBORN = 0.1

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from tarmac.terminals.shells import INTEGRATION, Loading, Shell, quote
+from tarmac.terminals.shell.shells import INTEGRATION, Loading, Shell, quote
 
 # The line begins with a simple word (after an unbalanced quote bash 5.2 misparses a leading `{`) that empties what a
 # missing loader would run again; `&& [[ 1 ]]` keeps $? and spares our calls from `set -e` and the ERR trap.

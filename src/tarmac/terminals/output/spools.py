@@ -10,8 +10,8 @@ from weakref import WeakSet
 from tarmac.errors import TarmacError
 from tarmac.events import TerminalId
 from tarmac.paths import private_dir, remove_scratch, state_dir
+from tarmac.terminals.output.spool import Spool
 from tarmac.terminals.settings import Settings
-from tarmac.terminals.spool import Spool
 
 SWEEP_EVERY: Final = 3600.0  # seconds: to look at all that is kept, for each command, would cost more the more there is
 _swept: dict[Path, float] = {}  # when this process last looked through a folder

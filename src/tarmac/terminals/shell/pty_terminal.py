@@ -11,11 +11,13 @@ from pathlib import Path
 
 from tarmac.errors import DirectoryUnavailable, ExecutionEnded, ShellFailed, TarmacError, TerminalHeld
 from tarmac.paths import nearest_existing, sweep_scratch
-from tarmac.terminals import environment, events, ladder, processes
+from tarmac.terminals import environment, events
 from tarmac.terminals.execution import Execution
-from tarmac.terminals.keyboard import Keyboard
-from tarmac.terminals.session import Session
-from tarmac.terminals.shell_terminal import ShellTerminal
+from tarmac.terminals.input.keyboard import Keyboard
+from tarmac.terminals.process import processes
+from tarmac.terminals.shell.interrupt import interrupt, kill
+from tarmac.terminals.shell.session import Session
+from tarmac.terminals.shell.shell_terminal import ShellTerminal
 
 MOVE_PATIENCE = 2.0  # to hear of a move; then the command's result will tell
 LOADING = 0.5  # from our line to the start mark, with much room
@@ -128,11 +130,11 @@ class PtyTerminal(ShellTerminal):
 
     async def interrupt(self, execution: Execution) -> None:
         if self.session is not None and self.current is execution:
-            await ladder.interrupt(self, self.session, execution)
+            await interrupt(self, self.session, execution)
 
     async def kill(self, execution: Execution) -> None:
         if self.session is not None and self.current is execution:
-            await ladder.kill(self, self.session, execution)
+            await kill(self, self.session, execution)
 
     def tree(self, *, own: bool) -> set[processes.Process]:
         session = self.session
