@@ -11,7 +11,7 @@ from benchmarks import fresh
 from benchmarks.home import private_home
 from benchmarks.rounds import Goal, Row
 from tarmac.terminals import Settings, TerminalRegistry
-from tarmac.terminals.pty_terminal import PtyTerminal
+from tarmac.terminals.shell.pty_terminal import PtyTerminal
 from tarmac.terminals.terminal import Terminal
 
 

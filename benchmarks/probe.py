@@ -13,8 +13,9 @@ from statistics import median
 
 from benchmarks.home import private_home
 from benchmarks.rounds import Goal, Row
-from tarmac.terminals import Terminal, events, open_terminal, waiting
-from tarmac.terminals.pty_terminal import PtyTerminal
+from tarmac.terminals import Terminal, events, open_terminal
+from tarmac.terminals.process import tty_probe
+from tarmac.terminals.shell.pty_terminal import PtyTerminal
 
 WAITS = {
     "a waiting `read`": "read x",
@@ -68,7 +69,7 @@ async def _cost(command: str, rounds: int) -> float:
         times = []
         for _ in range(rounds):
             start = time.process_time()
-            waiting.probe(session.pty.master, session.pid)
+            tty_probe.probe(session.pty.master, session.pid)
             times.append(time.process_time() - start)
         return median(times)
 
@@ -84,7 +85,9 @@ async def _delay(terminal: Terminal, number: int) -> float:
     told = asyncio.Event()
     unsubscribe = terminal.subscribe(lambda event: told.set() if isinstance(event, events.AwaitingInput) else None)
     execution = await terminal.start(f"sleep 0.{number % 10}7; read -p 'Go? ' x")
-    while (seen := waiting.probe(terminal.session.pty.master, terminal.session.pid)) is None or not execution.prompt():
+    while (
+        seen := tty_probe.probe(terminal.session.pty.master, terminal.session.pid)
+    ) is None or not execution.prompt():
         await execution.ended(0.002)
     start = time.monotonic()
     assert seen.wants == "line"

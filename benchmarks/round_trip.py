@@ -16,7 +16,7 @@ from benchmarks.floor import BarePty, bare_pty
 from benchmarks.home import private_home
 from benchmarks.rounds import Goal, Row, compared, interleave
 from tarmac.terminals import open_terminal
-from tarmac.terminals.pty_terminal import PtyTerminal
+from tarmac.terminals.shell.pty_terminal import PtyTerminal
 
 TRIPS = 25  # in a round
 

@@ -38,7 +38,7 @@ from tarmac.tasks.store import TaskStore
 from tarmac.tasks.task import Task
 from tarmac.terminals.events import NoShellIntegration, TerminalEvent
 from tarmac.terminals.pool import Pool
-from tarmac.terminals.shells import find_shell
+from tarmac.terminals.shell.shells import find_shell
 from tarmac.tools.plugins import Installed, with_installed
 from tarmac.tools.toolbox import Toolbox, toolbox
 

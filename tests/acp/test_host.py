@@ -12,7 +12,7 @@ from tarmac.errors import BadRequest, PeerGone, PeerRefused
 from tarmac.policy.approval import Answer, AnswerKind
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
-from tarmac.terminals import processes
+from tarmac.terminals.process import processes
 
 pytestmark = [pytest.mark.shell, pytest.mark.slow]
 

@@ -27,7 +27,7 @@ from tarmac.cli.host import Lending
 from tarmac.config import load_config
 from tarmac.policy.approval import AnswerKind
 from tarmac.tasks import events as e
-from tarmac.terminals import processes
+from tarmac.terminals.process import processes
 
 pytestmark = [pytest.mark.peers, pytest.mark.shell]
 

@@ -23,7 +23,7 @@ from tarmac.cli.host import Lending
 from tarmac.policy.approval import Answer, AnswerKind
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
-from tarmac.terminals import processes
+from tarmac.terminals.process import processes
 
 pytestmark = [pytest.mark.shell, pytest.mark.slow]
 CONNECT = {"connect": "mcp"}

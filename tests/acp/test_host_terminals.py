@@ -11,7 +11,7 @@ from tests.acp.hosting import hosting
 from tests.acp.test_host import create, on
 
 from tarmac.acp.host.terminals import MOST_OPEN, whole_characters
-from tarmac.terminals import processes
+from tarmac.terminals.process import processes
 
 pytestmark = [pytest.mark.shell, pytest.mark.slow]
 EXITED = {"exitCode": 0, "signal": None}

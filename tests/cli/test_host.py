@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tarmac.terminals import processes
+from tarmac.terminals.process import processes
 
 pytestmark = [pytest.mark.shell, pytest.mark.slow]
 

@@ -24,7 +24,7 @@ from tarmac.errors import (
     TerminalNotFound,
 )
 from tarmac.terminals import Settings, TerminalRegistry, open_terminal, run_batch, run_once
-from tarmac.terminals.child import USED_UP, used_up
+from tarmac.terminals.process.child import USED_UP, used_up
 from tarmac.terminals.terminal import Provider
 
 pytestmark = pytest.mark.shell

@@ -15,7 +15,7 @@ from tests.terminals.conftest import Speech
 from tarmac.errors import DirectoryUnavailable
 from tarmac.terminals import Execution, Result, Settings, Terminal, open_terminal, run_batch, run_once
 from tarmac.terminals.events import DataWritten, TerminalEvent
-from tarmac.terminals.pty_terminal import PtyTerminal
+from tarmac.terminals.shell.pty_terminal import PtyTerminal
 
 pytestmark = pytest.mark.shell
 

@@ -6,7 +6,7 @@ import pytest
 
 from tarmac.terminals import Result, open_terminal
 from tarmac.terminals.events import DataWritten, TerminalEvent
-from tarmac.terminals.pty_terminal import PtyTerminal
+from tarmac.terminals.shell.pty_terminal import PtyTerminal
 from tarmac.terminals.terminal import Provider
 
 pytestmark = pytest.mark.shell

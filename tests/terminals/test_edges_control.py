@@ -10,8 +10,9 @@ import pytest
 
 import tarmac.terminals
 from tarmac.errors import ExecutionEnded, TerminalBusy
-from tarmac.terminals import Execution, Settings, open_terminal, processes, signals
-from tarmac.terminals.pty_terminal import PtyTerminal
+from tarmac.terminals import Execution, Settings, open_terminal
+from tarmac.terminals.process import processes, signals
+from tarmac.terminals.shell.pty_terminal import PtyTerminal
 from tarmac.terminals.terminal import Provider
 
 pytestmark = pytest.mark.shell

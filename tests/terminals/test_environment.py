@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tarmac.errors import BadRequest
 from tarmac.terminals import Settings
-from tarmac.terminals.dialects.bash import Bash, note_for, parse_exports
 from tarmac.terminals.environment import build, changes
+from tarmac.terminals.shell.dialects.bash import Bash, note_for, parse_exports
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=30)
 

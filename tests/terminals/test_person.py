@@ -8,7 +8,7 @@ import pytest
 from tarmac.errors import TerminalHeld
 from tarmac.terminals import Settings, open_terminal
 from tarmac.terminals.events import CommandFinished, CommandStarted, TerminalEvent
-from tarmac.terminals.pty_terminal import PtyTerminal
+from tarmac.terminals.shell.pty_terminal import PtyTerminal
 
 pytestmark = pytest.mark.shell
 

@@ -15,9 +15,9 @@ from uuid import uuid4
 
 import pytest
 
-from tarmac.terminals import prctl, processes
-from tarmac.terminals.processes import Process, descendants, look, state, sweep
-from tarmac.terminals.signals import continue_if_stopped, end, signal_all
+from tarmac.terminals.process import prctl, processes
+from tarmac.terminals.process.processes import Process, descendants, look, state, sweep
+from tarmac.terminals.process.signals import continue_if_stopped, end, signal_all
 
 pytestmark = [pytest.mark.skipif(sys.platform != "linux", reason="asks the Linux kernel"), pytest.mark.slow]
 

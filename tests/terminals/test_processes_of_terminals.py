@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tarmac.terminals import birthmark, open_terminal, processes
-from tarmac.terminals.pty_terminal import PtyTerminal
+from tarmac.terminals import open_terminal
+from tarmac.terminals.process import birthmark, processes
+from tarmac.terminals.shell.pty_terminal import PtyTerminal
 
 pytestmark = [pytest.mark.shell, pytest.mark.skipif(sys.platform != "linux", reason="asks the Linux kernel")]
 

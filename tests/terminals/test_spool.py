@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from tarmac.errors import BadRequest
 from tarmac.events import TerminalId
 from tarmac.terminals import Settings
-from tarmac.terminals.spool import Spool
-from tarmac.terminals.spool_lines import BLOCK, Lines, Match
-from tarmac.terminals.spools import Spools
+from tarmac.terminals.output.spool import Spool
+from tarmac.terminals.output.spool_lines import BLOCK, Lines, Match
+from tarmac.terminals.output.spools import Spools
 
 
 def whole(spool: Spool) -> bytes:

@@ -11,7 +11,7 @@ from tarmac.errors import DirectoryUnavailable, InputClosed, TerminalBusy, Termi
 from tarmac.terminals import Gap, PathContribution, Settings, TerminalRegistry, open_terminal, run_batch, run_once
 from tarmac.terminals import events as ev
 from tarmac.terminals.exec import ExecTerminal
-from tarmac.terminals.pty_terminal import PtyTerminal
+from tarmac.terminals.shell.pty_terminal import PtyTerminal
 from tarmac.terminals.terminal import Provider
 
 pytestmark = pytest.mark.shell

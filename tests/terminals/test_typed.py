@@ -7,8 +7,8 @@ import pytest
 
 from tarmac.errors import DirectoryUnavailable
 from tarmac.terminals import Result, open_terminal
-from tarmac.terminals.dialects.bash import Bash
-from tarmac.terminals.pty_terminal import PtyTerminal
+from tarmac.terminals.shell.dialects.bash import Bash
+from tarmac.terminals.shell.pty_terminal import PtyTerminal
 
 pytestmark = pytest.mark.shell
 

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from tarmac.terminals import prctl, processes, signals
-from tarmac.terminals.waiting import Waiting, Wants, probe, slave_device, slave_path
+from tarmac.terminals.process import prctl, processes, signals
+from tarmac.terminals.process.tty_probe import Waiting, Wants, probe, slave_device, slave_path
 
 pytestmark = [pytest.mark.skipif(sys.platform != "linux", reason="asks the Linux kernel"), pytest.mark.slow]
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tarmac.terminals import Execution, Terminal, events, open_terminal, waiting
-from tarmac.terminals.pty_terminal import PtyTerminal
+from tarmac.terminals import Execution, Terminal, events, open_terminal
+from tarmac.terminals.process import tty_probe
+from tarmac.terminals.shell.pty_terminal import PtyTerminal
 
 pytestmark = [pytest.mark.shell, pytest.mark.skipif(sys.platform != "linux", reason="asks the Linux kernel")]
 
@@ -71,7 +72,7 @@ async def blocked(terminal: Terminal, name: str) -> float:
     assert isinstance(terminal, PtyTerminal) and terminal.session is not None
     while True:
         await asyncio.sleep(0.005)
-        seen = waiting.probe(terminal.session.pty.master, terminal.session.pid)
+        seen = tty_probe.probe(terminal.session.pty.master, terminal.session.pid)
         if seen is not None and seen.name == name and terminal.current and terminal.current.began:
             return time.monotonic()
 

@@ -23,12 +23,12 @@ from tarmac.paths import check_directory, remove_scratch, scratch_dir
 from tarmac.terminals import environment, events
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.open import new_id
-from tarmac.terminals.processes import Process
+from tarmac.terminals.process.processes import Process
+from tarmac.terminals.process.tty_probe import Waiting
 from tarmac.terminals.result import Ending
 from tarmac.terminals.settings import Settings
-from tarmac.terminals.shells import find_shell
+from tarmac.terminals.shell.shells import find_shell
 from tarmac.terminals.terminal import Terminal
-from tarmac.terminals.waiting import Waiting
 
 ANSWERS: Final = 10.0  # seconds that the editor has for an answer
 AFTER_KILL: Final = 3.0  # and to tell that what it killed has ended

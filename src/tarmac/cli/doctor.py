@@ -24,7 +24,7 @@ from tarmac.errors import BadRequest, TarmacError
 from tarmac.tasks.checkup import checks as tasks_checks
 from tarmac.terminals.checkup import CHECKS, Case, Check, Finding, Findings, Level, aside, examine
 from tarmac.terminals.settings import Settings
-from tarmac.terminals.shells import KNOWN
+from tarmac.terminals.shell.shells import KNOWN
 
 OPTIONS = ["json", "shell=", "timeout=", "repair", "help"]
 COLOURS: dict[Level, str] = {"ok": "32", "note": "2", "warning": "35", "problem": "1;31"}

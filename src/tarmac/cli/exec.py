@@ -164,7 +164,7 @@ async def run_one(request: Request, stop: Stop) -> int:
 async def _result(execution: Execution, request: Request, limit: float | None) -> Result:
     if not request.answers:
         return await execution.result(limit, on_timeout="interrupt")
-    from tarmac.terminals.answering import run_answering
+    from tarmac.terminals.input.answers import run_answering
 
     return await run_answering(
         execution, list(request.answers), timeout=limit, idle_timeout=None, on_timeout="interrupt"

@@ -23,8 +23,9 @@ from typing import Protocol
 
 from tarmac.cli import stdio
 from tarmac.errors import ExecutionEnded, InputClosed, TarmacError
-from tarmac.terminals import Execution, Terminal, waiting
-from tarmac.terminals.pty_terminal import PtyTerminal
+from tarmac.terminals import Execution, Terminal
+from tarmac.terminals.process import tty_probe
+from tarmac.terminals.shell.pty_terminal import PtyTerminal
 
 PROBE_EVERY = (0.02, 0.05, 0.1, 0.2, 0.5)
 IN_BETWEEN = 0.01
@@ -62,7 +63,7 @@ class Nothing:
 
     def _waits(self) -> bool:
         session = self._terminal.session if isinstance(self._terminal, PtyTerminal) else None
-        seen = waiting.probe(session.pty.master, session.pid) if session is not None and session.alive else None
+        seen = tty_probe.probe(session.pty.master, session.pid) if session is not None and session.alive else None
         return seen is not None and seen.wants in ("line", "secret")
 
 

@@ -9,7 +9,7 @@ from tarmac.show.asking import ask_secret
 from tarmac.show.harmless import one_line
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.pool import Pool
-from tarmac.terminals.pty_terminal import PtyTerminal
+from tarmac.terminals.shell.pty_terminal import PtyTerminal
 
 LONGEST = 86_400.0  # seconds that it is waited for
 

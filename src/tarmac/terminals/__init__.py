@@ -9,8 +9,9 @@ Standard library only. The names below are loaded when first used: importing a p
 TYPE_CHECKING = False  # as typing has it, without importing typing
 
 if TYPE_CHECKING:
-    from tarmac.terminals.answering import Answer
     from tarmac.terminals.execution import Execution
+    from tarmac.terminals.input.answers import Answer
+    from tarmac.terminals.input.wait_conditions import Happened
     from tarmac.terminals.open import open_terminal, run_batch, run_once
     from tarmac.terminals.output.follow import Gap
     from tarmac.terminals.plans import run_plan, start_plan
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from tarmac.terminals.result import Result
     from tarmac.terminals.settings import PathContribution, Settings
     from tarmac.terminals.terminal import Terminal
-    from tarmac.terminals.watching import Happened
 
 __all__ = [
     "Answer",

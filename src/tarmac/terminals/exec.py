@@ -15,17 +15,18 @@ from pathlib import Path
 from tarmac.errors import InputClosed
 from tarmac.events import TaskId, TerminalId
 from tarmac.paths import check_directory, remove_scratch, scratch_dir
-from tarmac.terminals import environment, events, processes
-from tarmac.terminals.child import Child, used_up
+from tarmac.terminals import environment, events
 from tarmac.terminals.execution import Execution
-from tarmac.terminals.outlet import READ_SIZE, Outlet
+from tarmac.terminals.output.output_pipe import READ_SIZE, Outlet
 from tarmac.terminals.piped import PipeTerminal, Running
-from tarmac.terminals.pty import check_room
+from tarmac.terminals.process import processes
+from tarmac.terminals.process.child import Child, used_up
+from tarmac.terminals.process.pty import check_room
 from tarmac.terminals.sandbox import Wrapped
 from tarmac.terminals.settings import Settings
-from tarmac.terminals.shells import Shell
+from tarmac.terminals.shell.shells import Shell
+from tarmac.terminals.shell.zdotdir import private_zdotdir
 from tarmac.terminals.terminal import Origin
-from tarmac.terminals.zdotdir import private_zdotdir
 
 
 class ExecTerminal(PipeTerminal):

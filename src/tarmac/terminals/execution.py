@@ -8,29 +8,32 @@ A listener never holds up the command: it reads the spool at its own pace, and s
 go of the oldest bytes.
 """
 
+import asyncio
 import re
 import time
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Unpack
 
 from tarmac.errors import ExecutionEnded
-from tarmac.terminals.asked import check_on_timeout, check_timeout, short
 from tarmac.terminals.bell import Bell
+from tarmac.terminals.input.secrets import Secrets
 from tarmac.terminals.output.follow import Gap, as_text, follow
+from tarmac.terminals.output.spool import Spool
+from tarmac.terminals.process.tty_probe import Waiting
 from tarmac.terminals.result import NOTHING, Ending, Reason, Rendered, Result, render, signal_name
 from tarmac.terminals.runner import Runner
-from tarmac.terminals.secrets import Secrets
 from tarmac.terminals.settings import OnTimeout, Settings
-from tarmac.terminals.spool import Spool
-from tarmac.terminals.waiting import Waiting
+from tarmac.terminals.validation import check_on_timeout, check_timeout, short
 from tarmac.vt.buffer import HeadTail
 from tarmac.vt.text import clean
 
 if TYPE_CHECKING:
-    from tarmac.terminals.watching import Conditions, Happened
+    from tarmac.terminals.input.wait_conditions import Conditions, Happened
 
 FOREVER = float("inf")
 BEGIN_PATIENCE = 2.0
+HEARTBEAT = 5.0  # while we wait, we look at the clock so often
+FROZEN = 1.0  # woken so much too late, we were stopped: a suspended machine, SIGSTOP, the cgroup freezer
 LONGEST_PROMPT = 4096
 LONGEST_SCREEN = 16384
 PLACED = re.compile(rb"\x1b\[\d*;?\d*[Hf]")  # the cursor sent to a place of the screen
@@ -42,6 +45,7 @@ class Execution:
     inputs = 0  # how often something was typed into it
     last_input = 0.0
     refused = False  # its shell could not run it where it was to run
+    signalled = False  # something of it got a signal of ours
     secrets: Secrets | None = None  # those typed into it, to be kept out of its output
     _asks_from = 0  # where in its output the question after the last line typed begins
 
@@ -119,7 +123,7 @@ class Execution:
         Asked for means: the kernel says that a line is read with the echo off. A program that reads keys and shows
         what it likes (`sudo` with feedback, pinentry) counts when its question matches `prompt`. Raises SecretNotAsked.
         """
-        from tarmac.terminals.answering import send_secret
+        from tarmac.terminals.input.answers import send_secret
 
         await send_secret(self, text, prompt=prompt, timeout=timeout)
 
@@ -130,7 +134,7 @@ class Execution:
 
     async def waiting_for(self, **conditions: "Unpack[Conditions]") -> "Happened":
         """Wait until it ends, prints `pattern`, wants `input`, is `quiet` for so long, or listens on `port`."""
-        from tarmac.terminals.watching import waiting_for
+        from tarmac.terminals.input.wait_conditions import waiting_for
 
         return await waiting_for(self._runner, self, **conditions)
 
@@ -155,14 +159,22 @@ class Execution:
         if self.ending is None:
             self.cause = self.cause or "interrupted"
             await self.until_begun()
-            await self._runner.interrupt(self)
+            if not await self._withdrawn():
+                await self._runner.interrupt(self)
 
     async def kill(self) -> None:
         """End it and everything it started, at once."""
         if self.ending is None:
             self.cause = self.cause or "killed"
             await self.until_begun()
-            await self._runner.kill(self)
+            if not await self._withdrawn():
+                await self._runner.kill(self)
+
+    async def _withdrawn(self) -> bool:
+        """Whether it was not begun, and now never will be."""
+        if not self.began and self.ending is None:
+            await self._runner.withdraw(self)
+        return self.ending is not None
 
     def leave(self) -> None:
         """Stop waiting for it; it goes on in the background."""
@@ -194,17 +206,28 @@ class Execution:
         """`result()`, for who has checked what it says."""
         limit = time.monotonic() + timeout if timeout is not None else FOREVER
         self._left = False
+        thawed = 0.0
         while self.ending is None and not self._left:
             due = limit
             if idle_timeout is not None:
-                due = min(due, max(self.last_output, self.started_at) + idle_timeout)
-            if due <= time.monotonic():
+                due = min(due, max(self.last_output, self.started_at, thawed) + idle_timeout)
+            now = time.monotonic()
+            if due <= now:
                 break
-            await self._ended.wait_with(self._runner.alarm, due)
+            tick = min(due, now + HEARTBEAT)
+            await self._ended.wait_with(self._runner.alarm, tick)
+            if (late := time.monotonic() - tick) > FROZEN:  # we did not run meanwhile, so that time does not count
+                limit += late
+                thawed = time.monotonic()
+        if self.ending is None:  # what the terminal holds is read before the clock is believed
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
         if self.ending is not None:
             return await self._final()
         if self._left:
             return await self._so_far("left running")
+        if await self._withdrawn():
+            return await self._final()
         awaiting = self.waiting
         if time.monotonic() < limit:
             return await self._so_far("awaiting input" if awaiting else "idle", awaiting)

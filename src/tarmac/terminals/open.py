@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING
 from tarmac.errors import BadRequest
 from tarmac.events import TaskId, TerminalId
 from tarmac.paths import check_directory
-from tarmac.terminals.asked import check_command
 from tarmac.terminals.exec import ExecTerminal
-from tarmac.terminals.keeper import NoIntegration
-from tarmac.terminals.pty_terminal import PtyTerminal
 from tarmac.terminals.result import Result
 from tarmac.terminals.sandbox import Sandbox
 from tarmac.terminals.settings import OnTimeout, Settings
-from tarmac.terminals.shells import find_shell
+from tarmac.terminals.shell.pty_terminal import PtyTerminal
+from tarmac.terminals.shell.shell_lifecycle import NoIntegration
+from tarmac.terminals.shell.shells import find_shell
 from tarmac.terminals.terminal import DEFAULT, Default, Listener, Origin, Provider, Terminal
+from tarmac.terminals.validation import check_command
 
 if TYPE_CHECKING:
-    from tarmac.terminals.answering import Answers
+    from tarmac.terminals.input.answers import Answers
 
 _ids = count(1)
 

@@ -9,13 +9,14 @@ from pathlib import Path
 
 from tarmac.errors import ExecutionEnded, InputClosed
 from tarmac.events import TaskId, TerminalId
-from tarmac.terminals import birthmark, events, processes, signals
+from tarmac.terminals import events
 from tarmac.terminals.execution import Execution
-from tarmac.terminals.outlet import Outlet
+from tarmac.terminals.output.output_pipe import Outlet
+from tarmac.terminals.process import birthmark, processes, signals
+from tarmac.terminals.process.tty_probe import Waiting
 from tarmac.terminals.result import Ending, Reason
 from tarmac.terminals.settings import Settings
 from tarmac.terminals.terminal import Origin, Terminal
-from tarmac.terminals.waiting import Waiting
 
 
 class Running(ABC):

@@ -18,13 +18,13 @@ from typing import Protocol
 
 from tarmac.errors import BadRequest, InputClosed, ShellFailed, TarmacError
 from tarmac.events import TaskId
-from tarmac.terminals import processes
-from tarmac.terminals.child import Child, used_up
 from tarmac.terminals.environment import COOKIE
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.open import new_id
-from tarmac.terminals.outlet import Outlet
+from tarmac.terminals.output.output_pipe import Outlet
 from tarmac.terminals.piped import PipeTerminal, Running
+from tarmac.terminals.process import processes
+from tarmac.terminals.process.child import Child, used_up
 from tarmac.terminals.result import Ending, Reason, Result
 from tarmac.terminals.sandbox import Wrapped
 from tarmac.terminals.settings import Settings

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from tarmac.terminals.bell import Alarm
-from tarmac.terminals.waiting import Waiting
+from tarmac.terminals.process.tty_probe import Waiting
 
 if TYPE_CHECKING:
     from tarmac.events import TerminalId
     from tarmac.terminals.execution import Execution
-    from tarmac.terminals.processes import Process
-    from tarmac.terminals.watching import Listener
+    from tarmac.terminals.input.wait_conditions import Listener
+    from tarmac.terminals.process.processes import Process
 
 
 class Runner(Protocol):
@@ -29,6 +29,7 @@ class Runner(Protocol):
     def tree(self, *, own: bool) -> "set[Process]": ...
     def written_since_last_command(self) -> bytes: ...
     def send_input(self, execution: "Execution", data: bytes) -> None: ...
+    async def withdraw(self, execution: "Execution") -> None: ...
     def close_input(self, execution: "Execution") -> None: ...
     async def interrupt(self, execution: "Execution") -> None: ...
     async def kill(self, execution: "Execution") -> None: ...

@@ -18,20 +18,21 @@ from tarmac.errors import BadRequest, TerminalBusy, TerminalClosed
 from tarmac.events import TaskId, TerminalId
 from tarmac.paths import check_directory
 from tarmac.terminals import events
-from tarmac.terminals.asked import check_command, check_on_timeout, check_timeout
 from tarmac.terminals.bell import Alarm
 from tarmac.terminals.execution import Execution
-from tarmac.terminals.processes import Process
+from tarmac.terminals.output.spools import Spools
+from tarmac.terminals.process import birthmark, watchdog
+from tarmac.terminals.process.processes import Process
+from tarmac.terminals.process.tty_probe import Waiting
 from tarmac.terminals.result import Result
 from tarmac.terminals.sandbox import Sandbox
 from tarmac.terminals.settings import OnTimeout, Settings
-from tarmac.terminals.shells import Shell
-from tarmac.terminals.spools import Spools
-from tarmac.terminals.waiting import Waiting
+from tarmac.terminals.shell.shells import Shell
+from tarmac.terminals.validation import check_command, check_on_timeout, check_timeout
 
 if TYPE_CHECKING:
-    from tarmac.terminals.answering import Answers
-    from tarmac.terminals.watching import Conditions, Happened
+    from tarmac.terminals.input.answers import Answers
+    from tarmac.terminals.input.wait_conditions import Conditions, Happened
 
 Provider = Literal["pty", "exec"]
 Origin = Literal["agent", "person", "system"]
@@ -202,7 +203,7 @@ class Terminal(ABC):
         check_timeout(idle, "idle_timeout")
         check_on_timeout(on_timeout)
         if answers is not None:
-            from tarmac.terminals.answering import answers_of, run_answering
+            from tarmac.terminals.input.answers import answers_of, run_answering
 
             prepared = answers_of(answers)
         async with self._turn:
@@ -229,7 +230,7 @@ class Terminal(ABC):
 
         What comes first is told, with the evidence for it; after `timeout` [30] seconds, that nothing came.
         """
-        from tarmac.terminals.watching import waiting_for
+        from tarmac.terminals.input.wait_conditions import waiting_for
 
         return await waiting_for(self, **conditions)
 
@@ -271,9 +272,14 @@ class Terminal(ABC):
 
     def opened(self) -> None:
         """Tell that it is open."""
+        asyncio.get_running_loop().call_soon(self._guard)
         at = time.monotonic()
         self._emit(events.TerminalOpened(at=at, terminal=self.id, cwd=self.cwd, shell=self.shell.name))
         self._emit(events.ShellIntegrationChanged(at=at, terminal=self.id, quality=self.quality))
+
+    def _guard(self) -> None:
+        if not self._closed:
+            watchdog.guard(birthmark.of(self.cookie))
 
     @abstractmethod
     async def type(self, data: bytes | str) -> None:
@@ -296,6 +302,9 @@ class Terminal(ABC):
     @abstractmethod
     def close_input(self, execution: Execution) -> None: ...
 
+    async def withdraw(self, execution: Execution) -> None:  # noqa: B027 (most begin at once)
+        """Take back a command that was given and has not begun; end it as `not run` if it surely never will."""
+
     @abstractmethod
     async def interrupt(self, execution: Execution) -> None: ...
 
@@ -314,9 +323,16 @@ class Terminal(ABC):
         if not self._closed:
             self._closed = True
             self.alarm.stop()
-            self._closing = asyncio.create_task(self._close())
+            self._closing = asyncio.create_task(self._close_and_release())
         if self._closing is not None:
             await asyncio.shield(self._closing)
+
+    async def _close_and_release(self) -> None:
+        try:
+            await self._close()
+        finally:
+            if (leaving := watchdog.release(birthmark.of(self.cookie))) is not None:
+                await asyncio.get_running_loop().run_in_executor(None, leaving.wait)
 
     @abstractmethod
     async def _close(self) -> None: ...

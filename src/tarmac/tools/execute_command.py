@@ -16,9 +16,9 @@ from tarmac.models.messages import Text
 from tarmac.policy import Execute, Plan
 from tarmac.policy.plan import environment
 from tarmac.policy.visible import visible
-from tarmac.terminals.asked import check_command
 from tarmac.terminals.plans import PlanTerminal
 from tarmac.terminals.terminal import Terminal
+from tarmac.terminals.validation import check_command
 from tarmac.tools import following
 from tarmac.tools.file_access import directory
 from tarmac.tools.report import Report

@@ -8,8 +8,8 @@ from tarmac.events import TerminalId
 from tarmac.policy.input import RELAYS
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.output.follow import Gap
+from tarmac.terminals.process.tty_probe import Waiting
 from tarmac.terminals.result import Result
-from tarmac.terminals.waiting import Waiting
 from tarmac.tools.tool import Bench, Output
 
 # How long a question must stand before it is taken for one: at once where the cursor stands behind a prompt, later

@@ -6,8 +6,8 @@ news(registry, task) → TerminalFacts for each of the task's terminals and each
 from tarmac.events import TaskId
 from tarmac.prompts.environment import MOST_TERMINALS, TerminalFacts
 from tarmac.terminals.pool import Pool
+from tarmac.terminals.process.tty_probe import Wants
 from tarmac.terminals.terminal import Terminal
-from tarmac.terminals.waiting import Wants
 from tarmac.tools import terminal_status
 from tarmac.tools.execute_command import short
 

@@ -13,8 +13,8 @@ from tarmac.errors import BadArguments, TarmacError, ToolFailed
 from tarmac.policy import SendInput
 from tarmac.policy.visible import shortened, visible
 from tarmac.terminals.execution import Execution
+from tarmac.terminals.process.tty_probe import Waiting, Wants
 from tarmac.terminals.terminal import Terminal
-from tarmac.terminals.waiting import Waiting, Wants
 from tarmac.tools import terminal_access, terminal_status
 from tarmac.tools.boundary import untagged
 from tarmac.tools.persistent_terminal import ID, SPELLINGS

@@ -19,7 +19,7 @@ from tarmac.tools.search_pattern import text_pattern
 from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool
 
 if TYPE_CHECKING:
-    from tarmac.terminals.watching import Conditions, Happened
+    from tarmac.terminals.input.wait_conditions import Conditions, Happened
 
 Port = Annotated[int, Meta(ge=1, le=65535)]
 

@@ -13,7 +13,7 @@ import pytest
 from tarmac.errors import BadRequest, DirectoryUnavailable, TerminalClosed, TerminalNotFound
 from tarmac.terminals import Settings, TerminalRegistry
 from tarmac.terminals import events as ev
-from tarmac.terminals.pty_terminal import PtyTerminal
+from tarmac.terminals.shell.pty_terminal import PtyTerminal
 from tarmac.terminals.terminal import Terminal
 
 pytestmark = pytest.mark.shell

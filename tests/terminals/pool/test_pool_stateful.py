@@ -31,7 +31,7 @@ from tarmac.errors import TarmacError
 from tarmac.terminals import Settings, TerminalRegistry
 from tarmac.terminals.events import ShellEnded, TerminalClosedEvent
 from tarmac.terminals.execution import Execution
-from tarmac.terminals.pty_terminal import PtyTerminal
+from tarmac.terminals.shell.pty_terminal import PtyTerminal
 from tarmac.terminals.terminal import Provider, Terminal
 
 pytestmark = pytest.mark.shell

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarmac.events import TaskId
-from tarmac.terminals.dialects.bash import Bash
 from tarmac.terminals.pool.reuse import Candidate, Choice, LeaseRequest, Obstacle, Rung, choose, explain, obstacle
 from tarmac.terminals.settings import Settings
+from tarmac.terminals.shell.dialects.bash import Bash
 
 A, B = TaskId("A"), TaskId("B")
 PROJECT = Path("/project")

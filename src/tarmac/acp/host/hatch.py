@@ -24,7 +24,7 @@ from typing import Final
 from tarmac.acp.host.reading import Object
 from tarmac.errors import DirectoryUnavailable
 from tarmac.paths import remove_scratch, scratch_dir
-from tarmac.terminals import processes
+from tarmac.terminals.process import processes
 
 Write = Callable[[bytes], Awaitable[None]]
 Serve = Callable[[AsyncIterator[bytes], Write], Awaitable[None]]

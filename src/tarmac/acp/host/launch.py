@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Final
 
 from tarmac.acp.stdio import FdReader, FdWriter
-from tarmac.terminals import birthmark, prctl, processes, signals
-from tarmac.terminals.child import Child, used_up
 from tarmac.terminals.environment import COOKIE
-from tarmac.terminals.outlet import Outlet
+from tarmac.terminals.output.output_pipe import Outlet
+from tarmac.terminals.process import birthmark, prctl, processes, signals
+from tarmac.terminals.process.child import Child, used_up
 
 LEAVE: Final = 1.0  # seconds to go by itself, once its input has ended
 GRACE: Final = 2.0  # seconds between SIGTERM and SIGKILL

@@ -32,9 +32,9 @@ from tarmac.policy.plan import environment
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
 from tarmac.tasks.desk import Desk, now
-from tarmac.terminals import signals
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.plans import start_plan
+from tarmac.terminals.process import signals
 from tarmac.terminals.terminal import Terminal
 from tarmac.tools.execute_command import allowed_plan, short
 from tarmac.tools.tool import Want

@@ -11,10 +11,10 @@ import time
 from pathlib import Path
 
 from tarmac.errors import TarmacError
-from tarmac.terminals import processes, signals
 from tarmac.terminals.checkup.finding import Case, Finding, Findings
 from tarmac.terminals.open import make_terminal
-from tarmac.terminals.shells import KNOWN, find_shell
+from tarmac.terminals.process import processes, signals
+from tarmac.terminals.shell.shells import KNOWN, find_shell
 from tarmac.terminals.terminal import Terminal
 
 PATIENCE = 3.0

@@ -9,11 +9,11 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 
-from tarmac.terminals import birthmark, signals
 from tarmac.terminals.pool.entries import Entries, Entry
 from tarmac.terminals.pool.reuse import Until
-from tarmac.terminals.processes import Process
-from tarmac.terminals.pty_terminal import PtyTerminal
+from tarmac.terminals.process import birthmark, signals
+from tarmac.terminals.process.processes import Process
+from tarmac.terminals.shell.pty_terminal import PtyTerminal
 from tarmac.terminals.terminal import Terminal
 
 MOST_CLOSED = 100  # closed terminals whose output can still be read

@@ -29,7 +29,7 @@ from tarmac.terminals.pool.reuse import (
     explain_reuse,
 )
 from tarmac.terminals.settings import Settings
-from tarmac.terminals.shells import Shell
+from tarmac.terminals.shell.shells import Shell
 from tarmac.terminals.terminal import Terminal
 
 MOST_SHOWN = 5

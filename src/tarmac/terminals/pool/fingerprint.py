@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tarmac.terminals.settings import Settings
-from tarmac.terminals.shells import Shell
+from tarmac.terminals.shell.shells import Shell
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,6 @@ from tarmac.events import TaskId
 from tarmac.paths import check_directory
 from tarmac.terminals import events
 from tarmac.terminals.exec import ExecTerminal
-from tarmac.terminals.keeper import NoIntegration
 from tarmac.terminals.open import make_terminal
 from tarmac.terminals.output import activity
 from tarmac.terminals.output.follow import unread_output
@@ -35,11 +34,12 @@ from tarmac.terminals.pool.wait_queue import WaitQueue
 from tarmac.terminals.pool.warm import WarmShells
 from tarmac.terminals.result import Result
 from tarmac.terminals.settings import PathContribution, Settings
-from tarmac.terminals.shells import Shell, find_shell
+from tarmac.terminals.shell.shell_lifecycle import NoIntegration
+from tarmac.terminals.shell.shells import Shell, find_shell
 from tarmac.terminals.terminal import Listener, Origin, Provider, Terminal
 
 if TYPE_CHECKING:
-    from tarmac.terminals.watching import Conditions, Happened
+    from tarmac.terminals.input.wait_conditions import Conditions, Happened
 
 
 class Pool:
@@ -392,7 +392,7 @@ class Pool:
 
     async def waiting_for(self, *ids: str, **conditions: "Unpack[Conditions]") -> "Happened":
         """Wait for the first of `conditions` in any of these terminals, or in any that is busy."""
-        from tarmac.terminals.watching import first_of
+        from tarmac.terminals.input.wait_conditions import first_of
 
         return await first_of([self.get(id) for id in ids] or self.listing(busy=True), **conditions)
 

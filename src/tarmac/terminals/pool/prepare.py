@@ -6,8 +6,8 @@ from enum import Enum, auto
 from pathlib import Path
 
 from tarmac.errors import ShellFailed, TarmacError, TerminalHeld
-from tarmac.terminals.keeper import NoIntegration
 from tarmac.terminals.pool.entries import Entry, Lease, Switch
+from tarmac.terminals.shell.shell_lifecycle import NoIntegration
 
 MOST_SWITCHES = 20  # remembered of each terminal
 

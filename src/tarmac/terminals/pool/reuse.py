@@ -13,7 +13,7 @@ from pathlib import Path
 from tarmac.events import TaskId
 from tarmac.paths import Relation, relation
 from tarmac.terminals.settings import Settings
-from tarmac.terminals.shells import Shell
+from tarmac.terminals.shell.shells import Shell
 from tarmac.terminals.terminal import Origin, Provider
 
 MOST_REASONS = 4

@@ -10,7 +10,7 @@ from tarmac.paths import nearest_existing
 from tarmac.terminals.open import make_terminal
 from tarmac.terminals.pool.entries import Entries
 from tarmac.terminals.pool.fingerprint import Fingerprint, fingerprint
-from tarmac.terminals.shells import Shell
+from tarmac.terminals.shell.shells import Shell
 from tarmac.terminals.terminal import Terminal
 
 FILL_AFTER = 0.25  # seconds: the command that a terminal was lent for comes first

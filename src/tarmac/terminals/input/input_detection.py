@@ -1,0 +1,122 @@
+"""When a running command waits for somebody to type: when to ask the kernel, when to believe it, what the question is.
+
+the terminal's timer → Attention.look() → tty_probe.probe() → a Waiting with its prompt, told once for each wait
+
+The kernel is asked after a moment of quiet only, and more and more rarely, but never so rarely that a wait is noticed
+later than half a second after it began. A wait that ends by itself (`select` with a timeout) counts when it has lasted,
+or when nothing was computed meanwhile: who looks at the keyboard between two pieces of work waits for nobody.
+"""
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tarmac.terminals.process import processes, tty_probe
+from tarmac.terminals.process.tty_probe import Waiting, Wants
+from tarmac.terminals.scripted import runs_a_script
+
+if TYPE_CHECKING:
+    from tarmac.terminals.execution import Execution
+    from tarmac.terminals.shell.session import Session
+
+QUIET = 0.1  # nobody is asked before
+SOON = 0.1
+SELDOM = 0.35
+AGAIN = 0.02  # a new wait is seen twice: what was printed before it may still be on its way through the kernel
+LASTING = 0.1  # of one timed wait
+IDLE = 0.3  # of many timed waits in a row, with no work between
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """A timed wait, as it was when first seen."""
+
+    at: float
+    thread: int
+    ticks: int  # of processor time its process had used
+    sleeps: int  # how often its thread had gone to sleep
+
+    def lasts(self, now: "_Sample") -> bool:
+        since = now.at - self.at
+        return since >= LASTING if now.sleeps == self.sleeps else since >= IDLE
+
+
+class Attention:
+    """What was seen of one terminal's running command."""
+
+    def __init__(self) -> None:
+        self._number = 0  # of the command
+        self._since: _Sample | None = None
+        self._believed: tuple[int, int] | None = None  # the thread of a timed wait that lasted, before what was typed
+        self._told: tuple[object, ...] | None = None
+        self._glimpsed: tuple[object, ...] | None = None
+        self._pause = SOON
+
+    def now(self, session: "Session", execution: "Execution") -> Waiting | None:
+        """What it waits for at this moment, as far as that can be believed."""
+        if execution.number != self._number:
+            self._number, self._pause = execution.number, SOON
+            self._since = self._believed = self._told = self._glimpsed = None
+        if execution.last_input > execution.last_output and time.monotonic() - execution.last_input < QUIET:
+            return None  # it may not have woken up yet
+        seen = tty_probe.probe(session.pty.master, session.pid)
+        if seen is None or session.pty.has_unread_input():  # what lies there will wake it
+            self._since = None
+            return None
+        if seen.process.pid == session.pid and (session.at_prompt() or session.pty.has_unread_output()):
+            return None  # no question of the command's: the shell is back, and its word is on the way
+        if seen.timed and (seen.thread, execution.inputs) != self._believed:
+            if not self._lasts(seen):
+                return None
+            self._believed = seen.thread, execution.inputs
+        return replace(seen, prompt=execution.prompt(), scripted=_scripted(seen, session))
+
+    def look(self, session: "Session", execution: "Execution") -> tuple[Waiting | None, float]:
+        """A wait that nobody was told of yet, or None; and in how many seconds to look again."""
+        if execution.number != self._number:
+            self._pause = SOON
+        quiet = time.monotonic() - max(execution.last_output, execution.last_input)
+        if quiet < QUIET:
+            self._pause = SOON
+            return None, QUIET - quiet + 0.005
+        seen = self.now(session, execution)
+        if seen is None:
+            self._glimpsed = None
+            if self._told is not None and self._told[0] is not Wants.KEYS:
+                self._told = None  # a line was read, or given up: the next wait is another, with the same words or not
+            pause = SOON if self._since is not None else self._pause
+            self._pause = min(self._pause * 1.5, SELDOM)
+            return None, pause
+        glimpse = _identity(seen, execution)
+        if glimpse not in (self._told, self._glimpsed):
+            self._glimpsed = glimpse
+            return None, AGAIN
+        return (seen if self.is_news(seen, execution) else None), SELDOM
+
+    def is_news(self, seen: Waiting, execution: "Execution") -> bool:
+        """Whether this is another wait than the one told of before; from now on it is told."""
+        told, self._told = self._told, _identity(seen, execution)
+        return told != self._told
+
+    def _lasts(self, seen: Waiting) -> bool:
+        stat = processes.stat(seen.process.pid)
+        if stat is None:
+            return False
+        sample = _Sample(time.monotonic(), seen.thread, stat.ticks, processes.sleeps(seen.process.pid, seen.thread))
+        since = self._since
+        if since is None or (since.thread, since.ticks) != (sample.thread, sample.ticks):
+            self._since = since = sample
+        return since.lasts(sample)
+
+
+def _scripted(seen: Waiting, session: "Session") -> bool:
+    """Whether it runs a script. Our own shell, which is not at its prompt, reads for the command: that is one, too."""
+    if seen.process.pid == session.pid and not session.replaced():
+        return True
+    return runs_a_script(seen.name, processes.command_line(seen.process.pid))
+
+
+def _identity(seen: Waiting, execution: "Execution") -> tuple[object, ...]:
+    """What makes it another wait than the one before. A full-screen program redraws what we take for its prompt."""
+    asks = seen.wants in (Wants.LINE, Wants.SECRET)
+    return seen.wants, seen.process, execution.inputs, seen.prompt if asks else ""

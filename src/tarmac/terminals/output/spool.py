@@ -1,0 +1,313 @@
+"""The raw bytes of one command, on disk and bounded (T27): written once, read again by offset, line or search.
+
+write() → memory (up to `buffer`) → file (up to `limit`, then the oldest out) → read() · lines() · search()
+
+Offsets are those of the whole stream, whatever has been dropped since. A command that prints little costs
+one open, write and close at its end; one that prints nothing costs no file. Bytes may be missing from the
+middle too: when the disk is full the spool keeps the newest few in memory, tries again later, and read()
+shows the hole by an offset that jumps. One thread writes; any thread may read, and compact().
+"""
+
+import os
+import re
+from pathlib import Path
+from threading import Lock, RLock
+from time import monotonic
+from typing import NamedTuple
+
+from tarmac.terminals.output.spool_lines import BLOCK, Lines, Match, lines_of, search_in
+
+MOST_HOLES = 64  # a disk that is full again every second must not grow this list for days
+
+
+class _Extent(NamedTuple):
+    """Bytes that lie together both in the stream and in the file."""
+
+    offset: int  # in the stream
+    at: int  # in the file
+    size: int
+
+
+class Spool:
+    """One command's output. Neither write() nor read() ever raises: see `error`, `lost` and `dropped`."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        limit: int = 64 << 20,
+        buffer: int = BLOCK,
+        no_place: str = "",
+        kept: set[str] | None = None,
+    ) -> None:
+        self.path = path
+        self._no_place = no_place  # why its folder could not be made
+        self._kept = set[str]() if kept is None else kept  # the names of those that are worth keeping
+        self.end = 0  # bytes ever written
+        self.lost = 0  # bytes that a full or broken disk took
+        self.error: OSError | None = None  # the last one; it stays when the disk has recovered
+        self._limit = limit = max(limit, 4)
+        self._patience = limit  # the size at which to ask for compact(); more after it failed
+        self._step = limit // 4  # of the file's growth: never more at once, so that its bound holds
+        self._buffer = min(buffer, self._step)
+        self._pending = bytearray()  # the newest bytes, not yet on disk
+        self._extents: list[_Extent] = []
+        self._size = 0  # of the file
+        self._fd: int | None = None
+        self._created = self._removed = False
+        self._retry: tuple[float, int] | None = None  # while the disk fails: when, or at which end, to try again
+        self._lock = RLock()  # held for single reads and writes; for a whole compaction only if write() has to do it
+        self._compacting = Lock()
+
+    @property
+    def worth_keeping(self) -> bool:
+        """Its owner says so: more was printed than a result can show."""
+        return self.path.name in self._kept
+
+    @worth_keeping.setter
+    def worth_keeping(self, worth: bool) -> None:
+        if worth:
+            self._kept.add(self.path.name)
+        else:
+            self._kept.discard(self.path.name)
+
+    @property
+    def complaint(self) -> str:
+        """What kept bytes from the disk, in words; empty when nothing did."""
+        return (self._no_place or str(self.error.strerror)) if self.error is not None else ""
+
+    @property
+    def start(self) -> int:
+        """The offset of the oldest byte still kept."""
+        with self._lock:
+            return self._extents[0].offset if self._extents else self.end - len(self._pending)
+
+    @property
+    def dropped(self) -> int:
+        """Bytes that were written and can no longer be read: over the limit, or lost."""
+        with self._lock:
+            return self.end - len(self._pending) - sum(extent.size for extent in self._extents)
+
+    @property
+    def crowded(self) -> bool:
+        """The file is over its limit: time to compact() it, in a thread, or write() will have to."""
+        return self._size > self._patience
+
+    # --- writing ---
+
+    def write(self, data: bytes) -> None:
+        """Add to the end."""
+        with self._lock:
+            self.end += len(data)
+            if self._removed:
+                return
+            self._pending += data
+            if len(self._pending) > self._buffer:
+                if self._retry is None or monotonic() >= self._retry[0] or self.end >= self._retry[1]:
+                    self._drain()
+                else:
+                    self._forget()
+
+    def flush(self) -> None:
+        """Bring to disk what is still in memory, if the disk takes it."""
+        with self._lock:
+            self._drain()
+
+    def close(self) -> None:
+        """Flush and hold no descriptor any more. Reading goes on working; so would writing."""
+        with self._lock:
+            self._drain()
+            self._let_go()
+
+    def remove(self) -> None:
+        """Close, and forget all of it; later bytes are only counted."""
+        with self._lock:
+            self._removed = True
+            self._pending.clear()
+            self._extents.clear()
+            self._size = 0
+            self._let_go()
+            if self._created:
+                try:
+                    self.path.unlink(missing_ok=True)
+                except OSError as error:
+                    self.error = error
+
+    def compact(self) -> None:
+        """Keep the newest half of the limit, in a new file under the same name; does nothing unless crowded.
+
+        Takes as long as copying that much does. Others may read and write meanwhile.
+        """
+        try:
+            self._compact()
+        except OSError as error:
+            self.error = error
+            self._patience = self._size + self._step // 4  # a full disk stays full for a while
+
+    def _drain(self) -> None:
+        """Move what is pending to the file; after an error only the newest of it stays, in memory."""
+        try:
+            while self._pending:
+                self._append(min(len(self._pending), self._step))
+            self._retry = None
+        except OSError as error:
+            self.error = error
+            self._retry = (monotonic() + 1, self.end + (1 << 20))
+            self._forget()
+
+    def _append(self, size: int) -> None:
+        if self._size + size > self._limit + self._limit // 4:  # nobody called compact()
+            self._compact()
+        fd = self._writable()
+        with memoryview(self._pending) as pending, pending[:size] as piece:
+            written = os.pwrite(fd, piece, self._size)
+        new = _Extent(self.end - len(self._pending), self._size, written)
+        last = self._extents[-1] if self._extents else None
+        if last and last.offset + last.size == new.offset:
+            self._extents[-1] = _Extent(last.offset, last.at, last.size + written)
+        else:
+            self._extents.append(new)
+            del self._extents[:-MOST_HOLES]
+        self._size += written
+        del self._pending[:written]
+
+    def _forget(self) -> None:
+        """The disk does not take it: keep in memory no more than its share."""
+        if (over := len(self._pending) - self._buffer) > 0:
+            self.lost += over
+            del self._pending[:over]
+
+    def _writable(self) -> int:
+        if self._fd is None:
+            self._fd = _reopen(self.path, os.O_RDWR) if self._created else _create(self.path)
+            self._created = True
+        return self._fd
+
+    def _let_go(self) -> None:
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+    def _compact(self) -> None:
+        if not self._compacting.acquire(blocking=False):
+            return  # it is being done
+        try:
+            with self._lock:
+                if self._size <= self._limit:
+                    return
+                size = self._size
+                source = (
+                    os.dup(self._fd) if self._fd is not None else _reopen(self.path, os.O_RDONLY)
+                )  # a close() does not hurt us
+            # Half the limit; less when the file is far over it, so that both files together stay under 1.5 limits.
+            cut = size - max(0, min(self._limit // 2, self._limit + self._limit // 2 - size))
+            try:
+                self._replace(source, cut, size)
+            finally:
+                os.close(source)
+        finally:
+            self._compacting.release()
+
+    def _replace(self, source: int, cut: int, size: int) -> None:
+        """Put a new file in our file's place that lacks its first `cut` bytes."""
+        new = self.path.with_name(self.path.name + ".new")
+        new.unlink(missing_ok=True)  # of a Tarmac that was killed just here
+        target = _create(new)
+        try:
+            _copy(source, target, start=cut, stop=size, to=0)
+            with self._lock:
+                _copy(source, target, start=size, stop=self._size, to=size - cut)  # what was written meanwhile
+                if self._removed:
+                    new.unlink()
+                    return
+                new.rename(self.path)
+                self._extents = [
+                    _Extent(offset + gone, at + gone - cut, length - gone)
+                    for offset, at, length in self._extents
+                    if (gone := max(0, cut - at)) < length
+                ]
+                self._size -= cut
+                self._patience = self._limit
+                if self._fd is not None:
+                    os.close(self._fd)
+                    self._fd, target = target, -1
+        except OSError:
+            new.unlink(missing_ok=True)
+            raise
+        finally:
+            if target >= 0:
+                os.close(target)
+
+    # --- reading ---
+
+    def read(self, offset: int, size: int) -> tuple[int, bytes]:
+        """Up to `size` bytes from `offset`, or from the next byte still kept; and the offset of the first of them.
+
+        Fewer come before a hole and at the end; none only at the end.
+        """
+        pieces: list[bytes] = []
+        with self._lock:
+            first = here = max(0, min(offset, self.end))
+            for extent in self._extents:
+                if size <= 0:
+                    break
+                if here >= extent.offset + extent.size:
+                    continue
+                if here < extent.offset:
+                    if pieces:
+                        break
+                    first = here = extent.offset
+                skip = here - extent.offset
+                if piece := self._pread(min(size, extent.size - skip), extent.at + skip):
+                    pieces.append(piece)
+                    here += len(piece)
+                    size -= len(piece)
+            memory = self.end - len(self._pending)
+            if size > 0 and (here >= memory or not pieces):
+                here = max(here, memory)
+                first = first if pieces else here
+                with memoryview(self._pending) as pending:
+                    pieces.append(bytes(pending[here - memory : here - memory + size]))
+        return first, b"".join(pieces)
+
+    def _pread(self, size: int, at: int) -> bytes:
+        """From the file; nothing when it cannot be read, as when somebody deleted it."""
+        try:
+            if self._fd is not None:
+                return os.pread(self._fd, size, at)
+            fd = _reopen(self.path, os.O_RDONLY)  # after close(): a finished command must not hold a descriptor
+            try:
+                return os.pread(fd, size, at)
+            finally:
+                os.close(fd)
+        except OSError as error:
+            self.error = error
+            return b""
+
+    def lines(self, first: int, last: int = -1, *, most: int = 256 << 10) -> Lines:
+        """Lines `first` to `last`, both included: see `lines_of`."""
+        return lines_of(self, first, last, most=most)
+
+    def search(self, pattern: str | re.Pattern[bytes], *, limit: int = 100, context: int = 0) -> list[Match]:
+        """The first `limit` lines that match: see `search_in`."""
+        return search_in(self, pattern, limit=limit, context=context)
+
+
+def _create(path: Path) -> int:
+    """A new file for us alone; whatever already bears the name is not ours to write to."""
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+
+def _reopen(path: Path, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC)
+
+
+def _copy(source: int, target: int, *, start: int, stop: int, to: int) -> None:
+    """Plain reads and writes: as fast here as sendfile and copy_file_range (32 MiB: 11 ms), and macOS has them."""
+    while start < stop:
+        block = os.pread(source, min(1 << 20, stop - start), start)
+        if not block:
+            raise OSError(f"the spool was cut short at {start}")
+        written = os.pwrite(target, block, to)
+        start += written
+        to += written

@@ -1,0 +1,69 @@
+"""A mark that every process of a terminal is born with: it stays, whatever becomes of parent, session and environment.
+
+put(), between fork and exec or right after → inherited by all it starts → bears() of any process, its owner or not
+
+The mark is a number in the limit on file locks (RLIMIT_LOCKS). Linux has counted no locks since 2.4.25, so that it
+limits nothing; fork and exec hand it on; `env -i`, `setsid` and a second fork don't touch it; anybody may read it. What
+does lose it: `ulimit -x`, and a login (`su`, `sshd`, cron) where PAM sets all limits anew.
+"""
+
+import os
+import sys
+from collections.abc import Callable
+from functools import partial
+
+from tarmac.terminals.environment import COOKIE
+from tarmac.terminals.process.processes import Process, read, sweep
+
+_FIRST = 1 << 52  # nobody's limit on anything
+_ROW = b"Max file locks "
+_LIMIT_ON_LOCKS = 10
+
+
+def of(cookie: str) -> int | None:
+    """The number of a terminal, from the random end of its cookie; None where there are no birthmarks."""
+    try:
+        return _FIRST + int(cookie.rpartition(".")[2], 16) if sys.platform == "linux" else None
+    except ValueError:
+        return None
+
+
+def prepare() -> None:
+    """Load what `put` needs, before the fork."""
+    if sys.platform == "linux":
+        import resource  # noqa: F401
+
+
+def put(mark: int, *, pid: int = 0) -> None:
+    """Mark a process (this one: for the child between fork and exec) and all it will start."""
+    import resource
+
+    try:
+        _, hard = resource.getrlimit(_LIMIT_ON_LOCKS)
+        resource.prlimit(pid, _LIMIT_ON_LOCKS, (mark, hard))
+    except (OSError, ValueError):  # somebody limited the locks, on a system that lets us set no more: unmarked, then
+        pass
+
+
+def orphans(cookie: str, *, session: int = -1) -> set[Process]:
+    """What a terminal's dead shell left behind: by its session, its cookie, its birthmark.
+
+    One that forks and leaves while we look is neither seen nor is its child: nobody is believed when told three times.
+    """
+    mark = of(cookie)
+    bears_mark: Callable[[int], bool] | None = partial(bears, mark=mark) if mark is not None else None
+    entry = f"{COOKIE}={cookie}".encode()
+    for _ in range(3):
+        if found := sweep(session=session, cookie=entry, bears_mark=bears_mark, exclude={os.getpid()}):
+            return found
+    return set()
+
+
+def bears(pid: int, mark: int) -> bool:
+    """Whether that process has this mark."""
+    try:
+        limits = read(f"/proc/{pid}/limits")
+    except OSError:
+        return False
+    _, _, row = limits.partition(_ROW)
+    return row.split(None, 1)[:1] == [b"%d" % mark]

@@ -1,0 +1,172 @@
+"""A shell as the kernel sees it: its place, its children, who is in front, what it waits for.
+
+Nothing here trusts what the shell says; the marks it prints are in `session.py`.
+"""
+
+import asyncio
+import os
+from pathlib import Path
+
+from tarmac.terminals.process import processes, tty_probe
+from tarmac.terminals.process.oom import OomCounter
+from tarmac.terminals.process.pty import Pty
+
+
+class ShellProcess:
+    """The process of a live shell, on its terminal."""
+
+    def __init__(self, pty: Pty) -> None:
+        self.pty = pty
+        self.pid = -1
+        self.exit_status: int | None = None
+        self.where: bytes | None = None  # the directory by the shell's own word
+        self.companions: set[processes.Process] = set()  # what its start-up files left running
+        self._folder: Path | None = None  # ours, private to it
+        self._pipe = -1  # it reads its lines from here, if not from the terminal
+        self._adopted = b""  # a shell in the place of the one we started: how it was started
+        self._cwd_link = b""
+        self._children = -1
+        self._oom: OomCounter | None = None
+        self._prompt_call = b""
+        self._known: tuple[bytes, bytes | None, Path | None] = (b"", None, None)
+
+    @property
+    def alive(self) -> bool:
+        return self.exit_status is None and self.pid > 0
+
+    def _look_at(self, pid: int) -> None:
+        """Whom we ask the kernel about."""
+        self.pid = pid
+        self._cwd_link = b"/proc/%d/cwd" % pid
+        if self._children >= 0:
+            os.close(self._children)
+            self._children = -1
+        try:
+            self._children = os.open(f"/proc/{pid}/task/{pid}/children", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            pass
+
+    def _look_inside(self) -> None:
+        """The shell in the sandbox is the only child of the process we started."""
+        inner = os.pread(self._children, 32, 0).split() if self._children >= 0 else []
+        if inner:
+            self._look_at(int(inner[0]))
+
+    def learn_companions(self) -> None:
+        """Remember what runs before any command: a prompt's daemon, an agent for keys. It is no command's job."""
+        if self.has_children():
+            self.companions = processes.descendants(self.pid)
+        if self._oom is not None:
+            self._oom.close()
+        self._oom = OomCounter(self.pid)
+
+    def oom_kills(self) -> int | None:
+        """How often the kernel killed a process of its cgroup for want of memory; None when nobody can tell."""
+        return self._oom.read() if self._oom is not None else None
+
+    def jobs(self) -> set[processes.Process]:
+        """What commands have started and still runs, in front and in the background."""
+        if not self.has_children():
+            return set()
+        found = processes.descendants(self.pid)
+        for each in self.companions & found:
+            found -= {each} | processes.descendants(each.pid)
+        return found
+
+    def has_children(self) -> bool:
+        """Whether the shell has any child; True when nobody can tell."""
+        if self._children < 0:
+            return True
+        try:
+            return bool(os.pread(self._children, 16, 0))
+        except OSError:
+            return True
+
+    def in_front(self) -> bool:
+        """Whether the shell itself is the terminal's foreground group."""
+        return self.pty.foreground() == self.pid
+
+    def has_died(self) -> bool:
+        """Whether the shell is dead by the kernel's word; what it printed may not all have been read yet."""
+        return processes.look(self.pid) is None
+
+    async def learn_prompt(self) -> None:
+        """Remember how the shell waits for its next line, once: a `read` in a command waits differently."""
+        for _ in range(20):
+            await asyncio.sleep(0.0005)
+            call = self._call()
+            if call.startswith(b"0 0x0 ") or self._pipe >= 0 or not self.alive:  # read(0, …)
+                self._prompt_call = call
+                break
+
+    def _call(self) -> bytes:
+        """The system call the shell is in, with its first arguments; empty when it runs, or nobody may know."""
+        try:
+            return b" ".join(processes.read(f"/proc/{self.pid}/syscall").split()[:4])
+        except OSError:
+            return b""
+
+    def at_prompt(self) -> bool:
+        """Whether the shell waits for its next line: blocked in the very call that it was in at an earlier prompt."""
+        if self._pipe >= 0:
+            return self._reads_pipe()
+        return self._prompt_call.startswith(b"0 ") and self.in_front() and self._call() == self._prompt_call
+
+    def _reads_pipe(self) -> bool:
+        assert self._folder is not None
+        match self._call().split():
+            case [b"0", fd, *_]:
+                try:
+                    return os.readlink(f"/proc/{self.pid}/fd/{int(fd, 16)}") == str(self._folder / "pipe")
+                except OSError:
+                    return False
+        return False
+
+    def waits(self) -> bool:
+        """Whether the shell itself is blocked reading: its next line, or in its `read`."""
+        return self.reads_terminal() or (self._pipe >= 0 and self._reads_pipe())
+
+    def reads_terminal(self) -> bool:
+        """Whether the shell itself is blocked reading the terminal: at its prompt, or in its `read`."""
+        seen = tty_probe.probe(self.pty.master, self.pid) if self.alive else None
+        return seen is not None and seen.process.pid == self.pid
+
+    def replaced(self) -> bool:
+        """Whether `exec` put another program in the shell's place."""
+        image = self._image()
+        if self._adopted:
+            return image != self._adopted
+        return bool(image) and self._folder is not None and os.fsencode(self._folder) not in image
+
+    def _image(self) -> bytes:
+        """How the program that is there was started: its words and its environment."""
+        try:
+            return b"".join(processes.read(f"/proc/{self.pid}/{each}") for each in ("cmdline", "environ"))
+        except OSError:
+            return b""
+
+    def directory(self) -> Path | None:
+        """Where the shell is: the kernel's word; by the shell's own name for it where both agree."""
+        try:
+            kernel = os.readlink(self._cwd_link)
+        except OSError:
+            return Path(os.fsdecode(self.where)) if self.where else None
+        if (kernel, self.where) != self._known[:2]:
+            self._known = (kernel, self.where, self._name_of(kernel))
+        return self._known[2]
+
+    def _name_of(self, kernel: bytes) -> Path:
+        if self.where is None or self.where == kernel:
+            return Path(os.fsdecode(kernel))
+        try:
+            same = os.path.samefile(self.where, self._cwd_link)
+        except (OSError, ValueError):
+            same = kernel == os.path.realpath(self.where) + b" (deleted)"
+        return Path(os.fsdecode(self.where if same else kernel))
+
+    def directory_is_gone(self) -> bool:
+        """Whether somebody deleted the directory it stands in."""
+        try:
+            return os.readlink(self._cwd_link).endswith(b" (deleted)") and os.stat(self._cwd_link).st_nlink == 0
+        except OSError:
+            return False

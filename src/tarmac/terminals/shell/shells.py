@@ -1,0 +1,163 @@
+"""Shells: what Tarmac must know of one to drive it. Each speaks its own dialect: see `dialects/`.
+
+start_up() → argv and environment, with our integration in a private folder
+load() → the line that makes it run a command, and what it finds in its file
+hand_over, take_back, ask(), heal() → the other lines we type
+"""
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+from tarmac.errors import BadRequest, ShellNotFound
+
+INTEGRATION = Path(__file__).parent / "integration"
+
+
+class Loading(NamedTuple):
+    """What makes a shell run a command: a line, and what it finds in its files, if anything."""
+
+    line: bytes
+    fields: bytes = b""
+    script: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Shell(ABC):
+    """A shell on this machine."""
+
+    path: str
+
+    name: ClassVar[str]
+    hand_over: ClassVar[bytes]  # turns line editor and history on for a person's next line
+    take_back: ClassVar[bytes]  # and off again: keys that work in every keymap
+    take_back_plainly: ClassVar[bytes]  # the same where a person has turned the line editor off
+    pipe: ClassVar[bool] = False  # it reads our lines from a pipe, not from the terminal
+    enter: ClassVar[bytes] = b""  # the key that makes it do so
+    hides_stops: ClassVar[bool] = False  # its status does not tell that a program was stopped
+    marks_early: ClassVar[bool] = False  # the mark of its prompt comes before its line editor listens
+
+    @abstractmethod
+    def start_up(
+        self, *, folder: Path, nonce: bytes, start_up_files: bool, env: Mapping[str, str], hidden: Sequence[str] = ()
+    ) -> tuple[list[str], dict[str, str]]:
+        """Write what it needs into the private `folder`; its argv and environment with our integration.
+
+        `hidden` are variables that no command may see: start-up files may have set them, so they are unset after these.
+        """
+
+    @abstractmethod
+    def write(self, folder: Path, nonce: bytes, hidden: Sequence[str] = ()) -> None:
+        """Write our integration into the private `folder`."""
+
+    @abstractmethod
+    def load(self, number: int, command: str, data: bytes, *, cwd: bytes, jobs: bool, traced: bool) -> Loading:
+        """What makes it run `command` (`data` in bytes).
+
+        It moves to `cwd` before, if that is not empty. With `jobs` something may run in the background; `traced`: the
+        last command left a trace on.
+        """
+
+    def may_type(self, command: str) -> bool:
+        """Whether `command` may be typed as it is, when the shell has said that all is calm."""
+        return False
+
+    def moving(self, number: int, cwd: bytes, data: bytes) -> bytes:
+        """What to type instead of `data` when it is to run in `cwd`; empty when that must be loaded."""
+        return b""
+
+    @abstractmethod
+    def heal(self, folder: Path) -> bytes:
+        """The line that loads our functions again after a command removed them."""
+
+    @abstractmethod
+    def inject(self, folder: Path) -> bytes:
+        """The line that loads our integration into a shell which start-up files have put in place of another."""
+
+    @abstractmethod
+    def ask(self, number: int) -> bytes:
+        """The line that has it say the status of what it ran last as the end of command `number`.
+
+        Typed when no mark came: it does not rely on any function of ours.
+        """
+
+    def ask_typed(self, number: int) -> bytes:
+        """The same for a command that was typed as it is."""
+        return self.ask(number)
+
+    @abstractmethod
+    def goes_on(self, command: str) -> bool:
+        """Whether the shell may go on with the rest of `command` when a part of it is killed."""
+
+    @abstractmethod
+    def export(self, target: Path) -> str:
+        """The command that writes its exported variables to `target`."""
+
+    @abstractmethod
+    def parse_exports(self, text: str) -> dict[str, str]:
+        """What it wrote there, back into variables."""
+
+    def one(self, command: str) -> list[str]:
+        """Its argv to run one command and exit."""
+        return [self.path, "-c", command]
+
+
+KNOWN = ("bash", "zsh", "fish")
+
+
+def find_shell(name: str | None = None, *, environ: Mapping[str, str] | None = None) -> Shell:
+    """The shell of that name or path; bash by default, whatever the person's own login shell is."""
+    wanted = name or "bash"
+    kind = Path(wanted).name
+    if "\0" in wanted or not kind:
+        raise BadRequest(f"{wanted!r} is not the name of a shell")
+    search = (environ or os.environ).get("PATH") or os.defpath
+    found = _which(wanted, search) or _which(wanted, os.defpath)
+    if kind not in KNOWN:
+        if found:
+            raise ShellNotFound(f"{kind} is not a shell Tarmac can drive yet", hint=f"it can drive: {', '.join(KNOWN)}")
+        raise ShellNotFound(f"there is no shell {wanted!r} on this machine", hint=f"try one of: {', '.join(KNOWN)}")
+    if not found:
+        raise ShellNotFound(
+            f"there is no {wanted} on this machine", hint=f"install it, or give the full path of a {kind}"
+        )
+    return _dialect(kind)(str(Path(found).absolute()))
+
+
+def _dialect(kind: str) -> type[Shell]:
+    """Only the one that is wanted is imported."""
+    if kind == "zsh":
+        from tarmac.terminals.shell.dialects.zsh import Zsh
+
+        return Zsh
+    if kind == "fish":
+        from tarmac.terminals.shell.dialects.fish import Fish
+
+        return Fish
+    from tarmac.terminals.shell.dialects.bash import Bash
+
+    return Bash
+
+
+def _which(name: str, search: str) -> str | None:
+    """Where the program is (shutil.which, without importing every compression there is)."""
+    places = [""] if "/" in name else search.split(":")
+    for place in places:
+        path = os.path.join(place, name)  # noqa: PTH118
+        if os.access(path, os.X_OK) and Path(path).is_file():
+            return path
+    return None
+
+
+def parse_variables(text: str) -> dict[str, str]:
+    """`name=value` with a NUL after each, back into variables."""
+    pairs = (each.partition("=") for each in text.split("\0") if each)
+    return {name: value for name, _, value in pairs}
+
+
+def quote(text: str) -> str:
+    """One word for bash and zsh, whatever is in it."""
+    return "'" + text.replace("'", "'\\''") + "'"
