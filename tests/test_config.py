@@ -155,36 +155,36 @@ def test_a_variable_that_is_empty_says_nothing(places: Places) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "what", "hint"),
     [
-        ("atuo = 'read'", 1, "`atuo` is not known", "did you mean `auto`?"),
-        ("[limits]\n\nmax_cots = 1", 3, "`limits.max_cots` is not known", "did you mean `limits.max_cost`?"),
-        ("max_cost = 1", 1, "`max_cost` is not known", "did you mean `limits.max_cost`?"),
-        ("[limts]\nmax_cost = 1", 2, "`limts.max_cost` is not known", "did you mean `limits.max_cost`?"),
-        ("[zebra]", 1, "`zebra` is not known", "`tarmac config show` lists them all"),
-        ("'limits.max_cost' = 1", 1, '`"limits.max_cost"` is not known', "did you mean `limits.max_cost`?"),
-        ("limits = 3", 1, "`limits` is not known", ""),
-        ("auto = 'reed'", 1, '`auto` should be one of ask, read, edit, safe, all, not "reed"; did you mean read?', ""),
-        ("auto = true", 1, "`auto` should be one of ask, read, edit, safe, all, not true", ""),
-        ("\n\n[limits]\n# how much\nmax_cost = 'lots'", 5, "`limits.max_cost` should be US dollars", ""),
-        ("[limits]\nmax_cost = -1", 2, "`limits.max_cost` should be US dollars", ""),
-        ("[limits]\nmax_cost = nan", 2, "`limits.max_cost` should be US dollars", ""),
-        ("[limits]\nmax_turns = 1.5", 2, "`limits.max_turns` should be a whole number, at least 1", ""),
-        ("[limits]\nmax_turns = true", 2, "`limits.max_turns` should be a whole number, at least 1", ""),
-        ("[terminals]\nrows = 0", 2, "`terminals.rows` should be a whole number from 1 to 65535, not 0", ""),
-        ("[policy]\ndeny = [\n  'git push',\n  3]", 2, "`policy.deny` should be a list of commands", ""),
-        ("[policy]\ndeny = 'git push'", 2, "`policy.deny` should be a list of commands", ""),
-        ('[policy]\nallow = ["it\'s"]', 2, "`policy.allow` should be a list of commands", ""),
-        ("model = 'claude'", 1, "`model` should be provider/name", ""),
-        ("base_url = 'ftp://x'\nmodel = 'a/b'", 1, "`base_url` should be an address", ""),
-        ("auto = read", 1, "it is no TOML: ", "strings are in quotes"),
-        ("auto = 'read'\nauto = 'edit'", 2, "it is no TOML: ", ""),
-        ("[limits\n", 1, "it is no TOML: ", ""),
-        ("language = '''\nx", 2, "it is no TOML: ", ""),
-        ("[keys]\nantropic = 'x'", 2, "`keys.antropic`: no provider has that name", "did you mean `anthropic`?"),
-        ("[keys]\nanthropic = 3", 1, "`keys` should be a table of providers and their keys", ""),
-        ('"\\u001b[2J" = 1', 1, "`\\x1b[2J` is not known", ""),
-        ("[limits]\nmax_cost = " + "9" * 5_000, 2, "it is no TOML", ""),
-        ("language = " + "[" * 5_000, 1, "it is no TOML", ""),
-        ("[models]\nprice_input = 3", 2, "a price has both", ""),
+        ("atuo = 'read'", 1, "unknown setting `atuo`", "did you mean `auto`?"),
+        ("[limits]\n\nmax_cots = 1", 3, "unknown setting `limits.max_cots`", "did you mean `limits.max_cost`?"),
+        ("max_cost = 1", 1, "unknown setting `max_cost`", "did you mean `limits.max_cost`?"),
+        ("[limts]\nmax_cost = 1", 2, "unknown setting `limts.max_cost`", "did you mean `limits.max_cost`?"),
+        ("[zebra]", 1, "unknown setting `zebra`", "`tarmac config show` lists all settings"),
+        ("'limits.max_cost' = 1", 1, 'unknown setting `"limits.max_cost"`', "did you mean `limits.max_cost`?"),
+        ("limits = 3", 1, "unknown setting `limits`", ""),
+        ("auto = 'reed'", 1, '`auto` must be one of ask, read, edit, safe, all, not "reed"; did you mean read?', ""),
+        ("auto = true", 1, "`auto` must be one of ask, read, edit, safe, all, not true", ""),
+        ("\n\n[limits]\n# how much\nmax_cost = 'lots'", 5, "`limits.max_cost` must be an amount in US dollars", ""),
+        ("[limits]\nmax_cost = -1", 2, "`limits.max_cost` must be an amount in US dollars", ""),
+        ("[limits]\nmax_cost = nan", 2, "`limits.max_cost` must be an amount in US dollars", ""),
+        ("[limits]\nmax_turns = 1.5", 2, "`limits.max_turns` must be a whole number, at least 1", ""),
+        ("[limits]\nmax_turns = true", 2, "`limits.max_turns` must be a whole number, at least 1", ""),
+        ("[terminals]\nrows = 0", 2, "`terminals.rows` must be a whole number from 1 to 65535, not 0", ""),
+        ("[policy]\ndeny = [\n  'git push',\n  3]", 2, "`policy.deny` must be a list of commands", ""),
+        ("[policy]\ndeny = 'git push'", 2, "`policy.deny` must be a list of commands", ""),
+        ('[policy]\nallow = ["it\'s"]', 2, "`policy.allow` must be a list of commands", ""),
+        ("model = 'claude'", 1, "`model` must be provider/name", ""),
+        ("base_url = 'ftp://x'\nmodel = 'a/b'", 1, "`base_url` must be a URL", ""),
+        ("auto = read", 1, "not valid TOML: ", "strings need quotes"),
+        ("auto = 'read'\nauto = 'edit'", 2, "not valid TOML: ", ""),
+        ("[limits\n", 1, "not valid TOML: ", ""),
+        ("language = '''\nx", 2, "not valid TOML: ", ""),
+        ("[keys]\nantropic = 'x'", 2, "`keys.antropic`: unknown provider", "did you mean `anthropic`?"),
+        ("[keys]\nanthropic = 3", 1, "`keys` must be a table of providers and their keys", ""),
+        ('"\\u001b[2J" = 1', 1, "unknown setting `\\x1b[2J`", ""),
+        ("[limits]\nmax_cost = " + "9" * 5_000, 2, "not valid TOML", ""),
+        ("language = " + "[" * 5_000, 1, "not valid TOML", ""),
+        ("[models]\nprice_input = 3", 2, "set both", ""),
     ],
 )
 def test_what_is_wrong_in_a_file_is_told_with_its_line_and_the_nearest_right_name(
@@ -199,16 +199,20 @@ def test_what_is_wrong_in_a_file_is_told_with_its_line_and_the_nearest_right_nam
 def test_what_is_wrong_in_a_workspaces_file_is_an_error_too(places: Places) -> None:
     places.workspace_says("[limits]\nmax_cots = 1\n")
     error = places.fails()
-    assert error.what.endswith("/workspace/.tarmac/config.toml`, line 2: `limits.max_cots` is not known")
+    assert error.what.endswith("/workspace/.tarmac/config.toml`, line 2: unknown setting `limits.max_cots`")
 
 
 @pytest.mark.parametrize(
     ("environ", "what", "hint"),
     [
-        ({"TARMAC_AUTO": "everything"}, "TARMAC_AUTO: `auto` should be one of", ""),
-        ({"TARMAC_MAX_COST": "1"}, "TARMAC_MAX_COST: there is no such setting", "did you mean TARMAC_LIMITS_MAX_COST?"),
-        ({"TARMAC_LIMITS_MAX_COST": "1 €"}, "TARMAC_LIMITS_MAX_COST: `limits.max_cost` should be US dollars", ""),
-        ({"TARMAC_POLICY_ASK_MEDIUM": "perhaps"}, "TARMAC_POLICY_ASK_MEDIUM: `policy.ask_medium` should be true", ""),
+        ({"TARMAC_AUTO": "everything"}, "TARMAC_AUTO: `auto` must be one of", ""),
+        ({"TARMAC_MAX_COST": "1"}, "TARMAC_MAX_COST: unknown setting", "did you mean TARMAC_LIMITS_MAX_COST?"),
+        (
+            {"TARMAC_LIMITS_MAX_COST": "1 €"},
+            "TARMAC_LIMITS_MAX_COST: `limits.max_cost` must be an amount in US dollars",
+            "",
+        ),
+        ({"TARMAC_POLICY_ASK_MEDIUM": "perhaps"}, "TARMAC_POLICY_ASK_MEDIUM: `policy.ask_medium` must be true", ""),
     ],
 )
 def test_what_is_wrong_in_the_environment_is_told(
@@ -227,7 +231,7 @@ def test_variables_that_are_no_settings_are_left_alone(places: Places) -> None:
 
 
 def test_what_is_wrong_on_the_command_line_is_told(places: Places) -> None:
-    assert places.fails({"auto": "al"}).what.startswith("--auto: `auto` should be one of")
+    assert places.fails({"auto": "al"}).what.startswith("--auto: `auto` must be one of")
     assert places.fails({"limits.max_cots": 1}).hint == "did you mean `limits.max_cost`?"
     assert "command line" in places.fails({"keys": "x"}).what
 
@@ -235,19 +239,19 @@ def test_what_is_wrong_on_the_command_line_is_told(places: Places) -> None:
 def test_a_file_that_others_may_write_to_is_not_ones_own(places: Places) -> None:
     places.says("auto = 'all'")
     places.file.chmod(0o666)
-    assert places.fails().what == f"`{places.file}`: others may write to it"
+    assert places.fails().what == f"`{places.file}`: other users can write to it"
 
 
 def test_things_that_are_no_files_are_told_of_and_nothing_hangs(places: Places) -> None:
     os.mkfifo(places.file)
-    assert places.fails().what == f"`{places.file}`: it can't be read: it is no file"
+    assert places.fails().what == f"`{places.file}`: can't be read: it is no file"
     places.file.unlink()
     places.file.mkdir()
-    assert places.fails().what == f"`{places.file}`: it can't be read: it is a folder"
+    assert places.fails().what == f"`{places.file}`: can't be read: it is a folder"
     places.file.rmdir()
     places.file.write_bytes(b"\xff\xfe")
     places.file.chmod(0o600)
-    assert places.fails().what == f"`{places.file}`: it is not UTF-8"
+    assert places.fails().what == f"`{places.file}`: not UTF-8"
     places.file.write_bytes(b"#" * 300_000)
     assert "longer than" in places.fails().what
 
@@ -286,7 +290,7 @@ def test_a_file_with_keys_that_others_may_read_is_noted(places: Places) -> None:
     places.says('[keys]\nopenai = "x"\n')
     places.file.chmod(0o644)
     (note,) = places.load().notes
-    assert note.startswith(f"`{places.file}` holds keys, and others may read it")
+    assert note.startswith(f"`{places.file}` contains keys, and other users can read it")
 
 
 @pytest.mark.parametrize(

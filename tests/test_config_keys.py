@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarmac.config import Config
-from tarmac.config.keys import KEYS, Key, by_name
-from tarmac.config.kinds import toml
-from tarmac.config.tightening import LEVELS
+from tarmac.config.schema import KEYS, LEVELS, Key, by_name
+from tarmac.config.value_types import toml
 from tarmac.models.provider import ModelSettings, Price
 from tarmac.policy.sandbox import Bubblewrap
 from tarmac.policy.settings import PolicySettings
@@ -94,7 +93,7 @@ def test_whatever_is_accepted_makes_settings(section: str, data: st.DataObject) 
     try:
         accepted = key.kind.check(data.draw(values))
     except ValueError as error:
-        assert str(error).startswith(("should be", "begins with"))
+        assert str(error).startswith(("must be", "begins with"))
         return
     config = Config(workspace=Path("/src"), user_folder=Path("/nowhere"), values={key.name: accepted})
     for part in {"sandbox": ["terminals"], "policy": ["policy", "rules"]}.get(section, [section]):

@@ -79,7 +79,7 @@ def test_as_json_it_is_one_object_and_without_secrets(here: Here) -> None:
 def test_what_a_workspace_was_refused_is_noted(here: Here) -> None:
     here.workspace_says('auto = "all"\n')
     (note,) = [line for line in here.config("show", "auto").out.splitlines() if line.startswith("note: ")]
-    assert 'line 1: auto = "all" would loosen "ask" (default), which stays' in note
+    assert 'line 1: auto = "all" is ignored; it stays "ask" (default)' in note
 
 
 def test_the_path_is_alone_on_its_line(here: Here) -> None:
@@ -102,11 +102,11 @@ def test_check_reads_all_that_a_task_would_read(here: Here) -> None:
     assert outcome.code == 1
     lines = outcome.out.splitlines()
     for words in (
-        "`model` can't be set by a workspace",
+        "a workspace can't set `model`",
         "`alow` is not known",
-        "`.tarmac/modes/x.md`, line 1: a mode begins with",
+        "`.tarmac/modes/x.md`, line 1: a mode file must begin with",
         "there is no mode `cod`; did you mean `code`?",
-        "`AGENTS.md`: it leads out of the workspace",
+        "`AGENTS.md`: leads out of the workspace",
     ):
         assert len([line for line in lines if words in line]) == 1, words
     assert json.loads(here.config("check", "--json").out) == {"ok": False, "trouble": lines}
@@ -117,7 +117,7 @@ def test_a_file_that_makes_no_sense_is_told_with_line_and_nearest_name(here: Her
     outcome = here.config("show")
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err == (
-        f"tarmac: `{here.user / 'config.toml'}`, line 2: `limits.max_cots` is not known\n"
+        f"tarmac: `{here.user / 'config.toml'}`, line 2: unknown setting `limits.max_cots`\n"
         "  hint: did you mean `limits.max_cost`?\n"
     )
     checked = here.config("check")

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 from tests.models.asking import CLAUDE, GPT, KEY, Dialect, asked
-from tests.models.server import Reply, serving
+from tests.models.server import Reply, refusal, serving
 
 from tarmac.models.factory import open_model
 from tarmac.models.openai_responses import Responses
@@ -109,3 +109,14 @@ async def test_what_keeps_us_from_asking_at_all_is_told_and_not_tried_again(monk
     assert (caught.value.kind, caught.value.retryable) == ("unknown", False)
     assert "proxy" in str(caught.value).lower()
     assert "geheim" not in str(caught.value)
+
+
+async def test_only_a_key_of_eight_characters_or_more_is_masked_in_errors() -> None:
+    """S19: to mask every `x` would leave "does not e…ist" of an error."""
+    for key, message in (("x", "the model does not exist"), ("sk-4711x", "no model for …")):
+        async with serving(refusal(404, {"message": message.replace("…", key)})) as server:
+            model = open_model("openai/gpt-5", ModelSettings(keys={"openai": key}, base_urls={"openai": server.url}))
+            with pytest.raises(ModelError) as caught:
+                await asked(model)
+            await model.aclose()
+        assert message in caught.value.what

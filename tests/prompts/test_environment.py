@@ -10,7 +10,7 @@ from tests.prompts.snapshot import same_as_snapshot
 from tarmac.prompts.environment import (
     MOST,
     Facts,
-    Listing,
+    FileListing,
     TerminalFacts,
     TodoFacts,
     environment_details,
@@ -28,7 +28,10 @@ def test_a_first_turn_tells_place_files_time_mode_and_cost() -> None:
     """S8: directory, files at the first turn, time, mode, cost."""
     text = environment_details(
         facts(
-            mode_name="Code", model="scripted/demo", cost=0.0, listing=Listing(paths=["README.md", "src/", "src/a.py"])
+            mode_name="Code",
+            model="scripted/demo",
+            cost=0.0,
+            listing=FileListing(paths=["README.md", "src/", "src/a.py"]),
         )
     )
     same_as_snapshot("environment-first", text)
@@ -75,7 +78,7 @@ def test_an_unknown_cost_is_unknown_not_nothing() -> None:
 
 def test_two_hundred_files_are_listed_and_the_rest_is_said_to_be_there() -> None:
     """S8: at most 200."""
-    text = environment_details(facts(listing=Listing(paths=[f"src/{n}.py" for n in range(500)])))
+    text = environment_details(facts(listing=FileListing(paths=[f"src/{n}.py" for n in range(500)])))
     assert "src/199.py\n    (and more)" in text
     assert "src/200.py" not in text
 
@@ -104,7 +107,7 @@ def test_output_and_names_can_not_close_the_block_or_look_like_a_section_of_it()
         facts(
             mode=evil,
             changed=[evil],
-            listing=Listing(paths=[evil]),
+            listing=FileListing(paths=[evil]),
             todos=[TodoFacts(text=evil)],
             terminals=[
                 TerminalFacts(id="t1", cwd=HERE, busy=True, command=evil, output=evil, ending=evil, waiting=evil)
@@ -149,7 +152,7 @@ many = st.lists(words, max_size=5) | words.map(lambda word: [word] * 300)
         | words.map(lambda word: [TodoFacts(text=word)] * 300),
         terminals=st.lists(terminals, max_size=5) | terminals.map(lambda one: [one] * 64),
         changed=many,
-        listing=st.none() | st.builds(Listing, paths=many, more=st.booleans()),
+        listing=st.none() | st.builds(FileListing, paths=many, more=st.booleans()),
         appeared=many,
         gone=many,
         open_files=many,

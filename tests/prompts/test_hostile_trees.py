@@ -8,9 +8,8 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tarmac.prompts.instructions import LONGEST, MOST, read_instructions
+from tarmac.prompts.instructions import LONGEST, MOST, read_instructions, read_replacement
 from tarmac.prompts.modes import load_modes
-from tarmac.prompts.replacement import read_replacement
 
 SECRET = "the secret of another"
 NAMES = [
@@ -82,7 +81,7 @@ def build(root: Path, made: list[tuple[str, str, str]]) -> Path:
                     path.symlink_to(what.format(out=out))
                 case "pipe":
                     os.mkfifo(path)
-        except OSError:  # a file where a folder should be
+        except OSError:  # a file where a folder must be
             continue
     return work
 

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tarmac.prompts.instructions import LONGEST, MOST, read_instructions
-from tarmac.prompts.replacement import read_replacement
+from tarmac.prompts.instructions import LONGEST, MOST, read_instructions, read_replacement
 
 
 @pytest.fixture
@@ -102,17 +101,17 @@ def test_what_should_not_be_read_is_not_and_is_told_of(workspace: Path, user: Pa
     assert [(each.name, each.text) for each in found.files] == [("`.tarmac/rules/good.md`", "good\nlines")]
     assert found.hides_files
     assert {each.split(": ")[0].split("/")[-1].strip("`"): each.split(": ", 1)[1] for each in found.trouble} == {
-        "AGENTS.md": "it leads out of the workspace",
+        "AGENTS.md": "leads out of the workspace",
         "CLAUDE.md": "it often holds secrets",
-        "CLAUDE.local.md": "it leads into `.git`",
+        "CLAUDE.local.md": "leads into `.git`",
         "AGENTS.local.md": ".tarmacignore hides it (hidden.md)",
-        "folder": "it leads out of the workspace",
+        "folder": "leads out of the workspace",
         "loop.md": "nobody can tell what it leads to: too many levels of symbolic links",
-        "none.md": "it is a link to something that does not exist",
-        "dots.md": "it leads out of the workspace",
+        "none.md": "is a link to a missing file",
+        "dots.md": "leads out of the workspace",
         "pipe.md": "it is a device, a pipe or a socket",
-        "binary.md": "it is binary",
-        "latin.md": "it is not UTF-8",
+        "binary.md": "is binary",
+        "latin.md": "is not UTF-8",
     }
 
 
@@ -120,7 +119,7 @@ def test_what_should_not_be_read_is_not_and_is_told_of(workspace: Path, user: Pa
 def test_a_file_that_may_not_be_read_is_told_of(workspace: Path, user: Path) -> None:
     write(workspace, "AGENTS.md")
     (workspace / "AGENTS.md").chmod(0)
-    assert read_instructions(workspace, user, "code").trouble == ("`AGENTS.md`: it can't be read: permission denied",)
+    assert read_instructions(workspace, user, "code").trouble == ("`AGENTS.md`: can't be read: permission denied",)
 
 
 def test_folders_that_lead_back_to_themselves_end(workspace: Path, user: Path) -> None:
@@ -153,7 +152,7 @@ def test_all_together_are_bounded(workspace: Path, user: Path) -> None:
         (workspace / f".tarmac/rules/{number}.md").write_text(f"{number:04}" * 1_000)
     found = read_instructions(workspace, user, "code")
     assert sum(len(each.text) for each in found.files) == MOST
-    assert any("no room" in each for each in found.trouble)
+    assert any("all instructions together" in each for each in found.trouble)
     assert any("more than 200 files" in each for each in found.trouble)
 
 
@@ -184,7 +183,7 @@ def test_in_a_folder_of_a_repository_what_stands_above_is_read_first(workspace: 
         *("`../../AGENTS.md`", "`../../.tarmac/rules/x.md`", "`AGENTS.md`"),
         *("`../../.tarmac/rules-code/y.md`", "`.tarmac/rules-code/z.md`"),
     ]
-    assert found.trouble == ("`../CLAUDE.md`: it leads out of the workspace",)
+    assert found.trouble == ("`../CLAUDE.md`: leads out of the workspace",)
 
 
 def test_without_a_repository_nothing_above_is_read(workspace: Path, user: Path) -> None:
@@ -228,4 +227,4 @@ def test_a_replacement_that_leads_out_of_the_workspace_is_passed_over(workspace:
     found, trouble = read_replacement(workspace, user, "code")
     assert found
     assert found.theirs
-    assert trouble == ("`.tarmac/system-prompt-code.md`: it leads out of the workspace",)
+    assert trouble == ("`.tarmac/system-prompt-code.md`: leads out of the workspace",)

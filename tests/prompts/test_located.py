@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarmac.prompts.located import Wrong, read_toml, read_yaml
+from tarmac.prompts.located import InvalidText, read_toml, read_yaml
 
 TOML = """\
 # a comment
@@ -92,7 +92,7 @@ def test_a_list_of_thousands_of_lines_does_not_keep_us_long() -> None:
     ],
 )
 def test_toml_that_is_none_is_told_with_its_line(text: str, line: int) -> None:
-    with pytest.raises(Wrong) as caught:
+    with pytest.raises(InvalidText) as caught:
         read_toml(text)
     assert caught.value.line == line
 
@@ -105,7 +105,7 @@ def test_a_value_of_yaml_knows_its_line() -> None:
 
 
 def test_what_is_wrong_can_be_printed() -> None:
-    assert Wrong(1, "`\x1b[2J` is not known").what == "`\\x1b[2J` is not known"
+    assert InvalidText(1, "`\x1b[2J` is unknown").what == "`\\x1b[2J` is unknown"
 
 
 @pytest.mark.parametrize(
@@ -124,6 +124,6 @@ def test_no_toml_of_a_hostile_file_keeps_us_long(text: str) -> None:
     began = time.process_time()
     try:
         read_toml(text).line(("zzz",))
-    except Wrong as wrong:
+    except InvalidText as wrong:
         assert wrong.line == 1
     assert time.process_time() - began < 15

@@ -94,7 +94,7 @@ def test_a_tool_outside_of_the_mode_is_refused_with_the_reason() -> None:
     assert ask.allows("read_file", "read", "src/app.py") is None
     assert architect.allows("write_to_file", "edit", "docs/plan.md") is None
     assert architect.allows("write_to_file", "edit", Path("src/app.py")) == (
-        "Architect mode may only edit files of this kind: Markdown files only (`\\.md$`). `src/app.py` is none."
+        "Architect mode may only edit these files: Markdown files only (`\\.md$`). `src/app.py` is not one of them."
     )
 
 
@@ -167,7 +167,7 @@ def test_roo_codes_file_of_modes_is_read(workspace: Path, user: Path, indent: st
     assert modes.get("broken") is None
     (trouble,) = modes.trouble
     assert trouble.startswith("`.roomodes`, line ")
-    assert trouble.endswith("there is no group `edti`; did you mean `edit`?")
+    assert trouble.endswith("unknown group `edti`; did you mean `edit`?")
     assert indent != "yaml" or "line 15:" in trouble
 
 
@@ -219,41 +219,44 @@ def test_a_workspace_that_gives_a_known_mode_more_power_is_told_of(workspace: Pa
     )
     (workspace / ".tarmac/modes/architect.md").write_text('+++\nrole = "r"\ngroups = ["edit"]\n+++\n')
     assert load(workspace, user).trouble == (
-        "`.tarmac/modes/architect.md`: in this workspace Architect mode has more than elsewhere: edit",
-        "`.tarmac/modes/ask.md`: in this workspace Ask mode has more than elsewhere: command",
+        "`.tarmac/modes/architect.md`: this file gives Architect mode more tools than usual: edit",
+        "`.tarmac/modes/ask.md`: this file gives Ask mode more tools than usual: command",
     )
 
 
 @pytest.mark.parametrize(
     ("text", "trouble"),
     [
-        ("You review.", "line 1: a mode begins with front matter"),
-        ("+++\nname = 'x'\n", "line 1: a mode begins with front matter"),
+        ("You review.", "line 1: a mode file must begin with front matter"),
+        ("+++\nname = 'x'\n", "line 1: a mode file must begin with front matter"),
         ("+++\nname = 'x'\n+++\n", "line 1: a mode needs a `role`"),
-        ("+++\nname = 'x'\nrole = ''\n+++\n", "line 3: `role` should be text"),
-        ("+++\nname = 'x'\nrole = 3\n+++\n", "line 3: `role` should be text"),
+        ("+++\nname = 'x'\nrole = ''\n+++\n", "line 3: `role` must be text"),
+        ("+++\nname = 'x'\nrole = 3\n+++\n", "line 3: `role` must be text"),
         ("+++\nname = 'x'\nrole = 'r\n+++\n", "line 3: "),
-        ("+++\nname = 'x'\nrole = 'r'\ngruops = []\n+++\n", "line 4: `gruops` is not known; did you mean `groups`?"),
-        ("+++\nrole = 'r'\ngroups = 'read'\n+++\n", "line 3: `groups` should be a list"),
-        ("+++\nrole = 'r'\ngroups = [\n 'read',\n 'read']\n+++\n", "line 3: the group `read` is there twice"),
+        ("+++\nname = 'x'\nrole = 'r'\ngruops = []\n+++\n", "line 4: `gruops` is unknown; did you mean `groups`?"),
+        ("+++\nrole = 'r'\ngroups = 'read'\n+++\n", "line 3: `groups` must be a list"),
+        ("+++\nrole = 'r'\ngroups = [\n 'read',\n 'read']\n+++\n", "line 3: the group `read` is listed twice"),
         (
             "+++\nrole = 'r'\ngroups = [['edit', {fileregex = 'x'}]]\n+++\n",
-            "line 3: `fileregex` is not known; did you mean",
+            "line 3: `fileregex` is unknown; did you mean",
         ),
-        ("+++\nrole = 'r'\ngroups = [{group = 'edit', files = '('}]\n+++\n", "line 3: `(` is no pattern"),
+        (
+            "+++\nrole = 'r'\ngroups = [{group = 'edit', files = '('}]\n+++\n",
+            "line 3: `(` is not a valid regular expression",
+        ),
         (
             "+++\nrole = 'r'\ngroups = [{group = 'command', files = 'x'}]\n+++\n",
-            "line 3: the group `command` has no files",
+            "line 3: the group `command` can't have a file pattern",
         ),
-        ("+++\nrole = 'r'\nslug = '../x'\n+++\n", "line 3: `../x` is no slug"),
-        ("+++\nrole = 'r'\ninstructions = 'a'\n+++\nb", "line 3: there are instructions in `instructions` and below"),
-        ('+++\nrole = "r"\nname = "a\\u001b[2J"\n+++\n', "line 3: `name` should be one line"),
-        ('+++\n"\\u001b[2J" = 1\n+++\n', "line 2: `\\x1b[2J` is not known"),
-        ("---\nrole: r\nrole: s\n---\n", "line 3: `role` is said twice"),
+        ("+++\nrole = 'r'\nslug = '../x'\n+++\n", "line 3: `../x` is not a valid slug"),
+        ("+++\nrole = 'r'\ninstructions = 'a'\n+++\nb", "line 3: instructions are both in `instructions` and below"),
+        ('+++\nrole = "r"\nname = "a\\u001b[2J"\n+++\n', "line 3: `name` must be one line"),
+        ('+++\n"\\u001b[2J" = 1\n+++\n', "line 2: `\\x1b[2J` is unknown"),
+        ("---\nrole: r\nrole: s\n---\n", "line 3: `role` occurs twice"),
         ("---\nrole: [r\n---\n", "line 3: "),
-        ("---\nrole: &a r\nwhen: *a\n---\n", "line 2: references (& and *) are not read"),
-        ("---\n- role\n---\n", "line 2: it is no map"),
-        ("---\nrole: r\ngroups:\n  - read\n  - tools\n---\n", "line 5: there is no group `tools`"),
+        ("---\nrole: &a r\nwhen: *a\n---\n", "line 2: references (& and *) are not supported"),
+        ("---\n- role\n---\n", "line 2: not a map"),
+        ("---\nrole: r\ngroups:\n  - read\n  - tools\n---\n", "line 5: unknown group `tools`"),
     ],
 )
 def test_a_file_that_makes_no_sense_is_told_of_with_its_line_and_left_out(
@@ -271,7 +274,7 @@ def test_a_mode_that_leads_out_of_the_workspace_is_not_read(workspace: Path, use
     (tmp_path / "x.md").write_text(REVIEW)
     (workspace / ".tarmac/modes/x.md").symlink_to(tmp_path / "x.md")
     modes = load(workspace, user)
-    assert (len(modes.all), modes.trouble) == (5, ("`.tarmac/modes/x.md`: it leads out of the workspace",))
+    assert (len(modes.all), modes.trouble) == (5, ("`.tarmac/modes/x.md`: leads out of the workspace",))
 
 
 def test_the_users_own_may_be_a_link_to_anywhere(workspace: Path, user: Path, tmp_path: Path) -> None:
@@ -299,13 +302,13 @@ def test_deep_yaml_and_a_billion_laughs_are_harmless(workspace: Path, user: Path
 
 @given(st.text(alphabet=st.sampled_from("+-=:[]{}'\"\n rolegups#&*!|>\t\\")) | st.text())
 def test_no_text_breaks_the_reader(text: str) -> None:
-    from tarmac.prompts.located import Wrong
-    from tarmac.prompts.modefile import parse_mode
+    from tarmac.prompts.located import InvalidText
+    from tarmac.prompts.mode_file import parse_mode
 
     for front in (text, f"+++\n{text}\n+++\n", f"---\n{text}\n---\n"):
         try:
             mode = parse_mode(front, slug="x", source="workspace", origin="x")
-        except Wrong as wrong:
+        except InvalidText as wrong:
             assert 1 <= wrong.line <= front.count("\n") + 2
         else:
             assert mode.role
@@ -335,5 +338,5 @@ def test_a_pattern_and_its_description_may_be_items_of_their_own(workspace: Path
     assert mode
     assert mode.groups == (GroupRule(group="edit", file_pattern=r"\.json$", description="JSON"),)
     assert modes.trouble == (
-        "`.tarmac/modes/y.md`, line 4: a group is a name, or a name with `files` and `description`",
+        "`.tarmac/modes/y.md`, line 4: a group must be a name, or a name with `files` and `description`",
     )

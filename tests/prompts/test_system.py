@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.prompts.snapshot import same_as_snapshot
 
-from tarmac.models.provider import ToolSchema
-from tarmac.prompts.instructions import Instruction, Instructions
+from tarmac.models.provider import Prompt, ToolSchema
+from tarmac.models.tokens import prompt_size
+from tarmac.prompts.instructions import Instruction, Instructions, Replacement
 from tarmac.prompts.modes import Mode, Modes, built_in
-from tarmac.prompts.replacement import Replacement
-from tarmac.prompts.system import PromptContext, ServerFacts, SystemFacts, system_prompt
+from tarmac.prompts.system import PromptContext, ServerFacts, SystemFacts, system_prompt, unsuited_edit_tools
 from tarmac.tools.toolbox import toolbox
 
 # Every tool that SPEC S10 names, with its group, and Tarmac's own for terminals.
@@ -138,10 +138,10 @@ def test_the_rules_say_at_least_what_they_must() -> None:
         "base directory is `/src/shop`",
         "relative to it",
         "COMPLETE content",
-        "only with `ask_followup_question`",
+        "user only with `ask_followup_question`",
         "ends neither with a question",
         '"Great"',
-        "Wait for the user's answer after each call",
+        "Wait for the result of a call",
     ):
         assert words in rules
 
@@ -197,7 +197,7 @@ def test_no_tool_is_named_that_is_not_there(slug: str, available: set[str], seve
         context(slug, tools=here, several_calls=several, images=images, servers=[ServerFacts(name="db")])
     )
     named = {name for name in TOOLS if re.search(rf"\b{name}\b", text)}
-    assert named == {each.name for each in here}
+    assert named <= {each.name for each in here}
 
 
 @given(st.text(), st.text(), st.text())
@@ -216,9 +216,65 @@ def test_with_the_real_tools_neither_prompt_nor_schemas_name_one_that_is_not_the
     assert {name for name in {*TOOLS, *box.names} if re.search(rf"\b{name}\b", text)} == set(here)
 
 
+@pytest.mark.parametrize("model", ["anthropic/claude-opus-5", "openai/gpt-5", "ollama/qwen3:8b"])
+@pytest.mark.parametrize("slug", [each.slug for each in built_in()])
+def test_prompt_and_tools_have_at_most_4000_tokens(slug: str, model: str) -> None:
+    """S7: for every model family, in every mode."""
+    box = toolbox()
+    here = [tool.name for tool in box if mode(slug).allows(tool.name, tool.group) is None]
+    offered = [name for name in here if name not in unsuited_edit_tools(model)]
+    schemas = box.schemas(offered)
+    text = system_prompt(context(slug, tools=schemas, images=True, attended=False, level="safe"))
+    assert {name for name in box.names if re.search(rf"\b{name}\b", text + repr(schemas))} == set(offered)
+    assert prompt_size(Prompt(text, (), schemas)) <= 4_000
+
+
+@pytest.mark.parametrize(
+    ("model", "edits_with"),
+    [
+        ("anthropic/claude-opus-5", "apply_diff"),
+        ("ollama/qwen3:8b", "apply_diff"),
+        ("openrouter/anthropic/claude-opus-5", "apply_diff"),
+        ("openai/gpt-5", "apply_patch"),
+        ("openai/o3", "apply_patch"),
+        ("openrouter/openai/gpt-5-codex", "apply_patch"),
+    ],
+)
+def test_a_model_is_offered_the_edit_tool_of_its_family(model: str, edits_with: str) -> None:
+    offered = {"apply_diff", "apply_patch"} - set(unsuited_edit_tools(model))
+    assert offered == {edits_with}
+
+
+def test_the_prompt_says_which_edit_tool_is_for_what() -> None:
+    text = system_prompt(context(tools=tools_of(mode("code"), {"apply_patch", "write_to_file"})))
+    assert "Edit with `apply_patch` to change files, `write_to_file` for a new file or a rewrite." in text
+
+
+def test_the_prompt_says_where_a_call_starts_how_long_it_waits_and_where_servers_go() -> None:
+    text = system_prompt(context(command_timeout=90.0))
+    assert "`execute_command` starts in `cwd`, or in the workspace without it" in text
+    assert "After 90 s" in text
+    assert "Start servers and watchers in a persistent terminal" in text
+    assert "execute_command" not in next(line for line in text.splitlines() if "servers and watchers" in line)
+
+
+def test_the_prompt_has_rules_for_git_where_there_are_commands() -> None:
+    assert "Git: commit, push, switch branches or rewrite history only if asked." in system_prompt(context("code"))
+    assert "Git:" not in system_prompt(context("ask"))
+
+
+@pytest.mark.parametrize("level", ["ask", "read", "edit", "safe", "all"])
+def test_the_prompt_says_who_is_there_and_which_level_holds(level: str) -> None:
+    with_user, alone = (system_prompt(context(level=level, attended=attended)) for attended in (True, False))
+    assert f"Approval level `{level}`." in with_user
+    assert f"Approval level `{level}`." in alone
+    assert "Nobody is there" not in with_user
+    assert "Nobody is there to be asked" in alone
+
+
 def test_a_thousand_modes_do_not_fill_the_prompt_and_the_one_it_is_in_stays() -> None:
     many = Modes(all=tuple(Mode(slug=f"m{n}", name=f"M{n}", role="r", when="w" * 200) for n in range(1_000)))
     text = system_prompt(context(mode=many.all[999], modes=many))
     assert len(text) < 25_000
-    assert "- M999, `m999` (this is the mode you are in)" in text
+    assert "- `m999` (current)" in text
     assert re.search(r"\n- and 9\d\d others\n", text)

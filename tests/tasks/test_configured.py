@@ -37,8 +37,8 @@ async def test_a_mode_from_a_file_keeps_a_task_to_its_files_through_links_too(tm
         seen = Seen(task)
         await task.run_until_idle()
     refused = [each for each in results(seen) if each[1] == "failed"]
-    assert "Notes mode may only edit files of this kind: `\\.md$`. `code.py` is none." in refused[0][2]
-    assert "`code.py` is none." in refused[1][2]
+    assert "Notes mode may only edit these files: `\\.md$`. `code.py` is not one of them." in refused[0][2]
+    assert "`code.py` is not one of them." in refused[1][2]
     assert "The tool execute_command is not available in Notes mode." in refused[2][2]
     assert ((work / "code.py").read_text(), (work / "notes.md").read_text()) == ("x = 1\n", "ok\n")
 
@@ -58,6 +58,6 @@ async def test_what_a_workspace_forbids_holds_against_the_command_line_and_what_
         notes = [each.text for each in await stored(task) if isinstance(each, Noted)]
     assert results(seen)[0][1] == "denied"
     assert not (work / "notes.md").exists()
-    assert "`model` can't be set by a workspace" in notes[0]
-    assert 'auto = "all" would loosen "edit" (command line: --auto)' in notes[1]
-    assert notes[2] == "`AGENTS.md`: it leads out of the workspace"
+    assert "a workspace can't set `model`" in notes[0]
+    assert 'auto = "all" is ignored; it stays "edit" (command line: --auto)' in notes[1]
+    assert notes[2] == "`AGENTS.md`: leads out of the workspace"

@@ -8,7 +8,7 @@ from tarmac.cli.stopping import run
 from tarmac.errors import BadRequest
 
 BY_HAND = "tarmac acp: an editor starts this, and speaks the Agent Client Protocol here (docs/acp.md). Ctrl-D ends it."
-OPTIONS = ["model=", "mode=", "auto=", "client-terminals"]
+OPTIONS = ["model=", "base-url=", "mode=", "auto=", "client-terminals"]
 
 
 def main(arguments: list[str]) -> int:
@@ -19,8 +19,8 @@ def main(arguments: list[str]) -> int:
         return 0
     if words:
         raise BadRequest(f"`tarmac acp` takes no `{words[0]}`", hint="an editor starts it, and speaks on its input")
-    overrides: dict[str, object] = {name: values[-1] for name, values in given.items()}
-    if overrides.pop("client-terminals", None) is not None:
+    overrides: dict[str, object] = {name.replace("-", "_"): values[-1] for name, values in given.items()}
+    if overrides.pop("client_terminals", None) is not None:
         overrides["acp.client_terminals"] = True
     return run(lambda _: _serve(overrides))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tarmac.cli.help import suggest
 from tarmac.config import Config, load_config
-from tarmac.config.showing import Row, rows
+from tarmac.config.config import ShownSetting, shown_settings
 from tarmac.config.sources import nearest_key, user_file, workspace_files
 from tarmac.errors import BadRequest, ConfigError
 from tarmac.paths import check_directory, config_dir
@@ -45,7 +45,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _show(config: Config, names: list[str], *, changed: bool, json_wanted: bool) -> int:
-    found = rows(config)
+    found = shown_settings(config)
     if names:
         found = [row for name in names for row in _named(found, name)]
     if changed:
@@ -61,7 +61,7 @@ def _show(config: Config, names: list[str], *, changed: bool, json_wanted: bool)
     return 0
 
 
-def _named(found: list[Row], name: str) -> list[Row]:
+def _named(found: list[ShownSetting], name: str) -> list[ShownSetting]:
     """The setting of that name, or all of a table."""
     chosen = [row for row in found if row.key.name == name or row.key.name.startswith(f"{name}.")]
     if not chosen:
@@ -72,7 +72,7 @@ def _named(found: list[Row], name: str) -> list[Row]:
     return chosen
 
 
-def _record(row: Row) -> dict[str, object]:
+def _record(row: ShownSetting) -> dict[str, object]:
     return {
         "value": row.value,
         "default": row.key.default if not isinstance(row.key.default, tuple) else list(row.key.default),
@@ -96,9 +96,8 @@ def _path(workspace: Path, *, json_wanted: bool) -> int:
 
 def _check(workspace: Path, *, json_wanted: bool) -> int:
     """Read all that a task in this workspace would read, and say what is wrong with it."""
-    from tarmac.prompts.instructions import read_instructions
+    from tarmac.prompts.instructions import read_instructions, read_replacement
     from tarmac.prompts.modes import load_modes
-    from tarmac.prompts.replacement import read_replacement
 
     folder = config_dir(os.environ)
     trouble: list[str] = []

@@ -10,6 +10,7 @@ Usage: tarmac run [OPTIONS] TEXT...
 Options:
   --model P/NAME  The model: anthropic/NAME, openai/NAME, openrouter/NAME, ollama/NAME …
                   [`model` in config.toml, or TARMAC_MODEL].
+  --base-url URL  The address of the model's provider [its own; `base_url` in config.toml].
   --mode MODE     code, architect, ask, debug, orchestrator, or one of your own [code].
   --cwd DIR       The folder to work in [here].
   --image FILE    A picture for the model; may be given again.
@@ -151,6 +152,7 @@ Usage: tarmac acp [OPTIONS]
 
 Options:
   --model PROVIDER/NAME   The model [as configured; see `tarmac config show`].
+  --base-url URL          The address of its provider [as configured].
   --mode MODE             The mode a session begins in [code].
   --auto LEVEL            What runs without asking: ask, read, edit, safe or all [ask].
   --client-terminals      Run commands that you allowed in the editor's own terminals.

@@ -45,8 +45,8 @@ def take_settings(place: Path) -> Iterator[dict[str, object]]:
 
 def give_settings(to: Path, *, force: bool) -> list[Path]:
     """Write the modes and servers of the person as Roo-Code's files into `to`; which were written."""
+    from tarmac.prompts.mode_file import roo_text
     from tarmac.prompts.modes import load_modes
-    from tarmac.prompts.roomodes import roo_text
 
     own = config_dir(os.environ)
     modes = [each for each in load_modes(to, own).all if each.source == "user"]
@@ -62,8 +62,8 @@ def give_settings(to: Path, *, force: bool) -> list[Path]:
 
 
 def _take_modes(file: Path, own: Path) -> Iterator[dict[str, object]]:
-    from tarmac.prompts.modes import built_in, load_modes
-    from tarmac.prompts.roomodes import mode_text, read_roo_modes
+    from tarmac.prompts.mode_file import mode_text
+    from tarmac.prompts.modes import built_in, load_modes, read_roo_modes
 
     found = read_roo_modes(file)
     mine = {each.slug for each in load_modes(file.parent, own).all if each.source == "user"}

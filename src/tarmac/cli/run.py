@@ -25,7 +25,18 @@ if TYPE_CHECKING:
     from tarmac.tasks.metadata import Metadata
     from tarmac.tasks.store import Listed, TaskStore
 
-OPTIONS: Final = ["model=", "mode=", "cwd=", "image=", "auto=", "max-cost=", "max-turns=", "json", "script="]
+OPTIONS: Final = [
+    "model=",
+    "base-url=",
+    "mode=",
+    "cwd=",
+    "image=",
+    "auto=",
+    "max-cost=",
+    "max-turns=",
+    "json",
+    "script=",
+]
 LEVELS: Final = ("ask", "read", "edit", "safe", "all")
 NO_MODEL: Final = (
     "set ANTHROPIC_API_KEY or OPENAI_API_KEY, and choose one: --model anthropic/NAME or openai/NAME, TARMAC_MODEL, or "
@@ -243,6 +254,8 @@ def overrides(given: Given) -> dict[str, object]:
         found["model"] = f"scripted/{script}"
     if "model" in given:
         found["model"] = given["model"][-1]
+    if "base-url" in given:
+        found["base_url"] = given["base-url"][-1]
     if "mode" in given:
         found["mode"] = given["mode"][-1]
     if "auto" in given:

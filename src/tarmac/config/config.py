@@ -1,8 +1,9 @@
-"""The configuration as the rest of Tarmac is handed it: frozen, and composed of each package's own settings.
+"""The frozen configuration, and the settings of each package that are made from it.
 
-A package's settings are made when they are first asked for: to know which model to ask costs no import of the policy.
+The settings of a package are made on first use, so that reading one value does not import every package.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,7 +11,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from tarmac.config.keys import KEYS, by_name
+from tarmac.config.schema import KEYS, Key, by_name
+from tarmac.config.value_types import toml
 from tarmac.errors import ConfigError
 from tarmac.tasks.limits import Limits
 
@@ -21,12 +23,12 @@ if TYPE_CHECKING:
     from tarmac.terminals.settings import Settings
     from tarmac.tools.tool import ToolSettings
 
-Auto = Literal["ask", "read", "edit", "safe", "all"]  # each includes those before it; none covers what is critical
-Place = Literal["default", "user", "environment", "command line", "workspace"]
+Auto = Literal["ask", "read", "edit", "safe", "all"]  # each includes the previous ones; none covers critical commands
+OriginPlace = Literal["default", "user", "environment", "command line", "workspace"]
 
 
 class Secret:
-    """A key. It shows itself masked wherever it is printed; `reveal()` gives it to who must have it."""
+    """A key. It prints masked. `reveal()` returns it."""
 
     __slots__ = ("_text",)
 
@@ -34,11 +36,11 @@ class Secret:
         self._text = text
 
     def reveal(self) -> str:
-        """The secret itself."""
+        """The plain text."""
         return self._text
 
     def __str__(self) -> str:
-        """Its last four characters at most, and none of a short one."""
+        """The last four characters; nothing of a short one."""
         return f"…{self._text[-4:]}" if len(self._text) >= 20 else "…"
 
     def __repr__(self) -> str:
@@ -53,9 +55,9 @@ class Secret:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Where a value was said."""
+    """Where a value was set."""
 
-    place: Place
+    place: OriginPlace
     where: str = ""  # the file, the variable, the option
     line: int | None = None
 
@@ -66,32 +68,32 @@ class Origin:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Config:
-    """All that is set. Made by `load_config`, or by hand from the values that are not as by default."""
+    """All settings. Made by `load_config`, or directly from the values that differ from the defaults."""
 
     workspace: Path
     user_folder: Path
-    values: Mapping[str, object] = field(default_factory=dict, repr=False)  # by key, all of them
+    values: Mapping[str, object] = field(default_factory=dict, repr=False)  # by name
     origins: Mapping[str, Callable[[], Origin]] = field(default_factory=dict, repr=False)
-    notes: tuple[str, ...] = ()  # what was refused, and what a person should know
-    keys: Mapping[str, Secret] = field(default_factory=dict)  # by provider, from the environment and the user's file
-    base_urls: Mapping[str, str] = field(default_factory=dict)  # the same
-    meant_for: Mapping[str, str | None] = field(default_factory=dict)  # settings of a model → which; None: of any
+    notes: tuple[str, ...] = ()  # for the user: refused settings and warnings
+    keys: Mapping[str, Secret] = field(default_factory=dict)  # by provider
+    base_urls: Mapping[str, str] = field(default_factory=dict)  # by provider
+    meant_for: Mapping[str, str | None] = field(default_factory=dict)  # setting → the model it is for; None: any
 
     def __post_init__(self) -> None:
         if unknown := [name for name in self.values if name not in by_name()]:
-            raise ConfigError(f"`{unknown[0]}` is not known", hint="tarmac.config.keys lists them all")
+            raise ConfigError(f"unknown setting `{unknown[0]}`", hint="`tarmac config show` lists all settings")
         whole = {key.name: self.values.get(key.name, key.default) for key in KEYS}
         object.__setattr__(self, "values", MappingProxyType(whole))
 
     def origin(self, key: str) -> Origin:
-        """Where the value of `key` ("limits.max_cost") comes from."""
+        """The origin of a setting such as "limits.max_cost"."""
         found = self.origins.get(key)
         return found() if found else Origin(place="default")
 
     def _section(self, name: str) -> dict[str, Any]:
         return {key.partition(".")[2]: value for key, value in self.values.items() if key.startswith(f"{name}.")}
 
-    # What is set at the top
+    # Top level
 
     @property
     def model(self) -> str | None:
@@ -100,22 +102,22 @@ class Config:
 
     @property
     def base_url(self) -> str | None:
-        """Where the server of the model's provider is."""
+        """The base URL of the model's provider."""
         return cast(str | None, self.values["base_url"])
 
     @property
     def mode(self) -> str:
-        """The mode a task begins in."""
+        """The first mode of a task."""
         return cast(str, self.values["mode"])
 
     @property
     def language(self) -> str:
-        """That the model shall speak; empty: as it likes."""
+        """The language of the model; empty: its choice."""
         return cast(str, self.values["language"])
 
     @property
     def instructions(self) -> str:
-        """The user's, for every mode."""
+        """Custom instructions for every mode."""
         return cast(str, self.values["instructions"])
 
     @property
@@ -125,22 +127,22 @@ class Config:
 
     @property
     def approval_timeout(self) -> float | None:
-        """Seconds until a question counts as skipped; None: it waits."""
+        """Seconds until an unanswered question counts as skipped; None: never."""
         return cast(float | None, self.values["approval_timeout"])
 
-    # What each package is handed
+    # Settings of each package
 
     @cached_property
     def limits(self) -> Limits:
-        """When a task stops by itself."""
+        """The limits of a task."""
         named = self._section("limits")
         for name in ("max_mistakes", "max_repetitions"):
-            named[name] = named[name] or 0  # its word for never
+            named[name] = named[name] or 0  # 0 means never
         return Limits(**named)
 
     @cached_property
     def policy(self) -> "PolicySettings":
-        """The switches as they are set by name; `auto` adds to them."""
+        """The switches that are set by name. `auto` adds to them."""
         from tarmac.policy.settings import PolicySettings
 
         others = {"allow", "deny", *self._kinds()}
@@ -148,20 +150,20 @@ class Config:
 
     @cached_property
     def approved(self) -> "Kinds":
-        """What else is approved in a person's place; `auto` adds to it."""
+        """What else is approved automatically. `auto` adds to it."""
         from tarmac.tasks.auto import Kinds
 
         named = self._section("policy")
         return Kinds(**{kind: named[name] for name, kind in self._kinds().items()})
 
     def _kinds(self) -> dict[str, str]:
-        """The switches that are the task's, not the policy's, and how it calls them."""
+        """The switches of the task rather than the policy, and their names there."""
         kinds = ("browser", "mcp", "modes", "subtasks", "retries", "questions")
         return {f"auto_approve_{kind}": kind for kind in kinds} | {"question_timeout": "question_timeout"}
 
     @cached_property
     def rules(self) -> "PrefixRules":
-        """The user's rules (policy.toml and `policy.allow`), and all that is denied."""
+        """The rules of policy.toml, `policy.allow` and `policy.deny`."""
         from dataclasses import replace
 
         from tarmac.policy.userrules import load_rules, prefixes
@@ -170,12 +172,12 @@ class Config:
         try:
             allow, deny = (prefixes(self._section("policy")[name]) for name in ("allow", "deny"))
         except ValueError as error:
-            raise ConfigError(f"`policy.allow` and `policy.deny` are lists of commands: {error}") from None
+            raise ConfigError(f"`policy.allow` and `policy.deny` must be lists of commands: {error}") from None
         return replace(own, allow=(*own.allow, *allow), deny=(*own.deny, *deny))
 
     @cached_property
     def terminals(self) -> "Settings":
-        """With the sandbox, when there shall be one; no command gets a provider's key."""
+        """With the sandbox, if enabled. No command gets the key of a provider."""
         from tarmac.models.catalog import KEY_VARIABLES
         from tarmac.terminals.settings import Settings
 
@@ -193,26 +195,26 @@ class Config:
 
     @cached_property
     def tools(self) -> "ToolSettings":
-        """Times and sizes of tools."""
+        """Timeouts and size limits of tools."""
         from tarmac.tools.tool import ToolSettings
 
         return ToolSettings(**self._section("tools"))
 
     @property
     def client_terminals(self) -> bool:
-        """Whether approved commands run in the terminals of an editor that has some."""
+        """Whether approved commands run in the editor's terminals."""
         return cast(bool, self.values["acp.client_terminals"])
 
     @property
     def models(self) -> "ModelSettings":
-        """How the model of the configuration is reached."""
+        """Settings for the configured model."""
         return self.models_for(self.model or "")
 
     def models_for(self, spec: str) -> "ModelSettings":
-        """How the model "provider/name" is reached, with the keys themselves: it prints without them.
+        """Settings for the model "provider/name", with the plain keys.
 
-        What was said of another model (its price, its address) does not count for this one. An address counts for all
-        of its provider's, and for no other: that one's key would go there.
+        The price and limits of another model do not apply. A base URL applies to all models of its provider, and to no
+        other provider, whose key would be sent there.
         """
         from tarmac.models.provider import ModelSettings, Price
 
@@ -232,3 +234,39 @@ class Config:
         if model is None:
             return True
         return model.partition("/")[0] == spec.partition("/")[0] if key == "base_url" else model == spec
+
+
+_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSetting:
+    """A setting with its current value."""
+
+    key: Key
+    value: object  # for JSON; secrets are masked
+    origin: Origin
+
+    def __str__(self) -> str:
+        return f"{self.key.name} = {toml(self.value)}"
+
+
+def shown_settings(config: Config) -> list[ShownSetting]:
+    """All settings, in the order of the documentation."""
+    return [ShownSetting(key, _plain(config.values[key.name]), config.origin(key.name)) for key in KEYS]
+
+
+def _plain(value: object) -> object:
+    """The value for JSON. Keys, and variables that sound like secrets, are masked."""
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case list() | tuple():
+            return [_plain(each) for each in value]
+        case dict():
+            return {name: "…" if _masks(name, each) else _plain(each) for name, each in value.items()}
+    return str(value)
+
+
+def _masks(name: str, value: object) -> bool:
+    return isinstance(value, str) and bool(value) and bool(_SECRET.search(name))

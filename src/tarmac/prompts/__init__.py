@@ -1,7 +1,10 @@
-"""What the model is told: who it is, what it may use, where it is, what people want of it.
+"""The prompts of a model: the system prompt, and the environment details of each turn.
 
-modes.py         modes, built in and from files
 system.py        the system prompt, section by section
-environment.py   what goes on around the task, with each turn
-instructions.py  AGENTS.md, CLAUDE.md and rules
+environment.py   <environment_details>
+instructions.py  AGENTS.md, CLAUDE.md, rules, and files that replace the system prompt
+modes.py         all modes; mode.py: one mode; mode_file.py: its file format
+located.py       TOML and YAML with line numbers
+safe_files.py    read files of a workspace that nobody has checked
+regex_size.py    limits for regular expressions of others
 """

@@ -1,28 +1,34 @@
-"""What people wrote down for agents: AGENTS.md, CLAUDE.md, rules of the user and of the workspace (S7).
+"""Files that people write for agents: AGENTS.md, CLAUDE.md, rules, and replacements of the system prompt.
 
 read_instructions(workspace, user_folder, mode) → Instructions(files, trouble)
+read_replacement(workspace, user_folder, mode) → Replacement | None, trouble
 
-In this order, so that what comes later is closer to the task:
+The order of instructions, from general to specific:
   the user's     AGENTS.md · rules/ · rules-MODE/                     in the user's folder
   the project's  AGENTS.md (or AGENT.md) · AGENTS.local.md · CLAUDE.md (or .claude/CLAUDE.md) · CLAUDE.local.md
                  .tarmac/rules/ · .roo/rules/ (or .roorules, or .clinerules) · .roo-code/
   of the mode    .tarmac/rules-MODE/ · .roo/rules-MODE/ (or .roorules-MODE, or .clinerules-MODE)
 
-The project's and those of the mode also of the folders above, up to the top of the repository, the outermost first.
-Each file counts once, under its first name, and is bounded; so are all together.
+Project files and mode files are also read from the parent folders, up to the top of the repository, outermost first.
+The same text is used once. Each file has a size limit, and all together have one.
+
+A replacement is `.tarmac/system-prompt-MODE.md` or `.roo/system-prompt-MODE` in the workspace, or
+`system-prompt-MODE.md` in the user's folder. Its variables ({{workspace}}, {{mode}}, {{language}}, {{shell}}, {{os}},
+{{tools}}) are filled in. Other double braces stay.
 """
 
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from tarmac.policy.ignore import NAME as IGNORE_FILE
-from tarmac.prompts.modefile import SLUG
-from tarmac.prompts.reading import Unread, files_below, folders_of, name_of, read_text
+from tarmac.prompts.mode_file import SLUG
+from tarmac.prompts.safe_files import Unread, files_below, folders_of, name_of, read_text
 
 LONGEST = 32_000  # characters of one file
-MOST = 80_000  # of all
+MOST = 80_000  # characters of all files
 PROJECT = (
     ("AGENTS.md", "AGENT.md"),
     ("AGENTS.local.md",),
@@ -37,33 +43,33 @@ SUFFIXES = (".md", ".mdc", ".markdown", ".txt")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instruction:
-    """One file, as far as it is told to the model."""
+    """One file, as the model sees it."""
 
-    name: str  # as shown: `AGENTS.md`; the user's with its whole path
+    name: str  # `AGENTS.md`; with the full path for a file of the user
     text: str
-    left_out: int = 0  # characters that did not fit
-    theirs: bool = False  # of the user's own folder, not of the workspace
+    left_out: int = 0  # characters over the limit
+    theirs: bool = False  # from the user's folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instructions:
-    """All of them, in the order in which they are told."""
+    """All instruction files, in order."""
 
     files: tuple[Instruction, ...] = ()
-    hides_files: bool = False  # there is a .tarmacignore
-    trouble: tuple[str, ...] = ()  # files that were not read, and why
+    hides_files: bool = False  # there is a .tarmacignore file
+    trouble: tuple[str, ...] = ()  # files that could not be read, and why
 
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Files and folders of which the first that has something counts; `workspace`: what they may not lead out of."""
+    """Alternatives: the first that exists is used. Its files must be inside `workspace`."""
 
     places: tuple[Path, ...]
-    workspace: Path | None  # None: the user's own, which may lead anywhere
+    workspace: Path | None  # None: a link in the user's folder may lead anywhere
 
 
 def read_instructions(workspace: Path, user_folder: Path, mode: str) -> Instructions:
-    """Those for `mode` in `workspace`; never raises for what is in files."""
+    """The instructions for `mode` in `workspace`. A bad file never raises."""
     files: list[Instruction] = []
     trouble: list[str] = []
     known: set[str] = set()
@@ -77,11 +83,11 @@ def read_instructions(workspace: Path, user_folder: Path, mode: str) -> Instruct
                 trouble.append(f"{name}: {why}")
                 continue
             text = found.text.strip() if found else ""
-            if not found or not text or text in known:  # CLAUDE.md is often a link to AGENTS.md, or a copy
+            if not found or not text or text in known:  # CLAUDE.md is often a link to AGENTS.md, or a copy of it
                 continue
             known.add(text)
             if room < 1:
-                trouble.append(f"{name}: there is no room for it: instructions have {MOST:,} characters in all")
+                trouble.append(f"{name}: left out: all instructions together have at most {MOST:,} characters")
                 continue
             kept = text[:room]
             room -= len(kept)
@@ -104,9 +110,9 @@ def _sources(workspace: Path, user_folder: Path, mode: str) -> Iterator[_Source]
 
 
 def _first(source: _Source, trouble: list[str]) -> list[Path]:
-    """The files of the first place that has any."""
+    """The files of the first alternative that has any."""
     for place in source.places:
-        if os.path.isdir(place):  # noqa: PTH112 one that may not be looked into is none, and no error
+        if os.path.isdir(place):  # noqa: PTH112 Path.is_dir() raises if the parent is unreadable
             found, unread = files_below(place, workspace=source.workspace, suffixes=SUFFIXES)
             trouble += unread
         else:
@@ -114,3 +120,50 @@ def _first(source: _Source, trouble: list[str]) -> list[Path]:
         if found:
             return found
     return []
+
+
+LONGEST_REPLACEMENT = 100_000  # characters
+VARIABLES = ("workspace", "mode", "language", "shell", "os", "tools")
+_ALIASES = {"operatingSystem": "os"}  # of Roo-Code
+_VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replacement:
+    """A text that replaces the system prompt, and its file."""
+
+    text: str
+    name: str
+    theirs: bool = False  # from the user's folder
+
+
+def read_replacement(workspace: Path, user_folder: Path, mode: str) -> tuple[Replacement | None, tuple[str, ...]]:
+    """The replacement for `mode`, if there is one, and the problems with files."""
+    if not SLUG.fullmatch(mode):
+        return None, ()
+    trouble: list[str] = []
+    places: list[tuple[Path, Path | None]] = []
+    for folder in reversed(folders_of(workspace)):
+        places += [(folder / ".tarmac" / f"system-prompt-{mode}.md", folder)]
+        places += [(folder / ".roo" / f"system-prompt-{mode}", folder)]
+    for path, inside in (*places, (user_folder / f"system-prompt-{mode}.md", None)):
+        name = name_of(path, workspace, own=inside is None)
+        try:
+            found = read_text(path, workspace=inside, most=LONGEST_REPLACEMENT)
+        except Unread as why:
+            trouble.append(f"{name}: {why}")
+            continue
+        if found and found.left_out:
+            trouble.append(f"{name}: longer than {LONGEST_REPLACEMENT:,} characters")
+        elif found and found.text.strip():
+            return Replacement(text=found.text.strip(), name=name, theirs=inside is None), tuple(trouble)
+    return None, tuple(trouble)
+
+
+def fill_in(text: str, values: Mapping[str, str]) -> str:
+    """Replace the variables of a text. Variables inside the values stay."""
+
+    def value(found: re.Match[str]) -> str:
+        return values.get(_ALIASES.get(found[1], found[1]), found[0])
+
+    return _VARIABLE.sub(value, text)

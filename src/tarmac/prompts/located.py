@@ -1,9 +1,9 @@
-"""TOML and YAML as plain values that know their lines, so that whatever is wrong can be pointed at.
+"""Parse TOML and YAML into plain values, with the line of each value for error messages.
 
-read_toml(text), read_yaml(text) → Located(data, line)        Wrong(line, what) when it is neither
+read_toml(text), read_yaml(text) → Located(data, line); InvalidText(line, what) if the text is invalid
 
-Of YAML only what a person writes: maps with text for keys, lists, scalars. No tags, no references (a few lines of
-which can mean gigabytes), no key twice. PyYAML is imported when the first YAML is read.
+Only a subset of YAML is read: maps with string keys, lists and scalars. Tags, references (a few lines of which can
+expand to gigabytes) and duplicate keys are errors. PyYAML is imported with the first YAML text.
 """
 
 import functools
@@ -13,16 +13,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 DEEPEST = 20
-PATIENCE = 1 << 19  # characters that are parsed to find lines
+LINE_SEARCH_LIMIT = 1 << 19  # characters to parse in the search for lines
 Key = str | int
 LineOf = Callable[[tuple[Key, ...]], int]
-# `a.a.a. …`, which costs tomllib the cube of its parts; 30,000 of them take it a minute
+# `a.a.a. …`: tomllib takes cubic time; 30,000 parts take a minute
 _LONG_KEY = re.compile(r"""(?m)(?:^|[\s\[{,])(?:(?:"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'|[\w-]++)[ \t]*+\.[ \t]*+){64}""")
 _AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)")
 
 
-class Wrong(ValueError):
-    """Something in a text makes no sense; `line` counts from 1. What it quotes can be printed."""
+class InvalidText(ValueError):
+    """A text is invalid in `line`, counted from 1. The message is safe to print."""
 
     def __init__(self, line: int, what: str) -> None:
         self.line = line
@@ -31,33 +31,33 @@ class Wrong(ValueError):
 
 
 def printable(text: str) -> str:
-    """Words from a file, for a terminal: what would move its cursor becomes its number."""
+    """Escape control characters, which could move the cursor of a terminal."""
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """A table read from a text."""
+    """A parsed text."""
 
     data: dict[str, object]
-    line: LineOf  # where the value at this path is said; a missing one: the closest above it
+    line: LineOf  # of the value at a path, or of its closest parent
 
 
 # TOML
 
 
 def read_toml(text: str) -> Located:
-    """The table in `text`."""
+    """Parse TOML."""
     if found := _LONG_KEY.search(text):
-        raise Wrong(text.count("\n", 0, found.end()) + 1, "a key has too many parts")
+        raise InvalidText(text.count("\n", 0, found.end()) + 1, "a key has too many parts")
     try:
         data = tomllib.loads(text)
     except RecursionError:
-        raise Wrong(1, "it is nested too deeply") from None
-    except ValueError as error:  # also a number with more digits than Python reads
+        raise InvalidText(1, "nested too deeply") from None
+    except ValueError as error:  # also for a number with more digits than Python accepts
         where = _AT.search(str(error))
         at = int(where[1]) if where and where[1] else text.rstrip().count("\n") + 1
-        raise Wrong(at, _AT.sub("", str(error))) from None
+        raise InvalidText(at, _AT.sub("", str(error))) from None
 
     lines: dict[tuple[Key, ...], int] = {}
 
@@ -76,11 +76,11 @@ def _closest(lines: Mapping[tuple[Key, ...], int], path: tuple[Key, ...]) -> int
 
 
 def _toml_lines(text: str) -> dict[tuple[Key, ...], int]:
-    """Where each value of a valid text is said: its lines, one by one, until they make a statement of TOML."""
+    """The line of each value in a valid text. Lines are collected until they are a statement of TOML."""
     lines: dict[tuple[Key, ...], int] = {(): 1}
     table: tuple[Key, ...] = ()
-    counts: dict[tuple[Key, ...], int] = {}  # of the tables in each list
-    statement, begins, budget = "", 0, PATIENCE
+    counts: dict[tuple[Key, ...], int] = {}  # tables in each list
+    statement, begins, budget = "", 0, LINE_SEARCH_LIMIT
     for number, line in enumerate(text.split("\n"), 1):
         if not statement:
             if not line.strip() or line.lstrip().startswith("#"):
@@ -88,7 +88,7 @@ def _toml_lines(text: str) -> dict[tuple[Key, ...], int]:
             begins = number
         statement += f"{line}\n"
         budget -= len(statement)
-        if budget < 0:  # a list of thousands of lines: what follows is told with the line of what is above it
+        if budget < 0:  # a very long list: later values get the line of their parent
             break
         try:
             data = tomllib.loads(statement)
@@ -108,7 +108,7 @@ def _toml_lines(text: str) -> dict[tuple[Key, ...], int]:
 
 
 def _paths(data: dict[str, object], counts: dict[tuple[Key, ...], int]) -> Iterator[tuple[Key, ...]]:
-    """The way down to what a statement says, step by step; a `[[table]]` is the next one of its list."""
+    """The path of a statement and all of its parents. A `[[table]]` is the next item of its list."""
     path: tuple[Key, ...] = ()
     inside: object = data
     while isinstance(inside, dict) and inside:
@@ -124,7 +124,7 @@ def _paths(data: dict[str, object], counts: dict[tuple[Key, ...], int]) -> Itera
 
 
 def read_yaml(text: str) -> Located:
-    """The map in `text`."""
+    """Parse YAML."""
     import yaml
 
     lines: dict[tuple[Key, ...], int] = {(): 1}
@@ -132,25 +132,25 @@ def read_yaml(text: str) -> Located:
         data = _built(yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)), lines)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise Wrong(mark.line + 1 if mark else 1, error.problem or "it is no YAML") from None
-    except yaml.YAMLError as error:  # a character that may not be there
-        raise Wrong(1, str(error).splitlines()[0]) from None
+        raise InvalidText(mark.line + 1 if mark else 1, error.problem or "not valid YAML") from None
+    except yaml.YAMLError as error:  # an invalid character
+        raise InvalidText(1, str(error).splitlines()[0]) from None
     if data is None:
         data = {}
     if not isinstance(data, dict):
-        raise Wrong(1, "it is no map of keys and values")
+        raise InvalidText(1, "not a map of keys and values")
 
     return Located(data, functools.partial(_closest, lines))
 
 
 def _built(events: object, lines: dict[tuple[Key, ...], int]) -> object:
-    """The value that parser events tell of, without recursion: how deep it is was somebody else's choice."""
+    """Build a value from parser events. Without recursion, as the text may be nested to any depth."""
     from yaml import events as kinds
 
     documents = 0
     result: object = None
-    open_: list[tuple[object, tuple[Key, ...]]] = []  # the lists and maps we are in, and their paths
-    key: list[str | None] = []  # of each open map: the key that waits for its value
+    open_: list[tuple[object, tuple[Key, ...]]] = []  # the open lists and maps, with their paths
+    key: list[str | None] = []  # of each open map: the key without its value yet
 
     def place(value: object, line: int) -> tuple[Key, ...]:
         nonlocal result
@@ -164,7 +164,7 @@ def _built(events: object, lines: dict[tuple[Key, ...], int]) -> object:
         elif isinstance(inside, dict):
             waiting = key[-1]
             if waiting is None:
-                raise Wrong(line, "a key is text")
+                raise InvalidText(line, "a key must be text")
             inside[waiting], key[-1] = value, None
             path = (*path, waiting)
         lines.setdefault(path, line)
@@ -175,12 +175,12 @@ def _built(events: object, lines: dict[tuple[Key, ...], int]) -> object:
         if isinstance(event, kinds.DocumentStartEvent):
             documents += 1
             if documents > 1:
-                raise Wrong(line, "there is a second document")
+                raise InvalidText(line, "there is more than one document")
         elif isinstance(event, kinds.AliasEvent) or getattr(event, "anchor", None):
-            raise Wrong(line, "references (& and *) are not read")
+            raise InvalidText(line, "references (& and *) are not supported")
         elif isinstance(event, kinds.SequenceStartEvent | kinds.MappingStartEvent):
             if len(open_) >= DEEPEST:
-                raise Wrong(line, "it is nested too deeply")
+                raise InvalidText(line, "nested too deeply")
             made: object = [] if isinstance(event, kinds.SequenceStartEvent) else {}
             path = place(made, line)
             open_.append((made, path))
@@ -191,7 +191,7 @@ def _built(events: object, lines: dict[tuple[Key, ...], int]) -> object:
         elif isinstance(event, kinds.ScalarEvent):
             if open_ and isinstance(open_[-1][0], dict) and key[-1] is None:
                 if event.value in open_[-1][0]:
-                    raise Wrong(line, f"`{event.value}` is said twice")
+                    raise InvalidText(line, f"`{event.value}` occurs twice")
                 key[-1] = event.value
                 lines[(*open_[-1][1], event.value)] = line
             else:
@@ -200,7 +200,7 @@ def _built(events: object, lines: dict[tuple[Key, ...], int]) -> object:
 
 
 def _scalar(text: str, *, plain: bool) -> object:
-    """YAML's plain words, as far as a setting is made of them; whatever else is text."""
+    """A plain scalar: null, a boolean, an integer or text."""
     if not plain:
         return text
     if text in ("", "~", "null", "Null", "NULL"):

@@ -1,8 +1,9 @@
-"""A mode: who the model is, what it may use, on which files (S9).
+"""A mode: the role of the model, its tools, and the files they may touch.
 
-mode.allows("write_to_file", "edit", path="src/app.py") → None, or why not, as the model is told
+mode.allows("write_to_file", "edit", path="src/app.py") → None, or the reason why not, for the model
 
-A pattern is a regular expression that may come from a repository, so it has a time limit, and every doubt means no.
+A file pattern is a regular expression, perhaps from an untrusted repository. So it has a time limit, and any error
+means "not allowed".
 """
 
 import functools
@@ -10,31 +11,31 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal
 
-from tarmac.prompts.patterns import check_size
+from tarmac.prompts.regex_size import check_size
 
 if TYPE_CHECKING:
     from regex import Pattern
 
 Group = Literal["read", "edit", "command", "mcp", "modes", "browser", "always"]
 Source = Literal["built-in", "user", "workspace"]
-WITHOUT_ASKING_THE_MODE: tuple[Group, ...] = ("always", "modes")  # every mode has these tools
-CHOSEN: tuple[Group, ...] = ("read", "edit", "command", "mcp", "browser")  # these a mode has or has not
-WITH_FILES: tuple[Group, ...] = ("read", "edit")  # their tools name files, so that a pattern means something
+IN_EVERY_MODE: tuple[Group, ...] = ("always", "modes")  # in every mode
+CHOSEN: tuple[Group, ...] = ("read", "edit", "command", "mcp", "browser")  # listed by a mode
+FILE_GROUPS: tuple[Group, ...] = ("read", "edit")  # groups whose tools take a path
 LONGEST_PATTERN = 500
 PATTERN_TIMEOUT = 0.1  # seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupRule:
-    """A group of tools that a mode has; with a pattern, for files of these names only."""
+    """A group of tools in a mode. With a pattern, only for files that match it."""
 
     group: Group
-    file_pattern: str | None = None  # searched for in the path as seen from the workspace, with slashes
-    description: str = ""  # of the files, for the model and for people: "Markdown files only"
+    file_pattern: str | None = None  # searched in the path relative to the workspace, with slashes
+    description: str = ""  # of the files, such as "Markdown files only"
 
     @property
     def files(self) -> str:
-        """Which files, in words; empty: all."""
+        """A description of the files; empty for all files."""
         if self.file_pattern is None:
             return ""
         return f"{self.description} (`{self.file_pattern}`)" if self.description else f"`{self.file_pattern}`"
@@ -42,28 +43,28 @@ class GroupRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mode:
-    """One way to work."""
+    """A role with its tools and instructions."""
 
     slug: str
     name: str
     role: str
     groups: tuple[GroupRule, ...] = ()
-    when: str = ""  # when one should be in it, for whoever chooses
-    description: str = ""  # a few words for a menu
+    when: str = ""  # when to use it, for the model and the user
+    description: str = ""  # short, for a menu
     instructions: str = ""
     source: Source = "built-in"
-    origin: str = ""  # the file it comes from, as shown to people; empty: it is built in
+    origin: str = ""  # its file; empty for a built-in mode
 
     def rule(self, group: str) -> GroupRule | None:
-        """What it says of a group."""
+        """The rule for a group, if the mode has the group."""
         return next((each for each in self.groups if each.group == group), None)
 
     def allows(self, tool: str, group: Group, path: PurePath | str | None = None) -> str | None:
-        """None: yes. Else why not. `path`: the file it is about, seen from the workspace, when it is about one.
+        """None if the tool may be used, else the reason. `path` is the file, relative to the workspace.
 
-        Ask about each name of a file: the one that was said, and the one it leads to.
+        For a link, ask twice: for its name and for its target.
         """
-        if group in WITHOUT_ASKING_THE_MODE:
+        if group in IN_EVERY_MODE:
             return None
         rule = self.rule(group)
         if rule is None:
@@ -71,27 +72,27 @@ class Mode:
         if path is None or rule.file_pattern is None or _fits(rule.file_pattern, _slashed(path)):
             return None
         verb = "read" if group == "read" else "edit"
-        return f"{self.name} mode may only {verb} files of this kind: {rule.files}. `{_slashed(path)}` is none."
+        return f"{self.name} mode may only {verb} these files: {rule.files}. `{_slashed(path)}` is not one of them."
 
 
 @functools.lru_cache(64)
 def compiled(pattern: str) -> "Pattern[str]":
-    """The pattern, ready to search. ValueError says what is wrong with it."""
+    """Compile a pattern. ValueError says what is wrong."""
     import regex
 
     if len(pattern) > LONGEST_PATTERN:
-        raise ValueError(f"a pattern has at most {LONGEST_PATTERN} characters, not {len(pattern)}")
+        raise ValueError(f"the pattern has {len(pattern)} characters, but at most {LONGEST_PATTERN} are allowed")
     try:
         check_size(pattern)
         return regex.compile(pattern)
     except (regex.error, ValueError) as error:
-        raise ValueError(f"`{pattern}` is no pattern: {error}") from None
+        raise ValueError(f"`{pattern}` is not a valid regular expression: {error}") from None
     except (RecursionError, OverflowError, MemoryError):
         raise ValueError("the pattern is too complicated") from None
 
 
 def _fits(pattern: str, path: str) -> bool:
-    if not path.isprintable():  # `$` would look past a newline at the end
+    if not path.isprintable():  # `$` matches before a trailing newline
         return False
     try:
         return compiled(pattern).search(path, timeout=PATTERN_TIMEOUT) is not None

@@ -1,10 +1,10 @@
-"""The modes there are (S9): built in, the user's, the workspace's. Of one name the workspace's counts, then the user's.
+"""Load all modes: built-in ones, those of the user, and those of the workspace. For the same slug, the last wins.
 
 load_modes(workspace, user_folder) → Modes(all, get(slug), trouble)
 
-A mode is a Markdown file: front matter, then its instructions. Between lines of `+++` the front matter is TOML, between
-`---` it is YAML. Roo-Code's `.roomodes` (YAML or JSON) is read too. A file that makes no sense is reported, with its
-line, and left out: a mode that is half understood could allow what its author forbade.
+A mode is a Markdown file with front matter: TOML between `+++` lines, or YAML between `---` lines. Roo-Code's
+`.roomodes` (YAML or JSON) is read too. An invalid file is reported with its line and skipped. A mode that is read only
+in part could allow what its author forbids.
 """
 
 import functools
@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tarmac.nearest import nearest
-from tarmac.prompts.located import Key, Located, Wrong, read_yaml
+from tarmac.prompts.located import InvalidText, Key, Located, read_yaml
 from tarmac.prompts.mode import Group, GroupRule, Mode, Source
-from tarmac.prompts.modefile import ROO_FIELDS, make_mode, parse_mode
-from tarmac.prompts.reading import Unread, files_below, folders_of, name_of, read_text
+from tarmac.prompts.mode_file import ROO_FIELDS, make_mode, parse_mode
+from tarmac.prompts.safe_files import Unread, files_below, folders_of, name_of, read_text
 
 __all__ = ["DEFAULT", "Group", "GroupRule", "Mode", "Modes", "Source", "built_in", "load_modes"]
 
@@ -27,23 +27,23 @@ LONGEST_FILE = 500_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Modes:
-    """All that can be chosen, and what was wrong with files."""
+    """All modes, and the problems with their files."""
 
     all: tuple[Mode, ...]
     trouble: tuple[str, ...] = ()  # "`.tarmac/modes/x.md`, line 3: …"
 
     def get(self, slug: str) -> Mode | None:
-        """The one of that name."""
+        """The mode with that slug."""
         return next((each for each in self.all if each.slug == slug), None)
 
     def nearest(self, slug: str) -> str:
-        """A name that looks like it; empty when none does."""
+        """The slug most like `slug`, or an empty string."""
         return nearest(slug, [each.slug for each in self.all])
 
 
 @functools.cache
 def built_in() -> tuple[Mode, ...]:
-    """Those that come with Tarmac."""
+    """The modes that come with Tarmac."""
     folder = Path(__file__).parent / "builtin"
     return tuple(
         parse_mode((folder / f"{slug}.md").read_text("utf-8"), slug=slug, source="built-in", origin="")
@@ -52,17 +52,17 @@ def built_in() -> tuple[Mode, ...]:
 
 
 def load_modes(workspace: Path, user_folder: Path) -> Modes:
-    """What can be chosen in `workspace`; never raises for what files hold."""
+    """The modes in `workspace`. A bad file never raises."""
     trouble: list[str] = []
     modes = {each.slug: each for each in built_in()}
-    own = _Place("user", workspace, None, trouble)
+    own = _ModeFolder("user", workspace, None, trouble)
     modes |= _from_roo(user_folder / "custom_modes.yaml", own) | _from_files(user_folder / "modes", own)
     given: dict[str, Mode] = {}
     for folder in folders_of(workspace):
-        place = _Place("workspace", workspace, folder, trouble)
+        place = _ModeFolder("workspace", workspace, folder, trouble)
         given |= _from_roo(folder / ".roomodes", place) | _from_files(folder / ".tarmac" / "modes", place)
-    trouble += [  # allowed, for the policy judges every call; but nobody should learn it by surprise
-        f"{mode.origin}: in this workspace {mode.name} mode has more than elsewhere: {more}"
+    trouble += [  # allowed, as the policy judges every call; but the user should know
+        f"{mode.origin}: this file gives {mode.name} mode more tools than usual: {more}"
         for mode in given.values()
         if (before := modes.get(mode.slug)) and (more := _gained(before, mode))
     ]
@@ -70,7 +70,7 @@ def load_modes(workspace: Path, user_folder: Path) -> Modes:
 
 
 def _gained(before: Mode, after: Mode) -> str:
-    """The groups in which `after` may do what `before` may not, as far as can be told."""
+    """The groups in which `after` allows more than `before`."""
     gained = []
     for rule in after.groups:
         known = before.rule(rule.group)
@@ -79,12 +79,19 @@ def _gained(before: Mode, after: Mode) -> str:
     return ", ".join(gained)
 
 
+def read_roo_modes(path: Path) -> Modes:
+    """The modes in a file of Roo-Code."""
+    trouble: list[str] = []
+    found = _from_roo(path, _ModeFolder("user", path.parent, None, trouble))
+    return Modes(all=tuple(found.values()), trouble=tuple(trouble))
+
+
 # Files
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """Where files are: whose, what they may not lead out of (None: anywhere), and where trouble is told."""
+class _ModeFolder:
+    """A folder with mode files. A link may not lead out of `within`; None allows any target."""
 
     source: Source
     workspace: Path
@@ -97,11 +104,11 @@ class _Place:
     def text(self, path: Path) -> str | None:
         found = read_text(path, workspace=self.within, most=LONGEST_FILE)
         if found and found.left_out:
-            raise Unread(f"it is longer than {LONGEST_FILE:,} characters")
+            raise Unread(f"longer than {LONGEST_FILE:,} characters")
         return found.text if found else None
 
 
-def _from_files(folder: Path, place: _Place) -> dict[str, Mode]:
+def _from_files(folder: Path, place: _ModeFolder) -> dict[str, Mode]:
     files, unread = files_below(folder, workspace=place.within, suffixes=[".md"])
     trouble = place.trouble
     trouble += unread
@@ -111,17 +118,17 @@ def _from_files(folder: Path, place: _Place) -> dict[str, Mode]:
         try:
             mode = parse_mode(place.text(path) or "", slug=path.stem, source=place.source, origin=origin)
             if mode.slug in found:
-                raise Wrong(1, f"the mode `{mode.slug}` is in {found[mode.slug].origin} already")
+                raise InvalidText(1, f"the mode `{mode.slug}` is already in {found[mode.slug].origin}")
             found[mode.slug] = mode
-        except Wrong as wrong:
-            trouble.append(f"{origin}, line {wrong.line}: {wrong.what}")
+        except InvalidText as error:
+            trouble.append(f"{origin}, line {error.line}: {error.what}")
         except Unread as why:
             trouble.append(f"{origin}: {why}")
     return found
 
 
-def _from_roo(path: Path, place: _Place) -> dict[str, Mode]:
-    """Roo-Code's file of modes. What it says beyond what we know of a mode is passed over, as Roo does."""
+def _from_roo(path: Path, place: _ModeFolder) -> dict[str, Mode]:
+    """The modes in a file of Roo-Code. Unknown keys are ignored, as Roo-Code does."""
     origin, trouble = place.name(path), place.trouble
     found: dict[str, Mode] = {}
     try:
@@ -131,9 +138,9 @@ def _from_roo(path: Path, place: _Place) -> dict[str, Mode]:
         located = _yaml_or_json(text)
         modes = located.data.get("customModes")
         if not isinstance(modes, list):
-            raise Wrong(located.line(("customModes",)), "`customModes` should be a list of modes")
-    except Wrong as wrong:
-        trouble.append(f"{origin}, line {wrong.line}: {wrong.what}")
+            raise InvalidText(located.line(("customModes",)), "`customModes` must be a list of modes")
+    except InvalidText as error:
+        trouble.append(f"{origin}, line {error.line}: {error.what}")
         return {}
     except Unread as why:
         trouble.append(f"{origin}: {why}")
@@ -142,20 +149,15 @@ def _from_roo(path: Path, place: _Place) -> dict[str, Mode]:
         at: tuple[Key, ...] = ("customModes", number)
         try:
             if not isinstance(each, dict):
-                raise Wrong(located.line(at), "a mode is a map of keys and values")
+                raise InvalidText(located.line(at), "a mode must be a map")
             known = {key: value for key, value in each.items() if key in ROO_FIELDS}
             mode = make_mode(known, functools.partial(_line_below, located, at), source=place.source, origin=origin)
             if mode.slug in found:
-                raise Wrong(located.line((*at, "slug")), f"there is a mode `{mode.slug}` already")
+                raise InvalidText(located.line((*at, "slug")), f"the mode `{mode.slug}` is listed twice")
             found[mode.slug] = mode
-        except Wrong as wrong:
-            trouble.append(f"{origin}, line {wrong.line}: {wrong.what}")
+        except InvalidText as error:
+            trouble.append(f"{origin}, line {error.line}: {error.what}")
     return found
-
-
-def from_roo_file(path: Path, trouble: list[str]) -> dict[str, Mode]:
-    """The modes of one file of Roo-Code's, wherever it is."""
-    return _from_roo(path, _Place("user", path.parent, None, trouble))
 
 
 def _line_below(located: Located, at: tuple[Key, ...], path: tuple[Key, ...]) -> int:
@@ -165,8 +167,8 @@ def _line_below(located: Located, at: tuple[Key, ...], path: tuple[Key, ...]) ->
 def _yaml_or_json(text: str) -> Located:
     try:
         return read_yaml(text)
-    except Wrong:
-        try:  # tabs between its words are fine in JSON
+    except InvalidText:
+        try:  # JSON may be indented with tabs, YAML not
             data = json.loads(text)
         except (ValueError, RecursionError):
             data = None

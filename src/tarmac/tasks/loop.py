@@ -16,9 +16,8 @@ from tarmac.models.messages import Text, ToolUse, Usage
 from tarmac.models.provider import Prompt
 from tarmac.policy.approval import AnswerKind
 from tarmac.policy.tables import read_tables
-from tarmac.prompts.instructions import read_instructions
-from tarmac.prompts.replacement import read_replacement
-from tarmac.prompts.system import PromptContext, system_prompt
+from tarmac.prompts.instructions import read_instructions, read_replacement
+from tarmac.prompts.system import PromptContext, system_prompt, unsuited_edit_tools
 from tarmac.tasks.aftermath import settle
 from tarmac.tasks.calls import Calls, Tally
 from tarmac.tasks.desk import Desk, Ended, now
@@ -185,14 +184,16 @@ class Loop:
     async def _prepared(self) -> Prompt:
         """System prompt and tools: the same from turn to turn, so that a provider can remember them."""
         desk = self._desk
-        key = (desk.mode, desk.model.info.images)
+        key = (desk.mode, desk.model.info.id, desk.model.info.images)
         if self._prompt is None or self._prompt[0] != key:
             self._prompt = (key, await asyncio.to_thread(self._write_prompt))
         return self._prompt[1]
 
     def _write_prompt(self) -> Prompt:
         desk, settings = self._desk, self._desk.settings
-        names = [each.name for each in desk.toolbox if desk.mode.allows(each.name, each.group) is None]
+        unsuited = unsuited_edit_tools(desk.model.info.id)
+        allowed = [each.name for each in desk.toolbox if desk.mode.allows(each.name, each.group) is None]
+        names = [each for each in allowed if each not in unsuited]
         if not commands(desk.workspace, settings.user_folder):
             names = [each for each in names if each != "run_slash_command"]
         tools = desk.toolbox.schemas(names)
@@ -208,5 +209,8 @@ class Loop:
             replacement=read_replacement(desk.workspace, settings.user_folder, desk.mode.slug)[0],
             several_calls=desk.model.info.native_tools,
             images=desk.model.info.images,
+            attended=desk.attended,
+            level=settings.auto,
+            command_timeout=settings.tools.command_timeout,
         )
         return Prompt(system=system_prompt(context), messages=(), tools=tools)

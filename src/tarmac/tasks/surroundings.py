@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Final
 
-from tarmac.prompts.environment import MOST_NAMES, Facts, Listing, TerminalFacts, TodoFacts, environment_details
+from tarmac.prompts.environment import MOST_NAMES, Facts, FileListing, TerminalFacts, TodoFacts, environment_details
 from tarmac.tasks.desk import Desk, Editor
 from tarmac.tasks.hand import Hand
 from tarmac.tasks.recovery import digest_of
@@ -38,7 +38,7 @@ class _Files:
 
     changed: list[str]
     editor: Editor
-    listing: Listing | None = None
+    listing: FileListing | None = None
     came: list[str]
     went: list[str]
 
@@ -144,7 +144,7 @@ class Surroundings:
             self._note(changes)
             changed = self._changed(seen)
             self._quick = time.monotonic() - began < QUICK
-            names = Listing(paths=listing.names, more=listing.truncated) if listing is not None else None
+            names = FileListing(paths=listing.names, more=listing.truncated) if listing is not None else None
             return self._found(seen, changed=changed, editor=self._without_hidden(editor), listing=names)
 
     def _note(self, changes: Changes) -> None:
@@ -156,7 +156,7 @@ class Surroundings:
         self._went = (*(each for each in went if each not in changes.came), *changes.went)
 
     def _found(
-        self, seen: Mapping[Path, str | None], *, changed: list[str], editor: Editor, listing: Listing | None = None
+        self, seen: Mapping[Path, str | None], *, changed: list[str], editor: Editor, listing: FileListing | None = None
     ) -> _Files:
         own = {self._shown(path) for path in seen} if self._came or self._went else ()
         return _Files(

@@ -26,9 +26,7 @@ from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool, Want
 
 Seconds = Annotated[float, Meta(gt=0, le=3600)]  # who writes more thinks of milliseconds
 LONGEST_TITLE = 120
-TIMEOUT = (
-    "Seconds to wait for its end; a command that takes longer is left running, and can be looked at with read_terminal."
-)
+TIMEOUT = "Seconds to wait for its end. After that it continues, and read_terminal shows it."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,10 +34,9 @@ class ExecuteCommand(Tool):
     name: ClassVar[str] = "execute_command"
     group: ClassVar[Group] = "command"
     description: ClassVar[str] = (
-        "Run a command in a real terminal (bash) of this task. Its variables, functions and directory stay for later "
-        "calls in the same terminal; each call starts in `cwd`. The result has its exit code and output. A command "
-        "that asks something is reported with its prompt; one that takes long goes on in the background. Start servers "
-        "and watchers this way, too, with a short timeout."
+        "Run a command in a real terminal of this task. It starts in `cwd`. Variables and functions last until later "
+        "calls, a `cd` does not. The result has the exit code and the output. If it asks something, the result has "
+        "its prompt. A command that takes longer than `timeout` continues in the background."
     )
 
     command: Annotated[str, Meta(min_length=1, description="The command line, of one or more lines.")]

@@ -4,7 +4,7 @@ import re
 from typing import Generic, TypeVar, cast
 
 from tarmac.errors import BadArguments, ToolFailed
-from tarmac.prompts.patterns import check_size
+from tarmac.prompts.regex_size import check_size
 
 IN_THE_LOOP, IN_A_THREAD = 0.05, 0.5  # seconds of processor time, for one search
 _Text = TypeVar("_Text", str, bytes)

@@ -29,7 +29,7 @@ class WriteToFile(Tool):
     group: ClassVar[Group] = "edit"
     description: ClassVar[str] = (
         "Write a whole file: make a new one, or replace all of an old one; folders on the way are made. The content "
-        "must be complete, without placeholders such as `// rest of the code`. Change parts of a file with apply_diff."
+        "must be complete, without placeholders such as `// rest of the code`. Use another tool to change parts."
     )
     spellings: ClassVar[Mapping[str, str]] = {
         **PATH_SPELLINGS,

@@ -1,6 +1,6 @@
-"""From files, environment and command line to a Config.
+"""Load the configuration from files, the environment and the command line.
 
-Each later place counts over the earlier ones; what a workspace says comes last, and can only take away.
+Each source overrides the previous ones. The workspace comes last, and can only tighten.
 """
 
 from collections.abc import Mapping
@@ -10,26 +10,25 @@ from pathlib import Path
 from typing import cast
 
 from tarmac.config.config import Config, Origin, Secret
-from tarmac.config.keys import KEYS, OF_A_MODEL, by_name
-from tarmac.config.kinds import Value, toml
+from tarmac.config.schema import KEYS, OF_A_MODEL, WouldLoosen, by_name, tightened
 from tarmac.config.sources import (
-    Said,
+    Assignment,
     Source,
-    complaint,
-    open_to_others,
+    config_error,
     options,
     read_file,
+    readable_by_others,
     user_file,
     variables,
     workspace_files,
 )
-from tarmac.config.tightening import Loosens, tightened
+from tarmac.config.value_types import Value, toml
 from tarmac.nearest import nearest
 from tarmac.paths import config_dir, shown
 
 DEFAULT = Source("default", "")
-# A switch that a workspace set by name binds the level that would turn it again: this is the highest that does not.
-CAPS: dict[str, tuple[bool, str]] = {  # the value that asks, and that level
+# A workspace that sets a switch to "ask" also caps `auto`: the value that asks, and the highest level that keeps it.
+CAPS: dict[str, tuple[bool, str]] = {
     "policy.auto_approve_read": (False, "ask"),
     "policy.auto_approve_write": (False, "read"),
     "policy.auto_approve_safe_commands": (False, "edit"),
@@ -43,86 +42,86 @@ CAPS: dict[str, tuple[bool, str]] = {  # the value that asks, and that level
 
 
 @dataclass(slots=True)
-class _Held:
-    """The value of a key so far, and who said it."""
+class _Current:
+    """The current value of a setting, and its source."""
 
     value: Value
     source: Source
-    said_as: str  # the key that was said: a switch may hold down `auto`
+    set_by: str  # the setting; a switch may cap `auto`
 
     @property
     def origin(self) -> Origin:
-        return self.source.origin(self.said_as)
+        return self.source.origin(self.set_by)
 
 
 def load_config(workspace: Path, environ: Mapping[str, str], overrides: Mapping[str, object] | None = None) -> Config:
-    """The configuration for `workspace`; `overrides` are the command line's, by key. ConfigError."""
+    """The configuration for `workspace`. `overrides` are the options of the command line, by name. ConfigError."""
     folder = config_dir(environ)
-    held = {key.name: _Held(key.default, DEFAULT, key.name) for key in KEYS}
+    held = {key.name: _Current(key.default, DEFAULT, key.name) for key in KEYS}
     own = user_file(folder)
     meant_for: dict[str, str | None] = {}
     for place in (read_file(own, "user"), variables(environ), options(overrides or {})):
         for said in place:
-            held[said.key.name] = _Held(said.value, said.source, said.key.name)
-        model = cast(str | None, held["model"].value)  # the one that this place speaks of
+            held[said.key.name] = _Current(said.value, said.source, said.key.name)
+        model = cast(str | None, held["model"].value)  # the model that this source describes
         meant_for |= {said.key.name: model for said in place if said.key.name in OF_A_MODEL}
     model = cast(str | None, held["model"].value)
     meant_for = {name: each or model for name, each in meant_for.items()}
     _check_providers(held)
     notes: list[str] = []
     for path in workspace_files(workspace):
-        if path.resolve() == own.resolve():  # a person works in their own folder
+        if path.resolve() == own.resolve():  # the workspace is the user's folder
             continue
         for said in read_file(path, "workspace"):
             _tighten(held, said, notes)
             if held[said.key.name].source is said.source:
-                meant_for.pop(said.key.name, None)  # a limit here is one for every model
-    if held["keys"].value and open_to_others(own):
-        notes.append(f"{shown(own)} holds keys, and others may read it: chmod 600 {own}")
+                meant_for.pop(said.key.name, None)  # a limit of the workspace holds for every model
+    if held["keys"].value and readable_by_others(own):
+        notes.append(f"{shown(own)} contains keys, and other users can read it: chmod 600 {own}")
     return _composed(workspace, folder, held, environ, notes, meant_for)
 
 
-def _tighten(held: dict[str, _Held], said: Said, notes: list[str]) -> None:
+def _tighten(held: dict[str, _Current], said: Assignment, notes: list[str]) -> None:
     key, now = said.key, held[said.key.name]
     if key.secret:
-        notes.append(f"{_at(said)}: a workspace can hold no keys; they go into your own file (`tarmac config path`)")
+        notes.append(f"{_at(said)}: a workspace can't set keys; put them into your own file (`tarmac config path`)")
         return
     if key.way is None:
-        notes.append(f"{_at(said)}: `{key.name}` can't be set by a workspace; it stays {toml(now.value)}")
+        notes.append(f"{_at(said)}: a workspace can't set `{key.name}`; it stays {toml(now.value)}")
         return
     try:
         value = tightened(key.way, now.value, said.value)
-    except Loosens:
+    except WouldLoosen:
         notes.append(
-            f"{_at(said)}: {key.name} = {toml(said.value)} would loosen {toml(now.value)} ({now.origin}), which stays; "
-            f"a workspace may only tighten: {key.way.value}"
+            f"{_at(said)}: {key.name} = {toml(said.value)} is ignored; it stays {toml(now.value)} ({now.origin}); "
+            f"a workspace can only set {key.way.value}"
         )
         return
     if value != now.value:
-        held[key.name] = _Held(value, said.source, key.name)
+        held[key.name] = _Current(value, said.source, key.name)
     if (cap := CAPS.get(key.name)) and value is cap[0]:
         _cap(held, cap[1], said)
 
 
-def _at(said: Said) -> str:
+def _at(said: Assignment) -> str:
     where = said.source.origin(said.key.name)
     return f"{where.where}, line {where.line}"
 
 
-def _cap(held: dict[str, _Held], cap: str, said: Said) -> None:
-    """A workspace that wants to be asked about something is, whatever level `auto` is at."""
+def _cap(held: dict[str, _Current], cap: str, said: Assignment) -> None:
+    """Lower `auto` to the level at which the workspace's switch still asks."""
     way = by_name()["auto"].way
     assert way
     try:
         value = tightened(way, held["auto"].value, cap)
-    except Loosens:  # it is lower already
+    except WouldLoosen:  # already lower
         return
     if value != held["auto"].value:
-        held["auto"] = _Held(value, said.source, said.key.name)
+        held["auto"] = _Current(value, said.source, said.key.name)
 
 
-def _check_providers(held: dict[str, _Held]) -> None:
-    """Tables by provider name providers that exist."""
+def _check_providers(held: dict[str, _Current]) -> None:
+    """Check the names of providers, and that a price is complete."""
     for name in ("keys", "models.base_urls"):
         table = held[name].value
         if not isinstance(table, dict) or not table:
@@ -134,17 +133,17 @@ def _check_providers(held: dict[str, _Held]) -> None:
                 close = nearest(provider, PROVIDERS)
                 hint = f"did you mean `{close}`?" if close else f"providers: {', '.join(PROVIDERS)}"
                 where = held[name].source.origin(f"{name}.{provider}")
-                raise complaint(where, f"`{name}.{provider}`: no provider has that name", hint=hint)
+                raise config_error(where, f"`{name}.{provider}`: unknown provider", hint=hint)
     one, other = held["models.price_input"], held["models.price_output"]
     if (one.value is None) != (other.value is None):
         source = other.source if one.value is None else one.source
-        raise complaint(source.origin("models.price_input"), "a price has both `price_input` and `price_output`")
+        raise config_error(source.origin("models.price_input"), "set both `price_input` and `price_output`, or neither")
 
 
 def _composed(
     workspace: Path,
     folder: Path,
-    held: dict[str, _Held],
+    held: dict[str, _Current],
     environ: Mapping[str, str],
     notes: list[str],
     meant_for: dict[str, str | None],
@@ -159,7 +158,7 @@ def _composed(
         workspace=workspace,
         user_folder=folder,
         values=values,
-        origins={name: partial(each.source.origin, each.said_as) for name, each in held.items()},
+        origins={name: partial(each.source.origin, each.set_by) for name, each in held.items()},
         notes=tuple(notes),
         keys={name: Secret(key) for name, key in (keys_from(environ) | own).items()},
         base_urls=base_urls_from(environ) | urls,

@@ -1,6 +1,6 @@
-"""What a value may be: how it is checked, and how it is read from a variable or an option, where everything is text.
+"""The types of settings: how a value is checked, and how it is parsed from a variable or an option.
 
-kind.check(value) → the value      kind.parse(text) → the value      ValueError says what it should be
+type.check(value) → the value · type.parse(text) → the value · ValueError says what is expected
 """
 
 import math
@@ -14,25 +14,25 @@ Value = object
 LONGEST = 20_000  # characters of a text
 _TRUE = ("true", "yes", "on", "1")
 _FALSE = ("false", "no", "off", "0")
-NONE = "none"  # TOML has no word for it
+NONE = "none"  # TOML has no null
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """One sort of value, and its name for people."""
+class ValueType:
+    """The type of a setting."""
 
     words: str  # "true or false"
     check: Callable[[Value], Value]
     parse: Callable[[str], Value]
-    from_text: bool = True  # a variable or an option may say it
+    from_text: bool = True  # can be set by a variable or an option
 
 
 def _wrong(words: str, value: Value) -> ValueError:
     shown = toml(value)
-    return ValueError(f"should be {words}, not {shown if len(shown) <= 80 else shown[:79] + '…'}")
+    return ValueError(f"must be {words}, not {shown if len(shown) <= 80 else shown[:79] + '…'}")
 
 
-def boolean() -> Kind:
+def boolean() -> ValueType:
     words = "true or false"
 
     def check(value: Value) -> Value:
@@ -45,10 +45,10 @@ def boolean() -> Kind:
             return text.lower() in _TRUE
         raise _wrong(words, text)
 
-    return Kind(words, check, parse)
+    return ValueType(words, check, parse)
 
 
-def integer(least: int = 0, most: int = 1 << 62) -> Kind:
+def integer(least: int = 0, most: int = 1 << 62) -> ValueType:
     words = f"a whole number, at least {least}" if most == 1 << 62 else f"a whole number from {least} to {most}"
 
     def check(value: Value) -> Value:
@@ -62,10 +62,10 @@ def integer(least: int = 0, most: int = 1 << 62) -> Kind:
         except ValueError:
             raise _wrong(words, text) from None
 
-    return Kind(words, check, parse)
+    return ValueType(words, check, parse)
 
 
-def number(words: str, fits: Callable[[float], bool]) -> Kind:
+def number(words: str, fits: Callable[[float], bool]) -> ValueType:
     def check(value: Value) -> Value:
         if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value) or not fits(value):
             raise _wrong(words, value)
@@ -77,27 +77,27 @@ def number(words: str, fits: Callable[[float], bool]) -> Kind:
         except ValueError:
             raise _wrong(words, text) from None
 
-    return Kind(words, check, parse)
+    return ValueType(words, check, parse)
 
 
-def seconds(*, zero: bool = False) -> Kind:
-    """A time; `zero`: none at all is one."""
+def seconds(*, zero: bool = False) -> ValueType:
+    """A duration; `zero` allows 0."""
     words = "a number of seconds" if zero else "a number of seconds, more than 0"
     return number(words, lambda value: 0 <= value <= 1e9 if zero else 0 < value <= 1e9)
 
 
-def share() -> Kind:
+def share() -> ValueType:
     return number("a number from 0 to 1", lambda value: 0 <= value <= 1)
 
 
-def dollars() -> Kind:
-    return number("US dollars, a number not below 0", lambda value: value >= 0)
+def dollars() -> ValueType:
+    return number("an amount in US dollars, at least 0", lambda value: value >= 0)
 
 
 def text(
     words: str = "text", fits: Callable[[str], bool] = lambda _: True, meant: Callable[[str], str] = lambda _: ""
-) -> Kind:
-    """`meant`: the nearest right one to what does not fit, or nothing."""
+) -> ValueType:
+    """`meant` suggests a valid value for an invalid one."""
 
     def check(value: Value) -> Value:
         if not isinstance(value, str) or "\0" in value or len(value) > LONGEST or not fits(value):
@@ -105,10 +105,10 @@ def text(
             raise ValueError(f"{_wrong(words, value)}" + (f"; did you mean {close}?" if close else ""))
         return value
 
-    return Kind(words, check, check)
+    return ValueType(words, check, check)
 
 
-def choice(*names: str) -> Kind:
+def choice(*names: str) -> ValueType:
     words = f"one of {', '.join(names)}"
 
     def check(value: Value) -> Value:
@@ -117,11 +117,11 @@ def choice(*names: str) -> Kind:
         close = nearest(value, names) if isinstance(value, str) else ""
         raise ValueError(f"{_wrong(words, value)}" + (f"; did you mean {close}?" if close else ""))
 
-    return Kind(words, check, check)
+    return ValueType(words, check, check)
 
 
-def optional(kind: Kind) -> Kind:
-    """That, or nothing, which is written "none"."""
+def optional(kind: ValueType) -> ValueType:
+    """A value or none, written "none"."""
 
     def check(value: Value) -> Value:
         return None if value is None or value == NONE else kind.check(value)
@@ -129,32 +129,32 @@ def optional(kind: Kind) -> Kind:
     def parse(text: str) -> Value:
         return None if text == NONE else kind.parse(text)
 
-    return Kind(f"{kind.words}; or none", check, parse)
+    return ValueType(f"{kind.words}; or none", check, parse)
 
 
-def texts(words: str = "a list of texts", fits: Callable[[str], bool] = lambda each: bool(each.strip())) -> Kind:
+def texts(words: str = "a list of texts", fits: Callable[[str], bool] = lambda each: bool(each.strip())) -> ValueType:
     def check(value: Value) -> Value:
         given = value if isinstance(value, list | tuple) else None
         if given is None or not all(isinstance(each, str) and "\0" not in each and fits(each) for each in given):
             raise _wrong(words, value)
         return tuple(given)
 
-    return Kind(words, check, lambda text: check([each.strip() for each in text.split(",") if each.strip()]))
+    return ValueType(words, check, lambda text: check([each.strip() for each in text.split(",") if each.strip()]))
 
 
-def path() -> Kind:
-    words = "a path from the root, or from ~"
+def path() -> ValueType:
+    words = "an absolute path, or one that begins with ~"
 
     def check(value: Value) -> Value:
         if not isinstance(value, str) or not value.startswith(("/", "~/")) or "\0" in value:
             raise _wrong(words, value)
         return _home(value)
 
-    return Kind(words, check, check)
+    return ValueType(words, check, check)
 
 
-def paths() -> Kind:
-    words = "a list of paths from the root, or from ~"
+def paths() -> ValueType:
+    words = "a list of absolute paths, or paths that begin with ~"
 
     def check(value: Value) -> Value:
         given = value if isinstance(value, list | tuple) else None
@@ -162,35 +162,35 @@ def paths() -> Kind:
             raise _wrong(words, value)
         return tuple(_home(each) for each in given)
 
-    return Kind(words, check, lambda text: check([each for each in text.split(":") if each]))
+    return ValueType(words, check, lambda text: check([each for each in text.split(":") if each]))
 
 
 def _home(text: str) -> Path:
     try:
         return Path(text).expanduser()
-    except RuntimeError:  # nobody knows where home is
-        raise ValueError("begins with ~, and there is no home directory") from None
+    except RuntimeError:  # the home directory is unknown
+        raise ValueError("begins with ~, but the home directory is unknown") from None
 
 
-def table(words: str, fits: Callable[[str, str], bool]) -> Kind:
-    """Names and texts. It can be said in a file only."""
+def table(words: str, fits: Callable[[str, str], bool]) -> ValueType:
+    """A table of strings. It can only be set in a file."""
 
     def check(value: Value) -> Value:
         if not isinstance(value, dict):
-            raise ValueError(f"should be {words}")  # a key that stands where its table should is not shown
+            raise ValueError(f"must be {words}")  # the value may be a key, so it is not shown
         for name, each in value.items():
             if not isinstance(each, str) or "\0" in each or not fits(name, each):
-                raise ValueError(f"should be {words}: `{name}` is wrong")  # the value may be a secret
+                raise ValueError(f"must be {words}: `{name}` is invalid")  # the value may be a secret
         return dict(value)
 
     def parse(_: str) -> Value:
-        raise ValueError("can be set in a file only")
+        raise ValueError("can only be set in a file")
 
-    return Kind(words, check, parse, from_text=False)
+    return ValueType(words, check, parse, from_text=False)
 
 
 def toml(value: Value) -> str:
-    """The value as a person would write it."""
+    """The value as it is written in a file."""
     import json
 
     match value:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarmac.prompts.mode import GroupRule, Mode, compiled
-from tarmac.prompts.patterns import check_size
+from tarmac.prompts.regex_size import check_size
 
 
 @pytest.mark.parametrize(

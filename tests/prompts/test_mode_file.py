@@ -5,9 +5,9 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tarmac.prompts.mode import CHOSEN, WITH_FILES, GroupRule, Mode
-from tarmac.prompts.modefile import parse_mode
-from tarmac.prompts.roomodes import mode_text, read_roo_modes, roo_text
+from tarmac.prompts.mode import CHOSEN, FILE_GROUPS, GroupRule, Mode
+from tarmac.prompts.mode_file import mode_text, parse_mode, roo_text
+from tarmac.prompts.modes import read_roo_modes
 
 words = st.text(st.characters(categories=("L", "M", "N", "P", "S"), include_characters=" "), max_size=40)
 lines = words.map(str.strip)
@@ -17,8 +17,8 @@ texts = st.lists(words | st.sampled_from(["---", "+++", "# x", "- a: b"]), max_s
 rules = st.builds(
     lambda group, pattern, said: GroupRule(
         group=group,
-        file_pattern=pattern if group in WITH_FILES else None,
-        description=said if pattern and group in WITH_FILES else "",
+        file_pattern=pattern if group in FILE_GROUPS else None,
+        description=said if pattern and group in FILE_GROUPS else "",
     ),
     st.sampled_from(CHOSEN),
     st.none() | st.sampled_from([r"\.md$", "^a b/.*'\"$", "x|#y"]),

@@ -1,10 +1,9 @@
-"""Files that people wrote for agents, read with care: they may come from a repository that nobody has looked at yet.
+"""Read files for agents from a workspace that may be hostile.
 
-read_text(path, workspace) → Text, or Unread with the reason; files_below(folder, …) → those to read
+read_text(path, workspace) → FileText, or Unread with the reason · files_below(folder, …) → paths
 
-Inside a workspace nothing is read that lies outside of it, through however many links; nothing that an ignore file
-hides, nothing that may hold a secret, no device and no pipe. What the user has in their own folder may be a link to
-anywhere: they made it.
+Inside a workspace, a link may not lead out of it. Ignored files, credentials, devices and pipes are not read.
+In the user's own folder, a link may lead anywhere.
 """
 
 import os
@@ -17,27 +16,27 @@ from tarmac.paths import read_plain, shown
 from tarmac.policy.files import look
 
 DEEPEST = 5
-MOST_FILES = 200  # in one folder and all below
-LONGEST = 2 << 20  # bytes that are read of one file, at most
+MOST_FILES = 200  # in a folder and its subfolders
+LONGEST = 2 << 20  # bytes to read of one file
 
 
 class Unread(Exception):
-    """A file was not read; the text says why."""
+    """A file was not read, for the reason in the message."""
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
-    """A file's content, as far as it was wanted."""
+class FileText:
+    """The text of a file, up to a limit."""
 
     text: str
-    left_out: int = 0  # characters, or bytes where nobody counted them
+    left_out: int = 0  # characters, or bytes beyond the read limit
 
 
 def folders_of(workspace: Path) -> list[Path]:
-    """The workspace, and before it the folders of its repository that it lies in, from the top.
+    """The parents of the workspace inside its repository, from the top, and the workspace.
 
-    Only those that belong to whoever owns the workspace: in a folder that all may write to, anybody could put a
-    repository around somebody's work, and instructions into it.
+    Only if all have the owner of the workspace. In a folder that everybody may write to, another user could create a
+    repository around the workspace, with instructions in it.
     """
     above = [workspace, *workspace.parents]
     try:
@@ -53,62 +52,62 @@ def folders_of(workspace: Path) -> list[Path]:
 
 
 def name_of(path: Path, workspace: Path, *, own: bool) -> str:
-    """How a file is called in messages and prompts: as seen from the workspace; one of the user's own in full."""
+    """The name of a file in messages and prompts: relative to the workspace, or the full path of the user's own."""
     return shown(path if own else Path(os.path.relpath(path, workspace)))
 
 
-def read_text(path: Path, *, workspace: Path | None, most: int) -> Text | None:
-    """What `path` says, at most `most` characters of it; None when there is no such file."""
+def read_text(path: Path, *, workspace: Path | None, most: int) -> FileText | None:
+    """The first `most` characters of a file; None if it does not exist."""
     try:
-        there = _allowed(path, workspace) if workspace else path
-        if there is None:
+        target = _allowed(path, workspace) if workspace else path
+        if target is None:
             return None
-        raw, found = read_plain(there, most=min(most * 4 + 4, LONGEST), follow=workspace is None)
+        raw, found = read_plain(target, most=min(most * 4 + 4, LONGEST), follow=workspace is None)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else None
-        raise Unread(f"it can't be read: {(why or str(error)).lower()}") from None
+        raise Unread(f"can't be read: {(why or str(error)).lower()}") from None
     return _text(raw, found.st_size, most)
 
 
-def _text(raw: bytes, size: int, most: int) -> Text:
+def _text(raw: bytes, size: int, most: int) -> FileText:
     if b"\0" in raw:
-        raise Unread("it is binary")
+        raise Unread("is binary")
     try:
         text = raw.decode("utf-8-sig", "strict" if len(raw) >= size else "ignore")
     except UnicodeDecodeError:
-        raise Unread("it is not UTF-8") from None
+        raise Unread("is not UTF-8") from None
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     left_out = max(0, len(text) - most) + max(0, size - len(raw))
-    return Text(text[:most], left_out)
+    return FileText(text[:most], left_out)
 
 
 def _allowed(path: Path, workspace: Path) -> Path | None:
-    """What `path` leads to, when it may be read; None when there is nothing."""
+    """The target of `path`, if it may be read; None if it does not exist."""
     seen = look(path, cwd=workspace, workspace=workspace)
     if seen.trouble:
         raise Unread(seen.trouble)
     if not seen.inside:
-        raise Unread("it leads out of the workspace")
+        raise Unread("leads out of the workspace")
     if not seen.exists:
         if path.is_symlink():
-            raise Unread("it is a link to something that does not exist")
+            raise Unread("is a link to a missing file")
         return None
     if why := seen.ignored or seen.credential or seen.special:
         raise Unread(why)
     if ".git" in seen.path.parts[len(workspace.parts) :]:
-        raise Unread("it leads into `.git`")
+        raise Unread("leads into `.git`")
     return seen.path
 
 
 def files_below(folder: Path, *, workspace: Path | None, suffixes: Sequence[str]) -> tuple[list[Path], list[str]]:
-    """The files in `folder` and below whose names end so, in order; and what kept us from some."""
+    """The files below `folder` with one of the suffixes, sorted, and the problems with others."""
     found: list[Path] = []
     trouble: list[str] = []
     _walk(folder, workspace, tuple(suffixes), found, trouble, above=())
     if len(found) > MOST_FILES:
-        trouble.append(f"{shown(folder)}: it has more than {MOST_FILES} files; the others are not read")
+        trouble.append(f"{shown(folder)}: has more than {MOST_FILES} files; the rest is ignored")
     return found[:MOST_FILES], trouble
 
 
@@ -123,7 +122,7 @@ def _walk(
 ) -> None:
     try:
         if workspace and folder.exists() and not look(folder, cwd=workspace, workspace=workspace).inside:
-            trouble.append(f"{shown(folder)}: it leads out of the workspace")
+            trouble.append(f"{shown(folder)}: leads out of the workspace")
             return
         here = folder.stat()
         if not stat.S_ISDIR(here.st_mode):
@@ -132,19 +131,19 @@ def _walk(
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:
-        trouble.append(f"{shown(folder)}: it can't be read: {(error.strerror or '').lower()}")
+        trouble.append(f"{shown(folder)}: can't be read: {(error.strerror or '').lower()}")
         return
     identity = (here.st_dev, here.st_ino)
-    if identity in above:  # a link that leads back: its files were seen under their shorter name
+    if identity in above:  # a link to a parent
         return
     for name in names:
         if len(found) > MOST_FILES:
             return
         path = folder / name
-        if os.path.isdir(path):  # noqa: PTH112 not Path's: that raises where one may not look
+        if os.path.isdir(path):  # noqa: PTH112 Path.is_dir() raises if the parent is unreadable
             if len(above) + 1 < DEEPEST:
                 _walk(path, workspace, suffixes, found, trouble, above=(*above, identity))
             else:
-                trouble.append(f"{shown(path)}: it is nested too deeply")
+                trouble.append(f"{shown(path)}: nested too deeply")
         elif name.endswith(suffixes) and not name.endswith("~"):
             found.append(path)
