@@ -14,9 +14,9 @@ import pytest
 from tests.cli.conftest import alive, on_a_screen, running, tarmac
 
 from tarmac.terminals import Settings, open_terminal
-from tarmac.terminals.checkup import Case, Check, Finding, Findings, aside, examine
-from tarmac.terminals.checkup.limits import FILES_EACH, SPARE_FILES
-from tarmac.terminals.checkup.shells import EARLY, Tried, judge, look_at_shell
+from tarmac.terminals.doctor import Case, Check, Finding, Findings, aside, examine
+from tarmac.terminals.doctor.limit_checks import FILES_EACH, SPARE_FILES
+from tarmac.terminals.doctor.shell_checks import EARLY, Tried, check_shell, judge
 
 pytestmark = pytest.mark.slow
 
@@ -53,7 +53,7 @@ def test_a_machine_in_order_is_told_so_shell_by_shell(require: Any) -> None:
     _, found = findings()
     levels = {each: found[each]["level"] for each in ("bash", "zsh", "fish")}
     assert levels == {"bash": "ok", "zsh": "ok", "fish": "ok"}, found
-    assert "up in" in found["bash"]["what"] and found["bash"]["name"].startswith("bash 5")
+    assert "starts in" in found["bash"]["what"] and found["bash"]["name"].startswith("bash 5")
     facts = found["zsh"]["facts"]
     assert 0 < facts["opened"] < facts["first"] and facts["round_trip"] > 0
     assert found["waiting for input"]["level"] == found["daemons"]["level"] == found["locale"]["level"] == "ok"
@@ -117,7 +117,7 @@ def test_what_start_up_files_print_is_shown_and_is_no_fault(tmp_path: Path) -> N
         "--shell", "bash", HOME=home_with(tmp_path, "PS1='two\\nlines '\nprintf '\\e[31mwelcome\\e[m\\nback\\n'\n")
     )
     assert (found["bash"]["level"], found["bash"]["facts"]["printed"]) == ("ok", "welcome\nback")
-    assert "start-up prints `welcome` and 1 more line" in found["bash"]["what"]
+    assert "start-up files print `welcome` and 1 more line" in found["bash"]["what"]
 
 
 @shell
@@ -127,8 +127,8 @@ def test_a_shell_that_was_asked_for_must_be_there(tmp_path: Path) -> None:
 
 
 async def test_a_shell_that_nobody_asked_for_need_not_be_there(tmp_path: Path) -> None:
-    missing = await look_at_shell(str(tmp_path / "fish"), Case(environ=os.environ))
-    default = await look_at_shell(str(tmp_path / "bash"), Case(environ=os.environ))
+    missing = await check_shell(str(tmp_path / "fish"), Case(environ=os.environ))
+    default = await check_shell(str(tmp_path / "bash"), Case(environ=os.environ))
     assert (missing.level, default.level) == ("note", "problem")
 
 
@@ -136,7 +136,7 @@ async def test_a_shell_that_is_too_old_is_not_tried(tmp_path: Path) -> None:
     old = tmp_path / "bash"
     old.write_text(f"#!/bin/sh\n[ $# = 1 ] || touch {tmp_path}/tried\necho 'GNU bash, version 3.2.57(1)-release'\n")
     old.chmod(0o755)
-    found = await look_at_shell(str(old), Case(environ=os.environ))
+    found = await check_shell(str(old), Case(environ=os.environ))
     assert (found.name, found.level, (tmp_path / "tried").exists()) == ("bash 3.2.57", "problem", False)
     assert "4.4" in found.advice
 

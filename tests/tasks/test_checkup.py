@@ -9,7 +9,7 @@ from tests.tasks.samples import a_task
 from tarmac.tasks.checkup import checks, look_at
 from tarmac.tasks.log import open_log
 from tarmac.tasks.store import TaskStore
-from tarmac.terminals.checkup import Case, examine
+from tarmac.terminals.doctor import Case, examine
 
 
 async def found(*, repair: bool = False) -> dict[str, tuple[str, str]]:

@@ -22,7 +22,7 @@ from tarmac.prompts.modes import load_modes
 from tarmac.tasks.events import TaskCreated
 from tarmac.tasks.store import TaskStore
 from tarmac.tasks.task import Task
-from tarmac.terminals.wiping import wipe_own_environment
+from tarmac.terminals.environment import wipe_own_environment
 
 PAGE: Final = 50  # sessions in one answer of session/list
 MOST: Final = 200  # open at once

@@ -2,7 +2,7 @@
 
 checks → examine() → findings → a page for people, or one JSON object → exit status
 
-The checks of terminals are in tarmac.terminals.checkup, those of tasks in tarmac.tasks.checkup; others are added here.
+The checks of terminals are in tarmac.terminals.doctor, those of tasks in tarmac.tasks.checkup; others are added here.
 """
 
 import dataclasses
@@ -22,7 +22,7 @@ from tarmac.cli.help import suggest
 from tarmac.cli.stopping import run
 from tarmac.errors import BadRequest, TarmacError
 from tarmac.tasks.checkup import checks as tasks_checks
-from tarmac.terminals.checkup import CHECKS, Case, Check, Finding, Findings, Level, aside, examine
+from tarmac.terminals.doctor import CHECKS, Case, Check, Finding, Findings, Level, aside, examine
 from tarmac.terminals.settings import Settings
 from tarmac.terminals.shell.shells import KNOWN
 

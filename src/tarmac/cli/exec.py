@@ -22,8 +22,8 @@ from tarmac.cli.help import suggest
 from tarmac.cli.stopping import Stop, meanwhile, run
 from tarmac.errors import BadRequest
 from tarmac.terminals import Answer, Execution, Gap, Result, Settings, open_terminal
+from tarmac.terminals.environment import wipe_own_environment
 from tarmac.terminals.terminal import Provider
-from tarmac.terminals.wiping import wipe_own_environment
 
 OPTIONS = ["cwd=", "shell=", "provider=", "timeout=", "answer=", "json", "jsonl", "help"]
 TIMED_OUT = 124

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NoReturn, cast
 from tarmac.cli import stdio
 from tarmac.errors import BadRequest, TarmacError
 from tarmac.terminals import Terminal, open_terminal
+from tarmac.terminals.environment import wipe_own_environment
 from tarmac.terminals.settings import OnTimeout, Settings
-from tarmac.terminals.wiping import wipe_own_environment
 
 if TYPE_CHECKING:
     from tarmac.cli.exec import Request

@@ -22,7 +22,7 @@ from tarmac.show.screen import Screen
 from tarmac.show.teller import Teller
 from tarmac.tasks.desk import Ended
 from tarmac.tasks.events import Noted
-from tarmac.terminals.wiping import wipe_own_environment
+from tarmac.terminals.environment import wipe_own_environment
 
 
 async def drive(

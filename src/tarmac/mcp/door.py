@@ -87,7 +87,7 @@ class Door:
             if known not in self._places:
                 await self.warm_up()
                 from tarmac.mcp.place import open_place
-                from tarmac.terminals.wiping import wipe_own_environment
+                from tarmac.terminals.environment import wipe_own_environment
 
                 config = await asyncio.to_thread(self.load, folder)
                 wipe_own_environment(config.terminals)

@@ -17,7 +17,7 @@ from tarmac.tasks.log import open_log
 from tarmac.tasks.reading import BLOBS, opened, read_all
 from tarmac.tasks.records import Damage, Scanner
 from tarmac.tasks.store import TaskStore
-from tarmac.terminals.checkup import Case, Check, Finding, Findings, Level
+from tarmac.terminals.doctor import Case, Check, Finding, Findings, Level
 
 MOST = 20  # tasks named one by one
 

@@ -1,13 +1,19 @@
-"""The environment commands run in: no pager that waits, no prompt nobody sees, none of Tarmac's secrets (T23, T33)."""
+"""The environment of commands: no pager that waits, no prompt that nobody sees, none of Tarmac's secrets.
 
+`wipe_own_environment` also hides these secrets in our own /proc/PID/environ, where a command could read them.
+"""
+
+import os
 import re
+import sys
 from collections.abc import Mapping
 from fnmatch import fnmatchcase, translate
 from functools import lru_cache
+from pathlib import Path
 
 from tarmac.terminals.settings import Settings
 
-# The union of what the field sets (research/terminals.md B), so that programs neither page nor ask.
+# What agents commonly set, so that programs neither start a pager nor ask.
 QUIET = {
     "PAGER": "cat",
     "GIT_PAGER": "cat",
@@ -23,7 +29,7 @@ QUIET = {
     "VTE_VERSION": "0",
     "AI_AGENT": "tarmac",
 }
-# What a surrounding terminal or editor left behind and would mislead programs in ours.
+# What a surrounding terminal or editor has set, and what would mislead programs in ours.
 FOREIGN = (
     "COLUMNS",
     "LINES",
@@ -37,12 +43,15 @@ FOREIGN = (
     "STY",
     "WINDOWID",
 )
-COOKIE = "TARMAC_TERMINAL"  # by its value, unique on the machine, orphans are found (processes.sweep)
+COOKIE = "TARMAC_TERMINAL"  # its value is unique on the machine, so orphans can be found by it
+_FIELDS_BEFORE = 2  # of /proc/PID/stat: pid and name, which may hold blanks
+_ENV_START, _ENV_END = 50, 51  # proc(5)
+
 SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH", "COOKIE")
 
 
 def build(base: Mapping[str, str], settings: Settings, *, cookie: str) -> dict[str, str]:
-    """`base` (the host's own environment) made fit for commands."""
+    """`base`, the environment of our own process, changed for commands."""
     dropped = any_of((*FOREIGN, *settings.secret_variables))
     env = {name: value for name, value in base.items() if not dropped.match(name)}
     env.update(QUIET)
@@ -69,14 +78,14 @@ def build(base: Mapping[str, str], settings: Settings, *, cookie: str) -> dict[s
 
 
 def hidden(settings: Settings) -> tuple[str, ...]:
-    """Names and beginnings of names (`AWS_*`) that no command may see, whoever set them; not our own cookie."""
+    """Names and prefixes (`AWS_*`) of variables that no command may see, whoever set them; not our own cookie."""
     found = [each for each in settings.secret_variables if re.fullmatch(r"[A-Za-z_]\w*\*?", each)]
     return tuple(each for each in found if not fnmatchcase(COOKIE, each))
 
 
 @lru_cache(maxsize=8)
 def any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    """What matches one of these, as file names are matched."""
+    """A pattern that matches what one of these matches as a file name pattern."""
     return re.compile("|".join(map(translate, patterns)))
 
 
@@ -86,15 +95,48 @@ def _is_utf8(env: Mapping[str, str]) -> bool:
 
 
 def masked(name: str, value: str) -> str:
-    """The value as it may be shown: secrets by their name are not (T31)."""
+    """The value for display. A variable whose name looks like a secret is masked."""
     return "********" if any(word in name.upper() for word in SECRET_WORDS) else value
 
 
 def changes(before: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str | None]:
-    """What was set, changed, or (None) unset since; secrets masked, the shell's own book-keeping left out."""
+    """What was set, changed, or unset (None). Secrets are masked; variables that the shell itself sets are left out."""
     own = {"_", "PWD", "OLDPWD", "SHLVL"}
     changed: dict[str, str | None] = {
         name: masked(name, value) for name, value in now.items() if name not in own and before.get(name) != value
     }
     changed.update({name: None for name in before if name not in now and name not in own})
     return changed
+
+
+def wipe_own_environment(settings: Settings) -> None:
+    """Remove from our own process's environment what no command may see. Where that is not possible, do nothing.
+
+    /proc/PID/environ shows what a process was started with, keys included. This removes them from the C library's
+    environment and overwrites them in memory. `os.environ` is a copy and keeps them, for the model. Only for programs
+    of our own: one that embeds Tarmac may need its environment.
+    """
+    if sys.platform != "linux":
+        return
+    import ctypes  # here, as many programs open no terminal
+
+    secret = any_of(settings.secret_variables)
+    start, end = _block()
+    if start >= end:
+        return
+    at = start
+    for entry in ctypes.string_at(start, end - start).split(b"\0"):
+        name = os.fsdecode(entry.partition(b"=")[0])
+        if name and secret.match(name) and name != COOKIE:
+            os.unsetenv(name)  # the pointer first, then the memory
+            ctypes.memset(at, 0, len(entry))
+        at += len(entry) + 1
+
+
+def _block() -> tuple[int, int]:
+    """The addresses of our environment in memory; (0, 0) if the kernel does not tell."""
+    try:
+        fields = Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()
+        return int(fields[_ENV_START - _FIELDS_BEFORE - 1]), int(fields[_ENV_END - _FIELDS_BEFORE - 1])
+    except (OSError, ValueError, IndexError):
+        return 0, 0

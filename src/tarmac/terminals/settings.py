@@ -1,4 +1,4 @@
-"""What can be set about terminals. The numbers are SPEC's defaults; nobody below `app` reads files or environment."""
+"""The settings of terminals. Nothing here is read from files or the environment."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +12,7 @@ OnTimeout = Literal["leave", "interrupt", "kill"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathContribution:
-    """A directory that a named contributor puts in front of PATH in new terminals (T33)."""
+    """A directory that a named contributor puts in front of PATH in new terminals."""
 
     name: str
     directory: Path
@@ -21,31 +21,31 @@ class PathContribution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """All times in seconds, all sizes in bytes, unless the name says otherwise."""
+    """Times are in seconds, sizes in bytes."""
 
-    # Shell integration (T20, T21)
+    # Shell integration
     shell_integration_disabled: bool = False
     shell_integration_timeout: float = 5.0
-    start_up_files: bool = True  # read ~/.bashrc and its kin
+    start_up_files: bool = True  # read ~/.bashrc and the like
     command_delay: float = 0.0
 
-    # How long we wait
-    run_timeout: float = 30.0  # a call in a persistent terminal returns `left running`
-    once_timeout: float = 60.0  # a temporary command is interrupted
-    interactive_timeout: float = 60.0  # a call with answers to expected questions, in place of run_timeout
-    idle_timeout: float = 300.0  # no output for so long ends the wait with `idle`
-    interrupt_grace: float = 0.5  # Ctrl-C, then terminate
-    terminate_grace: float = 1.0  # then kill
+    # Time limits
+    run_timeout: float = 30.0  # then a call in a persistent terminal returns `left running`
+    once_timeout: float = 60.0  # then a temporary command is interrupted
+    interactive_timeout: float = 60.0  # replaces run_timeout in a call with answers
+    idle_timeout: float = 300.0  # without output for so long, the call returns `idle`
+    interrupt_grace: float = 0.5  # from Ctrl-C to SIGTERM
+    terminate_grace: float = 1.0  # from SIGTERM to SIGKILL
     hold_timeout: float = 30.0  # how long a command waits for a person to finish their line, or for another command
 
-    # Lending terminals to tasks (T3, T4, T12)
-    reuse_related_only: bool = True  # a terminal moves only to a parent or child of where it is
-    max_directory_changes: int = 5  # a terminal that was moved so often is not moved again
+    # Lending terminals to tasks
+    reuse_related_only: bool = True  # a terminal moves only to a parent or child of its directory
+    max_directory_changes: int = 5  # after so many moves a terminal is not moved again
     warm_pool: int = 1  # terminals that wait ready-made
     max_per_task: int = 5
     max_terminals: int = 64
-    lease_timeout: float = 30.0  # how long a caller waits when a bound is reached
-    terminal_idle_timeout: float = 1800.0  # a terminal that nobody used for so long is closed
+    lease_timeout: float = 30.0  # how long a caller waits at these limits
+    terminal_idle_timeout: float = 1800.0  # then a terminal that nobody uses is closed
 
     # What is kept of output, and how often it is shown
     output_line_limit: int = 500
@@ -54,7 +54,7 @@ class Settings:
     output_memory: int = 1 << 20
     spool_limit: int = 64 << 20
     spool_directory: Path | None = None  # None: `output` in Tarmac's state directory
-    spool_days: float = 7.0  # what was too long for its result is kept so long
+    spool_days: float = 7.0  # how long output is kept that was too long for its result
     display_interval: float = 0.1
     compress_progress_bar: bool = True
 
@@ -67,9 +67,9 @@ class Settings:
     secret_variables: tuple[str, ...] = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY", "TARMAC_*")
     path_contributions: tuple[PathContribution, ...] = ()
 
-    sandbox: Sandbox | None = None  # around the shell, or with `exec` around each command (P9)
+    sandbox: Sandbox | None = None  # around the shell; with `exec`, around each command
 
-    # The seeds' switches (T23)
+    # Switches for zsh and PowerShell
     zsh_clear_eol_mark: bool = True
     zsh_oh_my: bool = False
     zsh_p10k: bool = False

@@ -1,13 +1,13 @@
-"""On which TCP ports some processes listen: the kernel's table of sockets, and whose descriptors they are.
+"""Find the TCP ports that processes listen on.
 
 /proc/PID/net/tcp{,6} → listening sockets by inode → /proc/PID/fd → {port: pid}
 
-A container of the command's own has a network of its own: each process is asked for the table it sees. Linux only;
-elsewhere nobody listens.
+A process in a container may have a network of its own, so the table is read for each network. Linux only. Elsewhere no
+ports are found.
 """
 
 # ruff: noqa: PTH208
-# (names in /proc, asked for again and again: a Path would cost more than the question)
+# (many names in /proc: a Path would cost more than reading them)
 
 import os
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ _LISTENING = b" 0A "
 
 
 def listening(pids: Iterable[int], *, port: int | None = None) -> dict[int, int]:
-    """The ports (or that one port) these processes listen on, each with the pid of one who does."""
+    """The ports (or that one port) that these processes listen on, each with the pid of one that does."""
     networks: dict[str, list[int]] = {}
     for pid in sorted(pids):
         networks.setdefault(_network(pid), []).append(pid)
@@ -40,7 +40,7 @@ def _network(pid: int) -> str:
 
 
 def _sockets(members: list[int], port: int | None) -> dict[bytes, int]:
-    """The listening sockets of a network, by inode; asked of whoever of its members still lives."""
+    """The listening sockets of a network, by inode. Any of its members that still lives can tell."""
     found: dict[bytes, int] = {}
     for table in ("tcp", "tcp6"):
         for pid in members:
@@ -59,7 +59,7 @@ def _sockets(members: list[int], port: int | None) -> dict[bytes, int]:
 
 
 def _inodes(pid: int) -> Iterable[bytes]:
-    """The inodes of its sockets."""
+    """The inodes of a process's sockets."""
     try:
         fds = os.listdir(f"/proc/{pid}/fd")
     except OSError:

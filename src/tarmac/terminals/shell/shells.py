@@ -1,8 +1,8 @@
-"""Shells: what Tarmac must know of one to drive it. Each speaks its own dialect: see `dialects/`.
+"""What Tarmac must know of a shell to drive it. Each shell has a subclass in `dialects/`.
 
 start_up() → argv and environment, with our integration in a private folder
 load() → the line that makes it run a command, and what it finds in its file
-hand_over, take_back, ask(), heal() → the other lines we type
+hand_over, take_back, ask(), heal() → the other lines that Tarmac types
 """
 
 import os

@@ -13,7 +13,7 @@ PROGRAM = """
 import os, subprocess
 from pathlib import Path
 from tarmac.terminals.settings import Settings
-from tarmac.terminals.wiping import wipe_own_environment
+from tarmac.terminals.environment import wipe_own_environment
 
 wipe_own_environment(Settings(secret_variables=("A_KEY", "MY_*", "TARMAC_*")))
 wipe_own_environment(Settings(secret_variables=("A_KEY", "MY_*", "TARMAC_*")))

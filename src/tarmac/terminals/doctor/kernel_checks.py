@@ -1,4 +1,4 @@
-"""What we ask of the kernel, tried out in a real terminal: who waits for input, and what a command started."""
+"""Whether the kernel tells us what we need: who waits for input, and what a command started."""
 
 import asyncio
 import dataclasses
@@ -11,18 +11,18 @@ import time
 from pathlib import Path
 
 from tarmac.errors import TarmacError
-from tarmac.terminals.checkup.finding import Case, Finding, Findings
+from tarmac.terminals.doctor.check import Case, Finding, Findings
 from tarmac.terminals.open import make_terminal
 from tarmac.terminals.process import processes, signals
 from tarmac.terminals.shell.shells import KNOWN, find_shell
 from tarmac.terminals.terminal import Terminal
 
 PATIENCE = 3.0
-SCOPES = {0: "anybody's own", 1: "descendants only, which is enough", 2: "administrators only", 3: "nobody"}
+SCOPES = {0: "all of the user's own", 1: "descendants, which is enough", 2: "administrators only", 3: "nobody"}
 
 
-async def look_at_the_kernel(case: Case) -> Findings:
-    """Platform, /proc, the probe for input, custody of processes, text in UTF-8."""
+async def check_kernel(case: Case) -> Findings:
+    """The platform, /proc, waiting for input, daemons, text in UTF-8."""
     yield _platform()
     yield _proc()
     with tempfile.TemporaryDirectory(prefix="tarmac-doctor-") as folder:
@@ -60,19 +60,19 @@ def _platform() -> Finding:
             name="system",
             level="warning",
             what=what,
-            advice="only Linux has been tried: expect that questions and daemons are not noticed",
+            advice="Tarmac is tested on Linux only: it may not notice questions and daemons here",
             facts=facts,
         )
     return Finding(name="system", level="ok", what=what, facts=facts)
 
 
 def _proc() -> Finding:
-    """What may be seen of other processes: each of these may be closed by itself."""
+    """What we can see of other processes. Each of these may be forbidden separately."""
     if not processes.has_proc():
         return Finding(
             name="/proc",
             level="warning",
-            what="not mounted: processes are asked of `ps`, and nobody can tell who waits for input",
+            what="not mounted: Tarmac asks `ps` for processes, and can't tell which command waits for input",
             advice="mount it: mount -t proc proc /proc",
         )
     try:
@@ -81,7 +81,7 @@ def _proc() -> Finding:
         return Finding(
             name="/proc",
             level="warning",
-            what=f"/proc/self/syscall can't be read ({error.strerror}): who waits for input is guessed by modes",
+            what=f"/proc/self/syscall can't be read ({error.strerror}): input is guessed from terminal modes",
             advice="a container profile may hide it: allow reading /proc/*/syscall (seccomp, AppArmor, SELinux)",
         )
     scope = _number("/proc/sys/kernel/yama/ptrace_scope")
@@ -90,8 +90,8 @@ def _proc() -> Finding:
         return Finding(
             name="/proc",
             level="warning",
-            what=f"Yama lets {SCOPES.get(scope, 'few')} look into processes (ptrace_scope {scope})",
-            advice="sysctl kernel.yama.ptrace_scope=1, or input that is waited for is told by terminal modes only",
+            what=f"Yama restricts who can inspect processes: {SCOPES.get(scope, 'few')} (ptrace_scope {scope})",
+            advice="sysctl kernel.yama.ptrace_scope=1; else input is guessed from terminal modes",
             facts=facts,
         )
     yama = "no Yama" if scope is None else f"ptrace_scope {scope}: {SCOPES.get(scope, 'unknown')}"
@@ -99,7 +99,7 @@ def _proc() -> Finding:
 
 
 async def _probe(terminal: Terminal) -> Finding:
-    """A command that reads from the terminal: is it seen to wait?"""
+    """Whether we notice that a command waits for input."""
     execution = await terminal.start("cat >/dev/null")
     began = time.monotonic()
     happened = await execution.waiting_for(input=True, timeout=PATIENCE)
@@ -109,53 +109,53 @@ async def _probe(terminal: Terminal) -> Finding:
         return Finding(
             name="waiting for input",
             level="ok",
-            what=f"seen {took * 1000:.0f} ms after it began, by the kernel's word",
+            what=f"noticed after {took * 1000:.0f} ms",
             facts={"seconds": round(took, 4)},
         )
     return Finding(
         name="waiting for input",
         level="warning",
-        what=f"a command that waits for a line was not seen to, in {PATIENCE:g} s",
-        advice="commands that ask will run into their timeout: give them their input, or `--yes`; see /proc above",
+        what=f"not noticed within {PATIENCE:g} s",
+        advice="commands that ask something will run into their timeout; see /proc above",
     )
 
 
 async def _daemon(terminal: Terminal) -> tuple[processes.Process | None, Finding | None]:
-    """A daemon that leaves its session: itself, and what is wrong if it does not stay below the shell."""
+    """Start a daemon that leaves its session. A finding says when we lose sight of it."""
     command = "sh -c 'setsid sleep 600 >/dev/null 2>&1 & echo $!'"
     result = await terminal.run(command, timeout=PATIENCE, on_timeout="kill")
     word = result.output.strip()
     daemon = processes.look(int(word)) if word.isdigit() else None
     if daemon is None:
-        what = f"could not be tried: {result.reason}, {result.output!r}"
-        return None, Finding(name="daemons", level="warning", what=what, advice="it takes `setsid`, and /proc or `ps`")
-    for _ in range(100):  # until its own parent has left it
+        what = f"this test did not work: {result.reason}, {result.output!r}"
+        return None, Finding(name="daemons", level="warning", what=what, advice="it needs `setsid`, and /proc or `ps`")
+    for _ in range(100):  # until its own parent has ended
         if daemon in terminal.tree(own=False):
             return daemon, None
         await asyncio.sleep(0.01)
     signals.signal_all([daemon], signal.SIGKILL)
-    what = "what leaves its session is lost from sight: this kernel has no child-subreaper"
-    return None, Finding(name="daemons", level="warning", what=what, advice="end by hand what outlives its terminal")
+    what = "a process that leaves its session can't be found: this kernel has no child-subreaper"
+    return None, Finding(name="daemons", level="warning", what=what, advice="end such processes yourself")
 
 
 def _custody(daemon: processes.Process | None) -> Finding:
     """After its terminal is closed."""
     if daemon is not None and processes.look(daemon.pid) == daemon:
         signals.signal_all([daemon], signal.SIGKILL)
-        return Finding(name="daemons", level="warning", what="outlive their terminal", advice="end them by hand")
-    what = "stay in sight when they leave their session, and end with their terminal"
+        return Finding(name="daemons", level="warning", what="they outlive their terminal", advice="end them yourself")
+    what = "they are found when they leave their session, and end with their terminal"
     return Finding(name="daemons", level="ok", what=what)
 
 
 async def _locale(terminal: Terminal) -> Finding:
-    """Whether programs in a terminal take its bytes for UTF-8; `wc -m` asks the C library."""
+    """Whether programs read their input as UTF-8. `wc -m` asks the C library."""
     result = await terminal.run("printf '\\303\\251' | wc -m", timeout=PATIENCE, on_timeout="kill")
     if result.output.strip() == "1":
         return Finding(name="locale", level="ok", what="programs read and write UTF-8")
     return Finding(
         name="locale",
         level="warning",
-        what="programs do not take their input for UTF-8: letters beyond ASCII may be cut or garbled",
+        what="programs do not read their input as UTF-8: letters beyond ASCII may be cut or garbled",
         advice="install the locale C.UTF-8, or set LC_ALL to a UTF-8 locale that `locale -a` lists",
         facts={"counted": result.output.strip()},
     )

@@ -1,7 +1,7 @@
-"""Which shells are here, and does our integration come up in each, with the user's own start-up files; how fast?
+"""Which shells are installed, whether each one works with the user's start-up files, and how fast.
 
-A real terminal is opened as any other would be, and two commands are run. If it comes up slowly or not at all, it is
-opened again without start-up files: then it is known whether they are the reason.
+Each check opens a real terminal and runs two commands. If the shell starts slowly or not at all, it is started again
+without start-up files, to find out whether they are the reason.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tarmac.errors import ShellNotFound, TarmacError
-from tarmac.terminals.checkup.finding import Case, Finding, Findings, Level
+from tarmac.terminals.doctor.check import Case, Finding, Findings, Level
 from tarmac.terminals.exec import ExecTerminal
 from tarmac.terminals.open import make_terminal
 from tarmac.terminals.shell.pty_terminal import PtyTerminal
@@ -25,7 +25,7 @@ from tarmac.vt.text import clean
 OLDEST = {"bash": (4, 4), "zsh": (5, 3), "fish": (3, 4)}
 DEFAULT_SHELL = "bash"
 FILES = {"bash": "~/.bashrc", "zsh": "~/.zshrc and its kin", "fish": "~/.config/fish/config.fish"}
-# How they can tell that an agent asks.
+# What to put into these files, so that they stop early for an agent.
 EARLY = {"bash": "[[ $AI_AGENT ]] && return", "zsh": "[[ $AI_AGENT ]] && return", "fish": "set -q AI_AGENT; and exit"}
 SLOW = 0.5  # a share of shell_integration_timeout
 COMMAND_LIMIT = 5.0
@@ -35,7 +35,7 @@ PROMPT = b"\x1b]633;A;"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """What came of opening a terminal and running a command in it."""
+    """The result of opening a terminal and running a command in it."""
 
     failed: str = ""  # why there is no live shell
     opened: float = 0.0  # seconds to its first prompt
@@ -46,14 +46,13 @@ class Tried:
     notes: tuple[str, ...] = ()
 
 
-async def look_at_shells(case: Case) -> Findings:
-    """A finding for each shell."""
+async def check_shells(case: Case) -> Findings:
     for name in case.shells:
-        yield await look_at_shell(name, case)
+        yield await check_shell(name, case)
 
 
-async def look_at_shell(name: str, case: Case) -> Finding:
-    """One shell: is it here, does it come up, how fast, what did its start-up files say?"""
+async def check_shell(name: str, case: Case) -> Finding:
+    """Whether a shell is installed, starts, how fast, and what its start-up files print."""
     kind = Path(name).name
     try:
         shell = find_shell(name, environ=case.environ)
@@ -61,11 +60,11 @@ async def look_at_shell(name: str, case: Case) -> Finding:
         if name in case.wanted:
             return Finding(name=kind, level="problem", what=error.what, advice=error.hint)
         if kind == DEFAULT_SHELL:
-            what = "not installed, and it is the shell of commands unless another is asked for"
+            what = "not installed, and it is the default shell"
             return Finding(
-                name=kind, level="problem", what=what, advice="install it, or ask for another shell each time"
+                name=kind, level="problem", what=what, advice="install it, or name another shell in each call"
             )
-        return Finding(name=kind, level="note", what="not installed", advice="only needed by those who ask for it")
+        return Finding(name=kind, level="note", what="not installed", advice="only needed if you want to use it")
     version = await _version(shell.path)
     facts: dict[str, object] = {"path": shell.path, "version": version}
     if version and _numbers(version) < OLDEST[kind]:
@@ -73,8 +72,8 @@ async def look_at_shell(name: str, case: Case) -> Finding:
         return Finding(
             name=f"{kind} {version}",
             level="problem" if kind == DEFAULT_SHELL else "warning",
-            what=f"too old to be driven ({shell.path})",
-            advice=f"install {kind} {oldest} or newer, in front of it in PATH",
+            what=f"too old ({shell.path})",
+            advice=f"install {kind} {oldest} or newer, and put it first in PATH",
             facts=facts,
         )
     tried = await _try(name, case)
@@ -91,38 +90,36 @@ async def look_at_shell(name: str, case: Case) -> Finding:
 
 
 def judge(kind: str, tried: Tried, bare: Tried | None, *, patience: float) -> tuple[Level, str, str]:
-    """What to say of it: how bad it is, what, and what to do."""
+    """The level, what was found, and what to do about it."""
     files = FILES[kind]
     grave: Level = "problem" if kind == DEFAULT_SHELL else "warning"
     if tried.failed and (bare is None or bare.failed):
         why = bare.failed if bare and bare.failed != tried.failed else ""
-        what = f"it does not come up, with or without start-up files: {tried.failed}" + (f"; {why}" if why else "")
+        what = f"it does not start, with or without start-up files: {tried.failed}" + (f"; {why}" if why else "")
         return (
             grave,
             what,
-            "each command is run by itself instead, and remembers nothing: run the shell by hand to see why",
+            "until it does, each command runs in a process of its own; start the shell by hand to see why",
         )
     if tried.failed:
         assert bare is not None
         advice = (
-            f"where an agent should go no further in {files}: `{EARLY[kind]}`. "
-            f"Or set `start_up_files` to false: it is up in {_ms(bare.opened)} then"
+            f"add `{EARLY[kind]}` to {files}, before the part that an agent does not need. "
+            f"Or set `start_up_files` to false: then it starts in {_ms(bare.opened)}"
         )
         if tried.opened >= patience:
-            advice += f"; or `shell_integration_timeout` to more than {patience:g} s"
-        return grave, f"{tried.failed}. Until then `cd` and variables do not last in it", advice
-    said = f"up in {_ms(tried.opened)}, first result after {_ms(tried.first)}, the next in {_ms(tried.round_trip)}"
+            advice += f". Or set `shell_integration_timeout` to more than {patience:g} s"
+        return grave, f"{tried.failed}. Until this is fixed, `cd` and variables do not last", advice
+    said = f"starts in {_ms(tried.opened)}, first result after {_ms(tried.first)}, the next in {_ms(tried.round_trip)}"
     if tried.notes:
-        return "warning", f"{'; '.join(tried.notes)} ({said})", f"look into {files}"
+        return "warning", f"{'; '.join(tried.notes)} ({said})", f"check {files}"
     if tried.opened > SLOW * patience:
         assert bare is not None
         theirs = "" if bare.failed else f"; {_ms(bare.opened)} without start-up files"
-        advice = (
-            f"make {files} faster, or shorter for agents: `{EARLY[kind]}`; after {patience:g} s there is no live shell"
-        )
+        advice = f"make {files} faster, or stop early for agents: `{EARLY[kind]}`. The limit is {patience:g} s"
         return "warning", f"slow: {said}{theirs}", advice
     if tried.printed:
-        said += f"; start-up prints {_first_line(tried.printed)}"
+        said += f"; start-up files print {_first_line(tried.printed)}"
     return "ok", said, ""
 
 
@@ -163,7 +160,7 @@ async def _use(terminal: Terminal, began: float, opened: float) -> Tried:
 
 
 def _said_at_start(terminal: Terminal) -> str:
-    """What start-up files printed: all before the mark of the first prompt."""
+    """What start-up files printed: everything before the mark of the first prompt."""
     session = terminal.session if isinstance(terminal, PtyTerminal) else None
     if session is None:
         return ""
@@ -172,7 +169,7 @@ def _said_at_start(terminal: Terminal) -> str:
 
 
 async def _version(path: str) -> str:
-    """By its own word; empty when it does not say in time."""
+    """What `--version` prints; empty when it does not answer in time."""
     process = await asyncio.create_subprocess_exec(
         path,
         "--version",

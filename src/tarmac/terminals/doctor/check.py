@@ -1,4 +1,4 @@
-"""What a check is, and what it finds; and how all are made, bounded in time."""
+"""What a check is, what it finds, and how checks are run, each within a time limit."""
 
 import asyncio
 import threading
@@ -16,13 +16,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that was looked at."""
+    """The result of looking at one thing."""
 
     name: str
-    level: Level  # note: worth knowing, nothing is amiss. warning: something works less well. problem: it does not work
+    level: Level  # note: all is well. warning: something works less well than it could. problem: it does not work
     what: str
     advice: str = ""  # what to do about it
-    facts: Mapping[str, object] = field(default_factory=dict)  # the same for programs
+    facts: Mapping[str, object] = field(default_factory=dict)  # for programs that read the JSON
 
 
 Findings = AsyncGenerator[Finding, None]
@@ -35,12 +35,12 @@ class Case:
     environ: Mapping[str, str]
     settings: Settings = field(default_factory=Settings)
     shells: tuple[str, ...] = ("bash", "zsh", "fish")
-    wanted: tuple[str, ...] = ()  # shells that were asked for by name: they must be there
+    wanted: tuple[str, ...] = ()  # shells that the user asked for by name, so they must be installed
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A topic, and who looks at it."""
+    """A function that looks at one topic."""
 
     topic: str
     look: Callable[[Case], Findings]
@@ -48,7 +48,7 @@ class Check:
 
 
 async def examine(checks: Sequence[Check], case: Case) -> AsyncGenerator[tuple[str, Finding], None]:
-    """Every finding with its topic, as it comes. A check that fails or takes too long is a finding itself."""
+    """Run the checks. Yield every finding with its topic. A check that fails or takes too long is a finding too."""
     for check in checks:
         end = asyncio.get_running_loop().time() + check.seconds
         async with aclosing(_bounded(check, case, end)) as findings:
@@ -68,11 +68,11 @@ async def _bounded(check: Check, case: Case, end: float) -> Findings:
                 yield Finding(
                     name=check.topic,
                     level="problem",
-                    what=f"this could not be looked at within {check.seconds:g} s",
-                    advice="is the machine overloaded, or a disk or a file server gone?",
+                    what=f"this check did not finish within {check.seconds:g} s",
+                    advice="the machine may be overloaded, or a disk or file server may not answer",
                 )
                 return
-            except Exception as error:  # whatever it is: the other checks are still to be made
+            except Exception as error:  # whatever it is, the other checks still have to run
                 yield Finding(name=check.topic, level="problem", what=_what(error), advice=_advice(error))
                 return
             yield finding
@@ -89,14 +89,14 @@ def _advice(error: Exception) -> str:
         case TarmacError():
             return error.hint
         case ImportError():
-            return "Tarmac is not installed with all it needs: pip install tarmac, once more"
+            return "a package that Tarmac needs is missing: run `pip install tarmac` again"
         case OSError():
             return ""
-    return "this is a fault of Tarmac's own: please report it"
+    return "this is a bug in Tarmac: please report it"
 
 
 async def aside(work: Callable[[], T]) -> T:
-    """The outcome of `work`, which may block: in a thread that nobody waits for (a dead file server never answers)."""
+    """Run `work`, which may block, in a thread that nobody waits for. A dead file server never answers."""
     loop = asyncio.get_running_loop()
     outcome: asyncio.Future[T] = loop.create_future()
 
@@ -117,8 +117,8 @@ async def aside(work: Callable[[], T]) -> T:
             answer = (result, None)
         try:
             loop.call_soon_threadsafe(settle, *answer)
-        except RuntimeError:  # the loop is closed: nobody is interested any more
+        except RuntimeError:  # the loop is closed
             pass
 
-    threading.Thread(target=body, daemon=True, name="tarmac-checkup").start()
+    threading.Thread(target=body, daemon=True, name="tarmac-doctor").start()
     return await outcome
