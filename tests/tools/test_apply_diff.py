@@ -76,7 +76,7 @@ def test_a_similar_place_is_changed_only_when_there_is_no_other(
         at = applied.first - 1
         assert alike[at] == max(alike)
         assert edited.text.split("\n") == [*lines[:at], "REPLACED", *lines[at + len(wanted) :]]
-        if applied.rung == "fuzzy":
+        if applied.match_kind == "fuzzy":
             assert [each for each in fit if abs(each - at) >= len(wanted)] == []
     else:
         assert edited.text == "\n".join(lines)
@@ -99,7 +99,7 @@ def test_a_line_remembered_wrongly_but_not_changed_stays_as_the_file_has_it() ->
     new = (*old[:3], "    return timeout * 2", *old[4:])
     edited = apply_diff(text, [Block(old, new)])
     assert edited.text == text.replace("return timeout", "return timeout * 2")
-    assert edited.applied[0].rung == "fuzzy"
+    assert edited.applied[0].match_kind == "fuzzy"
 
 
 def test_one_changed_name_in_a_single_line_is_no_typing_error() -> None:
@@ -121,13 +121,13 @@ def test_one_changed_name_in_a_single_line_is_no_typing_error() -> None:
 )
 def test_new_lines_are_indented_as_the_place_is(old: tuple[str, ...], new: tuple[str, ...], expected: str) -> None:
     edited = apply_diff("\tif x:\n\t\ty()\n", [Block(old, new)])
-    assert (edited.text, edited.applied[0].rung) == (expected, "whitespace")
+    assert (edited.text, edited.applied[0].match_kind) == (expected, "whitespace")
 
 
 def test_blank_lines_that_the_model_forgot_stay() -> None:
     text = "import os\n\n\ndef f():\n    a()\n\n    b()\n"
     edited = apply_diff(text, [Block(("def f():", "    a()", "    b()"), ("def f():", "    a()", "    c()"))])
-    assert (edited.text, edited.applied[0].rung) == (text.replace("b()", "c()"), "blank lines")
+    assert (edited.text, edited.applied[0].match_kind) == (text.replace("b()", "c()"), "blank lines")
 
 
 def test_blank_lines_that_the_model_added_are_not_looked_for() -> None:

@@ -232,7 +232,7 @@ async def test_a_secret_is_for_the_person_alone(shop: Workshop) -> None:
     (terminal,) = shop.registry.listing(busy=True)
     assert "It wants a secret, such as a password." in text
     assert "Only the person can answer this" in text
-    assert "only the person may type" in await shop.failure("send_to_terminal", id=terminal.id, text="hunter2")
+    assert "Only the person may type" in await shop.failure("send_to_terminal", id=terminal.id, text="hunter2")
     assert terminal.current is not None
     await terminal.current.send_secret("correct horse")
     text = await shop.text("wait_for_terminal", id=terminal.id)

@@ -270,7 +270,7 @@ async def test_a_patch_of_which_a_part_is_refused_changes_nothing(shop: Workshop
     shop.file("run.sh", "echo one\n")
     shop.file("old.txt", "old")
     ready = await shop.prepare("apply_patch", patch=PATCH)
-    with pytest.raises(ToolFailed, match=r"did not approve the change to run\.sh, so nothing of this was done"):
+    with pytest.raises(ToolFailed, match=r"did not approve the change to run\.sh, so nothing was changed"):
         await shop.act(ready, go=Go(approved=True, refused=frozenset([0])))
     assert (shop.folder / "run.sh").read_text() == "echo one\n"
     assert not (shop.folder / "new.txt").exists()

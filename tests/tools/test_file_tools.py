@@ -119,7 +119,7 @@ async def test_more_files_than_the_limit_are_refused(shop: Workshop) -> None:
 
 @pytest.mark.parametrize("wrong", ["x-y", "first", "-5"])
 async def test_what_is_no_range_is_told(shop: Workshop, wrong: str) -> None:
-    with pytest.raises(BadArguments, match="is no range of lines"):
+    with pytest.raises(BadArguments, match="is not a range of lines"):
         await shop.prepare("read_file", files=[{"path": "a", "line_ranges": [wrong]}])
 
 

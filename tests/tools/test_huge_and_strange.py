@@ -17,9 +17,8 @@ from tests.tools.workshop import Workshop
 from tarmac.errors import FileUnavailable
 from tarmac.tools import code_definitions, search_files
 from tarmac.tools.edit import apply_diff, plan_patch, search_and_replace, unified_diff
-from tarmac.tools.edit.hay import Hay, loose
-from tarmac.tools.edit.lines import common_ends
-from tarmac.tools.edit.locate import Ambiguous, NotFound, Place, find
+from tarmac.tools.edit.locate import Ambiguous, Haystack, Location, NotFound, find, loose
+from tarmac.tools.edit.text_file import common_ends
 
 pytestmark = pytest.mark.slow
 
@@ -105,9 +104,9 @@ def test_where_fifty_places_and_more_would_do_the_line_that_was_named_decides() 
     """S10: only the first 50 were looked at, and an edit meant for the 60th could end up at the 50th."""
     lines = [line for n in range(80) for line in ("same", *[f"other {n}.{m}" for m in range(n)])]
     places = [at for at, line in enumerate(lines) if line == "same"]
-    found = find(Hay(lines), ["same"], near=places[60])
-    assert isinstance(found, Place) and found.first == places[60]
-    assert isinstance(find(Hay(lines), ["same"]), Ambiguous)
+    found = find(Haystack(lines), ["same"], near=places[60])
+    assert isinstance(found, Location) and found.first == places[60]
+    assert isinstance(find(Haystack(lines), ["same"]), Ambiguous)
 
 
 LINES = st.lists(st.sampled_from(["a", "b", "", "  a", "a b", "a  b", "}", "“q”", '"q"']), max_size=14)
@@ -121,8 +120,8 @@ def test_equal_places_are_those_that_a_look_at_each_line_finds(
         hay, needle = [key(each) for each in lines], [key(each) for each in wanted]
         size = len(needle)
         expected = [at for at in range(start, len(hay) - size + 1) if hay[at : at + size] == needle]
-        assert Hay(lines).keyed(key).places(needle, start=start, near=near, most=50) == expected
-    found = find(Hay(lines), wanted, near=near, start=start, threshold=1)
+        assert Haystack(lines).keyed(key).places(needle, start=start, near=near, most=50) == expected
+    found = find(Haystack(lines), wanted, near=near, start=start, threshold=1)
     retyped = [loose(each) for each in lines[start:]]
     if any(map(loose, wanted)) and all(loose(each) not in retyped for each in wanted if loose(each)):
         assert isinstance(found, NotFound)
@@ -220,7 +219,7 @@ import asyncio, sys
 from pathlib import Path
 from tarmac.errors import TarmacError
 from tarmac.tools import code_definitions, list_files, search_files
-from tarmac.tools.reading import Wanted, read_file
+from tarmac.tools.read_file import Wanted, read_file
 folder = Path(sys.argv[1])
 
 async def main():

@@ -64,8 +64,8 @@ def test_packages_bring_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     reasons = [each.partition(" was left out: ")[2] for each in found.trouble]
     assert reasons[0].startswith("AttributeError: ")
     assert reasons[1:] == [
-        "there is a run_command already",
-        "it is no dataclass made from tarmac.tools.tool.Tool",
+        "there already is a tool run_command",
+        "it is not a dataclass derived from tarmac.tools.tool.Tool",
         "its group is 'weather', not one of read, edit, command, mcp, modes, browser, always",
     ]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tarmac.tools.reading import BINARY, MOST_LINES, Wanted, as_xml, read_file, read_files
+from tarmac.tools.read_file import BINARY, MOST_LINES, RequestedFile, as_xml, read_file, read_files
 
 
 async def test_several_files_and_ranges_and_one_that_is_not_there(tmp_path: Path) -> None:
@@ -17,10 +17,10 @@ async def test_several_files_and_ranges_and_one_that_is_not_there(tmp_path: Path
     (tmp_path / "empty").touch()
     files = await read_files(
         [
-            Wanted(tmp_path / "a.txt", ((9, 10), (12, 99), (40, 50)), "a.txt"),
-            Wanted(tmp_path / "gone", shown_as="gone"),
-            Wanted(tmp_path / "b.bin", shown_as="b.bin"),
-            Wanted(tmp_path / "empty", shown_as="empty"),
+            RequestedFile(tmp_path / "a.txt", ((9, 10), (12, 99), (40, 50)), "a.txt"),
+            RequestedFile(tmp_path / "gone", shown_as="gone"),
+            RequestedFile(tmp_path / "b.bin", shown_as="b.bin"),
+            RequestedFile(tmp_path / "empty", shown_as="empty"),
         ]
     )
     assert as_xml(files) == (
@@ -35,11 +35,11 @@ async def test_several_files_and_ranges_and_one_that_is_not_there(tmp_path: Path
 
 async def test_a_long_file_is_cut_and_says_how_to_read_on(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("x\n" * 5000)
-    file = await read_file(Wanted(tmp_path / "f"))
+    file = await read_file(RequestedFile(tmp_path / "f"))
     assert file.parts[0][:2] == (1, MOST_LINES)
     assert file.notice == "showing lines 1-2000 of 5000; read on with the range 2001-5000"
     (tmp_path / "f").write_text("y" * 9000)
-    assert "7,000 more characters" in (await read_file(Wanted(tmp_path / "f"))).parts[0][2]
+    assert "7,000 more characters" in (await read_file(RequestedFile(tmp_path / "f"))).parts[0][2]
 
 
 @pytest.mark.parametrize(
@@ -48,18 +48,18 @@ async def test_a_long_file_is_cut_and_says_how_to_read_on(tmp_path: Path) -> Non
         (b"\xef\xbb\xbfa\r\nb\r\n", "1 | a\n2 | b", ""),
         (b"a\r\nb\n", "1 | a\n2 | b", "mixed line endings"),
         (b"caf\xe9\n", "1 | café", "encoding cp1252"),
-        ("é ".encode() + b"\xff\n", "1 | é \ufffd", "some bytes are no UTF-8, shown as \ufffd"),
+        ("é ".encode() + b"\xff\n", "1 | é \ufffd", "some bytes are not UTF-8, shown as \ufffd"),
     ],
 )
 async def test_text_is_shown_as_it_reads(tmp_path: Path, data: bytes, shown: str, notice: str) -> None:
     (tmp_path / "f").write_bytes(data)
-    file = await read_file(Wanted(tmp_path / "f"))
+    file = await read_file(RequestedFile(tmp_path / "f"))
     assert (file.parts[0][2], file.notice) == (shown, notice)
 
 
 async def test_a_pipe_does_not_make_it_wait(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    assert "not a file" in (await read_file(Wanted(tmp_path / "pipe"))).error
+    assert "not a file" in (await read_file(RequestedFile(tmp_path / "pipe"))).error
 
 
 async def test_the_text_of_a_docx(tmp_path: Path) -> None:
@@ -73,10 +73,10 @@ async def test_the_text_of_a_docx(tmp_path: Path) -> None:
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr("word/document.xml", f"<w:document {space}><w:body>{body}</w:body></w:document>")
     (tmp_path / "a.docx").write_bytes(packed.getvalue())
-    file = await read_file(Wanted(tmp_path / "a.docx"))
+    file = await read_file(RequestedFile(tmp_path / "a.docx"))
     assert (file.parts[0][2], file.notice) == ("1 | Hello\tWorld & all\n2 | 1\t2", "text extracted from a DOCX")
     (tmp_path / "bad.docx").write_bytes(packed.getvalue()[:60])
-    assert "can't be read as a DOCX" in (await read_file(Wanted(tmp_path / "bad.docx"))).error
+    assert "can't be read as a DOCX" in (await read_file(RequestedFile(tmp_path / "bad.docx"))).error
 
 
 def pdf(text: str) -> bytes:
@@ -106,6 +106,6 @@ async def test_the_text_of_a_pdf(tmp_path: Path) -> None:
     """S10: PDF text, and a broken one is an error like any other."""
     (tmp_path / "a.pdf").write_bytes(pdf("Hello from a page"))
     (tmp_path / "bad.pdf").write_bytes(b"%PDF-1.4 nothing")
-    good, bad = await read_files([Wanted(tmp_path / "a.pdf"), Wanted(tmp_path / "bad.pdf")])
+    good, bad = await read_files([RequestedFile(tmp_path / "a.pdf"), RequestedFile(tmp_path / "bad.pdf")])
     assert good.parts[0][2] == "1 | --- page 1 ---\n2 | Hello from a page"
     assert "can't be read as a PDF" in bad.error

@@ -63,7 +63,7 @@ async def test_the_todo_list_is_replaced(shop: Workshop, todos: object) -> None:
 
 
 async def test_a_line_that_is_no_item_is_told(shop: Workshop) -> None:
-    with pytest.raises(BadArguments, match="'just text' is no item"):
+    with pytest.raises(BadArguments, match="'just text' is not an item"):
         await shop.call("update_todo_list", todos="[ ] a\njust text")
 
 

@@ -17,7 +17,7 @@ from tarmac.events import TaskId
 from tarmac.policy import KillTerminal, OpenTerminal, SendInput
 from tarmac.prompts.environment import MOST_TERMINALS, Facts, TerminalFacts, environment_details
 from tarmac.terminals import Terminal
-from tarmac.tools.news import facts_of, news
+from tarmac.tools.terminal_status import facts_of, news
 from tarmac.tools.tool import Done
 
 pytestmark = pytest.mark.shell
@@ -109,7 +109,7 @@ async def test_terminals_of_others_are_out_of_reach(shop: Workshop) -> None:
     ]
     for name, arguments in calls:
         assert "belongs to another task" in await shop.failure(name, id=theirs.id, **arguments)
-        assert "is the person's own" in await shop.failure(name, id=persons.id, **arguments)
+        assert "belongs to the person" in await shop.failure(name, id=persons.id, **arguments)
     assert fenced(await shop.text("run_persistent_command", id=nobodys.id, command="echo mine")) == "mine"
 
 
@@ -177,9 +177,9 @@ async def test_a_pattern_that_tries_everything_is_stopped(shop: Workshop) -> Non
     terminal = await opened(shop)
     await shop.call("run_persistent_command", id=terminal.id, command=f"echo {'a' * 60}b")
     began = time.monotonic()
-    assert "takes too long" in await shop.failure("read_terminal", id=terminal.id, search="(a|aa)+$")
+    assert "took too long" in await shop.failure("read_terminal", id=terminal.id, search="(a|aa)+$")
     await shop.call("run_persistent_command", id=terminal.id, command=f"echo {'a' * 60}b; sleep 60", timeout=0.3)
-    assert "takes too long" in await shop.failure("wait_for_terminal", id=terminal.id, pattern="(a|aa)+$")
+    assert "took too long" in await shop.failure("wait_for_terminal", id=terminal.id, pattern="(a|aa)+$")
     assert time.monotonic() - began < 15
 
 
@@ -205,7 +205,7 @@ async def test_terminals_are_listed(shop: Workshop) -> None:
     nobodys = await shop.registry.open()
     assert (await shop.text("read_terminal")).splitlines() == [
         f"Terminal '{mine.id}' in `{shop.folder}` is running `sleep 60` (command 1).",
-        f"Terminal '{nobodys.id}' in `{nobodys.cwd}` is idle. It is of no task.",
+        f"Terminal '{nobodys.id}' in `{nobodys.cwd}` is idle. It belongs to no task.",
     ]
 
 
@@ -229,12 +229,12 @@ async def test_waiting_tells_what_came_first(shop: Workshop) -> None:
     assert "it printed a match after" in text
     assert fenced(text, "match") == "ready on 1"
     text = await shop.text("wait_for_terminal", id=terminal.id, timeout=20)
-    assert "it wants somebody to type" in text
+    assert "it waits for input" in text
     assert fenced(text, "prompt").strip() == "Name:"
     text = await shop.text("wait_for_terminal", id=terminal.id, input=False, quiet=0.2, timeout=20)
     assert "it is quiet" in text
     text = await shop.text("wait_for_terminal", id=terminal.id, input="false", timeout=0.1)
-    assert "nothing of this happened" in text
+    assert "none of this happened" in text
 
 
 async def test_waiting_for_a_port_and_for_the_end(shop: Workshop) -> None:
@@ -248,7 +248,7 @@ async def test_waiting_for_a_port_and_for_the_end(shop: Workshop) -> None:
     text = await shop.text("wait_for_terminal", input=False, timeout=20)
     assert "its command ended" in text
     assert "Exit code: 5." in text
-    assert "Nothing runs in a terminal of this task." in await shop.failure("wait_for_terminal")
+    assert "No terminal of this task is busy." in await shop.failure("wait_for_terminal")
     began = time.monotonic()
     assert "is idle; its last command was" in await shop.text("wait_for_terminal", id=terminal.id, timeout=20)
     assert time.monotonic() - began < 10  # there is nothing to wait for
@@ -309,7 +309,7 @@ async def test_an_answer_is_not_typed_into_another_question(shop: Workshop) -> N
     await execution.send("typed by the person\n")
     await execution.waiting_for(pattern="Password: ", timeout=10)
     await execution.waiting_for(input=True, timeout=10)
-    with pytest.raises(ToolFailed, match="only the person may type"):
+    with pytest.raises(ToolFailed, match="Only the person may type"):
         await shop.act(ready)
     ended = await shop.prepare("kill_persistent_terminal", id=terminal.id)
     await shop.act(ended)
@@ -363,7 +363,7 @@ async def test_news_of_others_is_not_told_and_a_secret_is_not_quoted(shop: Works
     await shop.registry.open(origin="person")
     await asking(shop, "read -s -p 'Password: ' x")
     (facts,) = await facts_of(shop.registry, shop.bench.task)
-    assert facts.waiting == "a secret, which only the person types"
+    assert facts.waiting == "a secret, which only the person may type"
     assert await facts_of(shop.registry, TaskId("task-3")) == ()
     shop.registry.release_for_task("task-1")
     (facts,) = await facts_of(shop.registry, TaskId("task-3"))
@@ -378,7 +378,7 @@ async def test_a_secret_that_a_person_is_asked_for_is_waited_for(shop: Workshop)
     text = await shop.text("run_persistent_command", id=terminal.id, command=ask, timeout=1)
     assert "It wants a secret" in text
     text = await shop.text("wait_for_terminal", id=terminal.id, timeout=0.3)
-    assert "nothing of this happened" in text and "a secret that only the person may type" in text
+    assert "none of this happened" in text and "a secret that only the person may type" in text
     waiting = asyncio.create_task(shop.text("wait_for_terminal", id=terminal.id, timeout=20))
     assert terminal.current is not None
     await terminal.current.send_secret("12345")
@@ -388,7 +388,7 @@ async def test_a_secret_that_a_person_is_asked_for_is_waited_for(shop: Workshop)
 async def test_where_nobody_types_secrets_a_wait_for_one_is_over_at_once(shop: Workshop) -> None:
     """T19: nothing hangs."""
     terminal = await asking(shop, "read -s -p 'Password: ' x")
-    assert "it wants somebody to type" in await shop.text("wait_for_terminal", id=terminal.id, timeout=20)
+    assert "it waits for input" in await shop.text("wait_for_terminal", id=terminal.id, timeout=20)
 
 
 async def test_news_is_bounded(shop: Workshop) -> None:

@@ -21,7 +21,7 @@ from tarmac.prompts.environment import MOST_NAMES, Facts, FileListing, TerminalF
 from tarmac.tasks.desk import Desk, Editor
 from tarmac.tasks.hand import Hand
 from tarmac.tasks.recovery import digest_of
-from tarmac.tools.news import facts_of
+from tarmac.tools.terminal_status import facts_of
 from tarmac.tools.tree import Changes, Tree
 
 MOST_WATCHED: Final = 200  # files the task saw last that are looked at each turn

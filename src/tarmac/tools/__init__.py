@@ -1,17 +1,17 @@
-"""What an agent can do with its hands: files, commands, terminals, and a word with the person.
+"""The tools that a model can call: files, commands, terminals, and the task itself.
 
-tool.py         what a tool is: arguments → prepare → Ready → act → Done      toolbox.py   all of them by name
-schema.py, decoding.py   what a model is told of a tool, and its calls read back
-files.py, looking.py     reading, listing, searching
-writing.py, editing.py, patches.py   edits, which change.py writes
-command.py, persistent.py, terminal_*.py   commands and terminals     report.py, boundary.py   what is told of them
-talk.py         questions, the result, the mode, the todo list        news.py      terminals, for the next turn
+tool.py        what a tool is: arguments → prepare → Ready → act → Done
+toolbox.py     all tools by name; schema.py and decoding.py describe them to a model and read its calls
+plugins.py     tools of other packages
 
-and what they are made of, without models or permission:
+read_file.py list_files.py search_files.py code_definitions.py     read the workspace
+edit_file.py apply_patch.py                                        change it, through file_change.py
+execute_command.py persistent_terminal.py send_to_terminal.py      run commands
+read_terminal.py wait_for_terminal.py                              look at them
+task_tools.py                                                      questions, result, mode, todo list
 
-edit/           pure: text and an edit in, text or a reason out; and writing a file so that it is old or new, never torn
-listing.py      what is in a folder, without what git ignores
-reading.py      files as numbered lines; PDF and DOCX as text (documents.py)
-searching.py    ripgrep, bounded
-definitions.py  the classes and functions of a file
+file_access.py      which paths a tool may touch               terminal_access.py   which terminals
+report.py boundary.py terminal_status.py                       what the model is told about commands and terminals
+tree.py             which files were added and removed         documents.py         the text of PDF and DOCX
+edit/               pure: text and an edit in, text or a reason out
 """

@@ -1,4 +1,4 @@
-"""apply_patch as a tool: several files in one call, in the format Codex models know; all of it or nothing."""
+"""The tool apply_patch: change several files with one patch, all of it or nothing."""
 
 import asyncio
 from collections.abc import Mapping
@@ -10,8 +10,9 @@ from msgspec import Meta
 from tarmac.errors import BadArguments, TarmacError, ToolFailed
 from tarmac.tools import file_access, file_change
 from tarmac.tools.edit import FileChange, TextFile, decode, new_text_file, parse_patch, plan_patch, read_bytes
-from tarmac.tools.file_access import Place
+from tarmac.tools.file_access import ResolvedPath
 from tarmac.tools.file_change import Change
+from tarmac.tools.list_files import suggestion
 from tarmac.tools.tool import Bench, Group, Ready, Tool
 
 MOST_NAMED = 3
@@ -22,11 +23,11 @@ class ApplyPatch(Tool):
     name: ClassVar[str] = "apply_patch"
     group: ClassVar[Group] = "edit"
     description: ClassVar[str] = (
-        "Change, add, delete and rename files with one patch, which is applied as a whole or not at all:\n"
+        "Change, add, delete and rename files with one patch. It is applied as a whole or not at all:\n"
         "*** Begin Patch\n*** Update File: src/app.py\n@@ def main():\n context line\n-old line\n+new line\n"
         "*** Add File: new.txt\n+its lines\n*** Delete File: old.txt\n*** End Patch\n"
-        "Lines begin with a space (context), - or +. After @@ goes a line above the change, to say which place is "
-        "meant. `*** Move to: path` after an Update line renames."
+        "Lines begin with a space (context), - or +. @@ takes a line above the change, which says what place is "
+        "meant. `*** Move to: path` after an Update line renames the file."
     )
     spellings: ClassVar[Mapping[str, str]] = {"input": "patch", "diff": "patch"}
 
@@ -36,7 +37,7 @@ class ApplyPatch(Tool):
         return await self._prepare(bench, _Sources(bench))
 
     async def prepare_for(self, bench: Bench, path: str) -> Ready:
-        """The same for a patch that was sent as the diff of one file."""
+        """Prepare a patch that was sent as the diff of one file."""
         place = file_access.find(bench, path)
         try:
             named = {each.path for each in parse_patch(self.patch, path)}
@@ -61,7 +62,7 @@ class ApplyPatch(Tool):
                 raise ToolFailed(f"The patch was not applied. Lines of {names} are not shown: read it first.") from None
             raise ToolFailed(error.what, hint=error.hint) from None
         if not changes:
-            raise ToolFailed("The patch changes nothing: the files are like this already.")
+            raise ToolFailed("The patch changes nothing: the files already are like this.")
         marks = {"created": " (new)", "deleted": " (deleted)", "modified": ""}
         names = ", ".join(f"{each.place.name}{marks[each.operation]}" for each in changes[:MOST_NAMED])
         names += f" and {len(changes) - MOST_NAMED} more" if len(changes) > MOST_NAMED else ""
@@ -70,11 +71,11 @@ class ApplyPatch(Tool):
 
 @dataclass(slots=True)
 class _Sources:
-    """The files a patch names, read once each."""
+    """The files that a patch names, each read once."""
 
     bench: Bench
     path: str = ""  # the file, if the patch names none
-    found: dict[str, tuple[Place, bytes | None, TextFile]] = field(default_factory=dict)
+    found: dict[str, tuple[ResolvedPath, bytes | None, TextFile]] = field(default_factory=dict)
     unquotable: list[str] = field(default_factory=list)
 
     def read(self, path: str) -> str | None:
@@ -90,18 +91,18 @@ class _Sources:
         return None if data is None else file.text
 
     def changes(self, patch: str, threshold: float) -> list[Change]:
-        """In a thread: all that the patch does."""
+        """All changes of the patch. Run it in a thread."""
 
         def nearest(path: str) -> str:
-            return file_access.suggestion(self.bench, file_access.find(self.bench, path))
+            return suggestion(self.bench, file_access.find(self.bench, path))
 
         planned = plan_patch(patch, self.read, threshold=threshold, path=self.path, nearest=nearest)
         return [self.change(each) for each in planned]
 
     def change(self, planned: FileChange) -> Change:
         place, before, file = self.found[planned.path]
-        origin: Place | None = None
-        if planned.moved_from:  # with the line endings and the mode it had under its old name
+        origin: ResolvedPath | None = None
+        if planned.moved_from:  # it keeps its line endings and its mode
             origin, _, file = self.found[planned.moved_from]
         after: bytes | None = None
         if planned.after is not None:

@@ -1,4 +1,4 @@
-"""Run a program of ours (ripgrep, the PDF reader) and read its lines, within a time and without leaving it behind."""
+"""Run a helper program (ripgrep, the PDF reader), and never leave it behind."""
 
 import asyncio
 import os
@@ -12,7 +12,7 @@ LONGEST_LINE = 1 << 20
 
 
 def program(name: str) -> str | None:
-    """Where a program that came with our own Python is, else the system's; never one in the current directory."""
+    """The path of a program: beside our own Python, else on PATH, never in the current directory."""
     for place in (sysconfig.get_path("scripts"), str(Path(sys.executable).parent)):
         path = Path(place) / name
         if os.access(path, os.X_OK):
@@ -25,7 +25,7 @@ def program(name: str) -> str | None:
 
 @asynccontextmanager
 async def running(argv: Sequence[str], *, cwd: Path | None = None) -> AsyncIterator[asyncio.subprocess.Process]:
-    """A process with its output on pipes; killed, and its end awaited, on the way out."""
+    """A process with its output on pipes. It is killed and awaited on exit."""
     process = await asyncio.create_subprocess_exec(
         *argv,
         cwd=cwd,
@@ -43,4 +43,4 @@ async def running(argv: Sequence[str], *, cwd: Path | None = None) -> AsyncItera
                 process.kill()
             except ProcessLookupError:
                 pass
-        await process.communicate()  # what is left in its pipes is read, or they would stay open
+        await process.communicate()  # read the rest, or the pipes would stay open

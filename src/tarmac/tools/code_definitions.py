@@ -1,10 +1,10 @@
-"""list_code_definition_names: the classes and functions of source files, by tree-sitter.
+"""The tool list_code_definition_names: the classes and functions of source files, found by tree-sitter.
 
     # app.py
     1--20 | class App:
     4--9 |     def run(self):
 
-The rules are which nodes of a grammar define something; the text shown is the line with the name in it.
+The table says which nodes of a grammar define something. The text shown is the line with the name in it.
 """
 
 import asyncio
@@ -13,15 +13,47 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from tarmac.errors import FileUnavailable, TarmacError
+from msgspec import Meta
+
+from tarmac.errors import FileUnavailable, TarmacError, ToolFailed
 from tarmac.paths import shown
+from tarmac.tools import file_access
 from tarmac.tools.edit.save import read_bytes
 from tarmac.tools.list_files import printable
+from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListCodeDefinitionNames(Tool):
+    name: ClassVar[str] = "list_code_definition_names"
+    group: ClassVar[Group] = "read"
+    parallel: ClassVar[bool] = True
+    description: ClassVar[str] = (
+        "List the classes, functions and types in a source file, or in the files of a folder (without subfolders). "
+        "Supports Python, JavaScript, TypeScript, Go, Rust, Java, C and C++."
+    )
+
+    path: Annotated[str, Meta(min_length=1, description="A source file, or a folder of them.")]
+
+    async def prepare(self, bench: Bench) -> Ready:
+        place, want = file_access.to_read(bench, self.path)
+
+        async def act(_: Go) -> Done:
+            hidden = file_access.hides(bench, contents=True)
+            try:
+                found = await list_definitions(file_access.unmoved(bench, place).path, hidden=hidden)
+            except TarmacError as error:
+                raise ToolFailed(error.what, hint=error.hint) from None
+            return Done.text("\n\n".join(map(str, found)) or "No source code definitions found.")
+
+        title = f"Listing definitions of {place.name}"
+        return Ready(title=title, done=f"Listed definitions of {place.name}", wants=(want,), act=act)
+
 
 MOST_BYTES = 2 << 20
 MOST_FILES = 50
@@ -102,7 +134,7 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class FileDefinitions:
-    """Those of one file."""
+    """The definitions of one file."""
 
     path: str
     definitions: tuple[Definition, ...]
@@ -114,12 +146,12 @@ class FileDefinitions:
 
 
 def is_known(path: Path) -> bool:
-    """Whether there is a grammar for such a file."""
+    """Whether there is a grammar for this kind of file."""
     return path.suffix.lower() in _BY_SUFFIX
 
 
 async def list_definitions(path: Path, *, hidden: Callable[[Path], bool] | None = None) -> list[FileDefinitions]:
-    """The definitions of a file, or of the files right inside a folder; files without any are left out."""
+    """The definitions in a file, or in the files of a folder without subfolders. Files without any are left out."""
     return await asyncio.to_thread(_list, path, hidden)
 
 
@@ -129,7 +161,9 @@ def _list(path: Path, hidden: Callable[[Path], bool] | None) -> list[FileDefinit
     if not path.is_dir():
         if not is_known(path):
             known = " ".join(sorted(_BY_SUFFIX))
-            raise FileUnavailable(f"{shown(path)}: no grammar for such a file", hint=f"known are {known}")
+            raise FileUnavailable(
+                f"{shown(path)}: there is no grammar for this kind of file", hint=f"supported are {known}"
+            )
         return [_of_file(path)]
     try:
         inside = sorted(path.iterdir())
@@ -155,7 +189,7 @@ def _of_file(path: Path) -> FileDefinitions:
 
 
 def definitions(source: bytes, language: str) -> list[Definition]:
-    """What `source` defines, in order."""
+    """The definitions in `source`, in order."""
     grammar = _GRAMMARS[language]
     lines = source.decode("utf-8", "replace").split("\n")
     result: list[Definition] = []
@@ -177,7 +211,7 @@ def _parser(grammar: _Grammar) -> "Parser":
 
 
 def _defining(root: "Node", kinds: frozenset[str]) -> Iterator["Node"]:
-    """All nodes that define something, depth first, without recursion: code may be nested deeper than our stack."""
+    """All nodes that define something, depth first. No recursion, because code may be nested deeper than the stack."""
     waiting = [root]
     while waiting:
         node = waiting.pop()

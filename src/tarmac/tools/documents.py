@@ -1,6 +1,6 @@
-"""The text of PDF and DOCX files.
+"""Extract the text of PDF and DOCX files.
 
-A PDF is read by a process of its own: its parser is large, written in C++, and what it reads may be made to harm.
+A PDF is parsed in a process of its own, because the parser is large C++ code and a file may be malicious.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ async def pdf_text(path: Path, *, patience: float = PATIENCE) -> str:
 
 
 def docx_text(data: bytes) -> str:
-    """The paragraphs of a DOCX, one a line; cells of a table with tabs between them."""
+    """The paragraphs of a DOCX, one per line. Cells of a table are separated by tabs."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive, archive.open("word/document.xml") as file:
             xml = file.read(_MOST_XML + 1)

@@ -1,4 +1,4 @@
-"""The tools that change parts of one file: apply_diff, insert_content and search_and_replace."""
+"""The tools that change one file: write_to_file, apply_diff, insert_content and search_and_replace."""
 
 import asyncio
 import re
@@ -11,16 +11,23 @@ from msgspec import Meta
 from tarmac.errors import BadArguments, TarmacError, ToolFailed
 from tarmac.tools import file_change
 from tarmac.tools.apply_patch import ApplyPatch
+from tarmac.tools.aside import aside
 from tarmac.tools.edit import (
+    WRITE_ALL,
     Edited,
-    Failure,
+    FailedPart,
     apply_diff,
+    broken_by,
+    clean_content,
     decode,
     insert_content,
+    is_cut_short,
     is_patch,
+    is_prose,
     line_ending,
     new_text_file,
     parse_blocks,
+    refuse_omissions,
     search_and_replace,
 )
 from tarmac.tools.file_change import Change, Original
@@ -42,10 +49,11 @@ class ApplyDiff(Tool):
     group: ClassVar[Group] = "edit"
     description: ClassVar[str] = (
         "Change parts of a file with SEARCH/REPLACE blocks. Each block is:\n"
-        "<<<<<<< SEARCH\n:start_line:12\n-------\nlines as they are now\n=======\nlines as they shall be\n"
+        "<<<<<<< SEARCH\n:start_line:12\n-------\nold lines\n=======\nnew lines\n"
         ">>>>>>> REPLACE\n"
-        "The lines to search for must be those of the file, white space and all, and belong to one place; :start_line: "
-        "says near which line. Put all changes to a file into one call. If unsure of the file's lines, read it first."
+        "The old lines must be copied from the file, including white space, and occur once. :start_line: says where "
+        "they are. Write new lines in full, without placeholders. Put all changes to a file into one call. If unsure, "
+        "read the file first."
     )
     spellings: ClassVar[Mapping[str, str]] = {**PATH_SPELLINGS, "patch": "diff", "changes": "diff"}
 
@@ -54,7 +62,7 @@ class ApplyDiff(Tool):
 
     @classmethod
     def tidy(cls, arguments: dict[str, object]) -> dict[str, object]:
-        """The nested `args` of XML calls, as path and diff; `start_line` beside a diff goes into it."""
+        """Accept the nested `args` of XML calls. A `start_line` beside the diff goes into it."""
         args = arguments.pop("args", None)
         if isinstance(args, str):
             files = _FILE.findall(args)
@@ -99,7 +107,7 @@ class ApplyDiff(Tool):
 class InsertContent(Tool):
     name: ClassVar[str] = "insert_content"
     group: ClassVar[Group] = "edit"
-    description: ClassVar[str] = "Add new lines to a file, before a line of it or at its end; nothing else changes."
+    description: ClassVar[str] = "Insert new lines into a file, before a line or at the end. Nothing else changes."
     spellings: ClassVar[Mapping[str, str]] = {
         **PATH_SPELLINGS,
         "line_number": "line",
@@ -109,7 +117,9 @@ class InsertContent(Tool):
     }
 
     path: Annotated[str, Meta(min_length=1, description=_PATH)]
-    line: Annotated[int, Meta(ge=0, description="The line, from 1, before which they go; 0: at the end.")]
+    line: Annotated[
+        int, Meta(ge=0, description="The number of the line before which to insert. 0 is the end of the file.")
+    ]
     content: Annotated[str, Meta(description="The new lines.")]
 
     @classmethod
@@ -144,12 +154,12 @@ class SearchAndReplace(Tool):
     }
 
     path: Annotated[str, Meta(min_length=1, description=_PATH)]
-    search: Annotated[str, Meta(description="What to look for.")]
-    replace: Annotated[str, Meta(description="What takes its place.")]
-    start_line: Annotated[Line | None, Meta(description="The first line to look at.")] = None
-    end_line: Annotated[Line | None, Meta(description="The last line to look at.")] = None
+    search: Annotated[str, Meta(description="The text to search for.")]
+    replace: Annotated[str, Meta(description="The text that replaces it.")]
+    start_line: Annotated[Line | None, Meta(description="The first line to search.")] = None
+    end_line: Annotated[Line | None, Meta(description="The last line to search.")] = None
     use_regex: Annotated[bool, Meta(description="Whether the search is a regular expression.")] = False
-    ignore_case: Annotated[bool, Meta(description="Whether upper and lower case are the same.")] = False
+    ignore_case: Annotated[bool, Meta(description="Whether to ignore case.")] = False
 
     expected_replacements: Annotated[Line | None, Meta(description="How many places must match.")] = None
 
@@ -211,13 +221,15 @@ async def _edit(
             bench, [made_change], title=f"Creating {place.name}", done=f"Created {place.name}"
         )
     notes = [f"Changed in {len(edited.applied)} place{'s' * (len(edited.applied) != 1)}."]
-    loose = [each for each in edited.applied if each.rung != "exact"]
-    notes += [f"Block {each.part} was found at lines {each.first}-{each.last} ({each.rung} match)." for each in loose]
+    loose = [each for each in edited.applied if each.match_kind != "exact"]
+    notes += [
+        f"Block {each.part} was found at lines {each.first}-{each.last} ({each.match_kind} match)." for each in loose
+    ]
     moved = [each for each in edited.applied if each.reindented]
     notes += [f"The new lines of block {each.part} were re-indented to fit the lines around them." for each in moved]
     if edited.failed:
         notes.append(
-            f"But not all parts could be applied; read {place.name} again and send the rest anew:\n"
+            f"But not all parts could be applied. Read {place.name} again and send the rest again:\n"
             f"{_failures(original, edited.failed)}"
         )
     return await file_change.ready(
@@ -231,9 +243,69 @@ async def _edit(
     )
 
 
-def _failures(original: Original, failed: tuple[Failure, ...]) -> str:
+def _failures(original: Original, failed: tuple[FailedPart, ...]) -> str:
     if original.may_quote:
         return "\n".join(map(str, failed))
     return "\n".join(
         f"block {each.part}: {each.reason} (its lines are not shown: read the file first)" for each in failed
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteToFile(Tool):
+    name: ClassVar[str] = "write_to_file"
+    group: ClassVar[Group] = "edit"
+    description: ClassVar[str] = (
+        "Write a whole file, new or existing. Missing folders are created. The content must be complete, without "
+        "placeholders such as `// rest of the code`. To change parts of a file, use apply_diff."
+    )
+    spellings: ClassVar[Mapping[str, str]] = {
+        **PATH_SPELLINGS,
+        "text": "content",
+        "contents": "content",
+        "file_text": "content",
+    }
+
+    path: Annotated[str, Meta(min_length=1, description="The file, relative to the workspace.")]
+    content: Annotated[str, Meta(description="The complete content.")]
+    line_count: Annotated[
+        int | None,
+        Meta(
+            description="The number of lines in the content. Content with far fewer is refused, because it was cut off."
+        ),
+    ] = None
+
+    async def prepare(self, bench: Bench) -> Ready:
+        original = await file_change.open_original(bench, self.path, must_exist=False)
+        place, before = original.place, original.data
+        try:
+            after = await aside(len(self.content) + len(before or b""), self._made, place.said, before)
+        except TarmacError as error:
+            raise ToolFailed(f"'{place.name}' was not written: {error.what}", hint=error.hint) from None
+        if after == before:
+            return file_change.unchanged(place)
+        made = Change(place=place, before=before, after=after)
+        verbs = ("Creating", "Created") if before is None else ("Writing", "Wrote")
+        return await file_change.ready(bench, [made], title=f"{verbs[0]} {place.name}", done=f"{verbs[1]} {place.name}")
+
+    def _made(self, path: str, before: bytes | None) -> bytes:
+        content = clean_content(self.content, path)
+        file = None if before is None else decode(before)
+        self._check_whole(content, path, file.text if file is not None else None)
+        return (new_text_file(content) if file is None else file.with_text(content)).encode()
+
+    def _check_whole(self, content: str, path: str, before: str | None) -> None:
+        """Refuse content that leaves out a part of the file."""
+        if self.line_count is not None and is_cut_short(content, self.line_count):
+            lines = content.count("\n") + 1
+            raise ToolFailed(
+                f"the content has {lines} lines where line_count says {self.line_count}: it seems to be truncated. "
+                "Write all of it, or use apply_diff"
+            )
+        if before is None and is_prose(path):
+            return
+        shorter = content.count("\n") < (before or "").count("\n")
+        if why := refuse_omissions(content, before or "", shorter=shorter):
+            raise ToolFailed(f"{why}. Write all of it, or change parts with apply_diff", hint=WRITE_ALL)
+        if before is not None and (why := broken_by(before, content, path)):
+            raise ToolFailed(f"the indentation would be broken: {why}")

@@ -1,30 +1,37 @@
-"""execute_command as a tool, which Void calls run_command.
+"""The tool execute_command, which Void calls run_command.
 
-allowed by itself → its plan, without a shell (start_plan)      approved → a terminal lent to the task, and left to it
+A command that the policy allows runs from its plan, without a shell. A command that a person approved runs in a
+terminal that is leased to the task.
 """
 
 import asyncio
 import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from tarmac.errors import TarmacError, ToolFailed
+from tarmac.errors import TarmacError, TerminalClosed, ToolFailed
+from tarmac.events import TerminalId
 from tarmac.models.messages import Text
 from tarmac.policy import Execute, Plan
+from tarmac.policy.input import RELAYS
 from tarmac.policy.plan import environment
 from tarmac.policy.visible import visible
+from tarmac.terminals.execution import Execution
+from tarmac.terminals.output.follow import Gap
 from tarmac.terminals.plans import PlanTerminal
+from tarmac.terminals.process.tty_probe import Waiting
+from tarmac.terminals.result import Result
 from tarmac.terminals.terminal import Terminal
 from tarmac.terminals.validation import check_command
-from tarmac.tools import following
 from tarmac.tools.file_access import directory
 from tarmac.tools.report import Report
-from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool, Want
+from tarmac.tools.tool import Bench, Done, Go, Group, Output, Ready, Tool, Want
 
-Seconds = Annotated[float, Meta(gt=0, le=3600)]  # who writes more thinks of milliseconds
+Seconds = Annotated[float, Meta(gt=0, le=3600)]  # a larger number was meant as milliseconds
 LONGEST_TITLE = 120
 TIMEOUT = "Seconds to wait for its end. After that it continues, and read_terminal shows it."
 
@@ -39,7 +46,7 @@ class ExecuteCommand(Tool):
         "its prompt. A command that takes longer than `timeout` continues in the background."
     )
 
-    command: Annotated[str, Meta(min_length=1, description="The command line, of one or more lines.")]
+    command: Annotated[str, Meta(min_length=1, description="The command, one or more lines.")]
     cwd: Annotated[str, Meta(description="The directory to run it in. Default: the workspace.")] = ""
     timeout: Annotated[Seconds | None, Meta(description=TIMEOUT)] = None
 
@@ -73,7 +80,7 @@ class ExecuteCommand(Tool):
 
 
 def check(command: str) -> None:
-    """ToolFailed for what no shell can read."""
+    """Raise ToolFailed for a command that no shell can read."""
     try:
         check_command(command)
     except TarmacError as error:
@@ -81,30 +88,30 @@ def check(command: str) -> None:
 
 
 def time_limit(bench: Bench, wanted: float | None) -> float:
-    """How long a call may wait."""
+    """The seconds that a call may wait."""
     limit = bench.settings.command_timeout if wanted is None else wanted
     return min(limit, bench.settings.longest_timeout)
 
 
 def is_approved(go: Go) -> bool:
-    """Whether a person stands behind it: now, by a grant, or by a rule of theirs."""
+    """Whether a person approved it: now, by a grant, or by a rule of their own."""
     return go.approved or any(each.rule.startswith(("grant.", "user.")) for each in go.verdicts)
 
 
 def allowed_plan(go: Go) -> Plan | None:
-    """The plan of a command that nobody was asked about: it never enters a shell, whose words may have changed."""
+    """The plan of a command that nobody was asked about. It never enters a shell, where its words may be redefined."""
     return go.verdicts[0].plan if go.verdicts and not go.approved else None
 
 
 async def run_planned(bench: Bench, plan: Plan, command: str, cwd: Path, *, timeout: float) -> Report:
-    """Run what only reads, without a shell; after `timeout` it is left running, in a terminal of the task's."""
+    """Run a command that only reads, without a shell. After `timeout` it goes on in a terminal of the task."""
     env = environment(os.environ, workspace=bench.workspace)
     terminal = PlanTerminal(plan, env, bench.registry.settings, task=bench.task)
-    terminal.shell = bench.registry.shell()  # for which it was judged
+    terminal.shell = bench.registry.shell()  # the policy judged the command for this shell
     left = False
     try:
         execution = await terminal.start(command)
-        result = await following.outcome(bench, execution, terminal=None, timeout=timeout)
+        result = await outcome(bench, execution, terminal=None, timeout=timeout)
         if execution.running and (left := _adopted(bench, terminal)):
             return Report(result=result, cwd=cwd, terminal=terminal.id, number=execution.number, alone=bench.alone)
         if execution.running:
@@ -118,7 +125,7 @@ async def run_planned(bench: Bench, plan: Plan, command: str, cwd: Path, *, time
 
 
 def _adopted(bench: Bench, terminal: PlanTerminal) -> bool:
-    """Whether there is room for it among the task's terminals."""
+    """Keep the terminal among those of the task, if there is room."""
     try:
         bench.registry.adopt(terminal, "runs what only reads, without a shell")
     except TarmacError:
@@ -130,17 +137,17 @@ def _adopted(bench: Bench, terminal: PlanTerminal) -> bool:
 async def run_in(
     bench: Bench, terminal: Terminal, command: str, cwd: Path, *, timeout: float, approved: bool
 ) -> Report:
-    """Run a command in this terminal; after `timeout` it is left there."""
+    """Run a command in this terminal. After `timeout` it goes on there."""
     execution = await terminal.start(command)
     execution.approved = approved
     if terminal.provider == "exec":
-        execution.close_input()  # nobody sees what waits on a pipe: it gets its end of file, as without a terminal
-    result = await following.outcome(bench, execution, terminal=terminal.id, timeout=timeout)
+        execution.close_input()  # a program that waits on a pipe can't be seen: let it read the end of the file
+    result = await outcome(bench, execution, terminal=terminal.id, timeout=timeout)
     return Report(result=result, cwd=cwd, terminal=terminal.id, number=execution.number, alone=bench.alone)
 
 
 async def run_elsewhere(bench: Bench, command: str, cwd: Path, *, timeout: float, approved: bool) -> Report:
-    """Run a command in a terminal that is not ours, and is for it alone; it stays while the command runs on."""
+    """Run a command in a terminal of the editor, which is open as long as the command runs."""
     assert bench.elsewhere is not None
     terminal = await bench.elsewhere(cwd)
     running = False
@@ -154,7 +161,7 @@ async def run_elsewhere(bench: Bench, command: str, cwd: Path, *, timeout: float
 
 
 def done(report: Report) -> Done:
-    """A command's result. Any exit code is one."""
+    """The result of a command, whatever its exit code."""
     return Done(
         content=(Text(str(report)),),
         exit_code=report.result.exit_code,
@@ -165,10 +172,101 @@ def done(report: Report) -> Done:
 
 
 def short(command: str) -> str:
-    """A command as a title shows it."""
+    """A command in one line, for a title."""
     line = " ⏎ ".join(each.strip() for each in command.strip().splitlines())
     line = visible(line)
     if len(line) <= LONGEST_TITLE:
         return line
     tail = LONGEST_TITLE // 3
     return f"{line[: LONGEST_TITLE - tail]} … {line[-tail:]}"
+
+
+# Seconds that a program must wait for input before the model is told. Short behind a prompt, longer without one, and
+# longest for a relay such as ssh, which always reads the keyboard.
+AT_PROMPT, NO_PROMPT, RELAYED = 0.4, 2.0, 5.0
+LOOK_AGAIN = 1.0  # seconds until the next look, because a wait for input is reported only once
+SOON = 0.03  # seconds within which most commands end; such a command is not followed
+GENTLE = 0.4  # seconds between Ctrl-C and kill for a cancelled command
+
+
+async def outcome(bench: Bench, execution: Execution, *, terminal: TerminalId | None, timeout: float) -> Result:
+    """The result of a command. If it still runs after `timeout` or waits for input, the result so far."""
+    end = time.monotonic() + timeout
+    follower: asyncio.Task[None] | None = None
+    try:
+        if not await execution.ended(min(SOON, timeout)):
+            follower = asyncio.create_task(_show(bench, execution, terminal))
+            await _settled(bench, execution, end)
+        if not execution.running and (follower is not None or execution.output_bytes):
+            follower = follower or asyncio.create_task(_show(bench, execution, terminal))
+            await follower
+        return await execution.so_far()
+    except asyncio.CancelledError:
+        follower = follower or asyncio.create_task(_show(bench, execution, terminal))
+        await asyncio.shield(_ended(execution))
+        execution.spool.flush()  # the record of the call reads the output from the spool
+        raise
+    finally:
+        if follower is not None and not follower.done():
+            follower.cancel()
+            await asyncio.gather(follower, return_exceptions=True)
+        elif follower is not None and not follower.cancelled():
+            follower.exception()  # raised above already
+
+
+async def _show(bench: Bench, execution: Execution, terminal: TerminalId | None) -> None:
+    end = 0
+    async for piece in execution.follow():
+        if isinstance(piece, Gap):
+            end += piece.bytes
+            continue
+        if not end and terminal is not None:
+            bench.started(terminal, execution.spool.path)
+        end += len(piece)
+        bench.show(Output(terminal=terminal, data=piece, end=end))
+
+
+async def _settled(bench: Bench, execution: Execution, end: float) -> None:
+    while execution.running and (left := end - time.monotonic()) > 0:
+        if bench.secrets and wants_secret(execution):  # the person is asked for it: it is not the model's turn
+            with bench.secrets():
+                await execution.ended(min(left, LOOK_AGAIN))
+            continue
+        try:
+            happened = await execution.waiting_for(input=True, timeout=min(left, LOOK_AGAIN))
+        except TerminalClosed:
+            await execution.ended(left)
+            return
+        if happened.waiting is None or (bench.secrets and happened.waiting.wants == "secret"):
+            continue
+        if await _stands(execution, happened.waiting, end):
+            return
+
+
+def wants_secret(execution: Execution) -> bool:
+    """Whether it waits for a secret, which only a person may type."""
+    return execution.running and execution.waiting is not None and execution.waiting.wants == "secret"
+
+
+async def _stands(execution: Execution, seen: Waiting, end: float) -> bool:
+    """Whether it still waits for the same input after a moment."""
+    before = (execution.inputs, execution.output_bytes, seen)
+    patience = RELAYED if seen.name in RELAYS else AT_PROMPT if _at_prompt(execution, seen) else NO_PROMPT
+    await execution.ended(max(min(patience, end - time.monotonic()), 0.001))
+    return before == (execution.inputs, execution.output_bytes, execution.waiting)
+
+
+def _at_prompt(execution: Execution, seen: Waiting) -> bool:
+    if not seen.prompt.strip() or not execution.output_bytes:
+        return False
+    _, last = execution.spool.read(execution.output_bytes - 1, 1)
+    return last not in (b"\n", b"\r")
+
+
+async def _ended(execution: Execution) -> None:
+    """End a cancelled command: Ctrl-C, then kill."""
+    try:
+        await asyncio.wait_for(execution.interrupt(), GENTLE)
+    except TimeoutError:
+        pass
+    await execution.kill()

@@ -1,6 +1,6 @@
-"""Changes to files, however they were made: shown as a diff, written all or not at all, told to the model.
+"""Changes to files: shown as a diff, written all or none, reported to the model.
 
-Change(place, before, after) → ready(): a want and an intent for each file → act: written over what was there, or undone
+Every edit tool computes `Change` values. `ready` turns them into a call that the policy can judge.
 """
 
 import asyncio
@@ -16,24 +16,25 @@ from tarmac.policy import WriteFile
 from tarmac.tools import file_access
 from tarmac.tools.aside import aside
 from tarmac.tools.edit import decode, read_bytes, remove_file, save_file, unified_diff
-from tarmac.tools.file_access import Place, digest
-from tarmac.tools.reading import unsaved_text
+from tarmac.tools.file_access import ResolvedPath, digest
+from tarmac.tools.list_files import suggestion
+from tarmac.tools.read_file import unsaved_text
 from tarmac.tools.tool import Bench, Done, Go, Intent, Ready, Seen, Want
 
-MOST_DIFF = 2000  # lines a door is given
-LONGEST_IN_DIFF = 1000  # characters of a line in it
-MOST_TOLD = 60  # lines of it the model is given, where its edit did not fit exactly
-KNOWN = "You need not read the file again: it is now as you wrote it."
+MOST_DIFF = 2000  # lines of the diff that a front end gets
+LONGEST_IN_DIFF = 1000  # characters of a line in the diff
+MOST_TOLD = 60  # lines of the diff that the model gets if its edit did not match exactly
+KNOWN = "You do not need to read the file again: it has the content that you wrote."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A file as it is and as it shall be; None: no file."""
+    """The content of a file before and after an edit. None means no file."""
 
-    place: Place
+    place: ResolvedPath
     before: bytes | None
     after: bytes | None
-    like: Path | None = None  # a file that it takes the place of, and the mode from
+    like: Path | None = None  # the file that it was renamed from, whose mode it keeps
 
     @property
     def operation(self) -> str:
@@ -42,15 +43,15 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Original:
-    """A file to be edited: where it is, what is in it, and whether an error may quote it."""
+    """A file to edit: its path, its content, and whether an error may quote it."""
 
-    place: Place
+    place: ResolvedPath
     data: bytes | None
     may_quote: bool
 
 
 async def open_original(bench: Bench, said: str, *, must_exist: bool = True) -> Original:
-    """The file an edit is about. ToolFailed when it may not be written, is not there, or changed since it was seen."""
+    """The file to edit. ToolFailed if it may not be written, is missing, or has changed since the task read it."""
     place = file_access.find(bench, said)
     if why := file_access.refusal(bench, place, writing=True):
         raise ToolFailed(f"'{place.name}' may not be written: {why}")
@@ -59,39 +60,39 @@ async def open_original(bench: Bench, said: str, *, must_exist: bool = True) -> 
     except TarmacError as error:
         raise ToolFailed(error.what, hint=error.hint) from None
     if data is None and must_exist:
-        near = await asyncio.to_thread(file_access.suggestion, bench, place)
+        near = await asyncio.to_thread(suggestion, bench, place)
         raise ToolFailed(
             f"File does not exist at path: {place.name}.{near} Check the path, or make the file with write_to_file."
         )
     await aside(len(data or b""), check_seen, bench, place, data)
     await check_saved(bench, place, data)
-    # What a person would be asked about before it is read must not leak through the text of a failed edit.
+    # A file that needs an approval to be read must not be quoted in the message of a failed edit.
     return Original(place=place, data=data, may_quote=place.path in bench.seen or not place.look.unread)
 
 
-def check_seen(bench: Bench, place: Place, data: bytes | None) -> None:
-    """A file that somebody else changed since the task last saw it must be read again first (S21)."""
+def check_seen(bench: Bench, place: ResolvedPath, data: bytes | None) -> None:
+    """ToolFailed if somebody else changed the file since the task last read it."""
     if place.path not in bench.seen or bench.seen[place.path] == digest(data):
         return
     was = "made" if bench.seen[place.path] is None else "removed" if data is None else "changed"
     raise ToolFailed(
         f"'{place.name}' was {was} by somebody else since you last saw it, so nothing was written. "
-        "Read it again with read_file, then make the edit anew."
+        "Read it again with read_file, then repeat the edit."
     )
 
 
-async def check_saved(bench: Bench, place: Place, data: bytes | None) -> None:
-    """What a person has typed in an editor and not saved is not written over, and not saved for them (ADR 76)."""
+async def check_saved(bench: Bench, place: ResolvedPath, data: bytes | None) -> None:
+    """ToolFailed if an editor has unsaved changes to the file: they must not be lost."""
     if bench.unsaved is None or data is None:
         return
     try:
         theirs = await unsaved_text(bench.unsaved, place.path, data)
-    except TarmacError:  # no text: then the edit itself fails, and says why
+    except TarmacError:  # not text: the edit itself fails and says why
         return
     if theirs is not None:
         raise ToolFailed(
-            f"'{place.name}' has changes in the person's editor that are not saved, so nothing was written. "
-            "Ask them to save the file, then read it again and make the edit anew."
+            f"'{place.name}' has unsaved changes in the person's editor, so nothing was written. "
+            "Ask them to save the file, then read it again and repeat the edit."
         )
 
 
@@ -105,7 +106,7 @@ async def ready(
     show_diff: bool = False,
     partly: bool = False,
 ) -> Ready:
-    """The edit, ready to be judged. `show_diff`: it did not fit exactly, so the model sees what became of it."""
+    """The edit, ready to be judged. `show_diff`: the match was not exact, so the model gets the diff."""
     size = sum(len(each.before or b"") + len(each.after or b"") for each in changes)
     diffs = await aside(size, lambda: [_diff(each) for each in changes])
     intents = await aside(size, lambda: tuple(map(_intent, changes)))
@@ -113,7 +114,7 @@ async def ready(
     async def act(go: Go) -> Done:
         if go.refused:
             names = ", ".join(changes[each].place.name for each in sorted(go.refused))
-            raise ToolFailed(f"The person did not approve the change to {names}, so nothing of this was done.")
+            raise ToolFailed(f"The person did not approve the change to {names}, so nothing was changed.")
         for each in changes:
             file_access.unmoved(bench, each.place)
             await check_saved(bench, each.place, each.before)
@@ -145,17 +146,17 @@ async def ready(
     )
 
 
-def unchanged(place: Place) -> Ready:
-    """There is nothing to do."""
+def unchanged(place: ResolvedPath) -> Ready:
+    """A call that has nothing to do."""
 
     async def act(_: Go) -> Done:
-        return Done.text(f"No changes needed for '{place.name}': it already is like this.")
+        return Done.text(f"No changes needed for '{place.name}': it already has this content.")
 
     return Ready(title=f"Checking {place.name}", done=f"Checked {place.name}", act=act)
 
 
 def _write(changes: Sequence[Change]) -> dict[Path, list[str]]:
-    """All of them, or none: what was written before a failure is put back."""
+    """Write all changes or none. After a failure, what was written is undone."""
     made: list[Change] = []
     notes: dict[Path, list[str]] = {}
     modes = {each.like: each.like.stat().st_mode for each in changes if each.like is not None and each.like.exists()}
@@ -172,7 +173,7 @@ def _write(changes: Sequence[Change]) -> dict[Path, list[str]]:
             made.append(each)
     except TarmacError as error:
         left = [each.place.name for each in reversed(made) if not _undo(each)]
-        also = f" These could not be put back: {', '.join(left)}." if left else " Nothing was changed."
+        also = f" These could not be restored: {', '.join(left)}." if left else " Nothing was changed."
         raise ToolFailed(f"{error.what}.{also}", hint=error.hint) from None
     return notes
 
@@ -189,7 +190,7 @@ def _undo(change: Change) -> bool:
 
 
 def _told(change: Change, notes: Sequence[str], *, partly: bool) -> str:
-    """What the model is told of one file, in the shape Roo-Code gives it."""
+    """The result for one file, in the form of Roo-Code."""
     rows = [
         "<file_write_result>",
         f"<path>{change.place.name}</path>",

@@ -1,31 +1,72 @@
-"""list_files: what is in a folder, without what git ignores, bounded.
+"""The tool list_files: what is in a folder, without what git ignores.
 
-Level by level, so that a listing cut off at its limit still shows every part of the tree. Links are shown, not
-followed. A folder that was asked for by name is listed even when git ignores it.
+The listing goes level by level, so one that is cut off still shows every part of the tree. Links are shown and not
+followed. A folder that the caller names is listed even if git ignores it.
 """
 
 import asyncio
+import difflib
 import os
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from tarmac.errors import FileUnavailable
+from msgspec import Meta
+
+from tarmac.errors import FileUnavailable, TarmacError, ToolFailed
 from tarmac.paths import check_directory, shown
+from tarmac.tools import file_access
+from tarmac.tools.file_access import ResolvedPath, hides, show_name
+from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
+FOLDER = "The folder, relative to the workspace. `.` is the workspace itself."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListFiles(Tool):
+    name: ClassVar[str] = "list_files"
+    group: ClassVar[Group] = "read"
+    parallel: ClassVar[bool] = True
+    description: ClassVar[str] = (
+        "List the files and folders in a folder, without those that git ignores. Folder names end in `/`. At most 200 "
+        "names are shown. Do not use it to check an edit: the result of the edit says whether it worked."
+    )
+
+    path: Annotated[str, Meta(description=FOLDER)] = "."
+    recursive: Annotated[bool, Meta(description="Whether to list subfolders, too.")] = False
+
+    async def prepare(self, bench: Bench) -> Ready:
+        place, want = file_access.to_read(bench, self.path)
+
+        async def act(_: Go) -> Done:
+            try:
+                found = await list_files(
+                    file_access.unmoved(bench, place).path,
+                    recursive=self.recursive,
+                    hidden=file_access.hides(bench, contents=False),
+                )
+            except TarmacError as error:
+                raise ToolFailed(error.what, hint=error.hint) from None
+            return Done.text(str(found))
+
+        return Ready(title=f"FileList {place.name}", done=f"Listed {place.name}", wants=(want,), act=act)
+
+
 MOST = 200
+MOST_COMPARED = 5_000  # files that a path which does not exist is compared with
+MOST_SUGGESTED = 2
 _MOST_FOLDERS = 20_000
 _MOST_IGNORE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
-    """Names relative to the folder; those of folders end in `/`."""
+class FileList:
+    """Names relative to a folder. Those of folders end in `/`."""
 
     names: tuple[str, ...]
     truncated: bool = False
@@ -43,18 +84,18 @@ async def list_files(
     recursive: bool = False,
     most: int = MOST,
     hidden: Callable[[Path], bool] | None = None,
-) -> Listing:
-    """What is in `folder`: at most `most` names, folders first. `hidden` says what else must not be seen."""
+) -> FileList:
+    """The names in `folder`, at most `most`, folders first. `hidden` says which other paths to leave out."""
     return await asyncio.to_thread(_listing, check_directory(folder), recursive, most, hidden)
 
 
 def list_names(folder: Path, *, most: int, hidden: Callable[[Path], bool]) -> list[str]:
-    """The files below a folder, relative to it. It blocks: for a thread."""
+    """The files below a folder, relative to it. Run it in a thread."""
     found = _listing(check_directory(folder), True, most, hidden)
     return [each for each in found.names if not each.endswith("/")]
 
 
-def _listing(folder: Path, recursive: bool, most: int, hidden: Callable[[Path], bool] | None) -> Listing:
+def _listing(folder: Path, recursive: bool, most: int, hidden: Callable[[Path], bool] | None) -> FileList:
     if not os.access(folder, os.R_OK | os.X_OK):
         raise FileUnavailable(f"{shown(folder)} can't be read: permission denied")
     found: list[tuple[str, bool]] = []
@@ -80,14 +121,14 @@ def _listing(folder: Path, recursive: bool, most: int, hidden: Callable[[Path], 
     return in_order(found, truncated=truncated)
 
 
-def in_order(found: Iterable[tuple[str, bool]], *, truncated: bool) -> Listing:
-    """Names, and which of them are folders, as they are shown."""
+def in_order(found: Iterable[tuple[str, bool]], *, truncated: bool) -> FileList:
+    """A list of names, each with whether it is a folder, in the order in which they are shown."""
     ordered = sorted(found, key=lambda each: _order(*each))
-    return Listing(tuple(printable(f"{name}/" if is_folder else name) for name, is_folder in ordered), truncated)
+    return FileList(tuple(printable(f"{name}/" if is_folder else name) for name, is_folder in ordered), truncated)
 
 
 def _order(name: str, is_folder: bool) -> tuple[tuple[bool, str], ...]:
-    """Each level folders first, then by name."""
+    """On each level folders first, then by name."""
     parts = name.split("/")
     return (*((False, part) for part in parts[:-1]), (not is_folder, parts[-1]))
 
@@ -96,7 +137,7 @@ def _entries(here: Path) -> list[tuple[str, bool]]:
     try:
         with os.scandir(here) as each:
             return sorted(((one.name, one.is_dir(follow_symlinks=False)) for one in each), key=lambda pair: pair[0])
-    except OSError:  # may not be read, or is gone by now
+    except OSError:  # unreadable, or already gone
         return []
 
 
@@ -104,14 +145,14 @@ Rules = tuple[tuple[Path, "GitIgnoreSpec"], ...]  # git's ignore files, the oute
 
 
 def rules_for(folder: Path) -> Rules:
-    """What git ignores in a folder that is looked at by name, by the rules above it."""
+    """The ignore rules from above a folder that the caller named. If they ignore the folder itself, none."""
     rules = _above(folder)
     above = [each for each in (folder, *folder.parents) if rules and each.is_relative_to(rules[0][0])]
     return () if any(is_ignored(each, rules, True) for each in above) else rules
 
 
 def with_rules_of(folder: Path, rules: Rules) -> Rules:
-    """With those in the folder itself."""
+    """The rules, with those in the folder itself."""
     own = _ignored_by(folder)
     return (*rules, (folder, own)) if own is not None else rules
 
@@ -142,8 +183,8 @@ def _ignored_by(folder: Path, name: str = ".gitignore") -> "GitIgnoreSpec | None
 
 
 def is_ignored(path: Path, rules: Rules, is_folder: bool) -> bool:
-    """The deepest ignore file that says anything decides, as in git."""
-    text = str(path)  # paths as texts: there may be thousands to ask about
+    """Whether git ignores a path. As in git, the deepest ignore file with a matching rule decides."""
+    text = str(path)  # faster than Path, and there may be thousands
     for base, spec in reversed(rules):
         above = str(base).rstrip("/") + "/"
         if not text.startswith(above):
@@ -155,5 +196,34 @@ def is_ignored(path: Path, rules: Rules, is_folder: bool) -> bool:
 
 
 def printable(name: str) -> str:
-    """A name as it is told: always one line, and always characters."""
+    """A name in printable characters, always on one line."""
     return name if name.isprintable() else ascii(name)
+
+
+def suggestion(bench: Bench, place: ResolvedPath) -> str:
+    """` Did you mean 'src/app.py'?` for a path that does not exist; empty if no file is like it. Run it in a thread."""
+    if not place.look.inside:
+        return ""
+    try:
+        found = list_names(bench.workspace, most=MOST_COMPARED, hidden=hides(bench, contents=False))
+    except TarmacError:
+        return ""
+    names = [os.path.relpath(bench.workspace / each, bench.cwd) for each in found]
+    wanted = os.path.relpath(place.full, bench.cwd)
+    same = [each for each in names if _last(each).lower() == _last(wanted).lower()]
+    near = difflib.get_close_matches(wanted, same, MOST_SUGGESTED, 0) or _similar(wanted, names)
+    return f" Did you mean {' or '.join(repr(show_name(each)) for each in near)}?" if near else ""
+
+
+def _similar(wanted: str, names: Sequence[str]) -> list[str]:
+    """Paths whose last part is spelled almost like that of the wanted one."""
+    by_last: dict[str, list[str]] = {}
+    for each in names:
+        by_last.setdefault(_last(each), []).append(each)
+    close = difflib.get_close_matches(_last(wanted), by_last, MOST_SUGGESTED, 0.8)
+    paths = [path for each in close for path in by_last[each]]
+    return difflib.get_close_matches(wanted, paths, MOST_SUGGESTED, 0)
+
+
+def _last(path: str) -> str:
+    return path.rpartition("/")[2]

@@ -1,4 +1,4 @@
-"""Terminals that stay: open_persistent_terminal, run_persistent_command, kill_persistent_terminal (T14)."""
+"""The tools open_persistent_terminal, run_persistent_command and kill_persistent_terminal."""
 
 import json
 from collections.abc import Mapping
@@ -35,13 +35,13 @@ class OpenPersistentTerminal(Tool):
     name: ClassVar[str] = "open_persistent_terminal"
     group: ClassVar[Group] = "command"
     description: ClassVar[str] = (
-        "Open a terminal that stays until it is killed, for a server, a watcher or a session with state of its own. "
-        "The result has its id."
+        "Open a terminal that stays open until it is killed. Use it for a server, a watcher, or commands that build on "
+        "each other. The result has its id."
     )
     spellings: ClassVar[Mapping[str, str]] = {"name": "label"}
 
-    cwd: Annotated[str, Meta(description="Where it starts. Default: the workspace.")] = ""
-    label: Annotated[str, Meta(description="What to call it, for the person.")] = ""
+    cwd: Annotated[str, Meta(description="The directory it starts in. Default: the workspace.")] = ""
+    label: Annotated[str, Meta(description="A name for it, which the person sees.")] = ""
 
     async def prepare(self, bench: Bench) -> Ready:
         cwd, shell = directory(bench, self.cwd), bench.registry.shell()
@@ -64,8 +64,8 @@ class RunPersistentCommand(Tool):
     name: ClassVar[str] = "run_persistent_command"
     group: ClassVar[Group] = "command"
     description: ClassVar[str] = (
-        "Run a command in a persistent terminal, where the one before left off: same directory, variables and "
-        "functions. The result is that of execute_command."
+        "Run a command in a persistent terminal. It starts in the directory, and with the variables and functions, "
+        "that the command before it left. The result is like that of execute_command."
     )
     spellings: ClassVar[Mapping[str, str]] = SPELLINGS
 
@@ -80,7 +80,7 @@ class RunPersistentCommand(Tool):
 
         async def act(go: Go) -> Done:
             if terminal_access.own(bench, self.id) is not terminal or terminal.cwd != cwd:
-                raise ToolFailed(f"Terminal {self.id} moved to {shown(terminal.cwd)} meanwhile. Nothing was run.")
+                raise ToolFailed(f"Terminal {self.id} has moved to {shown(terminal.cwd)} since. Nothing was run.")
             command = go.command if go.command is not None else self.command
             limit, plan = time_limit(bench, self.timeout), allowed_plan(go)
             try:
@@ -88,7 +88,7 @@ class RunPersistentCommand(Tool):
                     report = await run_in(bench, terminal, command, cwd, timeout=limit, approved=is_approved(go))
                 else:
                     report = await run_planned(bench, plan, command, cwd, timeout=limit)
-                    if plan.cwd != cwd:  # a `cd` of the line: the terminal goes there without reading it
+                    if plan.cwd != cwd:  # the line has a `cd`: move the terminal, too
                         await terminal.run(":", cwd=plan.cwd)
             except TarmacError as error:
                 raise ToolFailed(error.what, hint=error.hint) from None
@@ -114,14 +114,14 @@ class RunPersistentCommand(Tool):
 class KillPersistentTerminal(Tool):
     name: ClassVar[str] = "kill_persistent_terminal"
     group: ClassVar[Group] = "command"
-    description: ClassVar[str] = "Close a terminal of this task, and end all that runs in it."
+    description: ClassVar[str] = "Close a terminal of this task and end everything that runs in it."
     spellings: ClassVar[Mapping[str, str]] = SPELLINGS
 
     id: Annotated[str, Meta(min_length=1, description=ID)]
 
     async def prepare(self, bench: Bench) -> Ready:
         title, after = f"Closing terminal {self.id}", f"Closed terminal {self.id}"
-        if all(each.id != self.id for each in bench.registry.listing()):  # killing an unknown one is no error (T14)
+        if all(each.id != self.id for each in bench.registry.listing()):  # not an error: it may have closed by itself
 
             async def nothing(_: Go) -> Done:
                 details = json.dumps({"terminal": {"id": self.id, "closed": False}})
@@ -135,7 +135,7 @@ class KillPersistentTerminal(Tool):
             last = terminal.current
             await bench.registry.kill(terminal.id)
             if last is not None:
-                last.read = True  # its end is told here
+                last.read = True  # this result tells that it ended
             ended = f", and with it `{short(running)}`" if running else ""
             details = json.dumps({"terminal": {"id": terminal.id, "closed": True}})
             return Done.text(f"Terminal {terminal.id} was closed{ended}.", details=details)

@@ -1,4 +1,4 @@
-"""Tools that other packages bring: entry points of the group `tarmac.tools`, each the class of a Tool (S10).
+"""Load tools of other packages: entry points in the group `tarmac.tools`, each the class of a Tool.
 
 [project.entry-points."tarmac.tools"]
 weather = "tarmac_weather:Weather"
@@ -19,18 +19,18 @@ GROUP = "tarmac.tools"
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """The box with what was found, and what could not be taken, a sentence each."""
+    """The toolbox with the tools that were found, and a sentence about each that could not be loaded."""
 
     toolbox: Toolbox
     trouble: tuple[str, ...] = ()
 
 
 def with_installed(box: Toolbox) -> Installed:
-    """`box` and the tools of installed packages. One that is broken, or takes a name we have, is left out and told."""
+    """Add the tools of installed packages to `box`. One that is broken or whose name is taken is left out."""
     places = [each for each in _places() if _has_tools(each)]
     if not places:
         return Installed(box)
-    from importlib.metadata import distributions  # it takes its time, and most have none
+    from importlib.metadata import distributions  # slow to import, and most machines have no such package
 
     trouble: list[str] = []
     found = (each for one in distributions(path=places) for each in one.entry_points if each.group == GROUP)
@@ -38,7 +38,7 @@ def with_installed(box: Toolbox) -> Installed:
         try:
             tool = each.load()
             why = _wrong(box, tool)
-        except Exception as error:  # whatever a stranger's module does when it is imported
+        except Exception as error:  # a foreign module may raise anything when it is imported
             why = f"{type(error).__name__}: {error}"
         if why:
             trouble.append(f"the tool {each.name} ({each.value}) was left out: {why}")
@@ -48,13 +48,13 @@ def with_installed(box: Toolbox) -> Installed:
 
 
 def _places() -> list[str]:
-    """Where packages are installed: not the current directory, where an agent may have put anything."""
+    """Where packages are installed. Not the current directory: an agent may have written there."""
     here = os.path.realpath(Path.cwd())
     return [each for each in sys.path if each and os.path.realpath(each) != here]
 
 
 def _has_tools(place: str) -> bool:
-    """Whether a package there brings tools. Reading a few files costs a fraction of what importlib.metadata takes."""
+    """Whether a package there has tools. Reading a few files is much faster than importlib.metadata."""
     try:
         found = [each for each in Path(place).iterdir() if each.suffix in (".dist-info", ".egg-info")]
     except OSError:
@@ -71,9 +71,9 @@ def _brings(file: Path) -> bool:
 
 def _wrong(box: Toolbox, tool: object) -> str:
     if not (isinstance(tool, type) and issubclass(tool, Tool) and is_dataclass(tool)):
-        return "it is no dataclass made from tarmac.tools.tool.Tool"
+        return "it is not a dataclass derived from tarmac.tools.tool.Tool"
     if tool.name in box:
-        return f"there is a {tool.name} already"
+        return f"there already is a tool {tool.name}"
     if tool.group not in get_args(Group):
         return f"its group is {tool.group!r}, not one of {', '.join(get_args(Group))}"
     parameters(tool)  # raises for fields that have no schema

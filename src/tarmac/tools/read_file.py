@@ -1,23 +1,34 @@
-"""read_file as a tool: several files and ranges a call, pictures as pictures; one bad file spoils no other."""
+"""The tool read_file: several files and line ranges in one call, as numbered lines.
+
+Pictures come as pictures, PDF and DOCX as their text, other binary files as a notice. One file that can't be read does
+not spoil the others.
+"""
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from tarmac.errors import BadArguments
+from tarmac.errors import BadArguments, TarmacError
 from tarmac.models.messages import Image, Part, Text
 from tarmac.policy import ReadFile as ReadAction
 from tarmac.tools import file_access
 from tarmac.tools.aside import aside
-from tarmac.tools.file_access import Place
-from tarmac.tools.images import media_type
-from tarmac.tools.reading import BINARY, FileText, Wanted, as_xml, read_files
-from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Seen, Tool, Want
+from tarmac.tools.edit.save import read_bytes
+from tarmac.tools.edit.text_file import decode, is_binary, split_lines
+from tarmac.tools.file_access import ResolvedPath
+from tarmac.tools.list_files import suggestion
+from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Seen, Tool, Unsaved, Want
 
+MOST_LINES = 2000
+MOST_CHARACTERS = 100_000
+LONGEST_LINE = 2000
+NOT_SAVED = "text from the editor, with unsaved changes: the file can't be edited until they are saved"
+BINARY = "Binary file - content not displayed"
 _RANGE = re.compile(r"\s*(\d+)\s*[-:,]\s*(\d+|end|\$)?\s*")
 _FILE = re.compile(r"<file>(.*?)</file>", re.DOTALL)
 _PATH = re.compile(r"<path>(.*?)</path>", re.DOTALL)
@@ -27,11 +38,12 @@ _LAST = 1 << 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileWanted:
-    """A file, whole or in parts."""
+    """A file, or parts of it."""
 
     path: Annotated[str, Meta(min_length=1, description="The file, relative to the workspace.")]
     line_ranges: Annotated[
-        tuple[str, ...], Meta(description="Parts of it as `first-last`, from 1, both included. None: all of it.")
+        tuple[str, ...],
+        Meta(description="Parts to read, such as `10-40`. Lines count from 1. Without it, the whole file."),
     ] = ()
 
 
@@ -41,16 +53,15 @@ class ReadFile(Tool):
     group: ClassVar[Group] = "read"
     parallel: ClassVar[bool] = True
     description: ClassVar[str] = (
-        "Read one or more files, at most five a call. Text comes with line numbers (`12 | text`), of PDF and DOCX "
-        "files their text, pictures as pictures. Read files that belong together in one call; give ranges for parts "
-        "of long ones."
+        "Read up to five files. Text has line numbers (`12 | text`). PDF and DOCX files are read as text, pictures are "
+        "shown. Read related files in one call. For long files, give line ranges."
     )
 
     files: Annotated[tuple[FileWanted, ...], Meta(min_length=1, description="The files to read.")]
 
     @classmethod
     def tidy(cls, arguments: dict[str, object]) -> dict[str, object]:
-        """One file by `path`, and the nested `args` of XML calls, as a list of files."""
+        """Accept one file as `path`, and the nested `args` of XML calls."""
         given = arguments.get("args", arguments.get("files"))
         if isinstance(given, str) and "<" in given:
             pieces = _FILE.findall(given) or [given]
@@ -87,11 +98,33 @@ class ReadFile(Tool):
         return Ready(title=f"Reading {names}", done=f"Read {names}", wants=tuple(wants), act=act)
 
 
+@dataclass(frozen=True, slots=True)
+class RequestedFile:
+    """A file, and which of its lines to read: (first, last) from 1, both included. None means all."""
+
+    path: Path
+    ranges: tuple[tuple[int, int], ...] = ()
+    shown_as: str = ""  # the name that the model used
+
+
+@dataclass(frozen=True, slots=True)
+class FileText:
+    """The result of reading one file."""
+
+    path: str
+    parts: tuple[tuple[int, int, str], ...] = ()  # first and last line, and the numbered lines
+    total_lines: int = 0
+    notice: str = ""
+    error: str = ""
+    missing: bool = False  # there is no such file
+    data: bytes | None = None  # the content on disk, which an edit will expect
+
+
 async def _read(
-    bench: Bench, found: list[tuple[Place, tuple[tuple[int, int], ...]]], reasons: Mapping[int, str]
+    bench: Bench, found: list[tuple[ResolvedPath, tuple[tuple[int, int], ...]]], reasons: Mapping[int, str]
 ) -> Done:
     wanted = [
-        Wanted(file_access.unmoved(bench, place).path, ranges, place.name)
+        RequestedFile(file_access.unmoved(bench, place).path, ranges, place.name)
         for number, (place, ranges) in enumerate(found)
         if number not in reasons
     ]
@@ -106,7 +139,7 @@ async def _read(
             continue
         file = next(texts)
         if file.missing:
-            near = await asyncio.to_thread(file_access.suggestion, bench, place)
+            near = await asyncio.to_thread(suggestion, bench, place)
             file = replace(file, error=f"{file.error}.{near}" if near else file.error)
         if file.data is not None:
             digest = await aside(len(file.data), file_access.digest, file.data)
@@ -120,7 +153,7 @@ async def _read(
 
 
 def _pictured(bench: Bench, file: FileText, kind: str, images: list[Part], room: int) -> tuple[FileText, int]:
-    """The file as a picture, if there is room for it."""
+    """The file as a picture, if it is small enough."""
     data = file.data or b""
     size = f"{kind.partition('/')[2].upper()} image, {len(data):,} bytes"
     if len(data) > min(bench.settings.largest_image, room):
@@ -130,7 +163,7 @@ def _pictured(bench: Bench, file: FileText, kind: str, images: list[Part], room:
 
 
 def parse_ranges(ranges: tuple[str, ...], *, tool: str = "read_file") -> tuple[tuple[int, int], ...]:
-    """`("1-20", "40-")` as numbers; BadArguments for what is no range."""
+    """Parse ranges such as `("1-20", "40-")`; BadArguments if one is not a range."""
     found: list[tuple[int, int]] = []
     for text in ranges:
         if match := _RANGE.fullmatch(text):
@@ -138,12 +171,14 @@ def parse_ranges(ranges: tuple[str, ...], *, tool: str = "read_file") -> tuple[t
         elif text.strip().isdigit():
             found.append((int(text), int(text)))
         else:
-            raise BadArguments(f"{tool}: '{text[:40]}' is no range of lines: write it as `first-last`, such as 10-40.")
+            raise BadArguments(
+                f"{tool}: '{text[:40]}' is not a range of lines. Write it as `first-last`, such as 10-40."
+            )
     return tuple(found)
 
 
 def _one(given: object) -> object:
-    """A file in any of the shapes models know, as ours."""
+    """Turn a file in any form that models use into ours."""
     if isinstance(given, str):
         return {"path": given}
     if not isinstance(given, dict):
@@ -181,3 +216,130 @@ def _texts(ranges: object) -> object:
         else:
             texts.append(each)
     return texts
+
+
+async def read_files(files: Sequence[RequestedFile], unsaved: Unsaved | None = None) -> list[FileText]:
+    """Read all of `files`, in order."""
+    return list(await asyncio.gather(*(read_file(each, unsaved) for each in files)))
+
+
+async def read_file(wanted: RequestedFile, unsaved: Unsaved | None = None) -> FileText:
+    """Read one file. Any problem is in `error`. If an editor has unsaved changes, its text is read."""
+    name = wanted.shown_as or str(wanted.path)
+    try:
+        data = await asyncio.to_thread(read_bytes, wanted.path)
+        if data is None:
+            return FileText(name, error="File not found", missing=True)
+        text, notice = await _text(wanted.path, data)
+        if unsaved is not None and (theirs := await unsaved_text(unsaved, wanted.path, data)) is not None:
+            text, notice = theirs, NOT_SAVED
+    except TarmacError as error:
+        return FileText(name, error=str(error))
+    if text is None:
+        return FileText(name, notice=BINARY, data=data)
+    return await aside(len(data), _numbered, name, text, wanted.ranges, notice, data)
+
+
+async def unsaved_text(unsaved: Unsaved, path: Path, data: bytes) -> str | None:
+    """The text that an editor has for a file, if it differs from the saved one. Only UTF-8 files are compared."""
+    if is_binary(data) or data.startswith((b"%PDF-", b"PK\x03\x04")):
+        return None
+    file = await aside(len(data), decode, data)
+    return await unsaved(path, file.text) if file.encoding == "utf-8" and not file.stray_bytes else None
+
+
+async def _text(path: Path, data: bytes) -> tuple[str | None, str]:
+    """The text of a file and a notice about it; None for a binary file."""
+    if data.startswith(b"%PDF-"):
+        from tarmac.tools.documents import pdf_text
+
+        return await pdf_text(path), "text extracted from a PDF"
+    if data.startswith(b"PK\x03\x04") and path.suffix.lower() == ".docx":
+        from tarmac.tools.documents import docx_text
+
+        return await asyncio.to_thread(docx_text, data), "text extracted from a DOCX"
+    if is_binary(data):
+        return None, ""
+    return await aside(len(data), _decoded, data)
+
+
+def _decoded(data: bytes) -> tuple[str, str]:
+    file = decode(data)
+    notices = [f"encoding {file.encoding}"] if file.encoding != "utf-8" else []
+    if file.stray_bytes:
+        notices.append("some bytes are not UTF-8, shown as \ufffd")
+    if file.endings is not None:
+        notices.append("mixed line endings")
+    return file.text, ", ".join(notices)
+
+
+def _numbered(name: str, text: str, ranges: tuple[tuple[int, int], ...], notice: str, data: bytes) -> FileText:
+    lines, _ = split_lines(text)
+    total = len(lines)
+    if not total:
+        return FileText(name, notice="File is empty", data=data)
+    notices = [notice] if notice else []
+    parts: list[tuple[int, int, str]] = []
+    room, characters = MOST_LINES, MOST_CHARACTERS
+    for first, last in ranges or ((1, total),):
+        first, last = max(1, first), min(last, total)
+        if first > last:
+            notices.append(f"no lines {first}-{last}: the file has {total}" if first > total else "an empty range")
+            continue
+        shown = numbered(lines[first - 1 : last], first, most_lines=room, most_characters=characters)
+        end = first + len(shown) - 1
+        room, characters = room - len(shown), characters - sum(map(len, shown))
+        if shown:
+            parts.append((first, end, "\n".join(shown)))
+        if end < last:
+            notices.append(f"showing lines {first}-{end} of {total}; read on with the range {end + 1}-{last}")
+            break
+    return FileText(name, tuple(parts), total, "; ".join(notices), data=data)
+
+
+def numbered(lines: Sequence[str], first: int, *, most_lines: int, most_characters: int) -> list[str]:
+    """Lines such as `12 | text`, as many as fit. A very long line is cut and marked."""
+    lines = lines[:most_lines]
+    width = len(str(first + len(lines) - 1))
+    rows: list[str] = []
+    for number, line in enumerate(lines, first):
+        if not line.isascii():
+            line = line.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        if len(line) > LONGEST_LINE:
+            line = f"{line[:LONGEST_LINE]}… ({len(line) - LONGEST_LINE:,} more characters)"
+        row = f"{number:{width}} | {line}"
+        most_characters -= len(row) + 1
+        if most_characters < 0 and rows:
+            break
+        rows.append(row)
+    return rows
+
+
+def as_xml(files: Sequence[FileText]) -> str:
+    """The files in the XML form of Roo-Code, which models know."""
+    rows = ["<files>"]
+    for file in files:
+        rows += ["<file>", f"<path>{file.path}</path>"]
+        for first, last, text in file.parts:
+            rows += [f'<content lines="{first}-{last}">', text, "</content>"]
+        if file.error:
+            rows.append(f"<error>{file.error}</error>")
+        if file.notice:
+            rows.append(f"<notice>{file.notice}</notice>")
+        rows.append("</file>")
+    return "\n".join([*rows, "</files>"])
+
+
+_IMAGES = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+)
+
+
+def media_type(data: bytes) -> str | None:
+    """The media type of a picture, from its first bytes; None if models do not accept it."""
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return next((kind for magic, kind in _IMAGES if data.startswith(magic)), None)

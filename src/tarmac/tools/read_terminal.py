@@ -1,21 +1,22 @@
-"""read_terminal: what is new in a terminal; or lines of all that a command printed, or a search through it."""
+"""The tool read_terminal: what is new in a terminal, or any part of what a command printed."""
 
 import asyncio
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Generic, TypeVar, cast
 
 from msgspec import Meta
 
 from tarmac.errors import BadArguments, TarmacError, ToolFailed
+from tarmac.prompts.regex_size import check_size
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.terminal import Terminal
 from tarmac.tools import terminal_access, terminal_status
 from tarmac.tools.boundary import labelled, untagged
 from tarmac.tools.persistent_terminal import ID, SPELLINGS
 from tarmac.tools.read_file import parse_ranges
-from tarmac.tools.search_pattern import byte_pattern
 from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool
 from tarmac.vt.fold import show_invisibles
 from tarmac.vt.text import clean
@@ -29,17 +30,19 @@ class ReadTerminal(Tool):
     name: ClassVar[str] = "read_terminal"
     group: ClassVar[Group] = "command"
     description: ClassVar[str] = (
-        "Look at a terminal: what it is doing, and what was printed there since you last looked. With lines or search: "
-        "at any part of all that its last command printed, also what was left out of a result. With state: its shell, "
-        "its last commands with their exit codes, and the variables they changed. Without an id: which there are."
+        "Show what a terminal is doing and what it printed since you last looked. With lines or search: any part of "
+        "what its last command printed, including what a result left out. With state: its shell, its last commands "
+        "with exit codes, and the variables they changed. Without an id: list the terminals."
     )
     spellings: ClassVar[Mapping[str, str]] = {**SPELLINGS, "line_range": "lines", "pattern": "search"}
 
-    id: Annotated[str, Meta(description=f"{ID} None: list the terminals.")] = ""
-    lines: Annotated[str, Meta(description="A range `first-last` of the command's output; `-20` is its last 20.")] = ""
-    search: Annotated[str, Meta(description="A regular expression: lines of the output that match.")] = ""
-    command: Annotated[int | None, Meta(description="Which command, by its number. Default: the last one.")] = None
-    state: Annotated[bool, Meta(description="Whether to tell of its shell, history and environment instead.")] = False
+    id: Annotated[str, Meta(description=f"{ID} Without it, the terminals are listed.")] = ""
+    lines: Annotated[str, Meta(description="A range of lines of the output, such as `1-50`. `-20` is the last 20.")] = (
+        ""
+    )
+    search: Annotated[str, Meta(description="A regular expression. Shows the lines of the output that match.")] = ""
+    command: Annotated[int | None, Meta(description="The number of the command. Default: the last one.")] = None
+    state: Annotated[bool, Meta(description="Show the shell, history and environment instead.")] = False
 
     async def prepare(self, bench: Bench) -> Ready:
         if not self.id.strip():
@@ -86,7 +89,7 @@ class ReadTerminal(Tool):
 def _listing(bench: Bench) -> Ready:
     async def act(_: Go) -> Done:
         found = terminal_access.visible_to(bench)
-        rows = [f"{terminal_status.standing(each)}{'' if each.task else ' It is of no task.'}" for each in found]
+        rows = [f"{terminal_status.standing(each)}{'' if each.task else ' It belongs to no task.'}" for each in found]
         details = json.dumps({"terminals": [terminal_status.facts(each) for each in found]}, ensure_ascii=False)
         return Done.text("\n".join(rows) or "No terminal is open.", details=details)
 
@@ -116,7 +119,7 @@ def _command(terminal: Terminal, number: int | None) -> Execution:
 
 
 async def _lines(execution: Execution, first: int, last: int) -> tuple[str, str]:
-    """What the model is told, and the lines alone."""
+    """The text for the model, and the lines by themselves."""
     if not execution.output_bytes:
         return "it has printed nothing.", ""
     found = await asyncio.to_thread(execution.spool.lines, first, last, most=MOST_BYTES)
@@ -131,3 +134,38 @@ async def _lines(execution: Execution, first: int, last: int) -> tuple[str, str]
 
 def _text(line: bytes) -> str:
     return show_invisibles(clean(line))
+
+
+IN_THE_LOOP, IN_A_THREAD = 0.05, 0.5  # seconds of processor time, for one search
+_Text = TypeVar("_Text", str, bytes)
+
+
+class TimedPattern(Generic[_Text]):
+    """A regular expression of the model, with a limit on its time: ToolFailed if a search takes longer."""
+
+    def __init__(self, pattern: _Text, patience: float) -> None:
+        import regex
+
+        self._patience = patience
+
+        try:
+            check_size(pattern if isinstance(pattern, str) else pattern.decode("utf-8", "replace"))
+            self._compiled: regex.Pattern[_Text] = regex.compile(pattern, regex.MULTILINE)
+        except (regex.error, ValueError, RecursionError) as error:
+            raise BadArguments(f"{pattern!r} is not a regular expression: {error}.") from None
+
+    def search(self, text: _Text, start: int = 0) -> object:
+        try:
+            return self._compiled.search(text, start, timeout=self._patience, concurrent=True)
+        except TimeoutError:
+            raise ToolFailed("The search with this pattern took too long. Use a simpler one.") from None
+
+
+def text_pattern(pattern: str) -> re.Pattern[str]:
+    """A pattern for text, searched in the event loop. It has the methods that a search needs."""
+    return cast("re.Pattern[str]", TimedPattern(pattern, IN_THE_LOOP))
+
+
+def byte_pattern(pattern: str) -> re.Pattern[bytes]:
+    """A pattern for bytes, searched in a thread."""
+    return cast("re.Pattern[bytes]", TimedPattern(pattern.encode("utf-8"), IN_A_THREAD))

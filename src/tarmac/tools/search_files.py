@@ -1,4 +1,4 @@
-"""search_files: ripgrep over a folder, with a line of context, bounded.
+"""The tool search_files: run ripgrep over a folder.
 
     # src/app.py
      12 | def main():
@@ -6,21 +6,63 @@
      14 |
     ----
 
-Lines that match are marked with `>`. Files that git ignores, hidden ones and binary ones are not searched.
+`>` marks the lines that match. Hidden and binary files, and files that git ignores, are not searched.
 """
 
 import asyncio
 import base64
 import json
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
-from tarmac.errors import BadRequest, FileUnavailable, SearchFailed
+from msgspec import Meta
+
+from tarmac.errors import BadRequest, FileUnavailable, SearchFailed, TarmacError, ToolFailed
 from tarmac.paths import shown
+from tarmac.tools import file_access
 from tarmac.tools.child_process import program, running
+from tarmac.tools.list_files import FOLDER
+from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchFiles(Tool):
+    name: ClassVar[str] = "search_files"
+    group: ClassVar[Group] = "read"
+    parallel: ClassVar[bool] = True
+    description: ClassVar[str] = (
+        "Search the files below a folder for a regular expression (ripgrep, Rust syntax). Matching lines are shown "
+        "with the lines around them. Hidden and binary files, and files that git ignores, are not searched."
+    )
+    spellings: ClassVar[Mapping[str, str]] = {"pattern": "regex", "query": "regex", "glob": "file_pattern"}
+
+    regex: Annotated[str, Meta(min_length=1, description="The regular expression.")]
+    path: Annotated[str, Meta(description=FOLDER)] = "."
+    file_pattern: Annotated[str, Meta(description="Search only files that match this glob, such as `*.py`.")] = ""
+
+    async def prepare(self, bench: Bench) -> Ready:
+        place, want = file_access.to_read(bench, self.path)
+
+        async def act(_: Go) -> Done:
+            try:
+                found = await search_files(
+                    file_access.unmoved(bench, place).path,
+                    self.regex,
+                    file_pattern=self.file_pattern,
+                    hidden=file_access.hides(bench, contents=True),
+                )
+            except TarmacError as error:
+                raise ToolFailed(error.what, hint=error.hint) from None
+            return Done.text(str(found))
+
+        shown = self.regex if len(self.regex) <= 60 else self.regex[:59] + "…"
+        where = "" if place.name == "." else f" in {place.name}"
+        title = f"Searching for {shown!r}{where}"
+        return Ready(title=title, done=f"Searched for {shown!r}{where}", wants=(want,), act=act)
+
 
 MOST = 300
 LONGEST = 500
@@ -30,8 +72,8 @@ PATIENCE = 20.0
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """A line of a file, found or next to one that was."""
+class HitLine:
+    """A line that matches, or one next to it."""
 
     number: int
     text: str
@@ -40,13 +82,13 @@ class Line:
 
 @dataclass(slots=True)
 class FileHits:
-    """The lines of one file, in groups that lie together."""
+    """The lines of one file, in groups of adjacent lines."""
 
     path: str
-    groups: list[list[Line]] = field(default_factory=list)
+    groups: list[list[HitLine]] = field(default_factory=list)
 
-    def add(self, line: Line) -> None:
-        """Put a line into the group it continues, or begin one."""
+    def add(self, line: HitLine) -> None:
+        """Add a line to the last group, or start a new one."""
         if self.groups and self.groups[-1][-1].number >= line.number:
             return
         if not self.groups or self.groups[-1][-1].number + 1 < line.number:
@@ -56,7 +98,7 @@ class FileHits:
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """What a search found."""
+    """The result of a search."""
 
     files: tuple[FileHits, ...]
     count: int  # lines that match
@@ -88,7 +130,7 @@ async def search_files(
     patience: float = PATIENCE,
     hidden: Callable[[Path], bool] | None = None,
 ) -> Hits:
-    """Lines below `folder` that match `pattern` (Rust syntax); `hidden` says which files must not be seen."""
+    """The lines below `folder` that match `pattern`. `hidden` says which files to leave out."""
     if not pattern or "\0" in pattern + file_pattern:
         raise BadRequest("the pattern is empty or has a NUL", hint="give a regular expression")
     rg = program("rg")
@@ -112,7 +154,7 @@ async def search_files(
         async with asyncio.timeout(patience), running(argv, cwd=base) as process:
             assert process.stdout is not None
             assert process.stderr is not None
-            # Both pipes are drained at once: a full one would stop the search.
+            # Read both pipes: if one were full, ripgrep would stop.
             errors = asyncio.ensure_future(_beginning(process.stderr))
             try:
                 async for line in _lines(process.stdout):
@@ -131,7 +173,7 @@ async def search_files(
 
 
 async def _beginning(stream: asyncio.StreamReader, most: int = 4096) -> bytes:
-    """The first bytes of a stream, all of which is read."""
+    """Read a whole stream, and keep its first bytes."""
     kept = b""
     while piece := await stream.read(65536):
         kept = (kept + piece)[:most]
@@ -139,12 +181,12 @@ async def _beginning(stream: asyncio.StreamReader, most: int = 4096) -> bytes:
 
 
 async def _lines(stream: asyncio.StreamReader) -> AsyncIterator[bytes]:
-    """Lines of the stream; nothing for a part of one that is too long for us."""
+    """The lines of the stream, and an empty one for each part of a line that is too long."""
     while True:
         try:
             line = await stream.readline()
         except ValueError:
-            yield b""  # asyncio has thrown away what it had of it; the rest fails to parse and is passed over too
+            yield b""  # asyncio has dropped this part; the next part is not valid JSON and is skipped
             continue
         if not line:
             return
@@ -164,7 +206,7 @@ def _explain(message: str) -> None:
 
 
 class _Collected:
-    """What came so far, until it is enough."""
+    """Collects ripgrep's records until there are enough."""
 
     def __init__(self, most: int, base: Path, hidden: Callable[[Path], bool] | None) -> None:
         self.files: list[FileHits] = []
@@ -179,7 +221,7 @@ class _Collected:
         self._characters = 0
 
     def take(self, record: dict[str, Any]) -> bool:
-        """One record of ripgrep's; False when there is enough."""
+        """Take one record; False if there are enough."""
         data = record.get("data") or {}
         kind = record["type"]
         if kind == "begin":
@@ -192,7 +234,7 @@ class _Collected:
         return True
 
     def pass_over(self) -> bool:
-        """A part of a record that is too long to be read; False when there were too many of them."""
+        """Skip a part of a record that is too long; False if there were too many."""
         self._parts += 1
         where = f" in {self.files[-1].path}" if self.files else ""
         self.passed_over = self.passed_over or f"a line that matches{where} is too long to be shown"
@@ -216,23 +258,23 @@ class _Collected:
         for offset, text in enumerate(_text(data["lines"]).removesuffix("\n").split("\n")):
             line = _cut(text.removesuffix("\r"), spans[0].get("start", 0) if offset == 0 else 0)
             self._characters += len(line)
-            self.files[-1].add(Line(data["line_number"] + offset, line, found))
+            self.files[-1].add(HitLine(data["line_number"] + offset, line, found))
         return True
 
 
 def _text(value: dict[str, str]) -> str:
-    """Text as ripgrep gives it; what is no UTF-8 comes as base64."""
+    """The text of a ripgrep value. What is not UTF-8 comes as base64."""
     if "text" in value:
         return value["text"]
     return base64.b64decode(value["bytes"]).decode("utf-8", "replace")
 
 
 def _cut(line: str, at: int) -> str:
-    """At most LONGEST characters, with the match among them."""
+    """At most LONGEST characters around the match."""
     if len(line) <= LONGEST:
         return line
     start = max(0, min(at - LONGEST // 4, len(line) - LONGEST))
     return f"{'…' if start else ''}{line[start : start + LONGEST]}{'…' if start + LONGEST < len(line) else ''}"
 
 
-__all__: Sequence[str] = ["FileHits", "Hits", "Line", "search_files"]
+__all__: Sequence[str] = ["FileHits", "HitLine", "Hits", "search_files"]

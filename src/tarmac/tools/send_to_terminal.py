@@ -1,4 +1,4 @@
-"""send_to_terminal: text or keys for what runs in a terminal; never a secret, which is for the person alone."""
+"""The tool send_to_terminal: type text or keys into a running command. Only a person may type a secret."""
 
 import json
 import os
@@ -21,12 +21,11 @@ from tarmac.tools.persistent_terminal import ID, SPELLINGS
 from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool, Want
 from tarmac.vt.keys import keys
 
-# After sending, until it ends, asks again, or prints nothing more for so long. Who reads keys may think about an Escape
-# for a second, and waits for keys all the time.
+# Seconds without output after which the program has reacted. A program that reads keys may wait a second after Escape.
 QUIET, QUIET_KEYS, LONGEST = 1.0, 1.5, 10.0
 SECRET = (
-    "It asks for a secret (a password or the like), which only the person may type, in the terminal itself. Nothing "
-    "was sent. Wait for it with wait_for_terminal."
+    "The command asks for a secret, such as a password. Only the person may type it, in the terminal itself. Nothing "
+    "was sent. Wait with wait_for_terminal."
 )
 
 
@@ -35,15 +34,15 @@ class SendToTerminal(Tool):
     name: ClassVar[str] = "send_to_terminal"
     group: ClassVar[Group] = "command"
     description: ClassVar[str] = (
-        "Type into the command that runs in a terminal: text, as an answer to its prompt (Enter is added), or keys by "
-        "name: `C-c`, `C-d`, `Up`, `Enter`, `Escape`, `q`. The result has what it printed then. Passwords and other "
-        "secrets are typed by the person alone."
+        "Type into the command that runs in a terminal. Send text to answer its prompt (Enter is added), or keys by "
+        "name, such as `C-c`, `C-d`, `Up`, `Enter`, `Escape` or `q`. The result has what the command prints next. Only "
+        "the person may type passwords and other secrets."
     )
     spellings: ClassVar[Mapping[str, str]] = {**SPELLINGS, "input": "text"}
 
-    id: Annotated[str, Meta(description=f"{ID} Default: the only one of this task that is busy.")] = ""
-    text: Annotated[str | None, Meta(description="What to type.")] = None
-    keys: Annotated[str | None, Meta(description="Names of keys, with spaces between, instead of text.")] = None
+    id: Annotated[str, Meta(description=f"{ID} Default: the only busy terminal of this task.")] = ""
+    text: Annotated[str | None, Meta(description="The text to type.")] = None
+    keys: Annotated[str | None, Meta(description="Names of keys, separated by spaces. Use it instead of text.")] = None
     enter: Annotated[bool, Meta(description="Whether to press Enter after the text.")] = True
 
     async def prepare(self, bench: Bench) -> Ready:
@@ -97,40 +96,42 @@ class SendToTerminal(Tool):
         text = (self.text or "").encode("utf-8", "surrogateescape")
         if not self.enter or text.endswith((b"\n", b"\r")):
             return text
-        # Who reads keys knows Enter as a carriage return; the line discipline takes either.
+        # A program that reads keys expects a carriage return for Enter. The line discipline takes either.
         return text + (b"\r" if seen is not None and seen.wants is Wants.KEYS else b"\n")
 
 
 async def _reacted(execution: Execution, *, keys: bool) -> None:
-    """Wait for what it does with what was typed."""
+    """Wait until the program has reacted to the input."""
     quiet = QUIET_KEYS if keys else QUIET
-    await execution.news(quiet)  # how quiet it was before counts for nothing
+    await execution.news(quiet)  # silence before the input does not count
     if execution.running:
         await execution.waiting_for(input=not keys, quiet=quiet, timeout=LONGEST)
 
 
 def _check_same(terminal: Terminal, execution: Execution, before: Waiting | None) -> None:
-    """ToolFailed when what waits there is no longer what the text was meant for."""
+    """ToolFailed if the program that waits is no longer the one that the text was meant for."""
     if terminal.current is not execution:
-        raise ToolFailed("The command has ended meanwhile. Nothing was sent.")
+        raise ToolFailed("The command has ended. Nothing was sent.")
     now = execution.waiting
     if now is not None and now.wants is Wants.SECRET:
         raise ToolFailed(SECRET)
     if before is not None and (now is None or (now.wants, now.process) != (before.wants, before.process)):
-        raise ToolFailed("What waited there goes on, or something else waits by now. Nothing was sent: look again.")
+        raise ToolFailed(
+            "The program no longer waits, or another one does. Nothing was sent. Look at the terminal again."
+        )
     if terminal.held:
         raise ToolFailed(f"The person is typing in terminal {terminal.id}. Nothing was sent.")
 
 
 def _reader(seen: Waiting | None) -> str | None:
-    """Who would read it. A script is no shell, though a shell runs it: to its question one gives an answer."""
+    """The program that would read the input. A script is not a shell, even if a shell runs it."""
     if seen is None:
         return None
     return f"a script of {seen.name}" if seen.scripted else seen.name
 
 
 def _stands_in(seen: Waiting | None, terminal: Terminal) -> Path:
-    """The directory of the program that would read it."""
+    """The directory of the program that would read the input."""
     try:
         return Path(os.readlink(f"/proc/{seen.process.pid}/cwd")) if seen is not None else terminal.cwd
     except OSError:

@@ -1,4 +1,4 @@
-"""Tools that speak with the person, or about the task itself: a question, the result, the mode, the todo list."""
+"""Tools about the task itself: questions to the person, the result, the mode, the todo list, slash commands."""
 
 import re
 from collections.abc import Mapping
@@ -20,8 +20,8 @@ _STATUS: Mapping[str, Literal["open", "doing", "done"]] = {" ": "open", "x": "do
 class FollowUp:
     """A suggested answer."""
 
-    text: Annotated[str, Meta(description="The answer, complete and ready to be sent.")]
-    mode: Annotated[str, Meta(description="The mode to switch to when this is chosen.")] = ""
+    text: Annotated[str, Meta(description="The complete answer.")]
+    mode: Annotated[str, Meta(description="The mode to switch to if this answer is chosen.")] = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,8 +29,8 @@ class AskFollowupQuestion(Tool):
     name: ClassVar[str] = "ask_followup_question"
     group: ClassVar[Group] = "always"
     description: ClassVar[str] = (
-        "Ask the person a question when something needed for the task can't be found out otherwise. "
-        "Offer two to four answers they can choose from."
+        "Ask the person a question if you can't find out something that the task needs. "
+        "Offer two to four answers to choose from."
     )
     spellings: ClassVar[Mapping[str, str]] = {"suggestions": "follow_up", "options": "follow_up"}
 
@@ -41,7 +41,7 @@ class AskFollowupQuestion(Tool):
 
     @classmethod
     def tidy(cls, arguments: dict[str, object]) -> dict[str, object]:
-        """`<suggest>` elements, or plain strings, as suggested answers."""
+        """Accept `<suggest>` elements and plain strings as suggested answers."""
         given = arguments.get("follow_up")
         if isinstance(given, dict) and "suggest" in given:
             given = given["suggest"]
@@ -66,17 +66,17 @@ class AttemptCompletion(Tool):
     name: ClassVar[str] = "attempt_completion"
     group: ClassVar[Group] = "always"
     description: ClassVar[str] = (
-        "Present the result of the task, once every earlier tool call is known to have succeeded. "
-        "The person accepts it, or says what is missing."
+        "Present the result of the task, after you have seen that every tool call succeeded. "
+        "The person accepts it or says what is missing."
     )
 
     result: Annotated[
-        str, Meta(min_length=1, description="The result, final: it does not end in a question or an offer.")
+        str, Meta(min_length=1, description="The final result. It does not end with a question or an offer.")
     ]
 
     @classmethod
     def tidy(cls, arguments: dict[str, object]) -> dict[str, object]:
-        """Without the command that older models may add: nothing is run here."""
+        """Drop the `command` that older models add."""
         return {key: value for key, value in arguments.items() if key != "command"}
 
     async def prepare(self, bench: Bench) -> Ready:
@@ -91,11 +91,11 @@ class AttemptCompletion(Tool):
 class SwitchMode(Tool):
     name: ClassVar[str] = "switch_mode"
     group: ClassVar[Group] = "modes"
-    description: ClassVar[str] = "Go on in another mode, when the task needs tools or a way of working of that mode."
+    description: ClassVar[str] = "Switch to another mode if the task needs its tools or its way of working."
     spellings: ClassVar[Mapping[str, str]] = {"mode": "mode_slug"}
 
-    mode_slug: Annotated[str, Meta(min_length=1, description="The mode, by its slug: code, ask, architect …")]
-    reason: Annotated[str, Meta(description="Why.")] = ""
+    mode_slug: Annotated[str, Meta(min_length=1, description="The slug of the mode, such as code, ask or architect.")]
+    reason: Annotated[str, Meta(description="The reason.")] = ""
 
     async def prepare(self, bench: Bench) -> Ready:
         async def act(_: Go) -> Done:
@@ -109,17 +109,17 @@ class UpdateTodoList(Tool):
     name: ClassVar[str] = "update_todo_list"
     group: ClassVar[Group] = "always"
     description: ClassVar[str] = (
-        "Replace the todo list, which the person sees. Use it for tasks of several steps: one item is being done "
-        "at a time, and each is marked when it is finished. Always send the whole list."
+        "Replace the todo list, which the person sees. Use it for tasks with several steps. Work on one item at a "
+        "time and mark it when it is finished. Always send the whole list."
     )
 
     todos: Annotated[
-        str, Meta(description="A checklist, one item a line: `[ ] open`, `[-] being done`, `[x] finished`.")
+        str, Meta(description="A checklist with one item per line: `[ ] open`, `[-] in progress`, `[x] finished`.")
     ]
 
     @classmethod
     def tidy(cls, arguments: dict[str, object]) -> dict[str, object]:
-        """A list of lines, or of items with a status, as a checklist."""
+        """Accept a list of lines, or of items with a status, as a checklist."""
         todos = arguments.get("todos")
         if not isinstance(todos, list):
             return arguments
@@ -146,10 +146,10 @@ class UpdateTodoList(Tool):
 class RunSlashCommand(Tool):
     name: ClassVar[str] = "run_slash_command"
     group: ClassVar[Group] = "always"
-    description: ClassVar[str] = "Get the instructions behind one of the project's slash commands, to follow them."
+    description: ClassVar[str] = "Get the instructions of one of the project's slash commands, then follow them."
 
     command: Annotated[str, Meta(min_length=1, description="The command's name, without the slash.")]
-    args: Annotated[str, Meta(description="What the command is given, if anything.")] = ""
+    args: Annotated[str, Meta(description="The arguments of the command.")] = ""
 
     async def prepare(self, bench: Bench) -> Ready:
         name = self.command.strip().removeprefix("/")
@@ -166,14 +166,16 @@ class RunSlashCommand(Tool):
 
 
 def parse_checklist(text: str) -> tuple[TodoItem, ...]:
-    """The items of a Markdown checklist; BadArguments for a line that is none."""
+    """The items of a Markdown checklist; BadArguments for a line that is not an item."""
     items: list[TodoItem] = []
     for line in text.splitlines():
         if not line.strip():
             continue
         found = _ITEM.fullmatch(line)
         if found is None:
-            raise BadArguments(f"update_todo_list: '{line.strip()[:80]}' is no item: write `[ ] text`, `[-]` or `[x]`.")
+            raise BadArguments(
+                f"update_todo_list: '{line.strip()[:80]}' is not an item. Write `[ ] text`, `[-] text` or `[x] text`."
+            )
         items.append(TodoItem(text=found[2], status=_STATUS[found[1].lower()]))
     return tuple(items)
 

@@ -1,4 +1,4 @@
-"""Which terminals a task may use by id: its own, and those nobody has. Never a person's, never another task's."""
+"""Which terminals a task may use by id: its own, and those without a task. Never a person's or another task's."""
 
 from tarmac.errors import TarmacError, ToolFailed
 from tarmac.terminals.terminal import Terminal
@@ -6,7 +6,7 @@ from tarmac.tools.tool import Bench
 
 
 def own(bench: Bench, id: str) -> Terminal:
-    """The open terminal of that id; ToolFailed when the task has none such."""
+    """The open terminal with this id; ToolFailed if the task has none."""
     try:
         terminal = bench.registry.get(id.strip())
     except TarmacError:
@@ -15,7 +15,7 @@ def own(bench: Bench, id: str) -> Terminal:
 
 
 def only_busy(bench: Bench) -> Terminal:
-    """The one terminal of the task in which something runs; ToolFailed when there is none, or there are several."""
+    """The only busy terminal of the task; ToolFailed if there is none, or more than one."""
     busy = bench.registry.listing(busy=True, task=bench.task)
     if len(busy) != 1:
         raise ToolFailed(f"Give an id: {len(busy) or 'no'} terminals of this task are busy. {known(bench)}")
@@ -23,7 +23,7 @@ def only_busy(bench: Bench) -> Terminal:
 
 
 def readable(bench: Bench, id: str) -> Terminal:
-    """The same, or a closed one with something left to read."""
+    """The terminal with this id, open or closed, as long as it has output to read."""
     try:
         terminal = bench.registry.readable(id.strip())
     except TarmacError:
@@ -32,12 +32,12 @@ def readable(bench: Bench, id: str) -> Terminal:
 
 
 def visible_to(bench: Bench) -> list[Terminal]:
-    """All that the task may use."""
+    """All terminals that the task may use."""
     return [each for each in bench.registry.listing() if not _foreign(bench, each)]
 
 
 def known(bench: Bench) -> str:
-    """The ids there are, in a sentence."""
+    """A sentence with the ids of open terminals."""
     ids = [f"'{each.id}'" for each in visible_to(bench)]
     return f"Open terminals: {', '.join(ids)}." if ids else "No terminal is open."
 
@@ -50,5 +50,5 @@ def _checked(bench: Bench, terminal: Terminal) -> Terminal:
 
 def _foreign(bench: Bench, terminal: Terminal) -> str:
     if terminal.origin == "person":
-        return "is the person's own"
+        return "belongs to the person"
     return "" if terminal.task in (bench.task, None) else "belongs to another task"

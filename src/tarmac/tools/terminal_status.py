@@ -1,11 +1,15 @@
-"""Where a terminal stands, in words for a model: what runs or ran in it, what it waits for, what is new."""
+"""Describe terminals to the model: what runs in them, what they wait for, what is new."""
 
 from dataclasses import dataclass
 
 from tarmac.errors import TarmacError
+from tarmac.events import TaskId
 from tarmac.paths import shown
+from tarmac.prompts.environment import MOST_TERMINALS, TerminalFacts
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.output.follow import unread_output
+from tarmac.terminals.pool import Pool
+from tarmac.terminals.process.tty_probe import Wants
 from tarmac.terminals.result import show_path, signal_name
 from tarmac.terminals.terminal import Past, Terminal
 from tarmac.tools.boundary import labelled
@@ -19,24 +23,24 @@ MOST_PAST = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """A terminal as it was found: in words for a model, and as data for a door."""
+class TerminalStatus:
+    """The state of a terminal, as text for a model and as data for a front end."""
 
     text: str
-    output: str  # what is new, without a boundary
+    output: str  # the new output, without tags
     facts: dict[str, object]
 
 
-async def look(terminal: Terminal, *, most: int = MOST_CHARACTERS) -> Look:
-    """Its state, and what was printed in it since somebody last looked; from now on that is read."""
+async def look(terminal: Terminal, *, most: int = MOST_CHARACTERS) -> TerminalStatus:
+    """The state of a terminal and its new output, which counts as read from now on."""
     news = [ending(each) for each in terminal.unread]
     output = await new_output(terminal, most=most)
     text = "\n".join([*news, standing(terminal), labelled(output, what="New output")])
-    return Look(text, output, facts(terminal))
+    return TerminalStatus(text, output, facts(terminal))
 
 
 def facts(terminal: Terminal) -> dict[str, object]:
-    """Where it stands, as JSON can carry it; what does not apply is left out."""
+    """The state of a terminal as JSON values. What does not apply is left out."""
     current = terminal.current
     seen = current.waiting if current is not None else None
     found: dict[str, object] = {
@@ -58,13 +62,13 @@ def facts(terminal: Terminal) -> dict[str, object]:
 
 
 async def new_output(terminal: Terminal, *, most: int) -> str:
-    """What nobody has read yet, clean and bounded; from now on it is read."""
+    """Unread output, clean and bounded. It counts as read from now on."""
     text = show_invisibles(fold_repeats(await unread_output(terminal)))
     return bound(text, lines=terminal.settings.output_line_limit, characters=most).text
 
 
 def standing(terminal: Terminal) -> str:
-    """One line on what it is doing."""
+    """One line about what the terminal is doing."""
     where = f"Terminal '{terminal.id}' in {shown(terminal.cwd)}"
     if terminal.closed:
         return f"{where} is closed."
@@ -83,7 +87,7 @@ def standing(terminal: Terminal) -> str:
 
 
 async def state(terminal: Terminal) -> str:
-    """All that can be asked of it (T31): shell, directory, commands, and what they changed in the environment."""
+    """Everything about a terminal: shell, directory, last commands, changed variables."""
     shell = f"{terminal.shell.name} {terminal.shell_version}".strip()
     rows = [standing(terminal), f"Shell: {shell}. Opened in {shown(terminal.initial_cwd)}."]
     past = list(terminal.history)[-MOST_PAST:]
@@ -106,12 +110,12 @@ def _past(past: Past) -> str:
 
 
 def ending(execution: Execution) -> str:
-    """How a command ended, in a sentence."""
+    """A sentence about how a command ended."""
     return f"Command {execution.number}, `{short(execution.command)}`, has ended: {ended(execution)}."
 
 
 def ended(execution: Execution) -> str:
-    """`exit code 1`, `killed by SIGKILL` …; empty while it runs."""
+    """How a command ended, such as `exit code 1`; empty while it runs."""
     if execution.ending is None:
         return ""
     code, reason = execution.ending.exit_code, execution.ending.reason
@@ -119,3 +123,62 @@ def ended(execution: Execution) -> str:
     if name := signal_name(code):
         how += f" ({name})"
     return how if reason == "done" else f"{how}, {reason}"
+
+
+MOST_LISTED = 20
+MOST_CHARACTERS = 8_000
+LEAST_EACH = 500
+
+
+async def news(
+    registry: Pool, task: TaskId, *, edited: bool = False, most: int = MOST_CHARACTERS
+) -> tuple[TerminalFacts, ...]:
+    """What is new in the terminals of a task. It waits first until they are quiet, 5 s at most.
+
+    `edited`: a file was changed since the last turn, so a program that watches files may be about to print.
+    """
+    await registry.cool(task, edited=edited)
+    return await facts_of(registry, task, most=most)
+
+
+async def facts_of(registry: Pool, task: TaskId, *, most: int = MOST_CHARACTERS) -> tuple[TerminalFacts, ...]:
+    """What is new in the terminals of a task, now. Output that does not fit stays unread."""
+    found = [each for each in registry.listing() if each.origin != "person" and each.task in (task, None)]
+    found += [each for each in registry.gone if each.origin != "person" and each.task in (task, None)]
+    # Terminals with something new come first.
+    found.sort(key=lambda each: (not (each.unread or each.busy), each.task is None))
+    told: list[TerminalFacts] = []
+    left = most
+    for number, terminal in enumerate(found[:MOST_LISTED]):
+        share = max(left // max(1, min(len(found), MOST_TERMINALS) - number), min(LEAST_EACH, left))
+        room = number < MOST_TERMINALS and (share > 0 or not most)
+        facts = await _facts(terminal, task, share if room else None)
+        left = max(0, left - len(facts.output))
+        told.append(facts)
+    return tuple(told)
+
+
+async def _facts(terminal: Terminal, task: TaskId, most: int | None) -> TerminalFacts:
+    """The state of a terminal and at most `most` characters of new output. None leaves the output unread."""
+    unread = [] if most is None else terminal.unread
+    endings = [ended(each) for each in unread]
+    current = terminal.current
+    seen = current.waiting if current is not None else None
+    output = await new_output(terminal, most=most) if most and (unread or current is not None) else ""
+    for each in unread:
+        each.read = True
+    waiting = ""
+    if seen is not None:
+        waiting = (
+            "a secret, which only the person may type" if seen.wants is Wants.SECRET else seen.prompt.strip() or "?"
+        )
+    return TerminalFacts(
+        id=terminal.id,
+        cwd=None if terminal.closed else terminal.cwd,
+        busy=terminal.busy,
+        own=terminal.task == task,
+        command=short(terminal.last_command or ""),
+        output=output,
+        ending="; ".join(endings),
+        waiting=waiting,
+    )

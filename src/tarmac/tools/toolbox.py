@@ -18,18 +18,19 @@ from tarmac.errors import BadArguments
 from tarmac.models.provider import ToolSchema
 from tarmac.tools import decoding
 from tarmac.tools.apply_patch import ApplyPatch
-from tarmac.tools.edit_file import ApplyDiff, InsertContent, SearchAndReplace
+from tarmac.tools.code_definitions import ListCodeDefinitionNames
+from tarmac.tools.edit_file import ApplyDiff, InsertContent, SearchAndReplace, WriteToFile
 from tarmac.tools.execute_command import ExecuteCommand
-from tarmac.tools.looking import ListCodeDefinitionNames, ListFiles, SearchFiles
+from tarmac.tools.list_files import ListFiles
 from tarmac.tools.persistent_terminal import KillPersistentTerminal, OpenPersistentTerminal, RunPersistentCommand
 from tarmac.tools.read_file import ReadFile
 from tarmac.tools.read_terminal import ReadTerminal
 from tarmac.tools.schema import parameters
+from tarmac.tools.search_files import SearchFiles
 from tarmac.tools.send_to_terminal import SendToTerminal
 from tarmac.tools.task_tools import AskFollowupQuestion, AttemptCompletion, RunSlashCommand, SwitchMode, UpdateTodoList
 from tarmac.tools.tool import Group, Tool
 from tarmac.tools.wait_for_terminal import WaitForTerminal
-from tarmac.tools.writing import WriteToFile
 
 TOOLS: tuple[type[Tool], ...] = (
     ReadFile,

@@ -1,10 +1,10 @@
-"""The files of a workspace, and which came and went since one last looked: only folders that changed are read again.
+"""Track the files of a workspace: which were added and removed since the last look.
 
-Tree(root, hidden).look() → Changes(came, went); listing(most) → the names, as list_files shows them
+A file that is added or removed changes the time of its folder. So one `stat` per folder says which folders to read
+again. Files that git or `.tarmacignore` hide are left out. The tree is read level by level, up to a limit.
 
-A name that comes or goes changes the time of its folder, so one `stat` of each folder tells where to read; what git and
-`.tarmacignore` hide is left out. Level by level, up to a bound: of what is further down nobody is told. It blocks: for
-a thread. Only `glance()`, which leaves alone whatever may take longer, takes less time than to wake one.
+`look()` blocks, so run it in a thread. `glance()` is quick enough for the event loop, because it gives up where it
+would take longer.
 """
 
 import os
@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Final, Literal
 
 from tarmac.tools import list_files
-from tarmac.tools.list_files import Listing, Rules
+from tarmac.tools.list_files import FileList, Rules
 
 MOST_FOLDERS: Final = 300
 MOST_NAMES: Final = 5_000
 FEW: Final = 16  # folders, and new names, of a glance
 SMALL: Final = 300  # names in a folder that a glance reads
-FRESH: Final = 50_000_000  # nanoseconds: a folder that changed so lately may change again at the same time by its clock
+FRESH: Final = 50_000_000  # nanoseconds in which a second change may get the same time stamp
 HIDING: Final = ".tarmacignore"
 IGNORING: Final = ".gitignore"
 
@@ -33,7 +33,7 @@ _Stamp = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Files, by their names from the root, in order."""
+    """Paths of files relative to the root, sorted."""
 
     came: tuple[str, ...] = ()
     went: tuple[str, ...] = ()
@@ -41,28 +41,28 @@ class Changes:
 
 @dataclass(slots=True)
 class _Folder:
-    """As it was when it was last read."""
+    """A folder when it was last read."""
 
-    stamp: _Stamp | None  # None: it must be read again
+    stamp: _Stamp | None  # None: read it again
     rules: Rules
-    guarded: bool  # something in it may be hidden from agents
+    guarded: bool  # an ignore file may hide some of it from agents
     entries: Mapping[str, _Kind]  # all that is in it
     shown: set[str]  # those that are not ignored
 
 
 class Tree:
-    """What was there. `hidden` is asked where there is reason to: below a `.tarmacignore`, and of links."""
+    """The files of a workspace. `hidden` is called for links, and for paths below a `.tarmacignore`."""
 
     def __init__(self, root: Path, hidden: Callable[[Path], bool]) -> None:
         self._root, self._hidden = root, hidden
         self._folders: dict[str, _Folder] = {}  # by name from the root, with a slash at its end; the root itself is ""
         self._rules: dict[str, _Stamp | None] = {}  # files that say what is ignored or hidden
         self._names = 0
-        self._whole = True  # nothing was left out for want of room
-        self._looked = 0  # when, by time.time_ns()
+        self._whole = True  # nothing was left out because of a limit
+        self._looked = 0  # the time of the last look, from time.time_ns()
 
     def look(self) -> Changes:
-        """What changed since the last look; the first finds all there is, and that is no change."""
+        """The changes since the last look. The first look reports none."""
         first, last, self._looked = not self._folders, self._looked, time.time_ns()
         came: list[str] = []
         went: list[str] = []
@@ -72,13 +72,13 @@ class Tree:
             before = set(self._files(self._folders)).difference(came).union(went)
             self._read_all()
             now = set(self._files(self._folders))
-            # What other rules show or hide has neither come nor gone.
+            # A file that the new rules show or hide was neither added nor removed.
             came = [name for name in now - before if self._is_newer(name, last)]
             went = [name for name in before - now if not os.path.lexists(self._root / name)]
         return Changes(tuple(sorted({*came} - {*went})), tuple(sorted({*went} - {*came})))
 
     def glance(self) -> Changes | None:
-        """`look`, where at most some files came or went in a few small folders; else None, and nothing is noted."""
+        """The changes, if they are a few files in a few small folders; else None, and nothing is recorded."""
         if not self._folders or len(self._folders) > FEW or not self._same_rules():
             return None
         looked, root = time.time_ns(), str(self._root)
@@ -98,8 +98,8 @@ class Tree:
         self._looked = looked
         return Changes(tuple(sorted(came)), tuple(sorted(went)))
 
-    def listing(self, most: int) -> Listing:
-        """The first `most` names, level by level, as they were at the last look."""
+    def listing(self, most: int) -> FileList:
+        """The first `most` names of the last look, level by level."""
         found: list[tuple[str, bool]] = []
         for inside, folder in self._folders.items():
             for name in sorted(folder.shown):
@@ -123,7 +123,7 @@ class Tree:
         self._read("", rules, guarded=False)
 
     def _read(self, top: str, rules: Rules, *, guarded: bool) -> list[str]:
-        """A folder that is new, and all below it; the names of the folders that were read."""
+        """Read a new folder and all below it. Returns the folders that were read."""
         waiting = deque([(top, rules, guarded)])
         read: list[str] = []
         while waiting:
@@ -145,10 +145,10 @@ class Tree:
         return read
 
     def _read_changed(self, came: list[str], went: list[str]) -> bool:
-        """Read folders that changed, and note what came and went; False: so did rules, and all must be read."""
+        """Read the folders that changed. False if ignore rules changed, so that everything must be read."""
         root = str(self._root)
         for inside in list(self._folders):
-            folder = self._folders.get(inside)  # None: it went with one above it
+            folder = self._folders.get(inside)  # None: a folder above it was removed
             if folder is not None and (folder.stamp is None or _stamp(f"{root}/{inside}") != folder.stamp):
                 before = folder.entries
                 self._read_again(inside, folder, came, went)
@@ -185,7 +185,7 @@ class Tree:
             self._names -= len(self._folders.pop(each).shown)
 
     def _show(self, inside: str, folder: _Folder, names: Iterable[str]) -> list[str]:
-        """Those of the names that may be told, from now on among the known ones."""
+        """Record the names that are not hidden, and return them."""
         shown: list[str] = []
         here = self._root / inside
         for name in names:
@@ -218,7 +218,7 @@ class Tree:
 
 
 class _Difference:
-    """What a folder held before and does not hold now, and the other way round; what became another thing is both."""
+    """What was removed from a folder and added to it. An entry of another kind counts as both."""
 
     __slots__ = ("gone", "new", "now")
 
@@ -230,7 +230,7 @@ class _Difference:
 
     @property
     def few_files(self) -> bool:
-        """Whether they are files alone, few, and none that says what is hidden."""
+        """Whether only a few files changed, and no ignore file."""
         changed = [*self.gone, *self.new]
         return len(changed) <= FEW and all(kind == "file" and name not in (IGNORING, HIDING) for name, kind in changed)
 
@@ -242,7 +242,7 @@ def _scan(folder: str | Path, most: int | None = None) -> dict[str, _Kind]:
                 each.name: "file" if each.is_file(follow_symlinks=False) else _unlike_a_file(each)
                 for each in islice(entries, most)
             }
-    except OSError:  # may not be read, or is gone by now
+    except OSError:  # unreadable, or already gone
         return {}
 
 
@@ -259,6 +259,6 @@ def _stamp(path: str | Path) -> _Stamp | None:
 
 
 def _settled(folder: str | Path) -> _Stamp | None:
-    """The stamp of a folder that will have another when it changes again; None: nobody can tell yet."""
+    """The stamp of a folder; None if it changed so recently that another change might not show."""
     stamp = _stamp(folder)
     return stamp if stamp is not None and abs(time.time_ns() - stamp[0]) > FRESH else None

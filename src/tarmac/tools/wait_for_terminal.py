@@ -1,4 +1,4 @@
-"""wait_for_terminal: until a command ends, prints something, listens on a port, wants input, or is quiet."""
+"""The tool wait_for_terminal: wait until a command ends, prints a match, opens a port, wants input, or is quiet."""
 
 import json
 from collections.abc import Mapping
@@ -11,11 +11,10 @@ from msgspec import Meta
 from tarmac.errors import BadArguments, TarmacError, ToolFailed
 from tarmac.tools import terminal_access, terminal_status
 from tarmac.tools.boundary import fenced, untagged
-from tarmac.tools.execute_command import Seconds
-from tarmac.tools.following import wants_secret
+from tarmac.tools.execute_command import Seconds, wants_secret
 from tarmac.tools.persistent_terminal import SPELLINGS
+from tarmac.tools.read_terminal import text_pattern
 from tarmac.tools.report import duration
-from tarmac.tools.search_pattern import text_pattern
 from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool
 
 if TYPE_CHECKING:
@@ -29,18 +28,17 @@ class WaitForTerminal(Tool):
     name: ClassVar[str] = "wait_for_terminal"
     group: ClassVar[Group] = "command"
     description: ClassVar[str] = (
-        "Wait until something happens in a terminal: its command ends, and whichever of the other conditions you give "
-        "comes first. The result says what came, and has the new output. Better than sleeping or looking again and "
-        "again."
+        "Wait until the command in a terminal ends, or until one of the other conditions that you give holds. The "
+        "result says what happened and has the new output. Use this instead of sleeping or polling."
     )
     spellings: ClassVar[Mapping[str, str]] = SPELLINGS
 
-    id: Annotated[str, Meta(description="The terminal's id. Default: all of this task that are busy.")] = ""
-    pattern: Annotated[str, Meta(description="It has printed something that matches this regular expression.")] = ""
-    port: Annotated[Port | None, Meta(description="It listens on this TCP port.")] = None
-    any_port: Annotated[bool, Meta(description="It listens on some TCP port.")] = False
-    input: Annotated[bool, Meta(description="It wants somebody to type.")] = True
-    quiet: Annotated[Seconds | None, Meta(description="It has printed nothing for so many seconds.")] = None
+    id: Annotated[str, Meta(description="The terminal's id. Default: all busy terminals of this task.")] = ""
+    pattern: Annotated[str, Meta(description="Until it prints something that matches this regular expression.")] = ""
+    port: Annotated[Port | None, Meta(description="Until it listens on this TCP port.")] = None
+    any_port: Annotated[bool, Meta(description="Until it listens on any TCP port.")] = False
+    input: Annotated[bool, Meta(description="Until it waits for input.")] = True
+    quiet: Annotated[Seconds | None, Meta(description="Until it has printed nothing for this many seconds.")] = None
     timeout: Annotated[Seconds | None, Meta(description="Seconds to wait at most. Default: 30.")] = None
 
     async def prepare(self, bench: Bench) -> Ready:
@@ -49,7 +47,7 @@ class WaitForTerminal(Tool):
         else:
             ids = [each.id for each in terminal_access.visible_to(bench) if each.busy and each.task == bench.task]
             if not ids:
-                raise ToolFailed(f"Nothing runs in a terminal of this task. {terminal_access.known(bench)}")
+                raise ToolFailed(f"No terminal of this task is busy. {terminal_access.known(bench)}")
         conditions = self._conditions(bench)
 
         async def act(_: Go) -> Done:
@@ -89,7 +87,7 @@ class WaitForTerminal(Tool):
     def _conditions(self, bench: Bench) -> "Conditions":
         limit = bench.settings.wait_timeout if self.timeout is None else self.timeout
         made: Conditions = {"timeout": min(limit, bench.settings.longest_timeout), "input": self.input}
-        if bench.secrets:  # they are the person's: the model can do nothing about them, and waits
+        if bench.secrets:  # the person types them, so the wait goes on
             made["secrets"] = False
         if self.pattern:
             made["pattern"] = text_pattern(self.pattern)
@@ -121,7 +119,7 @@ def _told(happened: "Happened") -> str:
             )
         case "input":
             prompt = f" (untrusted, as its output is):\n{fenced(happened.text, 'prompt')}" if happened.text else "."
-            return f"{where}: it wants somebody to type, {after}{prompt}"
+            return f"{where}: it waits for input, {after}{prompt}"
         case "quiet":
             return f"{where}: it is quiet, {after}."
         case "port":
@@ -129,4 +127,4 @@ def _told(happened: "Happened") -> str:
         case "closed":
             return f"{where} was closed {after}."
         case _:
-            return f"{where}: nothing of this happened; waited {duration(happened.after)}."
+            return f"{where}: none of this happened within {duration(happened.after)}."

@@ -1,13 +1,12 @@
-"""Edits: text in, text or a reason out; no model, no permission, no terminal.
+"""Edits: text in, text or a reason out. No model, no policy, no terminal.
 
 bytes ─decode→ TextFile.text ─apply_diff | insert_content | search_and_replace | plan_patch→ Edited
-Edited.text ─TextFile.with_text→ bytes ─save_file→ disk        unified_diff(before, after) is what a person is shown
+Edited.text ─TextFile.with_text→ bytes ─save_file→ disk
 
-Inside, a line ends in LF. What the file had (CRLF, mixed, a BOM, no newline at the end, another encoding) is put back
-line by line when it is written, so that an edit changes what it names and nothing else.
+Inside, every line ends in LF. Line endings, BOM, encoding and a missing last newline are restored when the file is
+written, so an edit changes only the lines that it names.
 """
 
-from tarmac.tools.edit.blocks import Block, parse_blocks
 from tarmac.tools.edit.content_checks import (
     WRITE_ALL,
     clean_content,
@@ -18,14 +17,13 @@ from tarmac.tools.edit.content_checks import (
     strip_fences,
     strip_line_numbers,
 )
-from tarmac.tools.edit.diff_blocks import apply_diff
-from tarmac.tools.edit.edit_result import Applied, Edited, Failure
-from tarmac.tools.edit.indentation import broken_by
-from tarmac.tools.edit.insert import insert_content
+from tarmac.tools.edit.diff_blocks import Block, apply_diff, parse_blocks
+from tarmac.tools.edit.edit_result import Applied, Edited, FailedPart
 from tarmac.tools.edit.patch import FileChange, plan_patch
 from tarmac.tools.edit.patch_parser import is_patch, parse_patch
-from tarmac.tools.edit.replace import search_and_replace
+from tarmac.tools.edit.replace import insert_content, search_and_replace
 from tarmac.tools.edit.save import Saved, read_bytes, remove_file, save_file
+from tarmac.tools.edit.splice import broken_by
 from tarmac.tools.edit.text_file import TextFile, decode, line_ending, new_text_file
 from tarmac.tools.edit.unified_diff import FileDiff, unified_diff
 
@@ -34,7 +32,7 @@ __all__ = [
     "Applied",
     "Block",
     "Edited",
-    "Failure",
+    "FailedPart",
     "FileChange",
     "FileDiff",
     "Saved",

@@ -1,10 +1,10 @@
-"""What models wrap around the content of a file, and what they leave out of it."""
+"""Clean the content that a model wrote: remove fences and line numbers, find placeholders."""
 
 import re
 from dataclasses import dataclass
 from itertools import takewhile
 
-from tarmac.tools.edit.hay import loose
+from tarmac.tools.edit.locate import loose
 
 _FENCE = re.compile(r"^(`{3,}|~{3,})[ \t]*([\w+#.:/-]*)[ \t]*$")
 _NUMBER = re.compile(r"^\s*(\d+)\s?\|(?: |$)")
@@ -32,19 +32,19 @@ _COMMENT = re.compile(r"^\s*(?://+|#+|/\*+|\*|<!--|--|;+|%+|\{/\*|\(\*|\"\"\"|''
 
 @dataclass(frozen=True, slots=True)
 class Omission:
-    """A line that stands for others."""
+    """A placeholder: a line that stands for others."""
 
     line: int
     text: str
 
 
 def clean_content(content: str, path: str = "") -> str:
-    """The content of a file, without the fence and the line numbers that models put around it."""
+    """The content without the fence and the line numbers that models add."""
     return strip_line_numbers(strip_fences(content, path))
 
 
 def strip_fences(content: str, path: str = "") -> str:
-    """Without a code fence around it. In prose a fence may be content: there only one that encloses everything."""
+    """Remove a code fence around the content. In prose, only one that encloses everything."""
     lines = content.split("\n")
     last = len(lines) - 1
     while last > 0 and not lines[last].strip():
@@ -66,7 +66,7 @@ def _joined(lines: list[str]) -> str:
 
 
 def _encloses(inside: list[str]) -> bool:
-    """Whether the fences inside are in pairs: else the first one closed before the end."""
+    """Whether the fences inside come in pairs. If not, the outer fence ended before the last line."""
     return not _open_fence(inside, strict=True)
 
 
@@ -81,7 +81,7 @@ def _open_fence(lines: list[str], *, strict: bool = False) -> bool:
 
 
 def strip_line_numbers(content: str) -> str:
-    """Without `12 | ` before each line, when every line has one and they count up: it was copied from read_file."""
+    """Remove `12 | ` before each line, if every line has a number and they count up, as in read_file."""
     lines = content.split("\n")
     filled = lines[:-1] if lines[-1] == "" else lines
     numbers = [int(found[1]) for found in takewhile(bool, map(_NUMBER.match, filled)) if found]

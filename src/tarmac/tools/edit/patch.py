@@ -7,22 +7,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tarmac.errors import EditFailed
-from tarmac.tools.edit import explain
 from tarmac.tools.edit.content_checks import WRITE_ALL, is_prose, refuse_omissions
-from tarmac.tools.edit.edit_result import Failure
-from tarmac.tools.edit.hay import Hay, loose
-from tarmac.tools.edit.indentation import broken_by
-from tarmac.tools.edit.lines import join_lines, split_lines
-from tarmac.tools.edit.locate import THRESHOLD, Ambiguous, NotFound, Place, find
+from tarmac.tools.edit.edit_result import FailedPart, ambiguous, not_found
+from tarmac.tools.edit.locate import THRESHOLD, Ambiguous, Haystack, Location, NotFound, find, loose
 from tarmac.tools.edit.patch_parser import AddFile, Chunk, DeleteFile, Section, UpdateFile, parse_patch
-from tarmac.tools.edit.splice import Insert, repaired, spliced
+from tarmac.tools.edit.splice import Insert, broken_by, repaired, spliced
+from tarmac.tools.edit.text_file import join_lines, split_lines
 
 _MORE = "put a line above the change after @@, or more lines around it"
 
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One file: its text before and after; None where there is no file. A move is a removal and a new file."""
+    """The text of one file before and after. None means no file. A move is a removal and a new file."""
 
     path: str
     before: str | None
@@ -80,21 +77,21 @@ def plan_patch(
     return [FileChange(path, before[path], after[path], moved.get(path, "")) for path in paths]
 
 
-def _updated(text: str, section: UpdateFile, threshold: float) -> tuple[str, list[Failure]]:
-    """The text after the chunks, each looked for after the one before it."""
+def _updated(text: str, section: UpdateFile, threshold: float) -> tuple[str, list[FailedPart]]:
+    """The text after all chunks. Each is looked for after the one before it."""
     lines, ended = split_lines(text)
-    hay = Hay(lines)
+    hay = Haystack(lines)
     inserts: list[Insert] = []
-    failures: list[Failure] = []
+    failures: list[FailedPart] = []
     cursor = 0
     for number, chunk in enumerate(section.chunks, 1):
         found = _place(hay, chunk, cursor, threshold, number)
-        if isinstance(found, Failure):
+        if isinstance(found, FailedPart):
             failures.append(found)
         elif any(one.place.first < found.end and found.first < one.place.end for one in inserts):
-            failures.append(Failure(number, "overlaps", f"block {number}: its lines were changed by one before it"))
+            failures.append(FailedPart(number, "overlaps", f"block {number}: its lines were changed by one before it"))
         elif why := refuse_omissions("\n".join(chunk.new), text, shorter=len(chunk.new) < len(chunk.old)):
-            failures.append(Failure(number, "placeholder", f"block {number}: {why}", WRITE_ALL))
+            failures.append(FailedPart(number, "placeholder", f"block {number}: {why}", WRITE_ALL))
         else:
             inserts.append(Insert(number, found, chunk.old, chunk.new))
             cursor = found.end
@@ -103,18 +100,20 @@ def _updated(text: str, section: UpdateFile, threshold: float) -> tuple[str, lis
     return join_lines(spliced(lines, inserts), ended), failures + broken
 
 
-def _place(hay: Hay, chunk: Chunk, cursor: int, threshold: float, number: int) -> Place | Failure:
+def _place(hay: Haystack, chunk: Chunk, cursor: int, threshold: float, number: int) -> Location | FailedPart:
     start = cursor
     for anchor in chunk.anchors:
         at = _anchor(hay, anchor, start)
         if at is None:
             at = _anchor(hay, anchor, 0)  # the chunks may be out of order
         if at is None:
-            return Failure(number, "not found", f"block {number}: no line is {anchor!r}", "after @@ goes a whole line")
+            return FailedPart(
+                number, "not found", f"block {number}: no line is {anchor!r}", "after @@ goes a whole line"
+            )
         start = at + 1
     if not chunk.old and chunk.counted and hay.lines:
         what = f"block {number}: new lines without a line around them"
-        return Failure(number, "ambiguous", what, "add a line of the file before or after them")
+        return FailedPart(number, "ambiguous", what, "add a line of the file before or after them")
     if not chunk.old:
         return _insertion(hay.lines, start if chunk.anchors else None)
     if chunk.at_end and (end := _at_end(hay.lines, chunk.old)) is not None:
@@ -123,18 +122,18 @@ def _place(hay: Hay, chunk: Chunk, cursor: int, threshold: float, number: int) -
     if isinstance(found, NotFound) and start:
         found = find(hay, chunk.old, near=chunk.near, threshold=threshold)
     match found:
-        case Place():
+        case Location():
             return found
         case Ambiguous(places=places) if chunk.anchors:
-            return places[0]  # the first one after the line that says which
+            return places[0]  # the first one after the anchor
         case Ambiguous():
-            return explain.ambiguous(number, found, _MORE)
+            return ambiguous(number, found, _MORE)
         case _:
-            return explain.not_found(number, found, hay, chunk.old, chunk.new, threshold)
+            return not_found(number, found, hay, chunk.old, chunk.new, threshold)
 
 
-def _anchor(hay: Hay, anchor: str, start: int) -> int | None:
-    """The line an anchor names, without regard to space: the whole of it, else one that begins so."""
+def _anchor(hay: Haystack, anchor: str, start: int) -> int | None:
+    """The line that an anchor names: one that is equal but for spaces, else one that begins with it."""
     if hay.huge:
         return next(iter(hay.keyed(str).places([anchor], start=start, most=1)), None)
     key, keys = loose(anchor), hay.loose
@@ -143,18 +142,18 @@ def _anchor(hay: Hay, anchor: str, start: int) -> int | None:
     return next((at for at in range(start, len(keys)) if keys[at].startswith(key)), None)
 
 
-def _insertion(lines: Sequence[str], after_anchor: int | None) -> Place:
+def _insertion(lines: Sequence[str], after_anchor: int | None) -> Location:
     """New lines without old ones: after their anchor, else at the end of the file."""
     at = len(lines) if after_anchor is None else after_anchor
-    return Place(at, at, "exact", 1.0, ())
+    return Location(at, at, "exact", 1.0, ())
 
 
-def _at_end(lines: Sequence[str], old: Sequence[str]) -> Place | None:
+def _at_end(lines: Sequence[str], old: Sequence[str]) -> Location | None:
     last = len(lines)
     first = last - len(old)
     if first >= 0 and [loose(each) for each in lines[first:last]] == [loose(each) for each in old]:
         exact = list(lines[first:last]) == list(old)
-        return Place(first, last, "exact" if exact else "whitespace", 1.0, tuple(range(first, last)))
+        return Location(first, last, "exact" if exact else "whitespace", 1.0, tuple(range(first, last)))
     return None
 
 

@@ -1,4 +1,4 @@
-"""The patch format that Codex models know, parsed.
+"""Parse a patch in the format of Codex, or a unified diff.
 
     *** Begin Patch
     *** Update File: src/app.py
@@ -33,7 +33,7 @@ _FORM = "*** Begin Patch / *** Update File: path / @@ / -old / +new / *** End Pa
 
 @dataclass(slots=True)
 class Chunk:
-    """Old lines and new ones, both with their context."""
+    """Old and new lines, both with context."""
 
     anchors: list[str] = field(default_factory=list)
     old: list[str] = field(default_factory=list)
@@ -69,7 +69,7 @@ class DeleteFile:
 
 @dataclass(slots=True)
 class UpdateFile:
-    """Changes to a file, and perhaps a new name."""
+    """Changes to a file, which may get a new name."""
 
     path: str
     moved_to: str | None = None
@@ -115,7 +115,7 @@ def _marked(lines: Sequence[str]) -> list[Section]:
         # In a change, a line that begins with a space is context, even if it looks like a mark.
         if text.startswith("*** ") and (line.startswith("***") or (chunk is None and line[:1] not in "+-")):
             if text.startswith(_ENVIRONMENT) and not sections:
-                pass  # where Codex runs; there is only one here
+                pass  # names a Codex environment; there is only one here
             elif text == _EOF and chunk is not None:
                 chunk.at_end, chunk = True, None
             elif text.startswith(_MOVE) and isinstance(section, UpdateFile) and not section.chunks:
@@ -147,8 +147,8 @@ def _body(lines: Sequence[str]) -> list[tuple[int, str]]:
     rest = numbered[begin:]
     ends = [at for at, (_, line) in enumerate(rest) if line.strip() == _END and line[:1] not in "+-"]
     if ends:
-        return rest[: ends[-1]]  # the last: one before it is content
-    while rest and rest[-1][1].strip() in ("", "EOF", "```"):  # cut off after the last change: it is whole all the same
+        return rest[: ends[-1]]  # an earlier one is content
+    while rest and rest[-1][1].strip() in ("", "EOF", "```"):  # without an end mark
         rest.pop()
     return rest
 

@@ -1,8 +1,7 @@
-"""search_and_replace: every occurrence of a text or a pattern, in a range of lines.
+"""Replace every occurrence of a text or a pattern, and insert lines.
 
-Patterns are those of the `regex` module (Python's own, and more), `^` and `$` meet at each line. In the replacement
-`$1`, `${name}`, `$&` and `\\1` stand for groups, `$$` for a dollar. A pattern that takes too long is stopped: it is the
-model's, and nothing may hang on it.
+Patterns are those of the `regex` module. `^` and `$` match at each line. In the replacement, `$1`, `${name}`, `$&` and
+`\\1` stand for groups, and `$$` for a dollar. A pattern that takes too long is stopped.
 """
 
 import re
@@ -10,19 +9,17 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tarmac.prompts.regex_size import check_size
-from tarmac.tools.edit import explain
 from tarmac.tools.edit.content_checks import WRITE_ALL, refuse_omissions
-from tarmac.tools.edit.edit_result import Applied, Edited, Failure, Reason
-from tarmac.tools.edit.hay import Hay
-from tarmac.tools.edit.indentation import broken_by, first_indent, shifted
-from tarmac.tools.edit.lines import split_lines
-from tarmac.tools.edit.locate import NotFound, Place, find
+from tarmac.tools.edit.edit_result import Applied, Edited, FailedPart, Reason, not_found
+from tarmac.tools.edit.locate import Haystack, Location, NotFound, find
+from tarmac.tools.edit.splice import broken_by, first_indent, placements, shifted
+from tarmac.tools.edit.text_file import join_lines, split_lines
 
 if TYPE_CHECKING:
     from regex import Match
 
-PATIENCE = 1.0  # seconds of processor time, and as much again for …
-_A_SECOND_MORE = 5_000_000  # characters
+PATIENCE = 1.0  # seconds of processor time for a pattern
+_A_SECOND_MORE = 5_000_000  # characters that give a pattern one more second
 MOST_SPOTS = 1_000_000
 _TOO_MANY = "search for more of it, in a range of lines, or use a command such as sed"
 _GROUP = re.compile(r"\$(?:(\$)|(&)|(\d{1,2})|\{(\w+)\})|\\(\d{1,2}|g<(\w+)>|n|t|\\)")
@@ -52,7 +49,7 @@ def search_and_replace(
         return _failed(text, "empty", "the search is empty", "give a text to search for")
     if left_out := refuse_omissions(replacement, text, shorter=replacement.count("\n") < search.count("\n")):
         return _failed(text, "placeholder", left_out, WRITE_ALL)
-    count = text.count("\n") + (text[-1:] not in ("", "\n"))  # not splitlines(), to which a form feed is a line's end
+    count = text.count("\n") + (text[-1:] not in ("", "\n"))  # splitlines() would also split at a form feed
     first, last = (start_line or 1), (count if end_line is None else min(end_line, count))
     if first < 1 or first > max(last, 1):
         what = f"lines {first} to {end_line or count} are outside the file, which has {count} lines"
@@ -91,7 +88,7 @@ def search_and_replace(
 
 
 def _unexpected(body: str, spots: list[int], first: int, expected: int) -> tuple[str, str]:
-    """What is said of another number of places than was expected."""
+    """The message for an unexpected number of places."""
     lines = [str(first + body.count("\n", 0, spot)) for spot in spots[:10]]
     what = f"{len(spots)} place{'s match' if len(spots) != 1 else ' matches'} (lines {', '.join(lines)}"
     what += f" and {len(spots) - 10} more)" if len(spots) > 10 else ")"
@@ -101,7 +98,7 @@ def _unexpected(body: str, spots: list[int], first: int, expected: int) -> tuple
 
 
 def _reindented(body: str, search: str, replacement: str) -> str:
-    """The text with each occurrence replaced, and the replacement's lines moved to the indentation of that place."""
+    """Replace each occurrence, with the new lines shifted to the indentation of that place."""
     pieces = body.split(search)
     result = pieces[0]
     for piece in pieces[1:]:
@@ -118,7 +115,7 @@ def _reindented(body: str, search: str, replacement: str) -> str:
 
 
 def _line_start(text: str, line: int, start: int = 0) -> int:
-    """Where a line begins, counted from 1 at `start`; the end, when there are fewer."""
+    """The offset of a line, counted from 1 at `start`; the end of the text if there are fewer lines."""
     for _ in range(line - 1):
         start = text.find("\n", start) + 1
         if not start:
@@ -131,7 +128,7 @@ class _Refused(Exception):
 
 
 def _spots(body: str, search: str) -> list[int]:
-    """Where a text is found, one behind the other."""
+    """The offsets of a text."""
     if body.count(search) > MOST_SPOTS:
         raise _Refused(f"it is found in more than {MOST_SPOTS:,} places", _TOO_MANY)
     spots: list[int] = []
@@ -145,7 +142,7 @@ def _spots(body: str, search: str) -> list[int]:
 def _by_pattern(
     body: str, search: str, replacement: str, *, pattern: bool, ignore_case: bool, patience: float
 ) -> tuple[str, list[int]]:
-    """The text with each match replaced, and where they were."""
+    """The text with each match replaced, and the offsets of the matches."""
     import regex
 
     flags = regex.MULTILINE | (regex.IGNORECASE if ignore_case else 0)
@@ -174,7 +171,7 @@ def _by_pattern(
 
 
 def _expander(replacement: str) -> "Callable[[Match[str]], str]":
-    """A function that fills groups into the replacement."""
+    """A function that puts groups into the replacement."""
 
     def fill(match: "Match[str]") -> str:
         def group(found: re.Match[str]) -> str:
@@ -194,20 +191,51 @@ def _expander(replacement: str) -> "Callable[[Match[str]], str]":
 
 
 def _none(text: str, search: str, *, pattern: bool, first: int, last: int) -> Edited:
-    """Nothing found: for a literal text, the closest line there is."""
+    """The failure for a search without a match, with the closest line for a literal text."""
     lines, _ = split_lines(text)
     where = f" in lines {first}-{last}" if (first, last) != (1, len(lines)) else ""
     if pattern:
         return _failed(text, "not found", f"the pattern matches nothing{where}", "try it with search_files first")
     wanted = search.strip("\n").split("\n")
-    hay = Hay(lines)
+    hay = Haystack(lines)
     found = find(hay, wanted, threshold=1)
-    if isinstance(found, Place):
+    if isinstance(found, Location):
         what = f"not found{where} as written; line {found.first + 1} differs in white space, or lies outside the range"
         return _failed(text, "not found", what, f"read lines {found.first + 1}-{found.end} and copy them")
-    failure = explain.not_found(1, found if isinstance(found, NotFound) else NotFound(None), hay, wanted, None, 1)
+    failure = not_found(1, found if isinstance(found, NotFound) else NotFound(None), hay, wanted, None, 1)
     return Edited(text, failed=(failure,))
 
 
 def _failed(text: str, reason: Reason, message: str, hint: str) -> Edited:
-    return Edited(text, failed=(Failure(1, reason, message, hint),))
+    return Edited(text, failed=(FailedPart(1, reason, message, hint),))
+
+
+def insert_content(text: str, line: int, content: str, *, path: str = "") -> Edited:
+    """`text` with `content` before `line` (from 1); 0 puts it at the end. A missing final newline stays missing."""
+    content = content.replace("\r\n", "\n").removesuffix("\n")
+    lines, ended = split_lines(text)
+    last = len(lines)
+    if not 0 <= line <= last + 1:
+        what = f"line {line} is outside the file, which has {last} line{'s' if last != 1 else ''}"
+        return Edited(text, failed=(FailedPart(1, "out of range", what, f"1 to {last + 1}, or 0 for the end"),))
+    if why := refuse_omissions(content, text):
+        return Edited(text, failed=(FailedPart(1, "placeholder", why, WRITE_ALL),))
+    at = last if line == 0 else line - 1
+    new = content.split("\n")
+
+    def problem(candidate: list[str]) -> str:
+        return broken_by(text, join_lines([*lines[:at], *candidate, *lines[at:]], ended), path)
+
+    why = problem(new)
+    moved = new
+    if why:
+        indents = dict.fromkeys([first_indent(lines[at:]), first_indent(lines[:at][::-1])])
+        candidates = [each for indent in indents for each in placements(new, indent)]
+        repaired = next((each for each in candidates if not problem(each)), None)
+        if repaired is None:
+            hint = "write the new lines with the indentation that the file has there"
+            what = f"the indentation would be broken: {why}"
+            return Edited(text, failed=(FailedPart(1, "indentation", what, hint),))
+        moved = repaired
+    result = [*lines[:at], *moved, *lines[at:]]
+    return Edited(join_lines(result, ended), (Applied(1, at + 1, at, reindented=bool(why)),))

@@ -1,9 +1,9 @@
-"""Write a file so that whoever looks, at any moment and after any crash, finds the old content or the new one.
+"""Write a file atomically: after any crash it has the old content or the new one.
 
-save_file: a new file beside the old one → written → same mode, owner, attributes → on disk → renamed over it
+A new file is written beside the old one, gets its mode, owner and attributes, is synced, and is renamed over it.
 
-Symlinks are followed: the file they lead to is replaced, the link stays. A file with several names (hard links) gets
-its new content under this name only, and `Saved.other_names` says so: writing in place would be torn by a crash.
+Symlinks are followed: the file behind them is replaced and the link stays. A file with several hard links gets the new
+content under this name only, and `Saved.other_names` says so. Writing in place would not survive a crash.
 """
 
 import errno
@@ -28,7 +28,7 @@ class Saved:
 
 
 def read_bytes(path: Path, *, most: int = _MOST) -> bytes | None:
-    """The content of a file; None when there is none. Never waits: a pipe or a device is an error."""
+    """The content of a file; None if it does not exist. A pipe or a device is an error, so it never blocks."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -52,9 +52,9 @@ def read_bytes(path: Path, *, most: int = _MOST) -> bytes | None:
 
 
 def save_file(path: Path, data: bytes, *, expected: bytes | None = None, new: bool = False) -> Saved:
-    """Make `data` the content of `path`, all of it or nothing; folders on the way are made.
+    """Write `data` to `path`, all of it or nothing. Missing folders are created.
 
-    `expected`: the content the edit was made from, `new`: that there was no file; if that is no longer so, EditFailed.
+    EditFailed if the file no longer has the `expected` content, or with `new`, if it exists.
     """
     try:
         target = Path(os.path.realpath(path))
@@ -66,7 +66,7 @@ def save_file(path: Path, data: bytes, *, expected: bytes | None = None, new: bo
         _check_kind(path, before)
         if not before.st_mode & 0o222 or not os.access(target, os.W_OK):
             raise FileUnavailable(f"{shown(path)} is read-only", hint="chmod u+w makes it writable")
-    temporary = target.parent / f".tarmac-{os.urandom(6).hex()}"  # short: the name itself may be as long as names get
+    temporary = target.parent / f".tarmac-{os.urandom(6).hex()}"  # short, because names have a maximum length
     try:
         _write_beside(temporary, data, target, before)
         _check_unchanged(path, target, expected=expected, new=new)
@@ -76,7 +76,7 @@ def save_file(path: Path, data: bytes, *, expected: bytes | None = None, new: bo
     finally:
         try:
             temporary.unlink()
-        except OSError:  # renamed, as it should be; or never made
+        except OSError:  # it was renamed, or never created
             pass
     _sync_folder(target.parent)
     return Saved(target, before is None, before.st_nlink - 1 if before else 0)
@@ -95,7 +95,7 @@ def remove_file(path: Path, *, expected: bytes | None = None) -> None:
 
 
 def _write_beside(temporary: Path, data: bytes, target: Path, before: os.stat_result | None) -> None:
-    """The new file, whole and on disk, under its temporary name."""
+    """Write the new file under its temporary name, and sync it."""
     fd = _open_unnamed(temporary.parent, before)
     unnamed = fd is not None
     if fd is None:
@@ -116,7 +116,7 @@ def _write_beside(temporary: Path, data: bytes, target: Path, before: os.stat_re
 
 
 def _open_unnamed(folder: Path, before: os.stat_result | None) -> int | None:
-    """A file without a name, so that a kill while it is written leaves nothing behind; None where that can't be had."""
+    """A file without a name, which leaves nothing behind if we are killed; None if the system has no such files."""
     flag = getattr(os, "O_TMPFILE", None)
     if flag is None or not Path("/proc/self/fd").exists():
         return None
@@ -129,13 +129,13 @@ def _open_unnamed(folder: Path, before: os.stat_result | None) -> int | None:
 
 
 def _keep_attributes(fd: int, target: Path, before: os.stat_result) -> None:
-    """Owner, extended attributes and mode of the old file, as far as this user may give them."""
+    """Copy owner, extended attributes and mode of the old file, as far as this user may."""
     mode = stat.S_IMODE(before.st_mode)
     try:
         if (before.st_uid, before.st_gid) != (os.geteuid(), os.getegid()):
             os.fchown(fd, before.st_uid, before.st_gid)
     except PermissionError:
-        mode &= ~(stat.S_ISUID | stat.S_ISGID)  # another owner's rights must not come with the mode
+        mode &= ~(stat.S_ISUID | stat.S_ISGID)  # the mode must not give another owner's rights
     for name in _attribute_names(target):
         try:
             os.setxattr(fd, name, os.getxattr(target, name))
@@ -145,7 +145,7 @@ def _keep_attributes(fd: int, target: Path, before: os.stat_result) -> None:
 
 
 def _attribute_names(target: Path) -> list[str]:
-    """Access lists and what users put there; not capabilities, which belong to the content that was checked."""
+    """Access lists and user attributes. Not capabilities, which belong to the old content."""
     try:
         return [each for each in os.listxattr(target) if each.startswith(("user.", "system.posix_acl_"))]
     except (OSError, AttributeError):  # not on this file system, not on this platform
@@ -178,7 +178,7 @@ def _check_kind(path: Path, found: os.stat_result) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """The rename itself on disk; the file is whole either way, so a refusal is no failure."""
+    """Sync the rename. The file is whole either way, so an error is ignored."""
     try:
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:

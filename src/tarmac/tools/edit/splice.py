@@ -3,26 +3,30 @@
 The model wrote its lines with its own indentation, and may remember some of the old ones wrongly. So only what differs
 between its old and its new lines is changed, and that is moved to the indentation around it. A line that it did not
 mean to change stays exactly as the file has it.
+
+For Python, new lines that would break the indentation are shifted to where they fit, or refused. Other languages are
+not checked, because in most of them indentation has no meaning.
 """
 
 import difflib
+import io
+import tokenize
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from tarmac.tools.edit.edit_result import Applied, Failure
-from tarmac.tools.edit.indentation import first_indent, indent_of, placements
-from tarmac.tools.edit.locate import Place
+from tarmac.tools.edit.edit_result import Applied, FailedPart
+from tarmac.tools.edit.locate import Location
 
 _OPENERS = (":", "{", "(", "[", "=>", "then", "do")
 
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """Part of an edit whose place is known."""
+    """A part of an edit whose place is known."""
 
     part: int  # its number in the call
-    place: Place
+    place: Location
     old: Sequence[str]
     new: Sequence[str]
     instead: Sequence[str] | None = None  # what is put in, if not what new_lines() gives
@@ -30,11 +34,13 @@ class Insert:
     @property
     def applied(self) -> Applied:
         place = self.place
-        return Applied(self.part, place.first + 1, place.end, place.rung, place.similarity, self.instead is not None)
+        return Applied(
+            self.part, place.first + 1, place.end, place.match_kind, place.similarity, self.instead is not None
+        )
 
 
 def spliced(lines: Sequence[str], inserts: Sequence[Insert]) -> list[str]:
-    """The lines with all of these put in."""
+    """The lines with all inserts applied."""
     result: list[str] = []
     done = 0
     for each in sorted(inserts, key=lambda insert: insert.place.first):
@@ -46,7 +52,7 @@ def spliced(lines: Sequence[str], inserts: Sequence[Insert]) -> list[str]:
 
 def repaired(
     lines: Sequence[str], inserts: Sequence[Insert], problem: Callable[[list[str]], str]
-) -> tuple[list[Insert], list[Failure]]:
+) -> tuple[list[Insert], list[FailedPart]]:
     """The inserts, re-indented where they would break the indentation; those that can't be repaired fail.
 
     `problem` says what is wrong with the lines after an edit.
@@ -54,7 +60,7 @@ def repaired(
     if not inserts or not problem(spliced(lines, inserts)):
         return list(inserts), []
     good: list[Insert] = []
-    failed: list[Failure] = []
+    failed: list[FailedPart] = []
     for each in inserts:
         why = problem(spliced(lines, [each]))
         other = _reindented(lines, each, problem) if why else each
@@ -77,14 +83,14 @@ def _reindented(lines: Sequence[str], insert: Insert, problem: Callable[[list[st
     return None
 
 
-def _refused(part: int, why: str) -> Failure:
+def _refused(part: int, why: str) -> FailedPart:
     what = f"block {part}: the indentation would be broken: {why}; nothing was changed for it"
-    return Failure(part, "indentation", what, "write the new lines with the indentation that the file has there")
+    return FailedPart(part, "indentation", what, "write the new lines with the indentation that the file has there")
 
 
-def new_lines(lines: Sequence[str], place: Place, old: Sequence[str], new: Sequence[str]) -> list[str]:
-    """What goes in place of `lines[place.first:place.end]`."""
-    if place.rung == "exact":
+def new_lines(lines: Sequence[str], place: Location, old: Sequence[str], new: Sequence[str]) -> list[str]:
+    """The lines that replace `lines[place.first:place.end]`."""
+    if place.match_kind == "exact":
         return list(new)
     starts = (*place.starts, place.end)
     pairs = [
@@ -105,13 +111,13 @@ def new_lines(lines: Sequence[str], place: Place, old: Sequence[str], new: Seque
             result += lines[starts[a] : starts[b]]
             continue
         result += reindented(new[c:d], _nearest(pairs, a, b))
-        if b > a and old[b - 1].strip():  # blank lines that the model forgot after the last one
+        if b > a and old[b - 1].strip():  # blank lines after the last one, which the model forgot
             result += [each for each in lines[starts[b - 1] + 1 : starts[b]] if not each.strip()]
     return result
 
 
 def _lost_at_the_start(pairs: Sequence[tuple[int, str, str]], new: Sequence[str]) -> str:
-    """The indentation that only the first line lost, as happens at the beginning of an argument; else empty."""
+    """The indentation, if only the first line lost it, as happens at the start of an argument; else empty."""
     (index, ours, indent), others = pairs[0], pairs[1:]
     if index or ours or not indent or not new or indent_of(new[0]) or not new[0].strip():
         return ""
@@ -133,7 +139,7 @@ def _is_relative(old: Sequence[str], new: Sequence[str], indent: str) -> bool:
 
 
 def _nearest(pairs: Iterable[tuple[int, str, str]], a: int, b: int) -> dict[str, str]:
-    """The model's indentations and the file's; where the model was not consistent, those closest to lines a … b-1."""
+    """The indentations of the model and of the file. If the model was inconsistent, those closest to lines a to b-1."""
 
     def distance(pair: tuple[int, str, str]) -> float:
         index = pair[0]
@@ -148,7 +154,7 @@ def _nearest(pairs: Iterable[tuple[int, str, str]], a: int, b: int) -> dict[str,
 
 
 def reindented(new: Sequence[str], indents: dict[str, str]) -> list[str]:
-    """`new`, with each indentation of the model's old lines made that of the file's."""
+    """The new lines, with each indentation of the model replaced by that of the file."""
     if not indents or all(ours == theirs for ours, theirs in indents.items()) or not new:
         return list(new)
     return [_moved(each, indents) if each.strip() else each for each in new]
@@ -174,7 +180,7 @@ def _moved(line: str, indents: dict[str, str]) -> str:
 
 
 def _unit(indents: dict[str, str]) -> tuple[str, str]:
-    """One step of indentation: the model's, and the file's."""
+    """One level of indentation, of the model and of the file."""
     by_depth = sorted(indents.items(), key=lambda pair: len(pair[0]))
     for (ours, theirs), (deeper, theirs_deeper) in pairwise(by_depth):
         if deeper.startswith(ours) and theirs_deeper.startswith(theirs):
@@ -183,3 +189,71 @@ def _unit(indents: dict[str, str]) -> tuple[str, str]:
     if theirs and set(theirs) == {"\t"} and set(ours) == {" "} and len(ours) % len(theirs) == 0:
         return " " * (len(ours) // len(theirs)), "\t"
     return "", ""
+
+
+_STEPS = ("\t", "  ", "    ")  # one level of indentation
+_PYTHON = (".py", ".pyi")
+_MOST = 512 << 10  # characters; a larger file is not checked
+_LAYOUT = (tokenize.NL, tokenize.COMMENT, tokenize.ENCODING)
+
+
+def broken_by(before: str, after: str, path: str) -> str:
+    """What is wrong with the indentation of `after`; empty if nothing is, or if `before` was broken already."""
+    if not path.lower().endswith(_PYTHON) or len(after) > _MOST or len(before) > _MOST:
+        return ""
+    problem = _problem(after)
+    return problem if problem and not _problem(before) else ""
+
+
+def _problem(text: str) -> str:
+    """The first line that is indented wrongly, and why."""
+    opened = 0  # the line of a colon at the end of the last statement
+    last = tokenize.TokenInfo(tokenize.NEWLINE, "", (0, 0), (0, 0), "")
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type in _LAYOUT:
+                continue
+            if token.type == tokenize.INDENT and not opened:
+                return f"line {token.start[0]} is indented for no reason"
+            if opened and token.type != tokenize.INDENT:
+                return f"line {token.start[0]} should be indented, because line {opened} ends with a colon"
+            opened = last.start[0] if token.type == tokenize.NEWLINE and last.string == ":" else 0
+            last = token
+    except IndentationError as error:
+        return f"line {error.lineno} is indented like no line before it"
+    except (tokenize.TokenError, SyntaxError):  # not Python, or not whole
+        return ""
+    return ""
+
+
+def indent_of(line: str) -> str:
+    """The white space at the start of a line."""
+    return line[: len(line) - len(line.lstrip())]
+
+
+def first_indent(lines: Sequence[str]) -> str:
+    """The indentation of the first line that is not blank."""
+    return next((indent_of(each) for each in lines if each.strip()), "")
+
+
+def shifted(lines: Sequence[str], indent: str) -> list[str]:
+    """The lines, moved together so that the first one has this indentation."""
+    base = first_indent(lines)
+    return [_shifted(each, base, indent) if each.strip() else each for each in lines]
+
+
+def _shifted(line: str, base: str, indent: str) -> str:
+    if line.startswith(base):
+        return indent + line[len(base) :]
+    short = len(base) - len(indent_of(line))  # less deep than the first one
+    return indent[: max(0, len(indent) - short)] + line.lstrip()
+
+
+def placements(lines: Sequence[str], indent: str) -> list[list[str]]:
+    """Where a model may have meant its lines to be: moved together, or all but the first one moved."""
+    together = shifted(lines, indent)
+    first = next((at for at, each in enumerate(lines) if each.strip()), 0)
+    rest = [indent + each if each.strip() else each for each in lines[first + 1 :]]
+    step = first_indent(rest).removeprefix(indent)
+    alone = [[*together[: first + 1], *rest]] if step in _STEPS else []
+    return [together, *alone]

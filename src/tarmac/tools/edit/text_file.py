@@ -1,20 +1,19 @@
-"""A text file as it is: what an edit must not change by accident.
+"""Read and write a text file without changing anything by accident.
 
-bytes ─decode→ TextFile(text with LF only) ─with_text→ bytes
-
-decode(data).encode() == data for every file that is text. UTF-8 first; UTF-16 by its BOM; a file that is no UTF-8 at
-all is read as Windows-1252 or Latin-1, one that is UTF-8 but for a few bytes keeps those bytes as lone surrogates.
+`decode(data).encode() == data` for every text file. UTF-8 is tried first, UTF-16 is recognised by its BOM. A file that
+is not UTF-8 at all is read as Windows-1252 or Latin-1. A file with a few bytes that are not UTF-8 keeps them as lone
+surrogates. Inside, every line ends in LF.
 """
 
 import codecs
 import difflib
 import re
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from tarmac.errors import EditFailed
-from tarmac.tools.edit.lines import common_ends
 
 _SNIFF = 8192
 _MOST_TO_ALIGN = 4000  # lines that changed in a file of mixed endings; beyond it new lines get the usual ending
@@ -26,21 +25,21 @@ _VALID = re.compile("[^\0-\x7f\udc80-\udcff]")
 
 @dataclass(frozen=True, slots=True)
 class TextFile:
-    """The text with LF, and what it takes to write it back as it was."""
+    """A text with LF, and what is needed to write it back."""
 
     text: str
     encoding: str = "utf-8"
     bom: bytes = b""
-    ending: str = "\n"  # of new lines: the file's most frequent
-    endings: tuple[str, ...] | None = None  # of each line, only where they differ
+    ending: str = "\n"  # for new lines: the most frequent one of the file
+    endings: tuple[str, ...] | None = None  # of each line, if they differ
 
     @property
     def stray_bytes(self) -> bool:
-        """Whether it holds bytes that are no UTF-8: they are kept, but can't be shown."""
+        """Whether it has bytes that are not UTF-8. They are kept, but can't be shown."""
         return not self.text.isascii() and _STRAYS.search(self.text) is not None
 
     def encode(self) -> bytes:
-        """The bytes for the disk."""
+        """The bytes to write."""
         if self.endings is not None:
             lines = self.text.split("\n")
             text = "".join(line + end for line, end in zip(lines, (*self.endings, ""), strict=True))
@@ -55,12 +54,12 @@ class TextFile:
             ) from None
 
     def with_text(self, text: str) -> "TextFile":
-        """The file with another text; lines that stay keep their ending, new ones get their neighbour's."""
-        if "\r\n" not in self.text:  # else lines of this file end in a CR of their own
+        """The file with another text. Lines that stay keep their ending, new ones get that of a neighbour."""
+        if "\r\n" not in self.text:  # else a CR is part of the line
             text = text.replace("\r\n", "\n")
         if "\ufffd" in text and text.count("\ufffd") > self.text.count("\ufffd") and self.stray_bytes:
             raise EditFailed(
-                "the edit has U+FFFD where the file has bytes that are no UTF-8; they would be lost",
+                "the edit has U+FFFD where the file has bytes that are not UTF-8, and they would be lost",
                 hint="leave those lines out of the edit, or convert the file to UTF-8 first",
             )
         if self.endings is None:
@@ -82,12 +81,12 @@ def line_ending(text: str) -> str:
 
 
 def is_binary(data: bytes) -> bool:
-    """Whether the beginning of a file shows that it is no text."""
+    """Whether the beginning of a file shows that it is binary."""
     return b"\0" in data[:_SNIFF] and not data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
 
 
 def decode(data: bytes) -> TextFile:
-    """The text in `data`; EditFailed when it is none."""
+    """The text in `data`; EditFailed if it is binary."""
     if is_binary(data):
         raise EditFailed("it is a binary file", hint="edit it with a command that knows the format")
     bom = next((each for each in _BOMS if data.startswith(each)), b"")
@@ -100,7 +99,7 @@ def _decoded(data: bytes, encoding: str) -> tuple[str, str]:
         text = data.decode(encoding)
     except UnicodeDecodeError:
         if encoding != "utf-8":
-            raise EditFailed(f"it begins like {encoding} but is none", hint="it may be a binary file") from None
+            raise EditFailed(f"it begins like {encoding}, but is not", hint="it may be a binary file") from None
     else:
         return encoding, text
     text = data.decode("utf-8", _STRAY)
@@ -130,7 +129,7 @@ def _with_endings(text: str, encoding: str, bom: bytes) -> TextFile:
 
 
 def _carried(old: list[str], new: list[str], file: TextFile) -> tuple[str, ...]:
-    """The ending of each new line: its own if it was there before, else that of the line it replaces or follows."""
+    """The ending of each new line: its old one, or that of the line it replaces or follows."""
     assert file.endings is not None
     endings = (*file.endings, file.ending)  # the last line has none; it may get one now
     head, tail = common_ends(old, new)
@@ -148,3 +147,37 @@ def _carried(old: list[str], new: list[str], file: TextFile) -> tuple[str, ...]:
             result += endings[head + after.a : head + after.a + after.size]
     result += endings[len(old) - tail :] if tail else ()
     return tuple(result[: len(new) - 1])
+
+
+def split_lines(text: str) -> tuple[list[str], bool]:
+    """The lines, and whether the last one ends in a newline (true for an empty text)."""
+    lines = text.split("\n")
+    return (lines[:-1], True) if lines[-1] == "" else (lines, False)
+
+
+def join_lines(lines: Sequence[str], ended: bool) -> str:
+    """The text from its lines."""
+    return "\n".join([*lines, ""] if ended and lines else lines)
+
+
+def common_ends(one: Sequence[str], other: Sequence[str]) -> tuple[int, int]:
+    """How many lines are equal at the start of both, and how many of the rest at the end."""
+    most = min(len(one), len(other))
+    head = _same(most, lambda start, end: one[start:end] == other[start:end])
+    ends = len(one), len(other)
+    tail = _same(
+        most - head, lambda start, end: one[ends[0] - end : ends[0] - start] == other[ends[1] - end : ends[1] - start]
+    )
+    return head, tail
+
+
+def _same(most: int, equal: Callable[[int, int], bool]) -> int:
+    """How many lines are equal. Compares large slices first, because line by line is slow in a large file."""
+    done, stride = 0, 1 << 14
+    while stride and done < most:
+        end = min(done + stride, most)
+        if equal(done, end):
+            done = end
+        else:
+            stride //= 2
+    return done

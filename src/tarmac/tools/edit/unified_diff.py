@@ -1,11 +1,11 @@
-"""A change as people read it: a unified diff, and how many lines came and went."""
+"""Make a unified diff of two texts, and count the added and removed lines."""
 
 import difflib
 from dataclasses import dataclass
 
-from tarmac.tools.edit.lines import common_ends
+from tarmac.tools.edit.text_file import common_ends
 
-_MOST_TO_ALIGN = 6000  # changed lines on a side; beyond it the diff shows them as replaced all at once
+_MOST_TO_ALIGN = 6000  # changed lines on a side; more are shown as one replacement
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ def unified_diff(
     most_lines: int | None = None,
     longest: int | None = None,
 ) -> FileDiff:
-    """How `before` becomes `after`; None is a file that does not exist. A line that is longer than `longest` is cut."""
+    """The diff from `before` to `after`. None means no file. Lines longer than `longest` are cut."""
     old, new = _lines(before), _lines(after)
     rows: list[str] = []
     added = removed = 0
@@ -77,7 +77,7 @@ def _lines(text: str | None) -> list[str]:
 
 
 def _groups(old: list[str], new: list[str], context: int) -> list[list[_Opcode]]:
-    """difflib's groups; what is equal at both ends is not even looked at, and too much at once is not aligned."""
+    """The groups of difflib. Equal lines at both ends are skipped, and a very large change is not aligned."""
     head, tail = common_ends(old, new)
     middle_old, middle_new = old[head : len(old) - tail], new[head : len(new) - tail]
     if not middle_old and not middle_new:
@@ -93,7 +93,7 @@ def _groups(old: list[str], new: list[str], context: int) -> list[list[_Opcode]]
 
 
 def _grouped(codes: list[_Opcode], context: int) -> list[list[_Opcode]]:
-    """Changes with some equal lines around them; a long equal stretch ends one group and begins the next."""
+    """Changes with some equal lines around them. Many equal lines start a new group."""
     groups: list[list[_Opcode]] = [[]]
     for index, (tag, a, b, c, d) in enumerate(codes):
         if tag != "equal":
