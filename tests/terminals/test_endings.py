@@ -63,7 +63,7 @@ async def test_a_folder_that_somebody_else_made_in_its_place_is_not_used(tmp_pat
     """Nothing is written where others may put links."""
     async with open_terminal(cwd=tmp_path, shell=speech.shell) as terminal:
         assert isinstance(terminal, PtyTerminal) and terminal.session is not None
-        folder = terminal.session._folder
+        folder = terminal.session.files._folder
         assert folder is not None
         shutil.rmtree(folder)
         folder.mkdir()

@@ -41,10 +41,10 @@ __all__ = [
     "start_plan",
 ]
 _HOMES = {
-    "Answer": "answering",
+    "Answer": "input.answers",
     "Execution": "execution",
     "Gap": "output.follow",
-    "Happened": "watching",
+    "Happened": "input.wait_conditions",
     "NoTerminals": "pool.protocol",
     "PathContribution": "settings",
     "Pool": "pool",

@@ -24,8 +24,8 @@ from tarmac.terminals.process.child import Child, used_up
 from tarmac.terminals.process.pty import check_room
 from tarmac.terminals.sandbox import Wrapped
 from tarmac.terminals.settings import Settings
+from tarmac.terminals.shell.command_file import private_zdotdir
 from tarmac.terminals.shell.shells import Shell
-from tarmac.terminals.shell.zdotdir import private_zdotdir
 from tarmac.terminals.terminal import Origin
 
 

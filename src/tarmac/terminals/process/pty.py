@@ -18,6 +18,8 @@ from typing import Any
 
 from tarmac.errors import InputClosed
 from tarmac.terminals.process.child import Child, used_up
+from tarmac.vt.marks import Query
+from tarmac.vt.replies import answer
 
 READ_SIZE = 65536
 READS_A_WAKE_UP = 16
@@ -26,6 +28,9 @@ LONGEST_DRAIN = 4 << 20  # after the shell's death, from jobs that still print
 MOST_UNSENT = 1 << 20
 TCGETS = getattr(termios, "TCGETS", 0x40487413)  # tcgetattr as bytes, which is quicker to compare
 _ROOM = bytes(72)
+QUERY_PATIENCE = 1.0  # how long a question may wait for its program to listen
+FENCE_PATIENCE = 1.0  # a fence comes back within this, unless a program threw it away (tcflush)
+FENCE_AGAIN = 0.005
 TIOCSIG = 0x40045436  # Linux; not in the termios module
 
 
@@ -281,6 +286,72 @@ class Pty:
             self.child.forget()
         os.close(self.master)
         os.close(self.slave)
+
+
+class Queries:
+    """Questions of programs to their terminal (`ESC [ 6 n`): answered once the program listens, or never."""
+
+    def __init__(self, pty: Pty) -> None:
+        self._pty = pty
+        self.open: list[tuple[float, bytes]] = []
+
+    def ask(self, query: Query) -> None:
+        reply = answer(query, rows=self._pty.rows, columns=self._pty.columns)
+        if reply:
+            self.open.append((asyncio.get_running_loop().time() + QUERY_PATIENCE, reply))
+
+    def forget(self) -> None:
+        """The command has ended: or the next one gets the answers."""
+        self.open.clear()
+
+    def answer(self) -> None:
+        """Answer once the program listens for keys. In line mode the answer would wait and be typed into the shell."""
+        if not self.open or self._pty.closed:
+            return
+        loop = asyncio.get_running_loop()
+        if self._pty.canonical():
+            self.open = [each for each in self.open if each[0] > loop.time()]
+            if self.open:
+                loop.call_later(0.01, self.answer)
+            return
+        replies = b"".join(reply for _, reply in self.open)
+        self.open.clear()
+        self._pty.write(replies)
+
+
+class Fences:
+    """Marks of ours that the terminal gives back after everything that was printed before them."""
+
+    def __init__(self, pty: Pty, nonce: bytes) -> None:
+        self._pty = pty
+        self._nonce = nonce
+        self._last = 0
+        self._then: dict[int, Callable[[], None]] = {}
+
+    def when_read(self, then: Callable[[], None]) -> None:
+        """Call `then` once everything that was printed on the terminal before now has been read."""
+        self._last = number = self._last + 1
+        self._then[number] = then
+        self._print(b"\x1b]633;F;%s;%d\x07" % (self._nonce, number))
+        asyncio.get_running_loop().call_later(FENCE_PATIENCE, self.passed, number)
+
+    async def until_read(self) -> None:
+        """Wait until everything that was printed on the terminal before now has been read."""
+        read = asyncio.Event()
+        self.when_read(read.set)
+        await read.wait()
+
+    def passed(self, number: int) -> None:
+        """The fence came back, or its time is up."""
+        if (then := self._then.pop(number, None)) is not None:
+            then()
+
+    def _print(self, rest: bytes) -> None:
+        if self._pty.closed:
+            return
+        rest = rest[self._pty.print_behind(rest) :]
+        if rest:  # the kernel's buffer is full: it is being read
+            asyncio.get_running_loop().call_later(FENCE_AGAIN, self._print, rest)
 
 
 def check_room(unsent: int, more: int) -> None:

@@ -200,7 +200,7 @@ class PtyTerminal(ShellTerminal):
                 self._listeners = listeners
                 self.last_command, self.used_at = last, used
         parse = session.shell.parse_exports
-        return environment.changes(parse(session.first_exports()), parse(now))
+        return environment.changes(parse(session.files.exports()), parse(now))
 
     async def _close(self) -> None:
         if self._timer is not None:

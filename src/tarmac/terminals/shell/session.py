@@ -16,26 +16,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tarmac.errors import TarmacError
-from tarmac.paths import remove_scratch, scratch_dir
 from tarmac.terminals.bell import Bell
 from tarmac.terminals.environment import COOKIE, hidden
 from tarmac.terminals.process import birthmark, processes, signals
 from tarmac.terminals.process.child import USED_UP, used_up
-from tarmac.terminals.process.pty import Pty
+from tarmac.terminals.process.pty import Fences, Pty, Queries
 from tarmac.terminals.sandbox import Sandbox, Wrapped
 from tarmac.terminals.settings import Settings
-from tarmac.terminals.shell.command_file import check_private, create, no_room, write_over
+from tarmac.terminals.shell.command_file import ShellFiles, no_room
 from tarmac.terminals.shell.owner import TURNS, Owner, Turn
-from tarmac.terminals.shell.queries import Queries
 from tarmac.terminals.shell.shell_process import ShellProcess
 from tarmac.terminals.shell.shells import INTEGRATION, Shell
-from tarmac.terminals.shell.zdotdir import private_zdotdir
 from tarmac.vt.marks import Mark, MarkParser, Query
 
 EDITOR_PATIENCE = 0.15  # a line editor listens so soon after its prompt's mark
 LAST_SHOWN = 1000
-FENCE_PATIENCE = 1.0  # a fence comes back within this, unless a program threw it away (tcflush)
-FENCE_AGAIN = 0.005
 
 
 @dataclass(slots=True)
@@ -54,7 +49,9 @@ class Session(ShellProcess):
     """A shell on a PTY. `start()` runs it; `prompted` is set whenever it stands at its prompt."""
 
     def __init__(self, shell: Shell, settings: Settings, *, owner: Owner, env: Mapping[str, str]) -> None:
-        super().__init__(Pty(rows=settings.rows, columns=settings.columns))
+        super().__init__(
+            Pty(rows=settings.rows, columns=settings.columns), ShellFiles(env, own_zdotdir=settings.zdotdir)
+        )
         self.shell = shell
         self.version = ""
         self.integrated = False
@@ -65,7 +62,6 @@ class Session(ShellProcess):
         self._owner = owner
         self._env = env
         self._sandbox = settings.sandbox
-        self._own_zdotdir = settings.zdotdir
         self._hidden = hidden(settings)
         self._wrapped: Wrapped | None = None
         self._nonce = b"@" + os.urandom(12).hex().encode()
@@ -75,26 +71,23 @@ class Session(ShellProcess):
         self._typed: Typed | None = None  # the command that was typed as it is, until its end
         self._traced = False  # `set -x` was on when the last command ended
         self._parser = MarkParser(self._nonce)
-        self._in = -1
         self._queries = Queries(self.pty)
         self._changed = Bell()  # a prompt, or the end
-        self._fences: dict[int, Callable[[], None]] = {}  # what to call when each fence was read
-        self._last_fence = 0
+        self._fences = Fences(self.pty, self._nonce)
+        self.when_read = self._fences.when_read
+        self.until_read = self._fences.until_read
 
     def start(self, *, cwd: Path, start_up_files: bool) -> None:
         try:
-            self._folder = scratch_dir(self._env)
-            base = private_zdotdir(self._folder, self._env) if self._own_zdotdir else self._env
+            base = self.files.create()
             argv, env = self.shell.start_up(
-                folder=self._folder,
+                folder=self.files.folder,
                 nonce=self._nonce,
                 start_up_files=start_up_files,
                 env=base,
                 hidden=self._hidden,
             )
-            self._in = create(self._folder / "in")
-            if self.shell.pipe:
-                self._open_pipe()
+            self.files.open(pipe=self.shell.pipe)
             if self._sandbox is not None:
                 argv = self._wrap(self._sandbox, argv, cwd=cwd, env=env)
             self.pid = self.pty.start(
@@ -117,16 +110,15 @@ class Session(ShellProcess):
 
         Could it write the folder, a symlink there would make us write elsewhere.
         """
-        assert self._folder is not None
-        theirs = [self._folder / name for name in ("in.env", "now.env")]
+        theirs = [self.files.folder / name for name in ("in.env", "now.env")]
         for each in theirs:
             each.touch(0o600)
-        self._wrapped = sandbox.wrap(argv, cwd=cwd, env=env, show=[self._folder, INTEGRATION], write=theirs)
+        self._wrapped = sandbox.wrap(argv, cwd=cwd, env=env, show=[self.files.folder, INTEGRATION], write=theirs)
         return self._wrapped.argv
 
     def exports_file(self) -> Path | None:
         """Where a shell in a sandbox must tell its exported variables; None: wherever we like."""
-        return self._folder / "now.env" if self._wrapped is not None and self._folder is not None else None
+        return self.files.folder / "now.env" if self._wrapped is not None else None
 
     # Lines we type
 
@@ -153,46 +145,21 @@ class Session(ShellProcess):
         self._restore_folder()
         loading = self.shell.load(number, command, data, cwd=cwd, jobs=jobs, traced=self._traced)
         if loading.fields:
-            write_over(self._in, loading.fields + guard)
+            self.files.write_command(loading.fields + guard)
         if loading.script:
-            assert self._folder is not None
-            (self._folder / self.shell.name).write_bytes(loading.script)
+            (self.files.folder / self.shell.name).write_bytes(loading.script)
         self._line = loading.line
         self._loaded = number
         self._type(self._line)
 
     def _restore_folder(self) -> None:
-        """Make our private folder again if it was deleted (`rm -rf $TMPDIR/tarmac-*`); OSError: it can't be made."""
-        folder = self._folder
-        if folder is None or self._wrapped is not None or os.fstat(self._in).st_nlink:
-            return
-        try:
-            folder.mkdir(mode=0o700)
-        except FileExistsError:
-            check_private(folder)
-        self.shell.write(folder, self._nonce, self._hidden)
-        os.close(self._in)
-        self._in = -1
-        self._in = create(folder / "in")
-        if self._own_zdotdir:
-            private_zdotdir(folder, self._env)
-        if self._pipe >= 0:
-            os.close(self._pipe)
-            self._pipe = -1
-            self._open_pipe()
+        if self._wrapped is None:
+            self.files.restore(lambda folder: self.shell.write(folder, self._nonce, self._hidden))
 
     def withdraw(self) -> None:
-        """Take the command back that was given last, as far as the shell has not read it: it finds nothing to run."""
-        try:
-            write_over(self._in, b"")
-        except OSError:
-            pass  # its number is used up all the same
+        """Take the command back that was given last, as far as the shell has not read it."""
+        self.files.withdraw()
         self.pty.forget_input()
-        if self._pipe >= 0:
-            try:
-                os.read(self._pipe, 4096)
-            except BlockingIOError:
-                pass
 
     def load_again(self) -> None:
         """The command did not start. Loading it again can't run it twice: the file has a number."""
@@ -209,32 +176,21 @@ class Session(ShellProcess):
 
     def heal(self) -> None:
         """Define our functions again."""
-        assert self._folder is not None
-        if self._pipe < 0:
-            self._type(self.shell.heal(self._folder))
+        if not self.files.has_pipe:
+            self._type(self.shell.heal(self.files.folder))
         elif not self.at_prompt():
-            self.pty.write(self.shell.heal(self._folder))
+            self.pty.write(self.shell.heal(self.files.folder))
 
     def inject(self, shell: Shell) -> None:
         """Another shell stands in the place of ours, in its line editor: load our integration into it."""
-        assert self._folder is not None
         self.shell = shell
-        shell.write(self._folder, self._nonce, self._hidden)
+        shell.write(self.files.folder, self._nonce, self._hidden)
         self._adopted = self._image()
-        if shell.pipe and self._pipe < 0:
-            self._open_pipe()
-        elif not shell.pipe and self._pipe >= 0:
-            os.close(self._pipe)
-            self._pipe = -1
-        self.pty.write(shell.inject(self._folder))
-
-    def first_exports(self) -> str:
-        """What the shell exported when its start-up files were done, as `export -p` tells it."""
-        assert self._folder is not None
-        try:
-            return (self._folder / "in.env").read_text("utf-8", "surrogateescape")
-        except OSError:
-            return ""
+        if shell.pipe and not self.files.has_pipe:
+            self.files.open_pipe()
+        elif not shell.pipe:
+            self.files.close_pipe()
+        self.pty.write(shell.inject(self.files.folder))
 
     def hand_over(self) -> None:
         """Line editor and history on, for a person's next line."""
@@ -260,10 +216,10 @@ class Session(ShellProcess):
         self.pty.make_sane()
         if hidden:
             self.pty.hide_input()
-        if self._pipe < 0:
-            self.pty.write(line)
+        if self.files.has_pipe:
+            self.files.write_pipe(line)
         else:
-            os.write(self._pipe, line)
+            self.pty.write(line)
 
     def _when_it_listens(self, then: Callable[[], None], *, or_else: bool = True) -> None:
         """Call `then` when the line editor listens; after a while even if it does not, unless `or_else` is false."""
@@ -280,39 +236,6 @@ class Session(ShellProcess):
                 loop.call_later(0.002, look)
 
         look()
-
-    def when_read(self, then: Callable[[], None]) -> None:
-        """Call `then` once everything that was printed on the terminal before now has been read.
-
-        A mark of ours (a fence) is printed behind it, and comes back last.
-        """
-        self._last_fence = number = self._last_fence + 1
-        self._fences[number] = then
-        self._print_fence(b"\x1b]633;F;%s;%d\x07" % (self._nonce, number))
-        asyncio.get_running_loop().call_later(FENCE_PATIENCE, self._passed, number)
-
-    def _print_fence(self, rest: bytes) -> None:
-        if self.pty.closed:
-            return
-        rest = rest[self.pty.print_behind(rest) :]
-        if rest:  # the kernel's buffer is full: it is being read
-            asyncio.get_running_loop().call_later(FENCE_AGAIN, self._print_fence, rest)
-
-    def _passed(self, number: int) -> None:
-        then = self._fences.pop(number, None)
-        if then is not None:
-            then()
-
-    async def until_read(self) -> None:
-        """Wait until everything that was printed on the terminal before now has been read."""
-        read = asyncio.Event()
-        self.when_read(read.set)
-        await read.wait()
-
-    def _open_pipe(self) -> None:
-        assert self._folder is not None
-        os.mkfifo(self._folder / "pipe", 0o600)
-        self._pipe = os.open(self._folder / "pipe", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
 
     # What it tells
 
@@ -375,7 +298,7 @@ class Session(ShellProcess):
                     self._owner.on_prompt(int(number), 0, "ours", (), sure=False)
                     self._changed.ring()
                 case "F", (number,):
-                    self._passed(int(number))
+                    self._fences.passed(int(number))
                 case "R", (number, statuses, attributes, where):
                     self.where = where
                     self.pty.make_sane()
@@ -497,18 +420,15 @@ class Session(ShellProcess):
 
     def close(self) -> None:
         self.pty.close()
-        for fd in (self._in, self._pipe, self._children):
-            if fd >= 0:
-                os.close(fd)
-        self._in = self._pipe = self._children = -1
+        if self._children >= 0:
+            os.close(self._children)
+            self._children = -1
         if self._oom is not None:
             self._oom.close()
         if self._wrapped is not None:
             self._wrapped.close()
             self._wrapped = None
-        if self._folder is not None:
-            remove_scratch(self._folder)
-            self._folder = None
+        self.files.close()
 
 
 def _kill(pid: int, number: int) -> None:

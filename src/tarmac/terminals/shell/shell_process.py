@@ -10,19 +10,19 @@ from pathlib import Path
 from tarmac.terminals.process import processes, tty_probe
 from tarmac.terminals.process.oom import OomCounter
 from tarmac.terminals.process.pty import Pty
+from tarmac.terminals.shell.command_file import ShellFiles
 
 
 class ShellProcess:
     """The process of a live shell, on its terminal."""
 
-    def __init__(self, pty: Pty) -> None:
+    def __init__(self, pty: Pty, files: ShellFiles) -> None:
         self.pty = pty
+        self.files = files
         self.pid = -1
         self.exit_status: int | None = None
         self.where: bytes | None = None  # the directory by the shell's own word
         self.companions: set[processes.Process] = set()  # what its start-up files left running
-        self._folder: Path | None = None  # ours, private to it
-        self._pipe = -1  # it reads its lines from here, if not from the terminal
         self._adopted = b""  # a shell in the place of the one we started: how it was started
         self._cwd_link = b""
         self._children = -1
@@ -95,7 +95,7 @@ class ShellProcess:
         for _ in range(20):
             await asyncio.sleep(0.0005)
             call = self._call()
-            if call.startswith(b"0 0x0 ") or self._pipe >= 0 or not self.alive:  # read(0, …)
+            if call.startswith(b"0 0x0 ") or self.files.has_pipe or not self.alive:  # read(0, …)
                 self._prompt_call = call
                 break
 
@@ -108,23 +108,22 @@ class ShellProcess:
 
     def at_prompt(self) -> bool:
         """Whether the shell waits for its next line: blocked in the very call that it was in at an earlier prompt."""
-        if self._pipe >= 0:
+        if self.files.has_pipe:
             return self._reads_pipe()
         return self._prompt_call.startswith(b"0 ") and self.in_front() and self._call() == self._prompt_call
 
     def _reads_pipe(self) -> bool:
-        assert self._folder is not None
         match self._call().split():
             case [b"0", fd, *_]:
                 try:
-                    return os.readlink(f"/proc/{self.pid}/fd/{int(fd, 16)}") == str(self._folder / "pipe")
+                    return os.readlink(f"/proc/{self.pid}/fd/{int(fd, 16)}") == str(self.files.folder / "pipe")
                 except OSError:
                     return False
         return False
 
     def waits(self) -> bool:
         """Whether the shell itself is blocked reading: its next line, or in its `read`."""
-        return self.reads_terminal() or (self._pipe >= 0 and self._reads_pipe())
+        return self.reads_terminal() or (self.files.has_pipe and self._reads_pipe())
 
     def reads_terminal(self) -> bool:
         """Whether the shell itself is blocked reading the terminal: at its prompt, or in its `read`."""
@@ -136,7 +135,7 @@ class ShellProcess:
         image = self._image()
         if self._adopted:
             return image != self._adopted
-        return bool(image) and self._folder is not None and os.fsencode(self._folder) not in image
+        return bool(image) and os.fsencode(self.files.folder) not in image
 
     def _image(self) -> bytes:
         """How the program that is there was started: its words and its environment."""
