@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Protocol
 
 from benchmarks import (
+    confinement,
     dialects,
     doors,
     first_line,
@@ -45,6 +46,7 @@ ALL: dict[str, Measure] = {
     "doors": doors.measure,
     "idle": idle.measure,
     "policy": policy.measure,
+    "confinement": confinement.measure,
     "probe": probe.measure,
     "lending": lending.measure,
     "task_log": task_log.measure,

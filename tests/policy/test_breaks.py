@@ -218,10 +218,10 @@ ALLOWED = [
     r"find . -type f -exec wc -l {} +", "find . -name '*.py' -type f -print0 | xargs -0 cat",
     "find . -name '*.py' | grep -v test | sort | xargs wc -l", "git ls-files | xargs wc -l",
     "rg -l TODO | xargs wc -l", "find . -name '*.py' | xargs -I{} basename {}", "gzip -dc x.gz", "xz -dc x.xz",
-    "gzip -l x.gz", "ip link show", "ip a s", "getent group docker", "npm view react version",
-    "npm view @types/node@18 version", "go list -m all", "git diff -- . ':!package-lock.json'", "git show HEAD:a.txt",
-    "git show HEAD:src/b.py", "git diff main..HEAD -- '*.py'", "git log --oneline main..HEAD -- src",
-    "git show 'HEAD^{tree}'", "git check-ignore -v .env", "git ls-files .env", "grep -rn x --include='*.py' .",
+    "gzip -l x.gz", "getent group docker", "go list -m all", "git diff -- . ':!package-lock.json'",
+    "git show HEAD:a.txt", "git show HEAD:src/b.py", "git diff main..HEAD -- '*.py'",
+    "git log --oneline main..HEAD -- src", "git show 'HEAD^{tree}'", "git check-ignore -v .env",
+    "git ls-files .env", "grep -rn x --include='*.py' .",
     "grep -rn x --exclude=.env .", "rg x -g '*.ts' -g '!*.pem'", "head -c 16 /dev/urandom",
     "docker compose config --services", "git show :a.txt", "git log -L 1,1:a.txt", "echo /etc/*-release",
 ]  # fmt: skip
@@ -238,13 +238,14 @@ ALLOWED += [
 ]  # fmt: skip
 ASKED_STILL = [
     "git apply fix.patch", "git apply --stat --apply fix.patch", "git help ./evil", "jq env a.json", "jq '$ENV' a.json",
+    "ip link show", "ip a s", "npm view react version", "npm view @types/node@18 version", "docker ps", "ss -tlnp",
     "jq '. | env' a.json", "jq 'include \"x\"; .' a.json", "git config --get-regexp token", "seq 1 99999999999",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("line", ASKED_STILL)
 async def test_what_is_near_to_everyday_reading_still_asks(repository: Path, line: str) -> None:
-    """P2 (C12, C13): it changes files, runs what is in one, or shows secrets."""
+    """P2 (C12, C13): it changes files, runs what is in one, asks a server, or shows secrets."""
     assert await decision(line, repository) == "ask"
 
 

@@ -15,7 +15,7 @@ from tests.conftest import lacking
 
 from tarmac.errors import BadRequest, SandboxUnavailable
 from tarmac.policy.sandbox import Bubblewrap
-from tarmac.policy.seccomp import filter_program
+from tarmac.seccomp import sandbox_filter
 from tarmac.terminals import Settings, open_terminal
 from tarmac.terminals.sandbox import Sandbox
 from tarmac.terminals.terminal import Provider
@@ -579,7 +579,7 @@ def test_it_holds_for_another_user_than_root_too(here: Path) -> None:
 
 def test_a_machine_whose_calls_are_not_known_has_no_filter_and_all_known_ones_have_one() -> None:
     """P9."""
-    assert filter_program(machine="pdp11") is None
+    assert sandbox_filter(machine="pdp11") is None
     for machine in ("x86_64", "aarch64"):
-        made = filter_program(machine=machine)
+        made = sandbox_filter(machine=machine)
         assert made and len(made) % 8 == 0

@@ -25,6 +25,7 @@ class Stage:
     text: str | None = None
     stdout: str = "out"
     stderr: str = "err"
+    alone: bool = False
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class Plan:
     steps: Sequence[Step] = ()
     seconds: float = 20
     most_bytes: int = 1 << 20
+    confinement: None = None
 
 
 def pipe(*lines: str) -> list[Stage]:

@@ -11,7 +11,7 @@ from functools import cache
 
 from tarmac.errors import SandboxUnavailable
 from tarmac.paths import remove_scratch, scratch_dir
-from tarmac.policy.seccomp import filter_program
+from tarmac.seccomp import sandbox_filter
 
 # Joins the control groups, opens the filter, becomes bwrap. Without any of these it does not start.
 JOIN = """
@@ -53,7 +53,7 @@ def probe(program: str) -> Program:
     why = ""
     outside = scratch_dir(os.environ)
     try:
-        call_filter = filter_program()
+        call_filter = sandbox_filter()
         (outside / "filter").write_bytes(call_filter or b"")
         for way in _WAYS if os.geteuid() == 0 else _WAYS[:2]:
             flags = (*_BASE, *way)

@@ -274,6 +274,11 @@ def protected_name(path: str) -> str:
     return _names("protected").why(path)
 
 
+def credential_name(name: str) -> str:
+    """Why a file of this name may hold credentials, wherever it is; empty when it may not."""
+    return "" if _names("example").why(name) else _names("credential").why(name)
+
+
 # For those who keep no Files of their own
 
 _shared = Files()

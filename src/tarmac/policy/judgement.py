@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from tarmac.policy import planning
 from tarmac.policy.budget import Spent
 from tarmac.policy.command import Line, Simple
+from tarmac.policy.confinement import asks_a_server
 from tarmac.policy.deeds import MOST_WORDS, assess
 from tarmac.policy.effects import Assessment, Effect
 from tarmac.policy.files import Files
@@ -104,7 +105,10 @@ class Court:
             reads = self._reads(simple, here) if apart and proofs.tried.get(number) != here else None
             if reads is not None:  # as a part it is harmless, though the whole can't be planned
                 assessment = Assessment()
-                assessment.add("low", "effect.read", reads.why)
+                if asks_a_server(reads.stage.words):
+                    assessment.add("medium", "effect.server", f"{reads.why}, and asks a server for it")
+                else:
+                    assessment.add("low", "effect.read", reads.why)
             if not proof and not assessment.effects:
                 assessment.add("low", "effect.read", "reads, as far as is known")
             why = (

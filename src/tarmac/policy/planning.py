@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tarmac.policy.agreement import disagreement
 from tarmac.policy.command import Line, Simple
+from tarmac.policy.confinement import asks_a_server, confine
 from tarmac.policy.course import Condition, Course, Group, Loop, Pipeline
 from tarmac.policy.expansion import looks_alike, names_of
 from tarmac.policy.files import Files
@@ -23,6 +24,7 @@ from tarmac.policy.proof import Proof
 from tarmac.policy.readonly import Prover
 from tarmac.policy.verdict import STATUS, Plan, Stage, Step, When
 
+ALONE = ("read.version", "read.help")  # what is around such a command means nothing to it
 MOST_STEPS = 200  # of a plan: a loop is written out
 
 
@@ -58,7 +60,12 @@ def plan(line: Line, ground: Ground, *, files: Files, extra: Callable[[str], Pro
         planner.complete = False
         found.trouble = found.trouble or str(error)
     if planner.complete:
-        found.plan = Plan(Path(planner.here.cwd), tuple(planner.steps))
+        try:
+            rules = confine(planner.steps, ground, files) if planner.steps else None
+        except Unproven as error:
+            found.trouble = error.reason
+        else:
+            found.plan = Plan(Path(planner.here.cwd), tuple(planner.steps), confinement=rules)
     elif trouble:
         found.found.clear()
     return found
@@ -201,8 +208,11 @@ class _Planner:
                 if filled is simple:
                     self.proofs.tried[self.places[id(simple)]] = self.here
                 continue
+            if proof.rule not in ALONE and (asks := asks_a_server(proof.stage.words)):
+                self._unproven(simple, Unproven(f"`{asks}` asks a server: what runs without a question has no network"))
+                continue
             self.proofs.found[self.places[id(simple)]] = proof
-            stage = proof.stage
+            stage = replace(proof.stage, alone=True) if proof.rule in ALONE else proof.stage
             if len(proof.before) == len(stages):
                 stages = [replace(each, words=words) for each, words in zip(stages, proof.before, strict=True)]
             stages.append(replace(stage, stderr="out") if merged and stage.stderr == "err" else stage)

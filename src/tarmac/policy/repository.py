@@ -42,6 +42,7 @@ _KNOWN = re.compile(
 )
 # The plan's own switches say otherwise, and win; not so in a submodule, where git forgets them.
 _OVERRIDDEN = frozenset(("core.fsmonitor", "core.pager", "core.hookspath", "core.sshcommand", "core.editor"))
+_PERSONAL_SECRET = re.compile(r"token|passw|secret|extraheader|cookie|\.key$")
 _GITLINK = b"\x00\x00\xe0\x00"  # the mode of a submodule in the index
 _NAME_AFTER_MODE = 38  # uid, gid, size, hash and flags stand between
 
@@ -74,6 +75,90 @@ def _folders(dot: Path) -> list[Path]:
         common = (dot / "commondir").read_bytes()[:4096].decode("utf-8", "surrogateescape").strip()
         return [dot, Path(os.path.realpath(dot / common))]
     return [dot]
+
+
+def git_folders(ground: Ground) -> Iterator[str]:
+    """What git reads of the repository around `ground` that is not in the workspace.
+
+    A `.git` that points elsewhere counts only if that place points back, as it does for a worktree or a submodule.
+    """
+    inside = ground.workspace.rstrip("/") + "/"
+    place = Path(ground.cwd)
+    for folder in (place, *place.parents):
+        dot = folder / ".git"
+        if not dot.exists():
+            continue
+        try:
+            found = _folders(dot)
+            if dot.is_file() and not _points_back(found[0], dot):
+                return
+            borrowed = [other for each in found for other in _alternates(each / "objects")]
+            yield from (str(each) for each in (*found, *borrowed) if not f"{each}/".startswith(inside))
+        except OSError:
+            return
+        return
+
+
+def outer_root(ground: Ground) -> str | None:
+    """The top of the repository around `ground`, when that is above the workspace."""
+    place = Path(ground.cwd)
+    for folder in (place, *place.parents):
+        if (folder / ".git").exists():
+            return None if f"{folder}/".startswith(ground.workspace.rstrip("/") + "/") else str(folder)
+    return None
+
+
+def _points_back(repository: Path, dot: Path) -> bool:
+    if (link := repository / "gitdir").is_file():  # of a worktree
+        return os.path.realpath(link.read_bytes()[:4096].decode("utf-8", "surrogateescape").strip()) == str(dot)
+    if (config := repository / "config").is_file():  # of a submodule
+        text = config.read_bytes()[:MOST_BYTES].decode("utf-8", "surrogateescape")
+        return any(
+            key == "core.worktree" and os.path.realpath(repository / value) == str(dot.parent)
+            for key, value in settings(text)
+        )
+    return False
+
+
+def _alternates(objects: Path, deeper: int = 5) -> Iterator[Path]:
+    """The stores of objects that a repository borrows from."""
+    try:
+        text = (objects / "info/alternates").read_bytes()[:65536].decode("utf-8", "surrogateescape")
+    except OSError:
+        return
+    for line in text.splitlines():
+        there = Path(os.path.realpath(objects / line))
+        if line and not line.startswith("#") and there.name == "objects" and (there.parent / "HEAD").is_file():
+            yield there
+            if deeper:
+                yield from _alternates(there, deeper - 1)
+
+
+def personal_settings(home: str) -> tuple[str, ...] | None:
+    """The files of a person's own git settings, and those they name; None when one may hold credentials."""
+    found: list[str] = []
+    waiting = [f"{home}/.gitconfig", f"{home}/.config/git/config"]
+    kept = [f"{home}/.config/git/ignore", f"{home}/.config/git/attributes"]
+    try:
+        while waiting:
+            file = os.path.realpath(waiting.pop())
+            note(file)
+            if file in found or not os.path.exists(file):  # noqa: PTH110
+                continue
+            if len(found) > 20 or os.path.getsize(file) > MOST_BYTES or not os.path.isfile(file):  # noqa: PTH113, PTH202
+                return None
+            found.append(file)
+            for key, value in settings(Path(file).read_bytes().decode("utf-8", "surrogateescape")):
+                if _PERSONAL_SECRET.search(key) or re.search(r"://[^/@\s]*:[^/@\s]*@", f"{key} {value}"):
+                    return None
+                there = os.path.join(os.path.dirname(file), value.replace("~", home, 1) if value[:1] == "~" else value)  # noqa: PTH118, PTH120
+                if key.startswith(("include.", "includeif.")):
+                    waiting.append(there)
+                elif key in ("core.excludesfile", "core.attributesfile", "mailmap.file"):
+                    kept.append(os.path.realpath(there))
+    except (OSError, Unproven):
+        return None
+    return (*found, *(each for each in kept if os.path.isfile(each)))  # noqa: PTH113
 
 
 def _check_folder(folder: Path, ground: Ground, *, overridden: bool) -> None:

@@ -23,8 +23,8 @@ from tarmac.paths import remove_scratch, scratch_dir, state_dir
 from tarmac.policy.bwrap import JOIN, probe
 from tarmac.policy.files import protected_name
 from tarmac.policy.limits import Groups, make_groups
-from tarmac.policy.seccomp import filter_program
 from tarmac.policy.stubs import Stub, stand_in
+from tarmac.seccomp import sandbox_filter
 
 # In the user's home, and of the machine: never to be seen inside.
 SECRET_PLACES = (
@@ -169,7 +169,7 @@ class Bubblewrap:
         groups = make_groups(memory=self.memory, processes=self.processes)
         stubs: list[Stub] = []
         try:
-            call_filter = filter_program(unix_sockets=self.unix_sockets) if "calls" in program.holds else None
+            call_filter = sandbox_filter(unix_sockets=self.unix_sockets) if "calls" in program.holds else None
             if call_filter:
                 (folder / "filter").write_bytes(call_filter)
             inside = [program.path, *program.flags, "--die-with-parent", *(["--as-pid-1"] if first else [])]

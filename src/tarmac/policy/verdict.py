@@ -26,6 +26,7 @@ class Stage:
     text: str | None = None  # what it reads (`<<< word`, a here-document)
     stdout: Literal["out", "null", "err"] = "out"  # "out": the next stage, or the output
     stderr: Literal["err", "out", "null"] = "err"  # "err": the output, whatever stage it is
+    alone: bool = False  # it runs in an empty private folder: what is around it means nothing to it
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,26 @@ class Step:
     skips: tuple[int, int] = (0, 0)  # steps after it that are left out if the status is then success, or failure: `if`
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confinement:
+    """What the programs of a plan may do: the kernel keeps them to it. They may write nowhere else, nor connect.
+
+    The paths are real: no links on the way. What is not listed here is closed.
+    """
+
+    programs: tuple[str, ...]  # may be read and run, with all below
+    reads: tuple[str, ...] = ()  # may be read, with all below
+    lists: tuple[str, ...] = ()  # the names in them may be read, with all below
+    scratch: bool = False  # there is a private folder for temporary files
+    private_home: bool = False  # that folder is their home, too: it is empty
+    variables: tuple[tuple[str, str], ...] = ()  # of the environment: what takes the place of closed files
+    memory: int = 4 << 30  # bytes of data, of each process
+    processes: int = 512  # more than run now
+    open_files: int = 4096
+    file_bytes: int = 1 << 30  # of each temporary file
+    cpu_seconds: int = 300
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """How to run, without a shell, what was allowed without a person. Every word is literal.
@@ -52,6 +73,7 @@ class Plan:
     steps: tuple[Step, ...] = ()
     seconds: float = 60
     most_bytes: int = 16 << 20
+    confinement: Confinement | None = None  # None: this machine can't enforce one
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 Plan → start_plan() → Execution (to follow, interrupt, kill) → Result
 step: its stages started from first to last, each a process over pipes → all of them ended → the next, by its status
 
+Its programs run under the rules of `plan.confinement` (confinement.py). If these can't be put in force, none runs.
 A plan is any object of the form below; `tarmac.policy` makes them. It is ended after `most_bytes` of output, and the
 result says so: what only reads may still have no end (`yes`). After its `seconds` it is ended as well, unless it has a
 terminal of its own (PlanTerminal) that a registry adopts, where it can be seen and ended (`tail -f`).
@@ -14,10 +15,11 @@ import signal
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from tarmac.errors import BadRequest, InputClosed, ShellFailed, TarmacError
 from tarmac.events import TaskId
+from tarmac.paths import remove_scratch, scratch_dir
 from tarmac.terminals.environment import COOKIE
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.open import new_id
@@ -30,8 +32,13 @@ from tarmac.terminals.sandbox import Wrapped
 from tarmac.terminals.settings import Settings
 from tarmac.terminals.terminal import Listener
 
+if TYPE_CHECKING:
+    from tarmac.terminals.process.confinement import Confined, Confinement
+
 STATUS = "\0"  # in a word: the exit code of the step before (`$?`); no word that a person writes can hold it
 NOT_FOUND, NOT_RUN = 127, 126
+REFUSED = (b"ermission denied", b"not permitted", b"EACCES", b"EPERM")  # what programs print when the kernel refuses
+CONFINED = "it ran confined: it could read the workspace and system files, and not write or use the network"
 LINGER = 1.0  # seconds that one which stayed can still be read as an open one after its end
 
 
@@ -52,6 +59,9 @@ class Stage(Protocol):
 
     @property
     def stderr(self) -> str: ...
+    @property
+    def alone(self) -> bool:
+        """Whether it runs in an empty private folder."""
 
 
 class Step(Protocol):
@@ -80,6 +90,9 @@ class Plan(Protocol):
     def seconds(self) -> float: ...
     @property
     def most_bytes(self) -> int: ...
+    @property
+    def confinement(self) -> "Confinement | None":
+        """The rules that its programs run under; None: no rules but those of the user's account."""
 
 
 async def run_plan(
@@ -131,6 +144,9 @@ class PlanTerminal(PipeTerminal):
         super().__init__(id=new_id(), cwd=plan.cwd, settings=settings, task=task)
         self.env = {**environment, COOKIE: self.cookie}
         self._plan = plan
+        self._scratch: Path | None = None  # for temporary files
+        self._nowhere: Path | None = None  # an empty folder
+        self.refused = False  # whether a program said that the kernel refused it something
         self._seconds = seconds
         self._stays = False
         self._lingering: asyncio.Task[None] | None = None
@@ -143,7 +159,7 @@ class PlanTerminal(PipeTerminal):
     async def _begin(self, command: str, data: bytes, *, cwd: Path | None, input_open: bool) -> Execution:
         if self._steps is not None:
             raise BadRequest("this terminal runs one command, without a shell", hint="open another one")
-        self._steps = steps = _Steps(self, self._plan)
+        self._steps = steps = _Steps(self, self._plan, self._confined())
         execution = self._new_execution(command)
         execution.begin()
         self._process = steps
@@ -151,6 +167,36 @@ class PlanTerminal(PipeTerminal):
         if self._seconds is not None:
             self._limit = asyncio.get_running_loop().call_later(self._seconds, self._end, execution, "timeout")
         return execution
+
+    def _confined(self) -> "Confined | None":
+        """The rules of the plan, ready to be put in force, and its private folder."""
+        confinement = self._plan.confinement
+        if confinement is None or not self._plan.steps:
+            return None
+        from tarmac.terminals.process.confinement import Confined  # ctypes, which only those need who run something
+
+        self.env = {**self.env, **dict(confinement.variables)}
+        if confinement.scratch:
+            self._scratch = scratch_dir(self.env)
+            names = ("TMPDIR", "HOME") if confinement.private_home else ("TMPDIR",)
+            self.env = {**self.env, **dict.fromkeys(names, str(self._scratch))}
+        try:
+            return Confined(confinement, scratch=self._scratch)
+        except BaseException:
+            self._forget_scratch()
+            raise
+
+    def start_directory(self, stage: Stage, cwd: Path) -> Path:
+        """Where a program starts: where the line says, or where there is nothing."""
+        if not stage.alone:
+            return cwd
+        self._nowhere = self._nowhere or scratch_dir(self.env)
+        return self._nowhere
+
+    def _forget_scratch(self) -> None:
+        for folder in filter(None, (self._scratch, self._nowhere)):
+            remove_scratch(folder)
+        self._scratch = self._nowhere = None
 
     def stay(self) -> None:
         """Whoever started it goes, and it goes on; a moment after its end it is closed."""
@@ -171,6 +217,8 @@ class PlanTerminal(PipeTerminal):
         await super().aclose()
 
     def on_output(self, execution: Execution, data: bytes) -> None:
+        if self._plan.confinement is not None and not self.refused:
+            self.refused = any(each in data for each in REFUSED)
         left = self._plan.most_bytes - execution.output_bytes
         super().on_output(execution, data[: max(left, 0)])
         if len(data) > left:
@@ -192,6 +240,9 @@ class PlanTerminal(PipeTerminal):
         if self._limit is not None:
             self._limit.cancel()
         self._process = None
+        self._forget_scratch()
+        if self.refused and status:
+            execution.notes.append(CONFINED)
         reason: Reason = execution.cause or "done"
         if reason in ("interrupted", "killed") and status == 0 and not execution.notes:
             reason = "done"
@@ -223,8 +274,8 @@ class PlanTerminal(PipeTerminal):
 class _Steps(Running):
     """The steps of a plan, and the processes of the one that runs."""
 
-    def __init__(self, terminal: PlanTerminal, plan: Plan) -> None:
-        self._terminal, self._plan = terminal, plan
+    def __init__(self, terminal: PlanTerminal, plan: Plan, confined: "Confined | None") -> None:
+        self._terminal, self._plan, self._confined = terminal, plan, confined
         self._children: list[Child] = []
         self._over = False
         self._task: asyncio.Task[None] | None = None
@@ -278,7 +329,9 @@ class _Steps(Running):
                 if number < len(step.stages) - 1:
                     following, writes = os.pipe()
                 ending: asyncio.Future[int] = loop.create_future()
-                failed = self._start(stage, step.cwd, status, reads, writes, ending)
+                failed = self._start(
+                    stage, self._terminal.start_directory(stage, step.cwd), status, reads, writes, ending
+                )
                 endings.append(ending)
                 if failed is not None:
                     ending.set_result(failed)
@@ -302,14 +355,14 @@ class _Steps(Running):
         wrapped: Wrapped | None = None
         try:
             try:
-                fds.append(_input(stage, cwd, reads))
+                fds.append(self._input(stage, cwd, reads))
             except OSError as error:
                 self.say(f"{stage.stdin or 'here-document'}: {error.strerror}\n")
                 return 1
             fds.append(os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC))
             ends = {"out": self.outlet.theirs if writes < 0 else writes, "err": self.outlet.theirs, "null": fds[-1]}
             argv = words
-            if self._terminal.sandbox is not None:
+            if self._terminal.sandbox is not None and self._confined is None:
                 wrapped = self._terminal.sandbox.wrap(words, cwd=cwd, env=self._terminal.env, first=False)
                 argv = wrapped.argv
             child = Child(
@@ -320,6 +373,7 @@ class _Steps(Running):
                 stdout=ends[stage.stdout],
                 stderr=ends[stage.stderr],
                 keeps_orphans=False,  # what reads leaves none; if it should, cookie and birthmark find them
+                confined=self._confined,
             )
         except ShellFailed:
             if wrapped is not None:
@@ -339,6 +393,12 @@ class _Steps(Running):
 
         child.watch(exited)
         return None
+
+    def _input(self, stage: Stage, cwd: Path, reads: int) -> int:
+        """A descriptor of what a stage reads, opened under the rules: its name may lead elsewhere by now."""
+        if stage.stdin is None or self._confined is None:
+            return _input(stage, cwd, reads)
+        return self._confined.call(lambda: _input(stage, cwd, reads))
 
     def say(self, text: str) -> None:
         """What a shell would say of a program that it can't start."""

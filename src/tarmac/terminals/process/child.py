@@ -13,10 +13,14 @@ import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tarmac.errors import DirectoryUnavailable, OutOfTerminals, ShellFailed
 from tarmac.terminals.environment import COOKIE
 from tarmac.terminals.process import birthmark, prctl
+
+if TYPE_CHECKING:
+    from tarmac.terminals.process.confinement import Confined
 
 USED_UP = {errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EAGAIN, errno.ENOMEM}
 
@@ -47,6 +51,7 @@ class Child:
         stderr: int,
         prepare: Callable[[], None] | None = None,
         keeps_orphans: bool = True,
+        confined: "Confined | None" = None,
     ) -> None:
         prctl.prepare()
         birthmark.prepare()
@@ -59,17 +64,21 @@ class Child:
             if prepare:
                 prepare()
 
-        try:
-            self._popen = subprocess.Popen(
-                list(argv),
+        def start(words: list[str], passed: tuple[int, ...] = ()) -> "subprocess.Popen[bytes]":
+            return subprocess.Popen(
+                words,
                 cwd=cwd,
                 env=dict(env),
                 stdin=stdin,
                 stdout=stdout,
                 stderr=stderr,
+                pass_fds=passed,
                 start_new_session=True,
-                preexec_fn=before_exec if keeps_orphans or prepare else None,
+                preexec_fn=before_exec if (keeps_orphans or prepare) and confined is None else None,
             )
+
+        try:
+            self._popen = start(list(argv)) if confined is None else confined.start(start, list(argv), cwd)
         except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
             if error.filename and Path(os.fsdecode(error.filename)) == cwd:
                 raise DirectoryUnavailable(f"cannot start in {cwd}: {error.strerror}") from error
@@ -85,6 +94,8 @@ class Child:
         self.pid = self._popen.pid
         if mark is not None and not (keeps_orphans or prepare):
             birthmark.put(mark, pid=self.pid)
+        if confined is not None:
+            confined.limit(self.pid)
         self.status: int | None = None
         self._pidfd = -1
 

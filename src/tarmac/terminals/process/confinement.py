@@ -1,0 +1,501 @@
+"""Start programs under rules that the kernel keeps: Landlock and a filter of system calls, or bubblewrap.
+
+Confinement (data, made by the policy) → Confined.start(…) → a program that can read what is listed, and no more
+
+Landlock and seccomp bind a thread and all it starts, for ever. So a thread of ours binds itself and then starts the
+program. Nothing of ours runs between fork and exec. The thread stays for a while and starts the next program with the
+same rules: a rule set that is used again costs a message to a thread.
+
+Surprise: that thread can't open anything else either. It must not import, log or open files.
+"""
+
+import ctypes
+import os
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Protocol, TypeVar
+
+from tarmac.errors import SandboxUnavailable
+from tarmac.seccomp import reader_filter
+
+T = TypeVar("T")
+
+LEAST_ABI = 3  # below it files can be truncated
+SIGNALS_ABI = 6  # from it on Landlock keeps signals inside
+MOST_THREADS = 4  # rule sets that are kept
+IDLE = 30.0  # seconds that one is kept without use
+
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF, _OPENAT2 = 444, 445, 446, 437
+_SECCOMP = {"x86_64": 317, "aarch64": 277}
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR, _TRUNCATE = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 14
+_REMOVE_DIR, _REMOVE_FILE, _MAKE_DIR, _MAKE_FILE, _MAKE_LINK, _MOVE = 1 << 4, 1 << 5, 1 << 7, 1 << 8, 1 << 12, 1 << 13
+_CHANGE = _WRITE_FILE | _TRUNCATE | _REMOVE_DIR | _REMOVE_FILE | _MAKE_DIR | _MAKE_FILE | _MAKE_LINK | _MOVE
+_OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE
+_PR_SET_NO_NEW_PRIVS = 38
+_CAPABILITY_VERSION = 0x20080522
+_CAP_DAC_READ_SEARCH = 1 << 2  # root may still read files of others in the workspace
+_SYSTEM = ("/etc/", "/sys/", "/usr/", "/proc")  # where nobody in a workspace can put a link
+_LINKS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
+
+
+# dash says -p for processes. A limit that is lower already can't be raised, and stays.
+_LIMITED = """
+{ ulimit -c 0; ulimit -d "$1"; ulimit -n "$2"; ulimit -f "$3"; ulimit -t "$4"; ulimit -u "$5" || ulimit -p "$5"
+} 2>/dev/null
+shift 5; exec "$@"
+"""
+
+
+class Means(Enum):
+    """What keeps a program inside."""
+
+    LANDLOCK = "landlock"
+    BUBBLEWRAP = "bubblewrap"
+    NONE = "none"
+
+
+class Confinement(Protocol):
+    """What a program may do; see `tarmac.policy.Confinement`. All paths are real: no links on the way."""
+
+    @property
+    def programs(self) -> tuple[str, ...]:
+        """Files and folders that may be read and run."""
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """Files and folders that may be read."""
+
+    @property
+    def lists(self) -> tuple[str, ...]:
+        """Folders of which the names may be read, with all below."""
+
+    @property
+    def scratch(self) -> bool:
+        """Whether there is a private folder for temporary files."""
+
+    @property
+    def private_home(self) -> bool:
+        """Whether that folder is its home, too."""
+
+    @property
+    def variables(self) -> tuple[tuple[str, str], ...]:
+        """More variables of its environment."""
+
+    @property
+    def memory(self) -> int: ...
+    @property
+    def processes(self) -> int: ...
+    @property
+    def open_files(self) -> int: ...
+    @property
+    def file_bytes(self) -> int: ...
+    @property
+    def cpu_seconds(self) -> int: ...
+
+
+class CannotConfine(SandboxUnavailable):
+    """The rules could not be put in force, so that nothing was started."""
+
+
+@cache
+def landlock_abi() -> int:
+    """The version of Landlock here; 0 when there is none."""
+    if sys.platform != "linux" or os.uname().machine not in _SECCOMP:
+        return 0
+    version: int = _kernel().syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), 1)
+    return max(version, 0)
+
+
+@cache
+def means() -> Means:
+    """The best that this machine has, found by trying it."""
+    if landlock_abi() >= LEAST_ABI and _filter_works():
+        return Means.LANDLOCK
+    return Means.BUBBLEWRAP if _bubblewrap() else Means.NONE
+
+
+class Confined:
+    """The rules of one plan, ready to start its programs."""
+
+    def __init__(self, confinement: Confinement, *, scratch: Path | None) -> None:
+        self._confinement = confinement
+        self._scratch = scratch
+        self.means = means()
+        if self.means is Means.NONE:
+            raise CannotConfine(
+                "this machine can't keep a command to reading: it has neither Landlock nor bubblewrap",
+                hint="see `tarmac doctor`",
+            )
+
+    def start(self, start: Callable[[list[str], tuple[int, ...]], T], argv: list[str], cwd: Path) -> T:
+        """What `start` returns, which is given the words and the descriptors to pass on; what it starts is confined."""
+        if self.means is Means.BUBBLEWRAP:
+            return self._in_bubblewrap(start, argv, cwd)
+        rules = _Rules.of(self._confinement, self._scratch)
+        return _call(rules, lambda: start(argv, ()))
+
+    def call(self, work: Callable[[], T]) -> T:
+        """The outcome of `work`, which can open what the program could, where the thread is bound by the same rules."""
+        if self.means is Means.BUBBLEWRAP:
+            return work()
+        return _call(_Rules.of(self._confinement, self._scratch), work)
+
+    def limit(self, pid: int) -> None:
+        """Set the limits of a process that was just started, and of what it may have started meanwhile."""
+        if self.means is Means.BUBBLEWRAP:
+            return  # they are set inside
+        import resource
+
+        allowed = self._confinement
+        limits = (
+            (resource.RLIMIT_DATA, allowed.memory),
+            (resource.RLIMIT_NPROC, _threads_now() + allowed.processes),
+            (resource.RLIMIT_NOFILE, allowed.open_files),
+            (resource.RLIMIT_FSIZE, allowed.file_bytes),
+            (resource.RLIMIT_CPU, allowed.cpu_seconds),
+            (resource.RLIMIT_CORE, 0),
+        )
+        try:
+            for number, most in limits:
+                hard = resource.prlimit(pid, number)[1]
+                most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+                resource.prlimit(pid, number, (most, most))
+            with open(f"/proc/{pid}/task/{pid}/children", "rb") as children:  # noqa: PTH123
+                for child in children.read().split():
+                    self.limit(int(child))
+        except (OSError, ValueError):  # it has ended
+            pass
+
+    def _in_bubblewrap(self, start: Callable[[list[str], tuple[int, ...]], T], argv: list[str], cwd: Path) -> T:
+        program = reader_filter(signals=True)  # it sees no others
+        assert program is not None
+        fd = os.memfd_create("filter")
+        try:
+            os.write(fd, program)
+            os.lseek(fd, 0, os.SEEK_SET)
+            return start([*self._bubblewrap_words(fd, cwd), *argv], (fd,))
+        finally:
+            os.close(fd)
+
+    def _bubblewrap_words(self, fd: int, cwd: Path) -> list[str]:
+        words = [_bubblewrap(), "--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--seccomp", str(fd)]
+        words += ["--dev", "/dev", "--proc", "/proc"]
+        shown: list[tuple[str, list[str]]] = []
+        places = dict.fromkeys((*self._confinement.programs, *self._confinement.reads, *_LINKS))
+        # What many a system has as links into /usr must be there by those names, too.
+        folders = [f"{place}/" for place in places if os.path.isdir(place) and not os.path.islink(place)]  # noqa: PTH112, PTH114
+        for place in places:
+            if place.startswith(("/proc", "/dev")) or any(place.startswith(folder) for folder in folders):
+                continue  # made anew, or there already
+            if place in _LINKS and not os.path.islink(place):  # noqa: PTH114
+                continue  # it is one of the folders, or is not there
+            if os.path.islink(place):  # noqa: PTH114
+                shown.append((place, ["--symlink", os.readlink(place), place]))
+            else:
+                shown.append((place, ["--ro-bind-try", place, place]))
+        if self._scratch is not None:
+            shown.append((str(self._scratch), ["--bind", str(self._scratch), str(self._scratch)]))
+        for _, each in sorted(shown, key=lambda pair: pair[0].count("/")):
+            words += each
+        words += ["--dir", str(cwd)] if not cwd.is_relative_to("/proc") else []
+        words += ["--remount-ro", "/", "--chdir", str(cwd), "--", "/bin/sh", "-c", _LIMITED, "sh"]
+        allowed = self._confinement
+        limits = (allowed.memory >> 10, allowed.open_files, allowed.file_bytes >> 9, allowed.cpu_seconds)
+        return [*words, *map(str, (*limits, _threads_now() + allowed.processes))]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """What a thread is bound by: places, what may be done there, and which files those are now."""
+
+    places: tuple[tuple[str, int, int], ...]  # path, rights, inode
+
+    @classmethod
+    def of(cls, confinement: Confinement, scratch: Path | None) -> "_Rules":
+        read = _READ_FILE | _READ_DIR
+        wanted = [(place, read | _EXECUTE) for place in confinement.programs]
+        wanted += [(place, read) for place in (*confinement.reads, *DEVICES[1:])]
+        wanted += [(place, _READ_DIR) for place in confinement.lists]
+        wanted.append((DEVICES[0], _READ_FILE | _WRITE_FILE | _TRUNCATE))
+        if scratch is not None:
+            wanted.append((str(scratch), read | _CHANGE))
+        fixed = {*confinement.programs, *DEVICES}
+        return cls(
+            tuple(
+                (place, rights, 0 if place in fixed or place.startswith(_SYSTEM) else _inode(place))
+                for place, rights in wanted
+            )
+        )
+
+    def enforce(self) -> None:
+        """Bind the calling thread, and all that it starts, for ever."""
+        kernel = _kernel()
+        rules = self._ruleset()
+        try:
+            kernel.check(kernel.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
+            kernel.drop_capabilities()
+            kernel.check(kernel.syscall(_RESTRICT_SELF, rules, 0), "landlock_restrict_self")
+        finally:
+            os.close(rules)
+        kernel.filter_calls()
+
+    def _ruleset(self) -> int:
+        kernel, abi = _kernel(), landlock_abi()
+        handled = (1 << (16 if abi >= 5 else 15)) - 1
+        asked = _RulesetAttributes(handled, 3 if abi >= 4 else 0, 3 if abi >= SIGNALS_ABI else 0)
+        size = 24 if abi >= SIGNALS_ABI else 16 if abi >= 4 else 8
+        fd = kernel.check(
+            kernel.syscall(_CREATE_RULESET, ctypes.byref(asked), ctypes.c_size_t(size), 0), "landlock_create_ruleset"
+        )
+        try:
+            for place, rights, inode in self.places:
+                self._add(fd, place, rights, inode)
+        except BaseException:
+            os.close(fd)
+            raise
+        return fd
+
+    @staticmethod
+    def _add(ruleset: int, place: str, rights: int, inode: int) -> None:
+        """One rule. A place that is not there, or was swapped for another or for a link, gets none."""
+        kernel = _kernel()
+        try:
+            fd = kernel.open_path(place, follow=not inode)
+        except OSError:
+            return
+        try:
+            found = os.fstat(fd)
+            if inode and found.st_ino != inode:
+                return
+            if not stat.S_ISDIR(found.st_mode):
+                rights &= _OF_FILES
+            if rights:
+                rule = _PathBeneath(rights, fd)
+                kernel.check(kernel.syscall(_ADD_RULE, ruleset, 1, ctypes.byref(rule), 0), f"a rule for {place}")
+        finally:
+            os.close(fd)
+
+
+class _ConfinedThread:
+    """A thread that is bound by rules and starts programs for others, until nobody has wanted it for a while."""
+
+    def __init__(self, rules: _Rules) -> None:
+        self.rules = rules
+        self.owner = os.getpid()
+        self._wanted: SimpleQueue[tuple[Callable[[], object], _Answer]] = SimpleQueue()
+        self.closed = False
+        self._lock = threading.Lock()
+        bound = _Answer()
+        threading.Thread(target=self._run, args=(bound,), daemon=True, name="tarmac-confined").start()
+        bound.wait()
+
+    def call(self, work: Callable[[], T]) -> T:
+        answer = _Answer()
+        with self._lock:
+            if self.closed:
+                raise _Gone
+            self._wanted.put((work, answer))
+        result: T = answer.wait()  # type: ignore[assignment]
+        return result
+
+    def end(self) -> None:
+        with self._lock:
+            self.closed = True
+            self._wanted.put((lambda: None, _Answer()))
+
+    def _run(self, bound: "_Answer") -> None:
+        bound.settle(self.rules.enforce)
+        if bound.error is not None:
+            return
+        while True:
+            try:
+                work, answer = self._wanted.get(timeout=IDLE)
+            except Empty:
+                with self._lock:
+                    if not self._wanted.empty():
+                        continue
+                    self.closed = True
+                return
+            if self.closed and self._wanted.empty():
+                answer.settle(work)
+                return
+            answer.settle(work)
+            del work, answer  # they hold the caller's values
+
+
+class _Gone(Exception):
+    """The thread ended a moment ago."""
+
+
+class _Answer:
+    """What came of a call in another thread."""
+
+    __slots__ = ("_done", "error", "result")
+
+    def __init__(self) -> None:
+        self._done = threading.Lock()
+        self._done.acquire()
+        self.result: object = None
+        self.error: BaseException | None = None
+
+    def settle(self, work: Callable[[], object]) -> None:
+        try:
+            self.result = work()
+        except BaseException as error:
+            self.error = error
+        self._done.release()
+
+    def wait(self) -> object:
+        self._done.acquire()
+        if self.error is not None:
+            raise self.error
+        return self.result
+
+
+_threads: dict[_Rules, _ConfinedThread] = {}  # the one used last is the last
+_choosing = threading.Lock()
+
+
+def _call(rules: _Rules, work: Callable[[], T]) -> T:
+    """The outcome of `work`, done by a thread that is bound by these rules."""
+    while True:
+        try:
+            return _thread_with(rules).call(work)
+        except _Gone:
+            continue
+
+
+def _thread_with(rules: _Rules) -> _ConfinedThread:
+    with _choosing:
+        found = _threads.pop(rules, None)
+        if found is None or found.closed or found.owner != os.getpid():  # a fork has no threads
+            try:
+                found = _ConfinedThread(rules)
+            except RuntimeError as error:
+                raise CannotConfine(f"no thread can be started: {error}") from error
+            except OSError as error:
+                raise CannotConfine(f"the command can't be confined: {error.strerror}") from error
+        _threads[rules] = found
+        while len(_threads) > MOST_THREADS:
+            _threads.pop(next(iter(_threads))).end()
+        return found
+
+
+def _inode(place: str) -> int:
+    try:
+        return os.stat(place, follow_symlinks=False).st_ino
+    except OSError:
+        return -1
+
+
+def _threads_now() -> int:
+    """All threads of the machine, of which this user's are a part: the limit on processes counts all of a user's."""
+    with open("/proc/loadavg", "rb") as file:  # noqa: PTH123
+        return int(file.read().split()[3].partition(b"/")[2])
+
+
+# The kernel, by way of the C library
+
+
+class _RulesetAttributes(ctypes.Structure):
+    _fields_ = (("files", ctypes.c_uint64), ("network", ctypes.c_uint64), ("scoped", ctypes.c_uint64))
+
+
+class _PathBeneath(ctypes.Structure):
+    _pack_ = 1
+    _fields_ = (("rights", ctypes.c_uint64), ("parent", ctypes.c_int32))
+
+
+class _OpenHow(ctypes.Structure):
+    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+
+
+class _FilterProgram(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_void_p))
+
+
+class _Kernel:
+    """System calls that Python has no names for."""
+
+    def __init__(self) -> None:
+        library = ctypes.PyDLL(None, use_errno=True)  # keeps the GIL: each call is short
+        self.syscall = library.syscall
+        self.syscall.restype = ctypes.c_long
+        self.prctl = library.prctl
+        self.prctl.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]
+        self._filter: _FilterProgram | None = None
+        self._no_links = _OpenHow(os.O_PATH | os.O_CLOEXEC, 0, 4)  # RESOLVE_NO_SYMLINKS
+
+    def check(self, result: int, what: str) -> int:
+        if result < 0:
+            number = ctypes.get_errno()
+            raise OSError(number, f"{what}: {os.strerror(number)}")
+        return result
+
+    def open_path(self, place: str, *, follow: bool) -> int:
+        if follow:
+            return os.open(place, os.O_PATH | os.O_CLOEXEC)
+        how = self._no_links
+        fd = self.syscall(_OPENAT2, -100, os.fsencode(place), ctypes.byref(how), ctypes.c_size_t(ctypes.sizeof(how)))
+        return self.check(fd, place)
+
+    def drop_capabilities(self) -> None:
+        """Of the calling thread: with no_new_privs set, a program that root starts gets none back."""
+        header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)
+        sets = (ctypes.c_uint32 * 6)()  # effective, permitted, inheritable: the low halves, then the high ones
+        capget, capset = (90, 91) if os.uname().machine == "aarch64" else (125, 126)
+        self.check(self.syscall(capget, header, sets), "capget")
+        kept = sets[1] & _CAP_DAC_READ_SEARCH
+        sets[:] = [kept, kept, 0, 0, 0, 0]
+        self.check(self.syscall(capset, header, sets), "capset")
+
+    def filter_calls(self) -> None:
+        program = self._filter = self._filter or self._make_filter()
+        self.check(self.syscall(_SECCOMP[os.uname().machine], 1, 0, ctypes.byref(program)), "seccomp")
+
+    def _make_filter(self) -> _FilterProgram:
+        program = reader_filter(signals=landlock_abi() >= SIGNALS_ABI)
+        assert program is not None
+        self._code = ctypes.create_string_buffer(program, len(program))
+        return _FilterProgram(len(program) // 8, ctypes.addressof(self._code))
+
+
+@cache
+def _kernel() -> _Kernel:
+    return _Kernel()
+
+
+def _filter_works() -> bool:
+    """Whether this kernel takes filters: a container may not let us."""
+    kernel = _kernel()
+    call = _SECCOMP[os.uname().machine]
+    answer = ctypes.c_uint32(0x00050000)  # SECCOMP_RET_ERRNO
+    return bool(kernel.syscall(call, 2, 0, ctypes.byref(answer)) == 0)  # SECCOMP_GET_ACTION_AVAIL
+
+
+@cache
+def _bubblewrap() -> str:
+    """Where bubblewrap is, if it works here; else nothing."""
+    if sys.platform != "linux" or reader_filter(signals=True) is None:
+        return ""
+    for folder in ("/usr/local/bin", "/usr/bin", "/bin"):
+        program = f"{folder}/bwrap"
+        if os.access(program, os.X_OK):
+            tried = subprocess.run(
+                [program, "--unshare-all", "--cap-drop", "ALL", "--ro-bind", "/", "/", "--", "/bin/sh", "-c", ":"],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=10,
+                check=False,
+            )
+            return program if tried.returncode == 0 else ""
+    return ""
