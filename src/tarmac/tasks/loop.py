@@ -20,7 +20,6 @@ from tarmac.prompts.instructions import read_instructions
 from tarmac.prompts.replacement import read_replacement
 from tarmac.prompts.system import PromptContext, system_prompt
 from tarmac.tasks.aftermath import settle
-from tarmac.tasks.calls import Calls, Tally
 from tarmac.tasks.desk import Desk, Ended, now
 from tarmac.tasks.events import ModelSaid, ModelTold, Noted, TaskCompleted
 from tarmac.tasks.questions import Questions, words
@@ -29,6 +28,7 @@ from tarmac.tasks.requests import Requests
 from tarmac.tasks.resting import Rest
 from tarmac.tasks.surroundings import Surroundings
 from tarmac.tasks.talking import commands
+from tarmac.tasks.tool_calls import Calls, Tally
 
 MOST_PAUSES: Final = 20  # answers in a row that a provider broke off to be asked on
 NO_TOOL: Final = (

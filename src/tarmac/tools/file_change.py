@@ -4,7 +4,6 @@ Change(place, before, after) → ready(): a want and an intent for each file →
 """
 
 import asyncio
-import json
 import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -123,7 +122,7 @@ async def ready(
             told += [f"The changes as they were made:\n{_bounded(each['diff'])}" for each in diffs]
         return Done(
             content=(Text("\n".join(told)),),
-            details=json.dumps({"files": diffs}, ensure_ascii=False),
+            details={"files": diffs},
             seen=tuple(Seen(path=each.path, digest=each.after, how="edited") for each in intents),
         )
 

@@ -1,6 +1,5 @@
 """send_to_terminal: text or keys for what runs in a terminal; never a secret, which is for the person alone."""
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -66,7 +65,7 @@ class SendToTerminal(Tool):
             except TarmacError as error:
                 raise ToolFailed(error.what, hint=error.hint) from None
             found = await terminal_status.look(terminal)
-            details = json.dumps({"terminal": found.facts}, ensure_ascii=False)
+            details = {"terminal": found.facts}
             return Done.text(found.text, details=details, essence=untagged(found.text), output=found.output)
 
         shown = self.keys if self.keys is not None else shortened(visible(self.text or ""), 60)
