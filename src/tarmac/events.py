@@ -4,10 +4,13 @@ A fact is a frozen dataclass named in the past tense. Packages define their own 
 """
 
 from dataclasses import dataclass
-from typing import NewType
+from typing import Literal, NewType
 
 TerminalId = NewType("TerminalId", str)
 TaskId = NewType("TaskId", str)
+CallId = NewType("CallId", str)  # of a tool call
+
+CallOutcome = Literal["done", "failed", "denied", "skipped", "interrupted"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from tarmac.config import Config
 from tarmac.errors import BadRequest
 from tarmac.mcp import adapter, caller, gate, serving
 from tarmac.mcp.catalog import Entry
-from tarmac.mcp.client import Client, Lacking, Question
+from tarmac.mcp.client import Client, Form, Lacking
 from tarmac.mcp.door import Answer, Door
 from tarmac.mcp.outputs import Listed
 from tarmac.tools.tool import Bench, Group, Ready, Tool
@@ -94,7 +94,7 @@ class Told(Entry):
 class Fixture(Door):
     """A door with the suite's tools in front of the real ones."""
 
-    asked: dict[str, Question] = field(default_factory=dict)
+    asked: dict[str, Form] = field(default_factory=dict)
 
     def tools(self) -> Sequence[Entry]:
         output = {"type": "object"}
@@ -122,7 +122,7 @@ class Fixture(Door):
             case "test_input_required_result_list_roots":
                 return Answer(text=f"Roots: {await client.roots()}", data={})
             case "test_input_required_result_multi_round":
-                first = Question(id="first", message="What is your name?", choices=("Alice", "Bob"))
+                first = Form(id="first", message="What is your name?", choices=("Alice", "Bob"))
                 if client.answered is None:
                     await client.ask(first)
                 elif client.answered[0] == "first":
@@ -132,7 +132,7 @@ class Fixture(Door):
                 if name == "test_streaming_elicitation":
                     await client.progress(0, "asking")
                 if client.answered is None:
-                    reply = await client.ask(Question(id=name, message="What is your name?", choices=("Alice", "Bob")))
+                    reply = await client.ask(Form(id=name, message="What is your name?", choices=("Alice", "Bob")))
                 else:
                     reply = client.answered[1]
                 return Answer(text=f"User response: action={reply.action}, Hello, {reply.choice}! state-ok", data={})

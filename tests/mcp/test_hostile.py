@@ -103,7 +103,7 @@ async def test_a_call_comes_back_even_if_all_that_bounds_it_fails(
 ) -> None:
     """A3: every call returns within 50 s. A shell that takes seconds to open stands for whatever may hang."""
     monkeypatch.setattr("tarmac.mcp.door.WITHIN", 0.5)
-    monkeypatch.setattr("tarmac.mcp.place.GRACE", 0.5)
+    monkeypatch.setattr("tarmac.mcp.workspace.GRACE", 0.5)
     (Path.home() / ".bashrc").write_text("sleep 30\n")
     async with connected(tmp_path, era, Person()) as client:
         await ran(client, "ls")  # imports what a call needs
@@ -118,7 +118,7 @@ async def test_a_client_that_never_answers_holds_up_nobody(
     tmp_path: Path, era: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A3: calls that wait for a person or for a terminal, and more commands than may run at once."""
-    monkeypatch.setattr("tarmac.mcp.place.AT_ONCE", 4)
+    monkeypatch.setattr("tarmac.mcp.workspace.AT_ONCE", 4)
     (tmp_path / "log").touch()
     async with a_door(tmp_path) as door, client_of(door, era, Person(after=600)) as client:
         id = (await call(client, "open_persistent_terminal"))["id"]

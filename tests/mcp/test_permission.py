@@ -19,8 +19,8 @@ from tests.mcp.peers import Person, a_door, client_of, ran, refused, said, until
 from tarmac.app import open_app
 from tarmac.config import Config
 from tarmac.events import TaskId
-from tarmac.mcp.client import Question, Reply
-from tarmac.mcp.place import Place
+from tarmac.mcp.client import Form, Reply
+from tarmac.mcp.workspace import Workspace
 from tarmac.paths import state_dir
 from tarmac.tasks.events import CallJudged, TaskCompleted, ToolFinished, ToolStarted
 from tarmac.tasks.store import TaskStore
@@ -175,7 +175,7 @@ async def test_a_call_that_is_taken_back_takes_its_question_with_it(tmp_path: Pa
         person.free.set()
         await asyncio.sleep(0.3)
         place = next(iter(door._places.values()))
-        assert not place.permission._open
+        assert not place.questions.waiting._open
     assert not (tmp_path / "made").exists()
 
 
@@ -192,15 +192,15 @@ async def test_no_call_takes_longer_than_its_client_waits(tmp_path: Path, monkey
 
 async def test_a_host_lends_its_own_terminals_and_asks_itself(tmp_path: Path) -> None:
     """A1: an agent that is hosted gets the host's registry and approvals over MCP, never a second one."""
-    asked: list[Question] = []
+    asked: list[Form] = []
 
-    async def ask(question: Question) -> Reply:
+    async def ask(question: Form) -> Reply:
         asked.append(question)
         await asyncio.sleep(0.25)
         return Reply(action="accept", choice=question.choices[0])
 
     async with open_app(Config(workspace=tmp_path, user_folder=Path.home() / "config")) as app:
-        place = Place(app, task=TaskId("hosted"), ask=ask)
+        place = Workspace(app, task=TaskId("hosted"), ask=ask)
         async with a_door(tmp_path) as door:
             door.hosted = place
             async with client_of(door, "2026-07-28") as client:  # it can't be asked itself
@@ -208,7 +208,7 @@ async def test_a_host_lends_its_own_terminals_and_asks_itself(tmp_path: Path) ->
                 (terminal,) = app.registry.listing(task="hosted")
                 await ran(client, "echo $X > x")
         assert not terminal.closed  # the host's: it outlives the client
-        await place.record.aclose()
+        await place.log.aclose()
     assert (tmp_path / "x").read_text() == "1\n"
     assert len(asked) == 2
 

@@ -1,7 +1,6 @@
 """execute_command: real shells, and plans without one."""
 
 import asyncio
-import json
 import re
 import time
 from pathlib import Path
@@ -41,7 +40,7 @@ async def test_an_approved_command_runs_in_a_terminal_of_the_task(shop: Workshop
     assert fenced(text) == "out\nerr"
     assert "untrusted" in text
     assert (done.outcome, done.exit_code) == ("done", 3)
-    details = json.loads(done.details)["command"]
+    details = done.details["command"]
     assert (details["terminal"], details["exit_code"], details["running"]) == (terminal.id, 3, False)
     assert shop.printed == b"out\r\nerr\r\n"  # live, as the terminal shows it
     assert [each[0] for each in shop.spools] == [terminal.id]
@@ -55,7 +54,7 @@ async def test_what_is_allowed_by_itself_runs_by_its_plan_without_a_shell(shop: 
     assert fenced(text_of(done)) == "6"
     assert "without a shell as it only reads. Exit code: 0." in text_of(done)
     assert shop.printed == b"6\n"
-    assert json.loads(done.details)["command"]["terminal"] is None
+    assert done.details["command"]["terminal"] is None
 
 
 async def test_a_lone_cd_tells_where_it_leads_and_runs_nothing(shop: Workshop) -> None:
@@ -106,7 +105,7 @@ async def test_a_plan_that_outlives_its_time_is_ended_where_there_is_no_room_for
         ready = await shop.prepare("execute_command", command="tail -f log", timeout=0.2)
         done = await shop.act(ready, approved=False)
     assert "It was ended: it took too long. Give it a longer timeout" in text_of(done)
-    assert json.loads(done.details)["command"]["running"] is False
+    assert done.details["command"]["running"] is False
 
 
 async def test_output_of_a_short_command_is_shown_once_also_when_the_call_is_cancelled(shop: Workshop) -> None:
@@ -209,7 +208,7 @@ async def test_a_question_is_reported_with_its_prompt_and_can_be_answered(shop: 
     assert f"Command is waiting for input in terminal '{terminal.id}'" in text
     assert "It wants a line of input." in text
     assert fenced(text, "prompt") == "Overwrite? [y/N]"
-    details = json.loads(done.details)["command"]
+    details = done.details["command"]
     assert (details["awaiting"], details["prompt"].strip()) == ("line", "Overwrite? [y/N]")
     assert "got y" in fenced(await shop.text("send_to_terminal", id=terminal.id, text="y"))
 
@@ -220,7 +219,7 @@ async def test_a_full_screen_program_is_reported_as_one(shop: Workshop) -> None:
     done = await shop.call("execute_command", command=draw, timeout=25)
     assert "It wants keys" in text_of(done)
     assert "draws on the whole screen, which is not shown here" in text_of(done)
-    assert json.loads(done.details)["command"]["awaiting"] == "keys"
+    assert done.details["command"]["awaiting"] == "keys"
 
 
 async def test_a_secret_is_for_the_person_alone(shop: Workshop) -> None:

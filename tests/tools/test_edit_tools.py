@@ -1,7 +1,6 @@
 """write_to_file, apply_diff, insert_content, search_and_replace and apply_patch, as a model calls them."""
 
 import hashlib
-import json
 import os
 import stat
 
@@ -31,7 +30,7 @@ async def test_preparing_touches_nothing_and_says_what_would_become_of_the_file(
     done = await shop.act(ready)
     assert path.read_text() == "new\n"
     assert [(each.path, each.digest, each.how) for each in done.seen] == [(path, sha("new\n"), "edited")]
-    (file,) = json.loads(done.details)["files"]
+    (file,) = done.details["files"]
     assert file["diff"] == "--- a.txt\n+++ a.txt\n@@ -1 +1 @@\n-old\n+new\n"
     assert "<path>a.txt</path>\n<operation>modified</operation>" in text_of(done)
 
@@ -242,7 +241,7 @@ async def test_a_patch_changes_adds_moves_and_deletes(shop: Workshop) -> None:
     ]
     assert (shop.folder / "bin/run").read_bytes() == b"#!/bin/sh\r\necho two\r\n"
     assert os.access(shop.folder / "bin/run", os.X_OK)
-    assert [each["operation"] for each in json.loads(done.details)["files"]].count("deleted") == 2
+    assert [each["operation"] for each in done.details["files"]].count("deleted") == 2
     assert {each.path.name: each.digest is None for each in done.seen} == {
         "run.sh": True,
         "run": False,

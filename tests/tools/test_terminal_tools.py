@@ -1,7 +1,6 @@
 """Terminals by their ids: opened, run in, read, typed into, waited for, killed; and what is told of them next turn."""
 
 import asyncio
-import json
 import re
 import time
 from contextlib import nullcontext
@@ -31,7 +30,7 @@ def fenced(text: str, name: str = "output") -> str:
 
 async def opened(shop: Workshop) -> Terminal:
     done = await shop.call("open_persistent_terminal")
-    return shop.registry.get(json.loads(done.details)["terminal"]["id"])
+    return shop.registry.get(done.details["terminal"]["id"])
 
 
 async def started(shop: Workshop, command: str) -> Terminal:

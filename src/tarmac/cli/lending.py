@@ -1,8 +1,8 @@
-"""Our terminals for an agent we host, over MCP: one registry, one asking, one log, whichever way it takes.
+"""Our terminals for an agent we host, over MCP: one registry, one asker, one log, whichever way it takes.
 
-the agent → bridge → hatch ─ serve() → mcp's door → Shared (a Place): tools, terminals of the hosted task
-                                          ├ Asking: judged and asked as all that the agent does is
-                                          └ Telling: in the log and on the screen of the hosted task
+the agent → bridge → hatch ─ serve() → mcp's door → Shared (a Workspace): tools, terminals of the hosted task
+                                          ├ LentAsker: judged and asked as all that the agent does is
+                                          └ LentRecorder: in the log and on the screen of the hosted task
 
 `tarmac.acp` and `tarmac.mcp` don't know each other; this is where they meet.
 """
@@ -11,158 +11,147 @@ import asyncio
 import secrets
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
+from weakref import WeakValueDictionary
 
 from tarmac.acp.host.hatch import Write
 from tarmac.acp.host.hosted import Hosted
+from tarmac.acp.host.permission import HostAsker
 from tarmac.app import App
+from tarmac.calls.judge import Judged
+from tarmac.calls.permission import Answered, Asker, NotAsked, Permission, Question
+from tarmac.calls.pipeline import Call, CallResult, Recorder
 from tarmac.config import Config
 from tarmac.events import TerminalId
+from tarmac.mcp.asker import OpenQuestions
 from tarmac.mcp.catalog import Entry
-from tarmac.mcp.client import CannotAsk, Client, Question, Reply
+from tarmac.mcp.client import CannotAsk, Client, Form, Reply
 from tarmac.mcp.door import Answer, Door
-from tarmac.mcp.permission import Leave, Permission
 from tarmac.mcp.pipes import serve_lines
-from tarmac.mcp.place import Place
 from tarmac.mcp.progress import Tail
-from tarmac.mcp.record import Line, Record
+from tarmac.mcp.recorder import finished, started
 from tarmac.mcp.wording import waiting
-from tarmac.models.messages import ToolUse
-from tarmac.policy import Execute
-from tarmac.policy.approval import digest
-from tarmac.tasks.approvals import Leave as Said
-from tarmac.tasks.events import CallId
+from tarmac.mcp.workspace import Workspace
+from tarmac.policy import Action, Execute, Verdict
+from tarmac.policy.approval import Resolution
+from tarmac.tasks.call_recorder import record_verdicts
+from tarmac.tasks.desk import now
+from tarmac.tasks.events import CallId, Noted, Outcome
 from tarmac.tasks.live import Live
 from tarmac.tools.tool import Bench, Go, Ready, Want
 from tarmac.tools.tool import Live as Shown
 
-GOOD_FOR: Final = 600.0  # seconds that an answer waits for the call that asked to come again
 IDLE: Final = "The person is asked only while you work on what they said: this was not done."
 STOPPED: Final = "The person stopped this turn: what ran was ended, and nothing more was done."
 
-_call: ContextVar[CallId] = ContextVar("call")  # the one that is being made
 
+class LentAsker:
+    """Asks as the hosted task does. The call waits up to a limit; the same call again finds the answer."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Given(Leave):
-    """What the task's approvals said to a call."""
-
-    said: Said | None = None
-    waits: bool = False  # nobody has answered yet
-
-
-class Asking(Permission):
-    """Asks as the hosted task does: the same questions, on the same screen, with the same memory."""
-
-    def __init__(self, app: App, hosted: Hosted) -> None:
-        desk = hosted.desk
-        super().__init__(
-            policy=desk.policy, grants=app.grants, auto=desk.settings.auto, workspace=desk.workspace, task=desk.task
-        )
+    def __init__(
+        self, hosted: Hosted, questions: "OpenQuestions[Answered | NotAsked]", call: CallId, *, until: float
+    ) -> None:
         self._hosted = hosted
-        self._waiting: dict[str, asyncio.Task[Said | None]] = {}  # by what they are about
-        self.changed: dict[CallId, str] = {}  # what the person made of a call
+        self._questions = questions
+        self._call = call
+        self._until = until
 
-    async def permit(self, ready: Ready, client: Client, *, patience: float) -> Leave:
-        """Wait for the person, up to a time; then the call ends, and the same call again finds the answer."""
-        if not ready.wants:
-            return Leave(go=Go())
-        (want,) = ready.wants
-        key = digest(want.action, task=self._hosted.id, terminal=ready.terminal)
-        asking = self._waiting.get(key)
-        if asking is None or (asking.done() and (asking.cancelled() or asking.result() is None)):  # of an old turn
-            asking = self._waiting[key] = asyncio.create_task(self._judge_and_ask(ready, want))
-            asyncio.get_running_loop().call_later(GOOD_FOR, self._drop, key, asking)
-        try:
-            await asyncio.wait({asking}, timeout=max(patience, 0))
-        except asyncio.CancelledError:  # the call was taken back, and with it its question
-            self._drop(key, asking)
-            raise
-        if not asking.done():
-            return Given(told=waiting(want.action), waits=True)
-        if self._waiting.get(key) is not asking:  # of two calls that waited, the other has taken the answer
-            return await self.permit(ready, client, patience=patience)
-        del self._waiting[key]
-        said = None if asking.cancelled() else asking.result()
-        if said is None:
-            return Given(told=STOPPED if self._hosted.running else IDLE)
-        if said.go is not None and said.go.command is not None:
-            self.changed[_call.get()] = said.go.command
-        approval = said.spends[0].approval if said.spends else None
-        return Given(go=said.go, told=said.told, approval=approval, said=said)
+    def unavailable(self, actions: Sequence[Action], verdicts: Sequence[Verdict]) -> NotAsked | None:
+        return HostAsker(self._hosted.client.permission, self._call).unavailable(actions, verdicts)
 
-    async def _judge_and_ask(self, ready: Ready, want: Want) -> Said | None:
-        use = ToolUse(_call.get(), "mcp", "{}")
-        action = want.action
+    async def ask(self, question: Question) -> Answered | NotAsked:
+        (request,), (action,) = question.requests, question.actions
         # what the agent asked for by session/request_permission names no shell
         same = Want(action=Execute(action.command, cwd=action.cwd)) if isinstance(action, Execute) else None
-        return await self._hosted.client.permission.permit(use, ready, same=same)
-
-    def _drop(self, key: str, asking: "asyncio.Task[Said | None]") -> None:
-        if self._waiting.get(key) is asking:
-            del self._waiting[key]
-            asking.cancel()
-
-    def spend(self, leave: Leave, ready: Ready) -> str:
-        if not isinstance(leave, Given) or leave.said is None:
-            return ""
-        return self._hosted.client.permission.spend(leave.said, ready)
-
-    def forget(self) -> None:
-        for key, asking in list(self._waiting.items()):
-            self._drop(key, asking)
+        asker = HostAsker(self._hosted.client.permission, self._call, same=same)
+        patience = self._until - time.monotonic()
+        found = await self._questions.ask(request.digest, lambda: asker.ask(question), patience, stale=_cancelled)
+        if found is None:
+            return NotAsked(resolution=Resolution.PENDING, told=waiting(action))
+        if isinstance(found, NotAsked) and _cancelled(found):
+            return replace(found, told=STOPPED if self._hosted.running else IDLE)
+        return found
 
 
-class Begun(Line):
-    """A call whose beginning the agent has told."""
+def _cancelled(found: Answered | NotAsked) -> bool:
+    return isinstance(found, NotAsked) and found.resolution is Resolution.CANCELLED
 
-    async def starts(self) -> None:
+
+class LentRecorder:
+    """Records one call in the hosted task's own log, under the agent's own name for it if it told of it."""
+
+    def __init__(self, hosted: Hosted, call: CallId) -> None:
+        self._hosted = hosted
+        self.id = call  # in the log
+        self._told = False  # it is in the log
+        self._begun = False  # the agent has told its beginning
         self._began = time.monotonic()
 
+    def judged(self, call: Call, judged: Sequence[Judged]) -> None:
+        record_verdicts(self._hosted.desk, call.id, judged)
 
-class Telling(Record):
-    """What is done over MCP is told in the hosted task's own log."""
-
-    def __init__(self, app: App, hosted: Hosted) -> None:
-        super().__init__(app.store, hosted.desk.workspace)
-        self._hosted = hosted
-
-    async def judged(self, name: str, client: Client, ready: Ready, leave: Leave) -> Line:
-        if (isinstance(leave, Given) and leave.waits) or not (ready.wants or ready.command):
-            return Line(None, name, ready, _call.get())
-        if isinstance(leave, Given) and leave.go is not None and leave.go.command is not None:
-            command = leave.go.command
-            ready = replace(ready, command=command, title=f"Running `{command}`", done=f"Ran `{command}`")
-        log = self._hosted.desk.log
-        theirs = self._hosted.client.telling.adopt(ready.command) if ready.command else None
+    async def decided(self, call: Call, ready: Ready, permission: Permission) -> None:
+        """Nothing is told of a call that still waits for its answer, nor of one that only looks."""
+        for note in permission.notes:
+            self._hosted.desk.add(Noted(at=now(), what="error", text=note))
+        if permission.resolution is Resolution.PENDING or not (ready.wants or ready.command):
+            return
+        self._told, command = True, permission.edited or ready.command
+        theirs = self._hosted.client.telling.adopt(command) if command else None
         if theirs is None:
-            self._hosted.client.telling.told_elsewhere(name)
+            self._hosted.client.telling.told_elsewhere(call.name)
         elif theirs.started:  # it is on the screen already, under the agent's own name for it
-            _call.set(CallId(theirs.id))
-            return Begun(log, name, ready, CallId(theirs.id))
-        return Line(log, name, ready, _call.get())
+            self.id, self._begun = CallId(theirs.id), True
 
-    async def aclose(self) -> None:
-        """The log is the host's."""
+    async def started(self, call: Call, ready: Ready, go: Go) -> None:
+        self._began = time.monotonic()
+        if self._told and not self._begun:
+            await self._hosted.desk.log.append(started(call, self.id, ready, go))
+
+    def finished(self, call: Call, result: CallResult) -> None:
+        self._finish(call, result.ready, result.outcome, result.text, result.done.exit_code if result.done else None)
+
+    def cancelled(self, call: Call, ready: Ready) -> None:
+        self._finish(call, ready, "interrupted", "The client took the call back.")
+
+    def _finish(
+        self, call: Call, ready: Ready | None, outcome: Outcome, text: str, exit_code: int | None = None
+    ) -> None:
+        if self._told and ready is not None:
+            seconds = round(time.monotonic() - self._began, 4)
+            fact = finished(call, self.id, ready, outcome, text, exit_code=exit_code, seconds=seconds)
+            self._hosted.desk.add(fact)
 
 
-class Shared(Place):
+class Shared(Workspace):
     """The hosted task's workspace, as its agent uses it over MCP."""
 
     def __init__(self, app: App, hosted: Hosted) -> None:
         super().__init__(app, task=hosted.id, ask=_never)
         self._hosted = hosted
-        self.asking = Asking(app, hosted)
-        self.permission = self.asking
-        self.record = Telling(app, hosted)
+        self.judge = hosted.client.permission.judge
+        self._lent: OpenQuestions[Answered | NotAsked] = OpenQuestions()
+        self._recorders: WeakValueDictionary[CallId, LentRecorder] = WeakValueDictionary()  # of calls being made
         self._calls: set[asyncio.Task[Answer]] = set()
+
+    async def aclose(self) -> None:
+        self._lent.forget()
+        await super().aclose()
+
+    def new_call(self) -> CallId:
+        return CallId(f"mcp-{secrets.token_hex(4)}")
+
+    def asker(self, client: Client, call: Call, *, until: float) -> Asker:
+        return LentAsker(self._hosted, self._lent, call.id, until=until)
+
+    def recorder(self, client: Client, call: Call) -> Recorder:
+        self._recorders[call.id] = made = LentRecorder(self._hosted, call.id)
+        return made
 
     async def call(self, name: str, arguments: Mapping[str, Any], client: Client, *, end: float) -> Answer:
         """As any client's; the end of the turn is the end of it."""
-        _call.set(CallId(f"mcp-{secrets.token_hex(4)}"))
         made = asyncio.create_task(super().call(name, arguments, client, end=end))
         self._calls.add(made)
         made.add_done_callback(self._calls.discard)
@@ -172,24 +161,21 @@ class Shared(Place):
             made.cancel()
             await asyncio.wait({made})
             raise
-        if made.cancelled():
-            return Answer(text=STOPPED, error=True)
-        answer = made.result()
-        changed = self.asking.changed.pop(_call.get(), None)
-        if changed is None:
-            return answer
-        return replace(answer, text=f"The person changed the command to: {changed}\n{answer.text}")
+        return Answer(text=STOPPED, error=True) if made.cancelled() else made.result()
 
     def cancel(self) -> None:
         for each in list(self._calls):
             each.cancel()
 
-    def bench(self, end: float, tail: Tail) -> Bench:
+    def bench(self, end: float, tail: Tail, call: CallId | None = None) -> Bench:
+        bench = super().bench(end, tail, call)
+        if call is None:
+            return bench
         made: list[Live] = []
 
         def live() -> Live:  # made when it acts: by then it may have another name
             if not made:
-                made.append(Live(self._hosted.desk, _call.get()))
+                made.append(Live(self._hosted.desk, self._recorders[call].id))
             return made[0]
 
         def show(shown: Shown) -> None:
@@ -199,7 +185,7 @@ class Shared(Place):
         def started(terminal: TerminalId, spool: Path) -> None:
             live().started(terminal, spool)
 
-        return replace(super().bench(end, tail), show=show, started=started)
+        return replace(bench, show=show, started=started)
 
 
 class Offering(Door):
@@ -232,5 +218,5 @@ def _unused(_: Path) -> Config:
     raise AssertionError("the place is open already")
 
 
-async def _never(_: Question) -> Reply:
+async def _never(_: Form) -> Reply:
     raise CannotAsk("the host asks by itself")

@@ -120,7 +120,7 @@ async def _call_tool(
     try:
         answer = await door.call(params.name, params.arguments or {}, caller)
     except Unanswered as unanswered:
-        return caller.wants_answer(unanswered.question)
+        return caller.wants_answer(unanswered.form)
     except RootsWanted:
         return caller.wants_roots()
     except Lacking as lacking:

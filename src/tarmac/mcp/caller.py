@@ -15,7 +15,7 @@ from mcp.shared.message import ServerMessageMetadata
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from tarmac.mcp.client import CannotAsk, Lacking, Question, Reply, RootsWanted, Unanswered
+from tarmac.mcp.client import CannotAsk, Form, Lacking, Reply, RootsWanted, Unanswered
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
 Params: TypeAlias = types.CallToolRequestParams | types.ReadResourceRequestParams
@@ -49,12 +49,12 @@ class Caller:
 
     # The person
 
-    async def ask(self, question: Question) -> Reply:
+    async def ask(self, form: Form) -> Reply:
         if not self.can_ask:
             raise Lacking("elicitation")
         if self.stateless:
-            raise Unanswered(question)
-        request = types.ElicitRequest(params=_form(question))
+            raise Unanswered(form)
+        request = types.ElicitRequest(params=_form(form))
         related = ServerMessageMetadata(related_request_id=self._ctx.request_id)
         try:
             result = await self._ctx.session.send_request(
@@ -100,9 +100,9 @@ class Caller:
 
     # What a call of the stateless era comes to when something is to be asked
 
-    def wants_answer(self, question: Question) -> types.InputRequiredResult:
-        request = types.ElicitRequest(params=_form(question))
-        return _required({ASKED: request}, {**self._state, "question": question.id})
+    def wants_answer(self, form: Form) -> types.InputRequiredResult:
+        request = types.ElicitRequest(params=_form(form))
+        return _required({ASKED: request}, {**self._state, "question": form.id})
 
     def wants_roots(self) -> types.InputRequiredResult:
         return _required({ROOTS: types.ListRootsRequest()}, {"wanted": ROOTS})
@@ -134,13 +134,13 @@ def _required(requests: types.InputRequests, state: dict[str, str]) -> types.Inp
     return types.InputRequiredResult(input_requests=requests, request_state=json.dumps(state))
 
 
-def _form(question: Question) -> types.ElicitRequestFormParams:
+def _form(form: Form) -> types.ElicitRequestFormParams:
     """One field, no more: in Codex a form with a text that is left empty, optional or not, can't be sent off."""
     return types.ElicitRequestFormParams(
-        message=encodable(question.message),
+        message=encodable(form.message),
         requested_schema={
             "type": "object",
-            "properties": {"decision": {"type": "string", "title": "Decision", "enum": list(question.choices)}},
+            "properties": {"decision": {"type": "string", "title": "Decision", "enum": list(form.choices)}},
             "required": ["decision"],
         },
     )

@@ -4,11 +4,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from tarmac.calls.permission import Postponed
+
 Action = Literal["accept", "decline", "cancel"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Form:
     """A form with one choice. `id` is how an answer finds it where nothing else connects the two."""
 
     id: str
@@ -25,15 +27,15 @@ class Reply:
     feedback: str = ""
 
 
-Ask = Callable[[Question], Awaitable[Reply]]
+Ask = Callable[[Form], Awaitable[Reply]]
 
 
-class Unanswered(Exception):
+class Unanswered(Postponed):
     """The stateless era: the question goes back as the call's result, and the call comes again with the answer."""
 
-    def __init__(self, question: Question) -> None:
-        super().__init__(question.id)
-        self.question = question
+    def __init__(self, form: Form) -> None:
+        super().__init__(form.id)
+        self.form = form
 
 
 class RootsWanted(Exception):
@@ -61,7 +63,7 @@ class Client(Protocol):
     stateless: bool  # the era in which a question is a call's result
     answered: tuple[str, Reply] | None  # the stateless era: the question's id, and what the person said
 
-    async def ask(self, question: Question) -> Reply:
+    async def ask(self, form: Form) -> Reply:
         """Wait for the person; Unanswered where that is another call's matter; CannotAsk, Lacking."""
 
     async def progress(self, done: float, message: str) -> None:
@@ -81,8 +83,8 @@ class Hosted:
         self.answered: tuple[str, Reply] | None = None
         self._client, self._ask = client, ask
 
-    async def ask(self, question: Question) -> Reply:
-        return await self._ask(question)
+    async def ask(self, form: Form) -> Reply:
+        return await self._ask(form)
 
     async def progress(self, done: float, message: str) -> None:
         await self._client.progress(done, message)

@@ -1,6 +1,6 @@
 """One call of an MCP client, from its arguments to its result, within 50 seconds.
 
-arguments ─decode→ Tool ─prepare→ Ready ─permit→ Leave ─prepare again, spend→ act → Answer
+arguments ─decode→ Tool ─pipeline: prepare, judge, ask, record, act, record→ Answer
 
 The tools, the registry, the policy and the grants are those that Tarmac's own tasks use. Terminals belong to the
 client's workspace: all clients of a workspace share them, and they end with the server.
@@ -23,9 +23,9 @@ from tarmac.mcp.client import Client
 if TYPE_CHECKING:
     from tarmac.config import Config
     from tarmac.mcp.catalog import Entry
-    from tarmac.mcp.place import Place
+    from tarmac.mcp.workspace import Workspace
 
-WITHIN: Final = 42.0  # seconds for one call; what may come on top (place.py) leaves it below 50
+WITHIN: Final = 42.0  # seconds for one call; what may come on top (workspace.py) leaves it below 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +45,8 @@ class Door:
     load: "Callable[[Path], Config]"
     workspace: Path | None = None  # where the person said it is; else where the client says, else `here`
     here: Path = field(default_factory=Path.cwd)
-    hosted: "Place | None" = None  # whoever hosts the client has opened its workspace, and closes it
-    _places: "dict[Path, Place]" = field(default_factory=dict)
+    hosted: "Workspace | None" = None  # whoever hosts the client has opened its workspace, and closes it
+    _places: "dict[Path, Workspace]" = field(default_factory=dict)
     _roots: dict[str, Path] = field(default_factory=dict)  # by session: where its client works
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -54,13 +54,13 @@ class Door:
     async def aclose(self) -> None:
         """Close every terminal, of every workspace."""
         for place in self._places.values():
-            place.permission.forget()
+            place.questions.forget()
         await self._stack.aclose()
         self._places.clear()
 
     async def warm_up(self) -> None:
         """Import what the first call needs, beside the event loop."""
-        await asyncio.to_thread(importlib.import_module, "tarmac.mcp.place")
+        await asyncio.to_thread(importlib.import_module, "tarmac.mcp.workspace")
 
     def tools(self) -> "Sequence[Entry]":
         """What a client can call."""
@@ -77,7 +77,7 @@ class Door:
         except TarmacError as error:
             return Answer(text=str(error), error=True)
 
-    async def place(self, client: Client) -> "Place":
+    async def place(self, client: Client) -> "Workspace":
         """The workspace of this client, open. RootsWanted, in the stateless era."""
         if self.hosted is not None:
             return self.hosted
@@ -86,12 +86,12 @@ class Door:
         async with self._opening:
             if known not in self._places:
                 await self.warm_up()
-                from tarmac.mcp.place import open_place
+                from tarmac.mcp.workspace import open_workspace
                 from tarmac.terminals.environment import wipe_own_environment
 
                 config = await asyncio.to_thread(self.load, folder)
                 wipe_own_environment(config.terminals)
-                self._places[known] = await self._stack.enter_async_context(open_place(config))
+                self._places[known] = await self._stack.enter_async_context(open_workspace(config))
         return self._places[known]
 
     async def _workspace(self, client: Client) -> Path:

@@ -1,6 +1,5 @@
 """Tools that only other programs need: a model of ours is told of its terminals, and of the policy's word, anyway."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -29,7 +28,7 @@ class ListTerminals(Tool):
             found = terminal_access.visible_to(bench)
             text = "\n".join(terminal_status.standing(each) for each in found) or "No terminal is open."
             details = {"terminals": [terminal_status.facts(each) for each in found]}
-            return Done.text(text, details=json.dumps(details, ensure_ascii=False))
+            return Done.text(text, details=details)
 
         return Ready(title="Listing terminals", done="Listed terminals", act=act)
 
@@ -61,7 +60,7 @@ class InterruptTerminal(Tool):
             found = await terminal_status.look(terminal)
             head = f"Nothing was running in terminal {terminal.id}." if execution is None else ""
             text = "\n".join(filter(None, (head, found.text)))
-            details = json.dumps({"terminal": found.facts}, ensure_ascii=False)
+            details = {"terminal": found.facts}
             return Done.text(text, details=details, output=found.output)
 
         what = f"`{short(execution.command)}` in {terminal.id}" if execution is not None else f"terminal {terminal.id}"

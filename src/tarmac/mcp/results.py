@@ -1,6 +1,5 @@
 """PURE: what came of a call, as data that fits its tool's schema: what does not apply is left out."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ NEXT = {
 
 def data_of(name: str, done: Done) -> Data:
     """The structured content of a tool's result."""
-    found: Data = json.loads(done.details) if done.details else {}
+    found: Data = dict(done.details)
     match name:
         case "run_command" | "run_persistent_command":
             return _command(found["command"], done.output)
@@ -43,7 +42,8 @@ def data_of(name: str, done: Done) -> Data:
 
 def output_path(done: Done) -> Path | None:
     """Where all that a command printed is kept, if its result says so."""
-    found = json.loads(done.details or "{}").get("command", {}).get("output_path")
+    command: Data = done.details.get("command", {})
+    found = command.get("output_path")
     return Path(found) if found else None
 
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, NewType, Self
 
-from tarmac.events import Event, TaskId, TerminalId
+from tarmac.events import CallId as CallId
+from tarmac.events import CallOutcome, Event, TaskId, TerminalId
 from tarmac.models.messages import NO_USAGE, Blob, Part, StopReason, Usage
 from tarmac.policy.approval.answer import Answer, AnswerKind, Choice
 from tarmac.policy.verdict import Decision
 
 RequestId = NewType("RequestId", str)
-CallId = NewType("CallId", str)
 QuestionId = NewType("QuestionId", str)
 MessageId = NewType("MessageId", str)
 
@@ -32,7 +32,7 @@ Ask = Literal[
     "auto_approval_limit",
 ]
 RESTING: Final[frozenset[Ask]] = frozenset({"completion_result", "resume_task", "resume_completed_task"})
-Outcome = Literal["done", "failed", "denied", "skipped", "interrupted"]
+Outcome = CallOutcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,6 @@ from tarmac.policy.tables import read_tables
 from tarmac.prompts.instructions import read_instructions, read_replacement
 from tarmac.prompts.system import PromptContext, system_prompt, unsuited_edit_tools
 from tarmac.tasks.aftermath import settle
-from tarmac.tasks.calls import Calls, Tally
 from tarmac.tasks.desk import Desk, Ended, now
 from tarmac.tasks.events import ModelSaid, ModelTold, Noted, TaskCompleted
 from tarmac.tasks.questions import Questions, words
@@ -28,6 +27,7 @@ from tarmac.tasks.requests import Requests
 from tarmac.tasks.resting import Rest
 from tarmac.tasks.surroundings import Surroundings
 from tarmac.tasks.talking import commands
+from tarmac.tasks.tool_calls import Calls, Tally
 
 MOST_PAUSES: Final = 20  # answers in a row that a provider broke off to be asked on
 NO_TOOL: Final = (

@@ -4,7 +4,6 @@ Every edit tool computes `Change` values. `ready` turns them into a call that th
 """
 
 import asyncio
-import json
 import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -124,7 +123,7 @@ async def ready(
             told += [f"The changes as they were made:\n{_bounded(each['diff'])}" for each in diffs]
         return Done(
             content=(Text("\n".join(told)),),
-            details=json.dumps({"files": diffs}, ensure_ascii=False),
+            details={"files": diffs},
             seen=tuple(Seen(path=each.path, digest=each.after, how="edited") for each in intents),
         )
 

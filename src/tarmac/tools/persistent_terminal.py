@@ -1,6 +1,5 @@
 """The tools open_persistent_terminal, run_persistent_command and kill_persistent_terminal."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
@@ -52,7 +51,7 @@ class OpenPersistentTerminal(Tool):
             except TarmacError as error:
                 raise ToolFailed(error.what, hint=error.hint) from None
             text = f"Opened persistent terminal with id '{terminal.id}' ({shell.name}) in {shown(cwd)}."
-            details = json.dumps({"terminal": {"id": terminal.id, "name": terminal.name, "opened": True}})
+            details = {"terminal": {"id": terminal.id, "name": terminal.name, "opened": True}}
             return Done.text(f"{text} Use run_persistent_command with this id.", details=details)
 
         want = Want(action=OpenTerminal(cwd=cwd, shell=shell.name))
@@ -124,7 +123,7 @@ class KillPersistentTerminal(Tool):
         if all(each.id != self.id for each in bench.registry.listing()):  # not an error: it may have closed by itself
 
             async def nothing(_: Go) -> Done:
-                details = json.dumps({"terminal": {"id": self.id, "closed": False}})
+                details = {"terminal": {"id": self.id, "closed": False}}
                 return Done.text(f"Terminal {self.id} is not open. {terminal_access.known(bench)}", details=details)
 
             return Ready(title=title, done=after, act=nothing)
@@ -137,7 +136,7 @@ class KillPersistentTerminal(Tool):
             if last is not None:
                 last.read = True  # this result tells that it ended
             ended = f", and with it `{short(running)}`" if running else ""
-            details = json.dumps({"terminal": {"id": terminal.id, "closed": True}})
+            details = {"terminal": {"id": terminal.id, "closed": True}}
             return Done.text(f"Terminal {terminal.id} was closed{ended}.", details=details)
 
         want = Want(action=KillTerminal(terminal.id, running=running))

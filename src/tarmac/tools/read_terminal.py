@@ -1,7 +1,6 @@
 """The tool read_terminal: what is new in a terminal, or any part of what a command printed."""
 
 import asyncio
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -90,14 +89,14 @@ def _listing(bench: Bench) -> Ready:
     async def act(_: Go) -> Done:
         found = terminal_access.visible_to(bench)
         rows = [f"{terminal_status.standing(each)}{'' if each.task else ' It belongs to no task.'}" for each in found]
-        details = json.dumps({"terminals": [terminal_status.facts(each) for each in found]}, ensure_ascii=False)
+        details = {"terminals": [terminal_status.facts(each) for each in found]}
         return Done.text("\n".join(rows) or "No terminal is open.", details=details)
 
     return Ready(title="Listing terminals", done="Listed terminals", act=act)
 
 
 def _done(text: str, output: str, facts: dict[str, object]) -> Done:
-    details = json.dumps({"terminal": facts}, ensure_ascii=False)
+    details = {"terminal": facts}
     return Done.text(text, details=details, essence=untagged(text), output=output)
 
 

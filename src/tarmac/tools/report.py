@@ -9,7 +9,6 @@ from tarmac.paths import shown
 from tarmac.terminals.result import Result, show_path
 from tarmac.tools.boundary import fenced, labelled
 
-_JSON = json.JSONEncoder(ensure_ascii=False)
 _WANTS = {
     "line": "a line of input",
     "secret": "a secret, such as a password",
@@ -122,31 +121,29 @@ class Report:
         return json.dumps([result.output, result.exit_code, result.reason, result.awaiting, str(result.cwd)])
 
     @property
-    def details(self) -> str:
-        """The same for a door, as JSON."""
+    def details(self) -> dict[str, object]:
+        """The same as data."""
         result = self.result
-        return _JSON.encode(
-            {
-                "command": {
-                    "line": result.command,
-                    "cwd": show_path(self.cwd),
-                    "cwd_after": show_path(result.cwd),
-                    "terminal": self.terminal,
-                    "number": self.number,
-                    "exit_code": result.exit_code,
-                    "signal": result.signal,
-                    "reason": result.reason,
-                    "running": result.running,
-                    "duration": round(result.duration, 3),
-                    "awaiting": result.awaiting,
-                    "prompt": result.prompt,
-                    "truncated": result.truncated,
-                    "output_bytes": result.output_bytes,
-                    "output_path": show_path(result.output_path) if result.output_path else None,
-                    "notes": list(result.notes),
-                }
+        return {
+            "command": {
+                "line": result.command,
+                "cwd": show_path(self.cwd),
+                "cwd_after": show_path(result.cwd),
+                "terminal": self.terminal,
+                "number": self.number,
+                "exit_code": result.exit_code,
+                "signal": result.signal,
+                "reason": result.reason,
+                "running": result.running,
+                "duration": round(result.duration, 3),
+                "awaiting": result.awaiting,
+                "prompt": result.prompt,
+                "truncated": result.truncated,
+                "output_bytes": result.output_bytes,
+                "output_path": show_path(result.output_path) if result.output_path else None,
+                "notes": list(result.notes),
             }
-        )
+        }
 
 
 def duration(seconds: float) -> str:

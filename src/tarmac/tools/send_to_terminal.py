@@ -1,6 +1,5 @@
 """The tool send_to_terminal: type text or keys into a running command. Only a person may type a secret."""
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -65,7 +64,7 @@ class SendToTerminal(Tool):
             except TarmacError as error:
                 raise ToolFailed(error.what, hint=error.hint) from None
             found = await terminal_status.look(terminal)
-            details = json.dumps({"terminal": found.facts}, ensure_ascii=False)
+            details = {"terminal": found.facts}
             return Done.text(found.text, details=details, essence=untagged(found.text), output=found.output)
 
         shown = self.keys if self.keys is not None else shortened(visible(self.text or ""), 60)

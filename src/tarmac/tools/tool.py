@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal, Protocol, Self
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 from tarmac.events import TaskId, TerminalId
 from tarmac.models.messages import Blob, Part, Text
@@ -73,7 +73,7 @@ class Done:
     content: tuple[Part, ...]  # Text, Image
     outcome: Literal["done", "failed"] = "done"
     exit_code: int | None = None
-    details: str = ""  # JSON: {"files": […]}, {"command": …}, {"terminal": …}; docs/tools.md lists them
+    details: Mapping[str, Any] = field(default_factory=dict)  # what a door shows: docs/tools.md lists it
     output: str = ""  # what a command printed, clean and without a boundary, for a door that has one of its own
     seen: tuple[Seen, ...] = ()
     essence: str = ""  # the content without what differs each time (tags, durations), where that is in it
@@ -84,12 +84,12 @@ class Done:
         text: str,
         *,
         outcome: Literal["done", "failed"] = "done",
-        details: str = "",
+        details: Mapping[str, Any] | None = None,
         essence: str = "",
         output: str = "",
     ) -> Self:
         """Words alone."""
-        return cls(content=(Text(text),), outcome=outcome, details=details, essence=essence, output=output)
+        return cls(content=(Text(text),), outcome=outcome, details=details or {}, essence=essence, output=output)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

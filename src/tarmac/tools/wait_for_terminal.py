@@ -1,6 +1,5 @@
 """The tool wait_for_terminal: wait until a command ends, prints a match, opens a port, wants input, or is quiet."""
 
-import json
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -59,7 +58,7 @@ class WaitForTerminal(Tool):
                 over = {"terminal": looks[0].facts, "happened": ended}
                 return Done.text(
                     "\n".join(each.text for each in looks),
-                    details=json.dumps(over, ensure_ascii=False),
+                    details=over,
                     output="".join(each.output for each in looks),
                 )
             current = [terminal_access.readable(bench, each).current for each in busy]
@@ -76,7 +75,7 @@ class WaitForTerminal(Tool):
             details = {"terminal": found.facts, "happened": _facts(happened)}
             return Done.text(
                 f"{_told(happened)}\n{found.text}",
-                details=json.dumps(details, ensure_ascii=False),
+                details=details,
                 essence=f"{happened.what} {untagged(found.text)}",
                 output=found.output,
             )

@@ -2,17 +2,20 @@
 
 import asyncio
 import secrets
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tarmac.acp.host.permission import DENIED, Permission
+from tarmac.acp.host.permission import HostRecorder, Permission
 from tarmac.acp.host.reading import Object, optional_number, wanted_path, wanted_text
 from tarmac.acp.peer import Refused
 from tarmac.acp.wire import NOT_FOUND
+from tarmac.errors import ToolDenied
+from tarmac.events import CallId
 from tarmac.policy.actions import ReadFile
 from tarmac.tasks.desk import Desk
 from tarmac.tools.edit.save import read_bytes, save_file
-from tarmac.tools.tool import Want
+from tarmac.tools.tool import Done, Go, Ready, Want
 
 
 @dataclass(slots=True)
@@ -26,8 +29,14 @@ class Files:
         """Its text, or `limit` lines of it from `line` (from 1) on."""
         path = wanted_path(params, "path")
         first, most = optional_number(params, "line", least=0), optional_number(params, "limit", least=0)
-        await self.permission.leave(_call(), "fs/read_text_file", f"Reading {path}", Want(action=ReadFile(path)))
-        data = await asyncio.to_thread(read_bytes, self._behind(path))
+        data: bytes | None = None
+
+        async def act(_: Go) -> Done:
+            nonlocal data
+            data = await asyncio.to_thread(read_bytes, self._behind(path))
+            return Done(content=())
+
+        await self._run("fs/read_text_file", f"Reading {path}", Want(action=ReadFile(path)), act)
         if data is None:
             raise Refused(NOT_FOUND, f"there is no file {path}")
         text = data.decode("utf-8", "replace")
@@ -43,11 +52,20 @@ class Files:
         target = self._behind(path)
         before = await asyncio.to_thread(read_bytes, target)
         want = self.permission.file_want(path, before, content)
-        await self.permission.leave(_call(), "fs/write_text_file", f"Writing {path}", want)
-        if self._behind(path) != target:
-            raise Refused(DENIED, f"{path} has come to mean another file meanwhile")
-        await asyncio.to_thread(save_file, target, content, expected=before, new=before is None)
+
+        async def act(_: Go) -> Done:
+            if self._behind(path) != target:
+                raise ToolDenied(f"{path} has come to mean another file meanwhile")
+            await asyncio.to_thread(save_file, target, content, expected=before, new=before is None)
+            return Done(content=())
+
+        await self._run("fs/write_text_file", f"Writing {path}", want, act)
         return {}
+
+    async def _run(self, name: str, title: str, want: Want, act: Callable[[Go], Awaitable[Done]]) -> None:
+        call = CallId(f"fs-{secrets.token_hex(4)}")
+        ready = Ready(title=title, done=title, act=act, wants=(want,))
+        await self.permission.run(call, name, ready, HostRecorder(self.desk))
 
     def _behind(self, path: Path) -> Path:
         return self.desk.files.look(path, cwd=self.desk.workspace, workspace=self.desk.workspace).path
@@ -57,7 +75,3 @@ def wanted_text_with_nul(params: Object) -> str:
     """Of a file, any text."""
     value = params.get("content")
     return value if isinstance(value, str) else wanted_text(params, "content")
-
-
-def _call() -> str:
-    return f"fs-{secrets.token_hex(4)}"

@@ -1,10 +1,10 @@
-"""May the agent do this? The policy's word first, then the person's; and an agent's own questions, answered by kind.
+"""May the agent do this? The policy decides first, then the person. An agent's own questions are answered by kind.
 
-terminal/create, fs/* ─ Want ─ Approvals (judged, asked, logged) ─→ Leave | Refused
-session/request_permission ─ known input → Approvals │ else → asked as it stands ─→ an option, by its KIND
+terminal/create, fs/* ─ Ready ─ pipeline: judge, ask, record, act, record ─→ Done | Refused
+session/request_permission ─ known input → judged and asked │ else → asked as it stands ─→ an option, by its KIND
 
 A yes to a permission request for a command is good for one `terminal/create` of the same bytes in the same directory:
-who asked first and then runs it asks no second time.
+an agent that asks first and then runs the command does not make the person answer twice.
 """
 
 import asyncio
@@ -12,32 +12,42 @@ import json
 import shlex
 import time
 from collections import deque
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
 from tarmac.acp.host.reading import Object, block_text, object_of, objects_of, text_of
 from tarmac.acp.peer import Refused
-from tarmac.acp.wire import CANCELLED
-from tarmac.models.messages import Text, ToolUse
-from tarmac.policy import Execute
+from tarmac.acp.wire import CANCELLED, INTERNAL_ERROR
+from tarmac.calls.judge import Judged
+from tarmac.calls.permission import Answered, NotAsked, Question
+from tarmac.calls.permission import Permission as CallPermission
+from tarmac.calls.pipeline import Call, CallResult, Pipeline, Recorder
+from tarmac.policy import Action, Execute, Verdict
 from tarmac.policy.actions import ReadFile, WriteFile
-from tarmac.policy.approval import AnswerKind, Approval, Resolution
+from tarmac.policy.approval import Answer, AnswerKind, Approval, Resolution
 from tarmac.policy.visible import shortened
-from tarmac.tasks.approvals import Approvals, Leave
+from tarmac.tasks.asker import TaskAsker
 from tarmac.tasks.auto import reaches
+from tarmac.tasks.call_recorder import record_verdicts
 from tarmac.tasks.desk import Desk, now
 from tarmac.tasks.events import CallId, Noted, ToolFinished
 from tarmac.tasks.questions import Questions
+from tarmac.tasks.tool_calls import judge_of
 from tarmac.tools.execute_command import short
 from tarmac.tools.tool import Done, Go, Ready, Want
 
 Turn = Literal["none", "running", "cancelled"]  # of the agent: a person is asked while one is running
+
+T = TypeVar("T")
 
 DENIED: Final = -32010  # ours: the policy or the person said no
 LENT: Final = (  # the tools that are told as they act, the longer names first
     "run_persistent_command", "open_persistent_terminal", "kill_persistent_terminal", "send_to_terminal", "run_command",
 )  # fmt: skip
 LONGEST: Final = 8_000  # characters of each thing that an agent shows with its question
+STOPPED: Final = "the person cancelled this turn"
+_CANCELLED: Final = NotAsked(resolution=Resolution.CANCELLED, told=STOPPED)
 _ACTS: Final = ("execute", "edit", "delete", "move")  # what is never allowed unseen
 _FOLDERS: Final = ("cwd", "workdir", "working_directory", "dir_path", "directory")
 _COMMANDS: Final = {"command", "cmd"}
@@ -54,9 +64,9 @@ class Permission:
     def __init__(self, desk: Desk, questions: Questions) -> None:
         self._desk = desk
         self._questions = questions
-        self._approvals = Approvals(desk, questions)
+        self.judge = judge_of(desk)
         self._said: deque[Approval] = deque(maxlen=64)  # yes to permission requests, not used yet
-        self._pending: set[asyncio.Task[object]] = set()
+        self._pending: set[asyncio.Task[Any]] = set()
         self.turn: Turn = "none"
 
     def cancel(self) -> None:
@@ -68,64 +78,48 @@ class Permission:
 
     # What we are to do ourselves
 
-    async def leave(self, call: str, name: str, title: str, want: Want, *, same: Want | None = None) -> Go:
-        """Leave to do it, spent; or Refused with why. A yes to `same` is one to this as well."""
-        ready = Ready(title=title, done=title, act=_never, wants=(want,))
-        found = await self.permit(ToolUse(call, name, "{}"), ready, same=same)
-        if found is None:
-            raise Refused(CANCELLED, "the person cancelled this turn")
-        if found.go is None:
-            self._desk.add(
-                ToolFinished(
-                    at=now(), call=CallId(call), name=name, outcome="denied", content=(Text(found.told),), title=title
-                )
-            )
-            raise Refused(DENIED, found.told)
-        if found.go.command is None and (why := self.spend(found, ready)):
-            raise Refused(DENIED, why)
-        return found.go
+    async def run(self, call: CallId, name: str, ready: Ready, recorder: Recorder, *, same: Want | None = None) -> Done:
+        """Judge it, ask about it, do it; or Refused with why. A yes to `same` is one to this as well."""
+        pipeline = Pipeline(self.judge, HostAsker(self, call, same=same), recorder)
+        result = await pipeline.run(self._call(call, name, ready))
+        if result.done is not None:
+            return result.done
+        if result.outcome == "failed":
+            raise Refused(INTERNAL_ERROR, result.text)
+        if result.permission is None or result.permission.resolution is Resolution.CANCELLED:
+            raise Refused(CANCELLED, STOPPED)
+        raise Refused(DENIED, result.text)
 
-    async def permit(self, use: ToolUse, ready: Ready, *, same: Want | None = None) -> Leave | None:
-        """Judge it, ask where a person must be asked and has not said yes to this before; None: the turn is over."""
-        if len(ready.wants) == 1:
-            (want,) = ready.wants
-            if self._already(want) or (same is not None and self._already(same)):
-                desk = self._desk
-                verdict = await desk.policy.judge(want.action, workspace=desk.workspace, task=desk.task)
-                if verdict.decision != "deny":
-                    return Leave(go=Go(verdicts=(verdict,), approved=True), resolution=Resolution.ALLOWED)
-        return await self._permit(use, ready)
+    def _call(self, call: CallId, name: str, ready: Ready) -> Call:
+        async def prepare() -> Ready:
+            return ready
 
-    def spend(self, leave: Leave, ready: Ready) -> str:
-        """Use up the yes, just before it is done: why that may not be, or ""."""
-        return self._approvals.spend(leave, ready)
+        return Call(
+            id=call,
+            name=name,
+            prepare=prepare,
+            timeout=self._desk.settings.approval_timeout,
+            void=lambda: STOPPED if self.turn == "cancelled" else "",
+        )
 
-    def _already(self, want: Want) -> bool:
-        """Whether a person said yes to this very command, when the agent asked for it."""
+    def approved_before(self, action: Action) -> bool:
+        """Whether a person said yes to this very command, when the agent asked for it. That yes is used up now."""
         for each in list(self._said):
-            if not each.use(want.action, task=self._desk.task, now=time.monotonic()):
+            if not each.use(action, task=self._desk.task, now=time.monotonic()):
                 self._said.remove(each)
                 return True
         return False
 
-    async def _permit(self, use: ToolUse, ready: Ready) -> Leave | None:
-        """None: cancelled, or nobody can be asked now."""
-        if self.turn == "cancelled":
-            return None
-        asking = asyncio.create_task(self._approvals.permit(use, ready, void=lambda: self.turn != "running"))
-        self._pending.add(asking)
+    async def cancellable(self, asking: Coroutine[Any, Any, T]) -> T | None:
+        """Ask something; None: the turn was cancelled meanwhile."""
+        task = asyncio.create_task(asking)
+        self._pending.add(task)
         try:
-            await asyncio.wait({asking})
-            if asking.cancelled():
-                return None
-            found = asking.result()
-            if found.resolution is Resolution.UNANSWERED and self.turn == "none":
-                self._between(ready.title)
-                return None
-            return found
+            await asyncio.wait({task})
+            return None if task.cancelled() else task.result()
         finally:
-            self._pending.discard(asking)
-            asking.cancel()
+            self._pending.discard(task)
+            task.cancel()
 
     # What it asks about
 
@@ -146,9 +140,10 @@ class Permission:
         if command is None and (why := await self._described(call, wants)):
             return await self._asked(call, title, options, why)
         ready = Ready(title=title, done=title, act=_never, wants=wants)
-        use = ToolUse(text_of(call.get("toolCallId")) or "?", text_of(call.get("kind")) or "other", "{}")
-        found = await self._permit(use, ready)
-        if found is None:
+        id = CallId(text_of(call.get("toolCallId")) or "?")
+        pipeline = Pipeline(self.judge, HostAsker(self, id), HostRecorder(self._desk))
+        found = await pipeline.permit(self._call(id, text_of(call.get("kind")) or "other", ready), ready)
+        if self.turn == "cancelled" or found.resolution is Resolution.CANCELLED:
             return None
         if found.go is None and not self._desk.attended:
             if found.resolution is Resolution.NOBODY:
@@ -159,7 +154,7 @@ class Permission:
         if found.go is None or found.go.command is not None or found.go.refused:
             return False
         if command is not None:
-            self._said.extend(each.approval for each in found.spends)
+            self._said.extend(each.approval for each in found.approved)
         return True
 
     async def _is_plain(self, call: Object, command: Execute) -> bool:
@@ -197,7 +192,7 @@ class Permission:
         kind = text_of(call.get("kind"))
         if self.turn != "running":
             if self.turn == "none":
-                self._between(title)
+                self.between(title)
             return None
         if self._desk.settings.auto == "all" and kind not in _ACTS:
             return True
@@ -210,7 +205,7 @@ class Permission:
         if not any(each.get("kind") == "allow_once" for each in options):
             lines.append("(The agent takes a yes for good: it offers no other.)")
         lines.append(why)
-        asking = asyncio.create_task(
+        answered = await self.cancellable(
             self._questions.ask(
                 "tool",
                 "\n".join(each for each in lines if each),
@@ -218,15 +213,13 @@ class Permission:
                 timeout=self._desk.settings.approval_timeout,
             )
         )
-        self._pending.add(asking)
-        try:
-            await asyncio.wait({asking})
-            return None if asking.cancelled() else asking.result().answer is AnswerKind.YES
-        finally:
-            self._pending.discard(asking)
-            asking.cancel()
+        return None if answered is None else answered.answer is AnswerKind.YES
 
-    def _between(self, what: str) -> None:
+    def task_asker(self, call: CallId) -> TaskAsker:
+        """Asks as a task does, while a turn is running."""
+        return TaskAsker(self._desk, self._questions, call, void=lambda: self.turn != "running")
+
+    def between(self, what: str) -> None:
         """Somebody who types their next words must not answer a question by it."""
         self._note(f"not asked, as no turn was under way: {what[:200]}")
 
@@ -278,6 +271,61 @@ class Permission:
         return Want(
             action=WriteFile(path), before=before, content=content, outside=not seen.inside, protected=seen.protected
         )
+
+
+class HostAsker:
+    """Asks about one thing that the agent wants, unless the person said yes to it when the agent asked."""
+
+    def __init__(self, permission: Permission, call: CallId, *, same: Want | None = None) -> None:
+        """`same`: what the agent may have asked about, in other words."""
+        self._permission = permission
+        self._asker = permission.task_asker(call)
+        self._same = same
+
+    def unavailable(self, actions: Sequence[Action], verdicts: Sequence[Verdict]) -> NotAsked | None:
+        return self._asker.unavailable(actions, verdicts)
+
+    async def ask(self, question: Question) -> Answered | NotAsked:
+        permission = self._permission
+        known = [*question.actions[:1], *([self._same.action] if self._same else [])]
+        if len(question.actions) == 1 and any(permission.approved_before(each) for each in known):
+            return Answered(answer=Answer(AnswerKind.YES, by="acp"), at=time.monotonic())
+        if permission.turn == "cancelled":
+            return _CANCELLED
+        found = await permission.cancellable(self._asker.ask(question))
+        if isinstance(found, Answered) and found.answer.kind is AnswerKind.SKIP and permission.turn == "none":
+            permission.between(question.title)
+            return _CANCELLED
+        return found or _CANCELLED
+
+
+class HostRecorder:
+    """Records what the agent wants in the task's log: verdicts, and what was not done. The agent tells the rest."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+
+    def judged(self, call: Call, judged: Sequence[Judged]) -> None:
+        record_verdicts(self.desk, call.id, judged)
+
+    async def decided(self, call: Call, ready: Ready, permission: CallPermission) -> None:
+        for note in permission.notes:
+            self.desk.add(Noted(at=now(), what="error", text=note))
+
+    async def started(self, call: Call, ready: Ready, go: Go) -> None:
+        """The agent tells it, with its own call."""
+
+    def finished(self, call: Call, result: CallResult) -> None:
+        if result.outcome == "denied" and result.ready is not None:
+            title = result.ready.title
+            self.desk.add(
+                ToolFinished(
+                    at=now(), call=call.id, name=call.name, outcome="denied", content=result.content, title=title
+                )
+            )
+
+    def cancelled(self, call: Call, ready: Ready) -> None:
+        """The agent knows."""
 
 
 def _words(call: Object) -> list[str]:

@@ -20,10 +20,12 @@ from typing import Final
 
 from tarmac.acp.host.calls import Call
 from tarmac.acp.host.commands import command_line, handed_line
-from tarmac.acp.host.permission import Permission
+from tarmac.acp.host.permission import HostRecorder, Permission
 from tarmac.acp.host.reading import Object, optional_number, wanted_path, wanted_text
 from tarmac.acp.peer import Refused
 from tarmac.acp.wire import INVALID_PARAMS, INVALID_REQUEST, NOT_FOUND
+from tarmac.calls.pipeline import Call as PipelineCall
+from tarmac.calls.pipeline import CallResult
 from tarmac.errors import TarmacError
 from tarmac.events import TerminalId
 from tarmac.models.messages import Text
@@ -37,7 +39,7 @@ from tarmac.terminals.plans import start_plan
 from tarmac.terminals.process import signals
 from tarmac.terminals.terminal import Terminal
 from tarmac.tools.execute_command import allowed_plan, short
-from tarmac.tools.tool import Want
+from tarmac.tools.tool import Done, Go, Ready, Want
 
 MOST_OPEN: Final = 32
 MOST_BYTES: Final = 4 << 20  # of an output that has no limit: what is sent must end
@@ -53,11 +55,46 @@ class _Open:
     execution: Execution
     terminal: Terminal | None  # None: a plan, which has none
     owns: AsyncExitStack
-    limit: int | None
+    limit: int | None = None
     began: float = field(default_factory=time.monotonic)
     shown: "asyncio.Task[None] | None" = None
     call: e.CallId = field(default_factory=lambda: e.CallId(""))  # whose end is told
     title: str = ""  # the command, as it is shown
+
+
+class _TerminalRecorder(HostRecorder):
+    """Records a command that we run for the agent: under the agent's own call for it, if there is one."""
+
+    def __init__(self, desk: Desk, adopt: Callable[[str], Call | None], inner: str) -> None:
+        super().__init__(desk)
+        self._adopt = adopt
+        self._inner = inner
+        self.call = e.CallId("")
+        self.title = ""
+
+    async def started(self, call: PipelineCall, ready: Ready, go: Go) -> None:
+        """On disk before it runs, unless the agent told it already."""
+        command = go.command or ready.command or ""
+        theirs = self._adopt(self._inner or command)
+        self.call = e.CallId(theirs.id) if theirs is not None and theirs.started else call.id
+        self.title = short(self._inner if theirs is not None and self._inner else command)
+        if theirs is not None and theirs.started:
+            return  # it is on the screen
+        title = f"Running `{self.title}`"
+        started = e.ToolStarted(at=now(), call=self.call, name=call.name, title=title, command=command, cwd=ready.cwd)
+        await self.desk.log.append(started)
+
+    def finished(self, call: PipelineCall, result: CallResult) -> None:
+        """The end of a command that was started is told by who follows it."""
+        if result.outcome == "failed" and self.call:
+            title = f"Running `{self.title}`"
+            self.desk.add(
+                e.ToolFinished(
+                    at=now(), call=self.call, name=call.name, outcome="failed", content=result.content, title=title
+                )
+            )
+        else:
+            super().finished(call, result)
 
 
 class Terminals:
@@ -95,57 +132,45 @@ class Terminals:
             raise Refused(INVALID_REQUEST, f"{MOST_OPEN} terminals are open: release some first")
         self._numbers += 1
         id = f"term-{self._numbers}"
+        inner = handed_line(params)
+        recorder = _TerminalRecorder(self._desk, self._adopt, inner)
+
+        async def act(go: Go) -> Done:
+            opened = await self._start(id, go.command if go.command is not None else line, cwd, go)
+            opened.limit, opened.call, opened.title = limit, recorder.call, recorder.title
+            self._open[id] = opened
+            self._known.add(id)
+            opened.shown = asyncio.create_task(self._follow(opened))
+            return Done(content=())
+
+        title = f"Running `{short(line)}`"
+        want = Want(action=Execute(line, cwd=cwd))
+        ready = Ready(title=title, done=title, act=act, wants=(want,), command=line, cwd=cwd)
+        same = Want(action=Execute(inner, cwd=cwd)) if inner else None
         self._starting += 1
         try:
-            want = Want(action=Execute(line, cwd=cwd))
-            inner = handed_line(params)
-            same = Want(action=Execute(inner, cwd=cwd)) if inner else None
-            go = await self._permission.leave(id, _NAME, f"Running `{short(line)}`", want, same=same)
-            plan = allowed_plan(go)
-            command = go.command if go.command is not None else line
-            async with AsyncExitStack() as stack:
-                terminal: Terminal | None = None
-                if plan is not None:
-                    env = environment(os.environ, workspace=self._desk.workspace)
-                    settings = self._desk.registry.settings
-                    execution = await stack.enter_async_context(
-                        start_plan(plan, command=command, environment=env, settings=settings)
-                    )
-                else:
-                    registry = self._desk.registry
-                    terminal = await registry.open(
-                        name=id, cwd=cwd, shell="bash", provider="exec", task=self._desk.task
-                    )
-                    stack.push_async_callback(registry.kill, terminal.id)
-                    execution = await terminal.start(command)
-                    execution.approved = go.approved
-                    execution.close_input()
-                opened = _Open(id, command, execution, terminal, stack.pop_all(), limit)
+            await self._permission.run(e.CallId(id), _NAME, ready, recorder, same=same)
         finally:
             self._starting -= 1
-        self._open[id] = opened
-        self._known.add(id)
-        self._tell_start(opened, inner, cwd)
-        opened.shown = asyncio.create_task(self._follow(opened))
         return {"terminalId": id}
 
-    def _tell_start(self, opened: _Open, inner: str, cwd: Path) -> None:
-        theirs = self._adopt(inner or opened.command)
-        opened.call = e.CallId(theirs.id if theirs is not None and theirs.started else opened.id)
-        opened.title = short(inner if theirs is not None and inner else opened.command)
-        if theirs is not None and theirs.started:
-            return  # it is on the screen
-        self._show(
-            e.ToolStarted(
-                at=now(),
-                call=opened.call,
-                name=_NAME,
-                title=f"Running `{opened.title}`",
-                command=opened.command,
-                cwd=cwd,
-                terminal=opened.terminal.id if opened.terminal else None,
-            )
-        )
+    async def _start(self, id: str, command: str, cwd: Path, go: Go) -> _Open:
+        """By its plan if nobody was asked; else in bash, on pipes."""
+        plan, registry = allowed_plan(go), self._desk.registry
+        async with AsyncExitStack() as stack:
+            terminal: Terminal | None = None
+            if plan is not None:
+                env = environment(os.environ, workspace=self._desk.workspace)
+                execution = await stack.enter_async_context(
+                    start_plan(plan, command=command, environment=env, settings=registry.settings)
+                )
+            else:
+                terminal = await registry.open(name=id, cwd=cwd, shell="bash", provider="exec", task=self._desk.task)
+                stack.push_async_callback(registry.kill, terminal.id)
+                execution = await terminal.start(command)
+                execution.approved = go.approved
+                execution.close_input()
+            return _Open(id, command, execution, terminal, stack.pop_all())
 
     def output(self, params: Object) -> Object:
         """What it printed, the last part of it, and how it ended if it has."""

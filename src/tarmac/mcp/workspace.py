@@ -1,33 +1,39 @@
 """A workspace with its terminals, as MCP clients use it: every call goes through here."""
 
 import asyncio
+import itertools
 import secrets
 import time
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from tarmac.app import App, open_app
+from tarmac.calls.judge import Judge
+from tarmac.calls.permission import Asker
+from tarmac.calls.pipeline import Call, CallResult, Pipeline, Recorder
 from tarmac.config import Config
 from tarmac.errors import BadArguments, BadRequest, TarmacError, ToolFailed
-from tarmac.events import TaskId
+from tarmac.events import CallId, TaskId
 from tarmac.mcp import results
+from tarmac.mcp.asker import GOOD_FOR, ClientAsker, ClientQuestions
 from tarmac.mcp.catalog import BY_NAME, MOST_SECONDS, Entry
 from tarmac.mcp.client import Ask, Client, Hosted
 from tarmac.mcp.door import Answer
 from tarmac.mcp.outputs import Listed, Outputs
 from tarmac.mcp.own import CheckCommand, OpenTerminal
-from tarmac.mcp.permission import Permission
 from tarmac.mcp.progress import Tail, telling
-from tarmac.mcp.record import Record
+from tarmac.mcp.recorder import WorkspaceLog, WorkspaceRecorder
 from tarmac.mcp.wording import how_to_allow
 from tarmac.models.messages import Blob, Text
-from tarmac.policy import Execute
+from tarmac.policy import Execute, Verdict
+from tarmac.tasks.auto import covers
 from tarmac.terminals.events import CommandStarted, TerminalClosedEvent, TerminalEvent
 from tarmac.tools import decoding
 from tarmac.tools.file_access import directory
-from tarmac.tools.tool import Bench, Done, Ready, Reply, Suggestion, TodoItem, Tool, Want
+from tarmac.tools.tool import Bench, Done, Ready, Reply, Suggestion, TodoItem, Tool
 
 AT_ONCE: Final = 32  # commands that run in one workspace; the next ones wait for their turn
 LEAST: Final = 2.0  # seconds a command is waited for, however long a person took to say yes
@@ -38,21 +44,21 @@ TERMINALS: Final = 16  # of one workspace: subagents of a client share them
 
 
 @asynccontextmanager
-async def open_place(config: Config) -> "AsyncIterator[Place]":
+async def open_workspace(config: Config) -> "AsyncIterator[Workspace]":
     """A workspace, until the server ends."""
     bounds = {
         "terminals.max_per_task": max(config.terminals.max_per_task, TERMINALS),
         "terminals.lease_timeout": min(config.terminals.lease_timeout, FOR_TERMINAL),
     }
     async with open_app(replace(config, values={**config.values, **bounds})) as app:
-        place = Place(app)
+        place = Workspace(app)
         try:
             yield place
         finally:
             await place.aclose()
 
 
-class Place:
+class Workspace:
     """One workspace: its terminals, its judge, and what was printed there."""
 
     def __init__(self, app: App, *, task: TaskId | None = None, ask: Ask | None = None) -> None:
@@ -62,10 +68,16 @@ class Place:
         self._ask = ask
         self.registry = app.registry
         self.outputs = Outputs()
-        self.permission = Permission(
-            policy=app.policy, grants=app.grants, auto=app.config.auto, workspace=self.workspace, task=self.task
+        self.judge = Judge(
+            policy=app.policy,
+            workspace=self.workspace,
+            task=self.task,
+            grants=app.grants,
+            covers=partial(covers, app.config.auto),
         )
-        self.record = Record(app.store, self.workspace)
+        self.questions = ClientQuestions()
+        self.log = WorkspaceLog(app.store, self.workspace)
+        self._numbers = itertools.count(1)
         self._app = app
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._late: set[asyncio.Task[Answer]] = set()  # calls whose clients have their answer already
@@ -75,11 +87,11 @@ class Place:
 
     async def aclose(self) -> None:
         """Nobody calls any more."""
-        self.permission.forget()
+        self.questions.forget()
         for each in self._late:
             each.cancel()
         await asyncio.gather(*self._late, return_exceptions=True)
-        await self.record.aclose()
+        await self.log.aclose()
 
     # One call
 
@@ -131,32 +143,32 @@ class Place:
 
     async def _make(self, entry: Entry, tool: Tool, client: Client, end: float) -> Answer:
         tail = Tail()
-        ready = await tool.prepare(self.bench(end, tail))
-        title = ready.title
-        async with telling(client, tail, lambda: title):
-            leave = await self.permission.permit(ready, client, patience=end - time.monotonic() - LEAST)
-            line = await self.record.judged(entry.name, client, ready, leave)
-            try:
-                if leave.go is None:
-                    line.ended(leave.told, "denied")
-                    return Answer(text=leave.told, error=True)
-                async with self._turn(ready, end):
-                    if leave.approval is not None:  # a person took their time: look again, run what they saw or nothing
-                        ready = await tool.prepare(self.bench(end, tail))
-                    if why := self.permission.spend(leave, ready):
-                        line.ended(why, "denied")
-                        return Answer(text=why, error=True)
-                    await line.starts()
-                    done = await ready.act(leave.go)
-            except TarmacError as error:
-                line.ended(str(error), "failed")
-                raise
-            except asyncio.CancelledError:
-                line.ended("The client took the call back.", "interrupted")
-                raise
-        answer = self._told(entry, tool, done, client)
-        line.ended(answer.text, "failed" if answer.error else "done", done.exit_code)
-        return replace(answer, title=ready.done)
+        call = Call(
+            id=self.new_call(),
+            name=entry.name,
+            prepare=lambda: tool.prepare(self.bench(end, tail, call.id)),
+            timeout=GOOD_FOR,
+            shown=lambda ready: telling(client, tail, lambda: ready.title),
+            slot=lambda ready: self._turn(ready, end),
+        )
+        asker = self.asker(client, call, until=end - LEAST)
+        result = await Pipeline(self.judge, asker, self.recorder(client, call)).run(call)
+        if result.done is None or result.ready is None:
+            return Answer(text=_why(result), error=True)
+        answer = self._told(entry, tool, result.done, client)
+        return replace(answer, text="\n".join([*_remarks(result), answer.text]), title=result.ready.done)
+
+    def new_call(self) -> CallId:
+        """The id of the next call."""
+        return CallId(f"c{next(self._numbers)}")
+
+    def asker(self, client: Client, call: Call, *, until: float) -> Asker:
+        """Who asks the person about a call."""
+        return ClientAsker(client, self.questions, workspace=self.workspace, until=until)
+
+    def recorder(self, client: Client, call: Call) -> Recorder:
+        """Where a call is written down."""
+        return WorkspaceRecorder(self.log, client.name)
 
     def _told(self, entry: Entry, tool: Tool, done: Done, client: Client) -> Answer:
         data = results.data_of(entry.name, done)
@@ -184,7 +196,7 @@ class Place:
     async def _check(self, tool: CheckCommand, client: Client) -> Answer:
         bench = self.bench(time.monotonic() + MOST_SECONDS, Tail())
         action = Execute(tool.command, cwd=directory(bench, tool.cwd), shell=bench.registry.shell().name)
-        verdict = await self.permission.judge(Want(action=action))
+        verdict = await self.judge.verdict(action)
         data = results.verdict_data(verdict)
         if verdict.decision == "ask":
             way = how_to_allow(action, verdict, workspace=self.workspace)
@@ -194,7 +206,7 @@ class Place:
         lines += [f"Who is asked: {data['asks']}"] if "asks" in data else []
         return Answer(text="\n".join(lines), data=data)
 
-    def bench(self, end: float, tail: Tail) -> Bench:
+    def bench(self, end: float, tail: Tail, call: CallId | None = None) -> Bench:
         """Where a tool works, until `end`."""
         left = max(min(end - time.monotonic(), MOST_SECONDS), LEAST)
         own = self._app.config.tools
@@ -276,3 +288,22 @@ def _no_store(_: bytes, __: str) -> Blob:
 
 def _loop_time(end: float) -> float:
     return asyncio.get_running_loop().time() + max(end - time.monotonic(), 0.0)
+
+
+def _remarks(result: CallResult) -> Iterator[str]:
+    """What the model must know beside the result."""
+    if result.permission is None:
+        return
+    if result.permission.edited is not None:
+        yield f"The person changed the command to: {result.permission.edited}"
+    yield from (f"Note: {each}." for each in result.permission.notes)
+
+
+def _why(result: CallResult) -> str:
+    """Why a call was not done, with the rule that denied it."""
+    verdict = next((each for each in _verdicts(result) if each.decision == "deny"), None)
+    return result.text if verdict is None else f"{result.text} (rule: {verdict.rule})."
+
+
+def _verdicts(result: CallResult) -> tuple[Verdict, ...]:
+    return result.permission.verdicts if result.permission else ()

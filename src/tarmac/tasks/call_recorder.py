@@ -1,0 +1,160 @@
+"""Records one call in the task's log.
+
+CallJudged … → ToolStarted, on disk before the call acts → FileSeen …, ToolFinished
+
+A call that failed, was denied or was not made gets its ToolFinished as well.
+"""
+
+import json
+import time
+from collections.abc import Sequence
+
+from tarmac.calls.judge import Judged
+from tarmac.calls.permission import Permission
+from tarmac.calls.pipeline import Call, CallResult
+from tarmac.errors import StateUnavailable
+from tarmac.models.messages import Part, Text, ToolUse
+from tarmac.tasks.desk import Desk, now
+from tarmac.tasks.events import (
+    CallId,
+    CallJudged,
+    FileIntent,
+    FileSeen,
+    Noted,
+    Outcome,
+    ToolFinished,
+    ToolStarted,
+)
+from tarmac.tasks.questions import Questions
+from tarmac.tasks.recovery import Unfinished
+from tarmac.tasks.repetition import Repetition, fingerprint
+from tarmac.tools.execute_command import short
+from tarmac.tools.tool import Done, Go, Ready
+
+
+class CallRecorder:
+    """Records one call of a task."""
+
+    def __init__(self, desk: Desk, questions: Questions, repetition: Repetition, use: ToolUse) -> None:
+        self._desk = desk
+        self._questions = questions
+        self._repetition = repetition
+        self._use = use
+        self._began = time.monotonic()
+        self.durable = True  # its start is on disk before it acts
+
+    def judged(self, call: Call, judged: Sequence[Judged]) -> None:
+        """The audit log."""
+        record_verdicts(self._desk, call.id, judged)
+
+    async def decided(self, call: Call, ready: Ready, permission: Permission) -> None:
+        """Questions and answers are in the log themselves."""
+        for note in permission.notes:
+            self._desk.add(Noted(at=now(), what="error", text=note))
+
+    async def started(self, call: Call, ready: Ready, go: Go) -> None:
+        """Durable before it acts, unless it changes nothing."""
+        started = ToolStarted(
+            at=now(),
+            call=call.id,
+            name=self._use.name,
+            title=ready.title,
+            intents=tuple(FileIntent(path=each.path, before=each.before, after=each.after) for each in ready.intents),
+            command=go.command or ready.command,
+            cwd=ready.cwd,
+            terminal=ready.terminal,
+        )
+        self._desk.under_way[started.call] = Unfinished(seq=0, started=started, output=None)
+        if not self.durable:
+            self._desk.add(started)
+            return
+        try:
+            await self._desk.log.append(started)
+        except StateUnavailable:  # not on the disk, so it was not begun
+            del self._desk.under_way[started.call]
+            raise
+
+    def finished(self, call: Call, result: CallResult) -> None:
+        """Its result, and what the task knows of files from now on."""
+        if result.done is not None and result.ready is not None:
+            self._done(result.ready, result.done, result.content)
+            return
+        if result.outcome == "failed" or (result.outcome == "denied" and not result.allowed) or result.unanswered:
+            self._remember(fingerprint(result.content, outcome=result.outcome))
+        ready = result.ready if result.outcome != "failed" else None
+        self.finish(result.content, outcome=result.outcome, title=ready.title if ready else "")
+
+    def cancelled(self, call: Call, ready: Ready) -> None:
+        """Whoever stops a task closes its open calls (`aftermath.py`)."""
+
+    def _done(self, ready: Ready, done: Done, content: tuple[Part, ...]) -> None:
+        for seen in done.seen:
+            self._desk.seen[seen.path] = seen.digest
+            self._desk.edited |= seen.how == "edited"
+            self._desk.add(FileSeen(at=now(), path=seen.path, digest=seen.digest, how=seen.how))
+        essence = (Text(done.essence),) if done.essence else done.content  # tags and durations are never the same
+        self._remember(fingerprint(essence, exit_code=done.exit_code, outcome=done.outcome))
+        result = ToolFinished(
+            at=now(),
+            call=CallId(self._use.id),
+            name=self._use.name,
+            outcome=done.outcome,
+            content=content,
+            title=ready.done if done.outcome == "done" else ready.title,
+            exit_code=done.exit_code,
+            details=json.dumps(done.details, ensure_ascii=False) if done.details else "",
+            seconds=self._seconds(),
+        )
+        self._end(result)
+
+    def finish(self, content: tuple[Part, ...], *, outcome: Outcome, title: str = "", made: bool = True) -> None:
+        """It has a result, though it did not act. `made`: it was tried."""
+        result = ToolFinished(
+            at=now(),
+            call=CallId(self._use.id),
+            name=self._use.name,
+            outcome=outcome,
+            content=content,
+            title=title or _title(self._use),
+            seconds=self._seconds() if made else 0.0,
+        )
+        self._end(result)
+
+    def _remember(self, key: str) -> None:
+        self._repetition.finished(*self._desk.toolbox.meant(self._use.name, self._use.arguments), key)
+
+    def _seconds(self) -> float:
+        """How long it took, without the time that a person was waited for."""
+        waited = self._questions.waited(CallId(self._use.id))
+        return max(0.0, round(time.monotonic() - self._began - waited, 4))
+
+    def _end(self, result: ToolFinished) -> None:
+        self._desk.under_way.pop(result.call, None)
+        self._desk.add(result)
+
+
+def record_verdicts(desk: Desk, call: CallId, judged: Sequence[Judged]) -> None:
+    """Every verdict is in the log, with who decided: that is the audit log."""
+    for each in judged:
+        verdict = each.verdict
+        desk.add(
+            CallJudged(
+                at=now(),
+                call=call,
+                decision=each.decision,
+                risk=verdict.risk,
+                reason=verdict.reason,
+                part=verdict.part,
+                by=each.by,
+            )
+        )
+
+
+def _title(use: ToolUse) -> str:
+    """Of a call that never got as far as to have one: its tool, and the file or command it is about."""
+    try:
+        given = json.loads(use.arguments)
+    except (ValueError, RecursionError):
+        given = {}
+    about = [given[key] for key in ("path", "command", "id") if isinstance(given, dict) and given.get(key)]
+    return f"{use.name} {short(about[0])}" if about and isinstance(about[0], str) else use.name

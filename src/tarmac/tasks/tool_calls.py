@@ -1,0 +1,256 @@
+"""The calls of one answer of the model, each made through the pipeline (`tarmac.calls`).
+
+ToolUse ─decode→ Tool ─mode? circle?→ prepare → pipeline: judge, ask, record, act, record → Tally
+
+Calls that only read run beside each other, all others alone and in order. Whatever happens to one (wrong arguments, a
+denial, a failure), it gets a result, and those before it keep theirs; after a denial those behind it are not made.
+"""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from tarmac.calls.judge import Judge
+from tarmac.calls.pipeline import Call, CallResult, NotMade, Pipeline
+from tarmac.errors import BadArguments, ToolFailed
+from tarmac.models.messages import Text, ToolUse
+from tarmac.policy import ReadFile, WriteFile
+from tarmac.policy.approval import AnswerKind, Authority
+from tarmac.tasks.asker import TaskAsker
+from tarmac.tasks.auto import covers
+from tarmac.tasks.call_recorder import CallRecorder
+from tarmac.tasks.desk import Desk, judged
+from tarmac.tasks.events import CallId
+from tarmac.tasks.live import Live
+from tarmac.tasks.questions import Questions
+from tarmac.tasks.queue import Queue
+from tarmac.tasks.repetition import Repetition
+from tarmac.tasks.talking import Talking
+from tarmac.tools.task_tools import AttemptCompletion
+from tarmac.tools.tool import Bench, Ready, Tool
+
+CUT: Final = (
+    "This call was not run: your answer reached its limit of length before the call was whole. "
+    "Make it in smaller steps: write a long file in several parts."
+)
+ONE: Final = (
+    "one call is made in each message, and this was not the first; look at the result of that one, and make this call "
+    "if it is still right"
+)
+MOST_CALLS: Final = 100  # of one answer: who makes more has lost the thread
+TOO_MANY: Final = f"no more than {MOST_CALLS} calls are made in one message"
+REPEATED: Final = (
+    "This call was not run: it is the same as the last ones, whose result did not change. "
+    "Look at that result, and try another way."
+)
+NOT_YET: Final = (
+    "This result was not presented: another call of the same message failed. Look at its result, deal with it, and "
+    "present the result when all is known to have succeeded."
+)
+
+
+@dataclass(slots=True)
+class Tally:
+    """How the calls of one answer went."""
+
+    worked: int = 0
+    failed: int = 0
+    mistakes: list[str] = field(default_factory=list)
+    stopped: str = ""  # why the calls behind are not made
+
+    def count(self, result: CallResult, *, attended: bool) -> None:
+        """How one of them went. After a denial the calls behind it are not made."""
+        if result.mistake:
+            self.mistakes.append(result.mistake)
+        if result.outcome == "done":
+            self.worked += 1
+        elif result.outcome == "failed" or result.allowed:  # it was allowed, and could not be done as it was shown
+            self.failed += 1
+        elif result.outcome == "denied" or result.unanswered:
+            self.stopped = "an earlier call of this message was denied"
+            if not attended:  # nobody else would stop a model that wants what it can't have
+                self.mistakes.append(result.text)
+
+
+class Calls:
+    """Makes the calls of one task."""
+
+    def __init__(self, desk: Desk, questions: Questions, queue: Queue) -> None:
+        self.desk = desk
+        self._questions = questions
+        self._queue = queue
+        self._judge = judge_of(desk)
+        self._repetition = Repetition(desk.settings.limits.max_repetitions)
+
+    async def run(self, uses: Sequence[ToolUse], *, cut: bool = False) -> Tally:
+        """All of them. `cut`: the answer was broken off, so the last one may not be whole."""
+        tally = Tally()
+        ordered = sorted(uses, key=self.ends)  # the result is presented when all else is done
+        native = self.desk.model.info.native_tools
+        made = MOST_CALLS if native else 1  # calls in words: one a message (S11)
+        for group in self._groups(ordered[:made]):
+            if len(group) == 1:
+                await self._one(group[0], tally, cut=cut and group[0] is uses[-1])
+                continue
+            try:
+                async with asyncio.TaskGroup() as together:
+                    for use in group:
+                        together.create_task(self._one(use, tally, cut=cut and use is uses[-1]))
+            except BaseExceptionGroup as several:
+                raise several.exceptions[0] from None
+        for use in ordered[made:]:
+            why = tally.stopped or (TOO_MANY if native else ONE)
+            recorder = CallRecorder(self.desk, self._questions, self._repetition, use)
+            recorder.finish((Text(f"[not run: {why}]"),), outcome="skipped", made=False)
+        return tally
+
+    def ends(self, use: ToolUse) -> bool:
+        return self.desk.toolbox.canonical(use.name) == AttemptCompletion.name
+
+    def _groups(self, uses: Sequence[ToolUse]) -> Iterator[list[ToolUse]]:
+        """Neighbours that only read together, all others by themselves."""
+        together: list[ToolUse] = []
+        for use in uses:
+            tool = self.desk.toolbox.tools.get(self.desk.toolbox.canonical(use.name))
+            if tool is not None and tool.parallel:
+                together.append(use)
+                continue
+            if together:
+                yield together
+                together = []
+            yield [use]
+        if together:
+            yield together
+
+    async def _one(self, use: ToolUse, tally: Tally, *, cut: bool) -> None:
+        """One call, to its result."""
+        recorder = CallRecorder(self.desk, self._questions, self._repetition, use)
+        if tally.stopped:
+            recorder.finish((Text(f"[not run: {tally.stopped}]"),), outcome="skipped", made=False)
+            return
+        call = Call(
+            id=CallId(use.id),
+            name=use.name,
+            prepare=_Preparation(self, use, tally, recorder, cut=cut).prepare,
+            timeout=self.desk.settings.approval_timeout,
+            void=lambda: tally.stopped,
+        )
+        asker = TaskAsker(self.desk, self._questions, call.id, void=call.void)
+        tally.count(await Pipeline(self._judge, asker, recorder).run(call), attended=self.desk.attended)
+
+    def stuck(self, use: ToolUse) -> bool:
+        """Whether it goes in circles."""
+        return self._repetition.stuck(*self.desk.toolbox.meant(use.name, use.arguments))
+
+    async def go_round(self, use: ToolUse, tally: Tally) -> None:
+        """The same call once more: a person decides whether that makes sense. NotMade, if it is not run."""
+        told = REPEATED
+        if self.desk.attended:
+            answered = await self._questions.ask(
+                "mistake_limit_reached",
+                f"The model repeats itself: {use.name} with the same arguments and the same result. Run it once more?",
+                call=CallId(use.id),
+                timeout=self.desk.settings.approval_timeout,
+            )
+            if answered.answer is AnswerKind.YES:
+                self._repetition.forget()
+                return
+            if answered.text:
+                told = f"{REPEATED} The person says: {answered.text}"
+        tally.mistakes.append(REPEATED)
+        raise NotMade(told)
+
+    def bench(self, use: ToolUse) -> Bench:
+        desk = self.desk
+        live = Live(desk, CallId(use.id))
+        return Bench(
+            workspace=desk.workspace,
+            cwd=desk.workspace,
+            task=desk.task,
+            files=desk.files,
+            registry=desk.registry,
+            talk=Talking(desk, self._questions, self._queue, CallId(use.id)),
+            store=desk.log.blobs.keep,
+            seen=desk.seen,
+            show=live.show,
+            started=live.started,
+            settings=desk.settings.tools,
+            unsaved=desk.unsaved,
+            secrets=desk.waits if desk.attended and desk.types_secrets else None,
+            elsewhere=partial(desk.elsewhere, CallId(use.id)) if desk.elsewhere else None,
+        )
+
+
+def _names(desk: Desk, ready: Ready) -> Iterator[str]:
+    """Each file the call is about, as it was said and as it leads, seen from the workspace."""
+    for want in ready.wants:
+        if not isinstance(want.action, ReadFile | WriteFile):
+            continue
+        led = desk.files.look(want.action.path, cwd=desk.workspace, workspace=desk.workspace).path
+        for path in dict.fromkeys((want.action.path, led)):
+            inside = path.is_absolute() and path.is_relative_to(desk.workspace)
+            yield (path.relative_to(desk.workspace) if inside else path).as_posix()
+
+
+class _Preparation:
+    """Reads one call and looks at what it is about. What is checked once is not checked again before it acts."""
+
+    def __init__(self, calls: Calls, use: ToolUse, tally: Tally, recorder: CallRecorder, *, cut: bool) -> None:
+        self._calls = calls
+        self._desk = calls.desk
+        self._use = use
+        self._tally = tally
+        self._recorder = recorder
+        self._cut = cut
+        self._tool: Tool | None = None
+
+    async def prepare(self) -> Ready:
+        """Its arguments, its mode, whether it goes in circles; then what the tool itself finds."""
+        tool = self._tool or await self._first()
+        ready = await tool.prepare(self._calls.bench(self._use))
+        for name in _names(self._desk, ready):
+            if tool.group in ("read", "edit") and (why := self._desk.mode.allows(self._use.name, tool.group, name)):
+                raise self._refused(why)
+        return ready
+
+    async def _first(self) -> Tool:
+        desk, use = self._desk, self._use
+        self._tool = tool = self._decode()
+        self._recorder.durable = not (tool.parallel or tool.group == "always")
+        if why := desk.mode.allows(use.name, tool.group):
+            raise self._refused(why)
+        if self._tally.failed and self._calls.ends(use):
+            raise ToolFailed(NOT_YET)
+        if self._calls.stuck(use):
+            await self._calls.go_round(use, self._tally)
+        return tool
+
+    def _decode(self) -> Tool:
+        desk, use = self._desk, self._use
+        try:
+            if self._cut and not use.arguments.strip():
+                raise ToolFailed(CUT)
+            offered = (each.name for each in desk.toolbox if desk.mode.allows(each.name, each.group) is None)
+            return desk.toolbox.decode(use.name, use.arguments, offered)
+        except BadArguments:
+            if self._cut:
+                raise ToolFailed(CUT) from None
+            raise
+
+    def _refused(self, why: str) -> ToolFailed:
+        use = self._use
+        self._desk.add(judged(use.id, "deny", why, part=use.name, by=Authority.MODE))
+        return ToolFailed(why)
+
+
+def judge_of(desk: Desk) -> Judge:
+    """What judges the calls of a task."""
+    return Judge(
+        policy=desk.policy,
+        workspace=desk.workspace,
+        task=desk.task,
+        grants=desk.grants,
+        covers=partial(covers, desk.settings.auto),
+    )
