@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from tests.conftest import lacking
 
+from tarmac.terminals.process.watchdog import SCRIPT as WATCHDOG
+
 
 @dataclass(frozen=True)
 class Speech:
@@ -64,3 +66,16 @@ def start_up(speech: Speech, own_state: Path, monkeypatch: pytest.MonkeyPatch) -
     for name in ("ZDOTDIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
         monkeypatch.delenv(name, raising=False)
     yield StartUp(speech, own_state)
+
+
+def children() -> set[int]:
+    """The processes that this one has started; without the watchdog, which every terminal shares."""
+    found = {int(each) for path in Path("/proc/self/task").glob("*/children") for each in path.read_text().split()}
+    return {each for each in found if not _is_watchdog(each)}
+
+
+def _is_watchdog(pid: int) -> bool:
+    try:
+        return WATCHDOG.encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.terminals.conftest import children
 
 from tarmac.events import TerminalId
 from tarmac.terminals import Settings, TerminalRegistry
@@ -115,12 +116,9 @@ async def test_a_warm_terminal_that_dies_while_room_is_made_is_not_lent(project:
         await settled()
         assert not asking.done()
         os.kill(warm, signal.SIGKILL)
+        os.waitid(os.P_PID, warm, os.WEXITED | os.WNOWAIT)  # noqa: ASYNC222 (it is dead before the loop goes on)
         got = await asyncio.wait_for(asking, 10)
         assert (spare.closed, (await got.run("true")).fresh_shell) == (True, False)
-
-
-def children() -> set[int]:
-    return {int(each) for path in Path("/proc/self/task").glob("*/children") for each in path.read_text().split()}
 
 
 @pytest.mark.parametrize("verb", ["kill", "end_task"])

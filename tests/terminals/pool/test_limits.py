@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.terminals.conftest import children
 
 from tarmac.errors import BadRequest, LeaseTimedOut, TerminalClosed
 from tarmac.terminals import Settings, TerminalRegistry
@@ -248,10 +249,6 @@ async def test_a_warm_terminal_is_lent_without_starting_a_process(tmp_path: Path
         assert [type(each) for each in seen[:2]] == [ev.TerminalOpened, ev.ShellIntegrationChanged]
 
 
-def children() -> set[int]:
-    return {int(each) for path in Path("/proc/self/task").glob("*/children") for each in path.read_text().split()}
-
-
 async def test_the_pool_is_filled_after_the_first_lease(tmp_path: Path) -> None:
     """T12: `warm_pool`; not before, and not beyond the bound."""
     async with TerminalRegistry(Settings(warm_pool=2, max_terminals=2)) as terminals:
@@ -311,6 +308,19 @@ async def test_no_warm_terminal_where_integration_does_not_come_up(tmp_path: Pat
         before = children()
         await terminals.warm_up(cwd=tmp_path)
         assert len(children() - before) == 1
+
+
+async def test_a_warm_shell_that_cannot_be_made_gives_its_room_back(tmp_path: Path, own_state: Path) -> None:
+    """T12: the caller that waits for this room gets it at once, not after `lease_timeout`."""
+    (own_state / ".bashrc").write_text("sleep 100\n")
+    async with TerminalRegistry(Settings(max_terminals=1, shell_integration_timeout=0.5)) as terminals:
+        warming = asyncio.create_task(terminals.warm_up(cwd=tmp_path))
+        await settled()
+        waiting = asyncio.create_task(terminals.get_or_create(cwd=tmp_path, task="A", provider="exec"))
+        await settled()
+        assert (terminals.waiting, waiting.done()) == (1, False)
+        await warming
+        assert (await asyncio.wait_for(waiting, 10)).provider == "exec"
 
 
 def test_a_fingerprint_tells_what_a_shell_was_made_with(tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given
+from hypothesis import settings as profile
 from hypothesis import strategies as st
 
 from tarmac.events import TaskId
@@ -12,6 +13,7 @@ from tarmac.terminals.pool.reuse import Candidate, Choice, LeaseRequest, Obstacl
 from tarmac.terminals.settings import Settings
 from tarmac.terminals.shell.dialects.bash import Bash
 
+patient = profile(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # on a busy machine
 A, B = TaskId("A"), TaskId("B")
 PROJECT = Path("/project")
 REQUEST = LeaseRequest(cwd=PROJECT, task=A)
@@ -161,6 +163,7 @@ requests = st.builds(LeaseRequest, cwd=directories, task=tasks, provider=st.samp
 settings = st.builds(Settings, reuse_related_only=st.booleans(), max_directory_changes=st.integers(0, 6))
 
 
+@patient
 @given(candidates, requests, settings)
 def test_nothing_foreign_busy_or_unfit_is_ever_chosen(
     found: list[Candidate], request: LeaseRequest, settings: Settings
@@ -185,6 +188,7 @@ def test_nothing_foreign_busy_or_unfit_is_ever_chosen(
         assert choice.reset and not one.jobs
 
 
+@patient
 @given(candidates, requests, settings)
 def test_no_other_terminal_stands_on_a_better_rung(
     found: list[Candidate], request: LeaseRequest, settings: Settings
@@ -198,6 +202,7 @@ def test_no_other_terminal_stands_on_a_better_rung(
         assert choice in alone
 
 
+@patient
 @given(candidates, requests, settings, st.randoms())
 def test_the_order_in_which_terminals_are_listed_does_not_matter(
     found: list[Candidate], request: LeaseRequest, settings: Settings, random: object
@@ -209,6 +214,7 @@ def test_the_order_in_which_terminals_are_listed_does_not_matter(
     assert choose(shuffled, request, settings) == choose(unique, request, settings)
 
 
+@patient
 @given(candidates, requests)
 def test_a_new_terminal_would_be_chosen_for_the_same_wish(found: list[Candidate], request: LeaseRequest) -> None:
     """T3: what is opened and bound for a wish stands on its first rung afterwards."""

@@ -51,8 +51,12 @@ class WarmShells:
     async def fill(self, cwd: Path, shell: Shell) -> None:
         """Have `warm_pool` terminals ready. They wait in `cwd`, where the next one is likely to be wanted."""
         async with self._filling:
-            while self._entries.wants_warm() and not self._callers_wait() and await self._add(cwd, shell):
-                self._changed()
+            while self._entries.wants_warm() and not self._callers_wait():
+                try:
+                    if not await self._add(cwd, shell):
+                        break
+                finally:
+                    self._changed()  # also when it failed: a caller may wait for the room that it took
         self._cancel_timer()
 
     async def _add(self, cwd: Path, shell: Shell) -> bool:
