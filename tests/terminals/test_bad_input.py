@@ -524,3 +524,11 @@ async def test_a_state_directory_that_cannot_be_made_costs_no_result(
         (tmp_path / "file").unlink()
         after = await terminal.run("echo fine", timeout=3)
     assert (after.output, after.exit_code) == ("fine\n", 0)
+
+
+async def test_a_time_that_is_no_number_is_refused(tmp_path: Path) -> None:
+    """T18: `timeout="5"` says what is wrong."""
+    async with open_terminal(cwd=tmp_path, shell="bash") as terminal:
+        for wrong in ("5", True, [5]):
+            with pytest.raises(BadRequest, match=r"timeout is a number of seconds, not"):
+                await terminal.run("true", timeout=wrong)  # type: ignore[arg-type]

@@ -365,4 +365,5 @@ class Execution:
             awaiting=str(awaiting.wants) if awaiting else None,
             prompt=awaiting.prompt if awaiting else "",
             notes=tuple(notes),
+            overwritten=rendered.overwritten,
         )

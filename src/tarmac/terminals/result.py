@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 from tarmac.terminals.settings import Settings
 from tarmac.vt.buffer import HeadTail
 from tarmac.vt.fold import bound_parts, fold_repeats, show_invisibles
+from tarmac.vt.overwritten import notice, overwritten
 from tarmac.vt.sieve import is_binary
 from tarmac.vt.text import Renderer
 
@@ -63,6 +64,7 @@ class Result(NamedTuple):  # as fixed as a frozen dataclass, and made in a third
     awaiting: str | None = None  # "line", "secret", "keys", "unknown": it waits for somebody to type
     prompt: str = ""  # what it asks
     notes: tuple[str, ...] = ()
+    overwritten: tuple[str, ...] = ()  # text that a carriage return or a backspace hid
 
     @property
     def running(self) -> bool:
@@ -70,8 +72,8 @@ class Result(NamedTuple):  # as fixed as a frozen dataclass, and made in a third
         return self.evidence == "unknown" and self.reason in ("left running", "idle", "awaiting input", "timeout")
 
     def for_model(self) -> str:
-        """The output for a model: repeated lines folded, characters that hide text made visible."""
-        return show_invisibles(fold_repeats(self.output))
+        """The output for a model: repeated lines folded, hidden text and invisible characters made visible."""
+        return show_invisibles(with_overwritten(fold_repeats(self.output), self.overwritten))
 
     def as_dict(self) -> dict[str, object]:
         """The fields, as JSON can carry them."""
@@ -119,6 +121,7 @@ class Rendered:
     text: str
     truncated: bool
     binary: bool
+    overwritten: tuple[str, ...] = ()
 
 
 NOTHING = Rendered("", False, False)
@@ -143,7 +146,7 @@ async def render(kept: HeadTail, settings: Settings) -> Rendered:
     if not kept.dropped:
         text, _ = await _text(head + tail, settings)
         bounded = bound_parts(text, "", gap_lines=0, gap_bytes=0, lines=lines, characters=characters, head_share=share)
-        return Rendered(bounded.text, bounded.truncated, False)
+        return Rendered(bounded.text, bounded.truncated, False, overwritten(head + tail))
     # Of each end only as much as can be shown; the tail begins anywhere, so from its next whole line.
     reach = 4 * characters  # bytes that surely make so many characters
     front, used = await _text(head[:reach] if _is_plain(head) else head, settings, enough=lines)
@@ -159,7 +162,12 @@ async def render(kept: HeadTail, settings: Settings) -> Rendered:
         characters=characters,
         head_share=share,
     )
-    return Rendered(bounded.text, True, False)
+    return Rendered(bounded.text, True, False, overwritten(head + b"\n" + kept.tail))
+
+
+def with_overwritten(text: str, hidden: tuple[str, ...]) -> str:
+    """An output for a model, with a last line for text that was hidden."""
+    return text if not hidden else text + "\n" * (bool(text) and not text.endswith("\n")) + notice(hidden)
 
 
 def _is_plain(data: bytes) -> bool:

@@ -18,6 +18,7 @@ from tarmac.tools.persistent_terminal import ID, SPELLINGS
 from tarmac.tools.read_file import parse_ranges
 from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool
 from tarmac.vt.fold import show_invisibles
+from tarmac.vt.overwritten import notice, overwritten
 from tarmac.vt.text import clean
 
 MOST_BYTES = 50_000
@@ -132,7 +133,8 @@ async def _lines(execution: Execution, first: int, last: int) -> tuple[str, str]
 
 
 def _text(line: bytes) -> str:
-    return show_invisibles(clean(line))
+    hidden = notice(overwritten(line)).rstrip("\n")
+    return show_invisibles(f"{clean(line)} {hidden}" if hidden else clean(line))
 
 
 IN_THE_LOOP, IN_A_THREAD = 0.05, 0.5  # seconds of processor time, for one search

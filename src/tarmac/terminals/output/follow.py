@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tarmac.terminals.result import render
+from tarmac.terminals.result import render, with_overwritten
 from tarmac.vt.buffer import HeadTail
 from tarmac.vt.live import LiveText
 
@@ -79,7 +79,8 @@ async def _rest(execution: "Execution", settings: "Settings") -> str:
     """What was not shown of one command; while it runs, whole lines only."""
     ended = not execution.running
     if ended and (not execution.shown or execution.spool.start > execution.shown):
-        return (await execution.result()).output
+        result = await execution.result()
+        return with_overwritten(result.output, result.overwritten)
     kept = HeadTail(settings.output_memory, head_share=settings.output_head_share)
     held = b""
     offset, end = execution.shown, execution.output_bytes
@@ -94,4 +95,5 @@ async def _rest(execution: "Execution", settings: "Settings") -> str:
         held = block[whole:]
     execution.shown = offset - len(held)
     execution.read = ended
-    return (await render(kept, settings)).text
+    rendered = await render(kept, settings)
+    return with_overwritten(rendered.text, rendered.overwritten)
