@@ -18,7 +18,7 @@ from tarmac.events import TaskId
 from tarmac.models.factory import open_model, warm
 from tarmac.models.provider import Model
 from tarmac.paths import check_directory, state_dir
-from tarmac.policy import Policy
+from tarmac.policy import Enforcement, Policy
 from tarmac.policy.approval import Picture
 from tarmac.policy.files import Files
 from tarmac.policy.grants import GrantFile
@@ -84,8 +84,16 @@ class App:
     def policy_for(self, auto: Auto) -> Policy:
         """The judge at a level of trust."""
         if auto not in self._policies:
+            from tarmac.terminals.process.confinement import means  # ctypes, which few other ways in need
+
             settings = settings_for(auto, self.config.policy)
-            self._policies[auto] = Policy(settings, rules=self.config.rules, grants=self.grants, files=self.files)
+            self._policies[auto] = Policy(
+                settings,
+                rules=self.config.rules,
+                grants=self.grants,
+                files=self.files,
+                enforcement=Enforcement(means().value),
+            )
         return self._policies[auto]
 
     def open_model(self, spec: str) -> Model:

@@ -68,3 +68,48 @@ def test_another_user_than_root_is_confined_as_well() -> None:
     if "PermissionError" in ran.stderr or "ModuleNotFoundError" in ran.stderr:
         lacking("another user can't read this Python")
     assert json.loads(ran.stdout) == ["landlock", [], 32, []]
+
+
+JUDGE = """
+import asyncio, json, sys
+from pathlib import Path
+from tarmac.policy import Enforcement, Execute, Policy
+from tarmac.terminals.process.confinement import means
+policy = Policy(enforcement=Enforcement(means().value))
+async def main():
+    here = Path.cwd()
+    for line in ("cat x", "git status", "ls | head -3", "find .", "sort x", "git show", "ps"):
+        verdict = await policy.judge(Execute(line, cwd=here), workspace=here)
+        print(json.dumps([line, verdict.decision, verdict.reason]))
+asyncio.run(main())
+"""
+
+
+def test_where_nothing_confines_only_a_small_core_is_allowed_and_the_question_says_why() -> None:
+    """P9: a kernel without Landlock and namespaces."""
+    said = [json.loads(line) for line in in_a_kernel_without("landlock,namespaces", JUDGE).splitlines()]
+    assert [line for line, decision, _ in said if decision == "allow"] == ["cat x", "git status", "ls | head -3"]
+    assert all("neither Landlock nor bubblewrap" in why for _, decision, why in said if decision == "ask")
+
+
+def test_with_bubblewrap_what_it_can_t_show_is_asked() -> None:
+    """P9: processes of others are out of its sight; all else is allowed as with Landlock."""
+    said = [json.loads(line) for line in in_a_kernel_without("landlock", JUDGE).splitlines()]
+    if not any("bubblewrap keeps" in why for _, _, why in said):
+        lacking("bubblewrap does not work here")
+    assert [line for line, decision, _ in said if decision != "allow"] == ["ps"]
+
+
+DOCTOR = "from tarmac.cli import main; raise SystemExit(main(['doctor', '--confinement', '--json']))"
+
+
+@pytest.mark.parametrize(("lacks", "by", "status"), [("landlock", "bubblewrap", 0), ("landlock,namespaces", "none", 1)])
+def test_the_doctor_says_what_stopped_the_attacks(lacks: str, by: str, status: int) -> None:
+    """P9: its exit status, and one finding for each attack."""
+    command = [sys.executable, str(LACKING), lacks, "-c", DOCTOR]
+    ran = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    findings = json.loads(ran.stdout)["findings"]
+    if by == "bubblewrap" and len(findings) == 1:
+        lacking("bubblewrap does not work here")
+    assert (ran.returncode, len(findings)) == (status, 33 if by == "bubblewrap" else 1)
+    assert any(by in json.dumps(each) for each in findings)

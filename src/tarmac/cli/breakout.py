@@ -21,7 +21,7 @@ from tarmac.cli import intruder
 from tarmac.policy.confinement import confine, installation
 from tarmac.policy.files import Files
 from tarmac.policy.places import Ground
-from tarmac.policy.verdict import Confinement, Plan, Stage, Step
+from tarmac.policy.verdict import Confinement, Enforcement, Plan, Stage, Step
 from tarmac.terminals.plans import run_plan
 from tarmac.terminals.process.confinement import Means, means
 
@@ -137,7 +137,8 @@ async def attack() -> tuple[list[Attack], list[str]]:
 def rules(workspace: Path) -> Confinement:
     """What the policy lets a search of this workspace read, and the Python that the intruder is written in."""
     ground = Ground.of(workspace, workspace)
-    made = confine((Step((Stage(("find", ".")),), cwd=workspace),), ground, Files())
+    made = confine((Step((Stage(("find", ".")),), cwd=workspace),), ground, Files(), Enforcement(means().value))
+    assert made is not None, "nothing keeps a command to reading here"
     libraries = (os.path.realpath(sys.base_prefix), os.path.realpath(sys.prefix))
     return replace(made, programs=(*made.programs, *installation(sys.executable, ()), *libraries))
 

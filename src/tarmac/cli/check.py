@@ -20,7 +20,7 @@ from tarmac.cli.help import suggest
 from tarmac.cli.stopping import run
 from tarmac.config import load_config
 from tarmac.errors import BadRequest
-from tarmac.policy import Execute, Policy, PolicySettings, PrefixRules, SuggestedGrant, Verdict
+from tarmac.policy import Enforcement, Execute, Policy, PolicySettings, PrefixRules, SuggestedGrant, Verdict
 from tarmac.policy.grants import GrantFile
 from tarmac.policy.launchers import refusal
 from tarmac.policy.parser import DIALECTS
@@ -57,7 +57,14 @@ def main(arguments: list[str]) -> int:
         from tarmac.cli.help import show
 
         return show(["check"])
-    policy = Policy(request.settings, rules=request.rules, grants=GrantFile(grants_path()))
+    from tarmac.terminals.process.confinement import means
+
+    policy = Policy(
+        request.settings,
+        rules=request.rules,
+        grants=GrantFile(grants_path()),
+        enforcement=Enforcement(means().value),
+    )
     for rule in request.rules.allow:
         if why := refusal(rule):
             print(f"tarmac: the rule `{visible(' '.join(rule))}` is not taken: {why}", file=sys.stderr)

@@ -23,12 +23,15 @@ from tarmac.cli.stopping import run
 from tarmac.errors import BadRequest, TarmacError
 from tarmac.tasks.checkup import checks as tasks_checks
 from tarmac.terminals.doctor import CHECKS, Case, Check, Finding, Findings, Level, aside, examine
+from tarmac.terminals.doctor.confinement_checks import check_confinement
+from tarmac.terminals.process.confinement import Means, means
 from tarmac.terminals.settings import Settings
 from tarmac.terminals.shell.shells import KNOWN
 
-OPTIONS = ["json", "shell=", "timeout=", "repair", "help"]
+OPTIONS = ["json", "shell=", "timeout=", "repair", "confinement", "help"]
 COLOURS: dict[Level, str] = {"ok": "32", "note": "2", "warning": "35", "problem": "1;31"}
 NAMES = 19  # columns
+NAMES_OF_ATTACKS = 50
 WIDEST = 110
 
 
@@ -52,6 +55,8 @@ def main(arguments: list[str]) -> int:
         if name == "--timeout":
             settings = dataclasses.replace(settings, shell_integration_timeout=_seconds(value))
     case = Case(environ=os.environ, settings=settings, shells=wanted or KNOWN, wanted=wanted)
+    if "confinement" in given:
+        return run(lambda stop: consult((ATTACKS,), case, json_wanted="json" in given))
     checks = (*CHECKS, *tasks_checks(repair="repair" in given), *PROGRAMS)
     return run(lambda stop: consult(checks, case, json_wanted="json" in given))
 
@@ -90,6 +95,33 @@ async def consult(checks: tuple[Check, ...], case: Case, *, json_wanted: bool) -
 # Programs that other parts of Tarmac need
 
 
+async def attack_the_confinement(case: Case) -> Findings:
+    """Attack what keeps commands to reading, with canaries of our own."""
+    from tarmac.cli.breakout import attack
+
+    if means() is Means.NONE:
+        async for finding in check_confinement(case):
+            yield finding
+        return
+    found, damage = await attack()
+    for each in found:
+        facts = {"stopped": each.stopped, "by": each.by, "error": each.error, "possible": each.possible}
+        if not each.stopped:
+            what = "was NOT stopped"
+        elif each.possible:
+            what = f"stopped by {each.by} ({each.error})"
+        else:
+            what = f"stopped ({each.error}); it does not work here without rules either"
+        yield Finding(name=each.name, level="ok" if each.stopped else "problem", what=what, facts=facts)
+    if damage:
+        what = f"not as it was planted: {', '.join(damage)}"
+        yield Finding(
+            name="canaries", level="problem", what=what, advice="please report this: it is a fault of Tarmac's"
+        )
+    else:
+        yield Finding(name="canaries", level="ok", what="all are as they were planted, and nothing arrived")
+
+
 async def look_at_shfmt(case: Case) -> Findings:
     """What reads commands for the policy."""
     yield await aside(_shfmt)
@@ -100,6 +132,7 @@ async def look_at_bubblewrap(case: Case) -> Findings:
     yield await aside(_bubblewrap)
 
 
+ATTACKS = Check("attacks on the confinement", attack_the_confinement, seconds=120)
 PROGRAMS = (Check("programs", look_at_shfmt, seconds=10), Check("programs", look_at_bubblewrap, seconds=40))
 
 
@@ -162,14 +195,15 @@ class Page:
         if topic != self._topic:
             print(f"\n{self._paint('1', topic)}")
             self._topic = topic
-        margin = 2 + 9 + NAMES
+        names = max(NAMES, NAMES_OF_ATTACKS) if topic == ATTACKS.topic else NAMES
+        name = finding.name if len(finding.name) < names else finding.name[: names - 2] + "…"
+        margin = 2 + 9 + names
         room = self._width - margin
-        name = finding.name if len(finding.name) < NAMES else finding.name[: NAMES - 2] + "…"
         lines = _wrapped(finding.what, room)
         lines += [f"→ {line}" if n == 0 else f"  {line}" for n, line in enumerate(_wrapped(finding.advice, room - 2))]
         level = self._paint(COLOURS[finding.level], f"{finding.level:<9}")
         for n, line in enumerate(lines):
-            print(f"  {level}{name:<{NAMES}}{line}" if n == 0 else f"{' ' * margin}{line}", flush=True)
+            print(f"  {level}{name:<{names}}{line}" if n == 0 else f"{' ' * margin}{line}", flush=True)
 
     def end(self, counts: "Counter[Level]") -> None:
         problems, warnings = counts["problem"], counts["warning"]

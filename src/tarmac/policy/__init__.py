@@ -9,12 +9,25 @@ It knows nothing of tasks or doors, and never waits for a person.
 from tarmac.policy.actions import Action, Execute, KillTerminal, OpenTerminal, ReadFile, SendInput, WriteFile
 from tarmac.policy.policy import Policy
 from tarmac.policy.settings import PolicySettings, PrefixRules
-from tarmac.policy.verdict import Decision, Part, Plan, Risk, Stage, Step, SuggestedGrant, Verdict
+from tarmac.policy.verdict import (
+    Confinement,
+    Decision,
+    Enforcement,
+    Part,
+    Plan,
+    Risk,
+    Stage,
+    Step,
+    SuggestedGrant,
+    Verdict,
+)
 from tarmac.policy.weighing import Grants
 
 __all__ = [
     "Action",
+    "Confinement",
     "Decision",
+    "Enforcement",
     "Execute",
     "Grants",
     "KillTerminal",

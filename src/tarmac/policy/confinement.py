@@ -22,7 +22,7 @@ from tarmac.policy.places import Ground, is_secret, listable
 from tarmac.policy.plan import search_path
 from tarmac.policy.repository import git_folders, outer_root, personal_settings
 from tarmac.policy.rules import needs
-from tarmac.policy.verdict import Confinement, Stage, Step
+from tarmac.policy.verdict import Confinement, Enforcement, Stage, Step
 from tarmac.policy.witness import note
 
 MOST_FOLDERS = 20_000  # of a workspace that is searched for files to leave out
@@ -34,13 +34,27 @@ _SYSTEM = ("/usr/", "/bin/", "/sbin/")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
 
-def confine(steps: Sequence[Step], ground: Ground, files: Files) -> Confinement:
-    """The rules for these steps; Unproven when they can't be given."""
-    found = _Needs(ground, files)
+def confine(
+    steps: Sequence[Step], ground: Ground, files: Files, enforcement: Enforcement = Enforcement.LANDLOCK
+) -> Confinement | None:
+    """The rules for these steps; None where nothing keeps them and they need none; Unproven when that is too little."""
+    if enforcement is Enforcement.NONE:
+        if not all(_is_core(stage.words) for step in steps for stage in step.stages):
+            raise Unproven(
+                "this machine can't keep a command to reading (it has neither Landlock nor bubblewrap), so only a few"
+                " well-known ones run without a question; see `tarmac doctor`"
+            )
+        return None
+    found = _Needs(ground, files, enforcement)
     for step in steps:
         for stage in step.stages:
             found.add(stage, str(step.cwd))
     return found.confinement()
+
+
+def _is_core(words: tuple[str, ...]) -> bool:
+    rest = _program_first(words)
+    return rest[0] in needs.CORE or (rest[0] == "git" and not needs.CORE_GIT.isdisjoint(rest[1:2]))
 
 
 def asks_a_server(words: Sequence[str]) -> str:
@@ -75,8 +89,8 @@ def _system(places: tuple[str, ...]) -> tuple[str, ...]:
 class _Needs:
     """What the stages of a plan need, together."""
 
-    def __init__(self, ground: Ground, files: Files) -> None:
-        self._ground, self._files = ground, files
+    def __init__(self, ground: Ground, files: Files, enforcement: Enforcement) -> None:
+        self._ground, self._files, self._enforcement = ground, files, enforcement
         self._reads: dict[str, None] = {}
         self._lists: dict[str, None] = {}
         self._programs: dict[str, None] = {}
@@ -107,12 +121,18 @@ class _Needs:
         for word in words[1:]:
             for text in _paths_in(word):
                 self._named(text, here, into=name in needs.LOOKED_INTO)
-        if name not in needs.NAMED_ONLY:
+        if name not in needs.NAMED_ONLY or self._enforcement is Enforcement.BUBBLEWRAP:
             self._below(here.workspace)
         elif name in needs.LOOKED_INTO and any(map(_RECURSIVE.match, words)):
             self._below(cwd)
 
     def confinement(self) -> Confinement:
+        if self._enforcement is Enforcement.BUBBLEWRAP:
+            self._lists.pop(self._ground.workspace, None)
+            if self._lists or "/proc" in self._reads:
+                raise Unproven(
+                    "bubblewrap, which keeps commands to reading here, can't show other folders or processes"
+                )
         if len(self._reads) > MOST_ENTRIES:
             raise Unproven("there are too many files next to hidden ones")
         return Confinement(

@@ -23,7 +23,7 @@ from tarmac.policy.proof import Proof
 from tarmac.policy.readonly import Prover
 from tarmac.policy.running import fetched_files, sends
 from tarmac.policy.touching import At
-from tarmac.policy.verdict import RISKS, Plan, Risk
+from tarmac.policy.verdict import RISKS, Enforcement, Plan, Risk
 from tarmac.policy.wrappers import peel
 
 # Never lifted by a rule or a grant of the user: always asked.
@@ -78,6 +78,7 @@ class Court:
 
     files: Files
     extra: Callable[[str], Program | None]
+    enforcement: Enforcement = Enforcement.LANDLOCK
 
     def judge_line(self, line: Line, ground: Ground, *, may_prove: bool, dialect: str = "bash") -> Judgement:
         """Every command of `line`, in order; `cd` moves the ones after it."""
@@ -90,7 +91,14 @@ class Court:
             result.obstacles.append("it is too long, part of another command, or in another shell's language")
         proofs = Proofs()
         if line.steps and not result.obstacles:
-            proofs = planning.plan(line, ground, files=self.files, extra=self.extra, comments=dialect != "zsh")
+            proofs = planning.plan(
+                line,
+                ground,
+                files=self.files,
+                extra=self.extra,
+                comments=dialect != "zsh",
+                enforcement=self.enforcement,
+            )
         if proofs.plan is None:
             result.obstacles += line.hurdles
         if proofs.trouble:

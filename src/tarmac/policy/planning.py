@@ -22,7 +22,7 @@ from tarmac.policy.grammar import Program, Unproven
 from tarmac.policy.places import Ground
 from tarmac.policy.proof import Proof
 from tarmac.policy.readonly import Prover
-from tarmac.policy.verdict import STATUS, Plan, Stage, Step, When
+from tarmac.policy.verdict import STATUS, Enforcement, Plan, Stage, Step, When
 
 ALONE = ("read.version", "read.help")  # what is around such a command means nothing to it
 MOST_STEPS = 200  # of a plan: a loop is written out
@@ -46,7 +46,15 @@ class _NoPlan(Exception):
     """Where or how often the rest would run is not known."""
 
 
-def plan(line: Line, ground: Ground, *, files: Files, extra: Callable[[str], Program | None], comments: bool) -> Proofs:
+def plan(
+    line: Line,
+    ground: Ground,
+    *,
+    files: Files,
+    extra: Callable[[str], Program | None],
+    comments: bool,
+    enforcement: Enforcement = Enforcement.LANDLOCK,
+) -> Proofs:
     """Prove each stage in order, and make the plan. At zsh's prompt a `#` begins no comment."""
     steps = line.steps or ()
     trouble = disagreement(line.text, steps, comments=comments)
@@ -61,7 +69,7 @@ def plan(line: Line, ground: Ground, *, files: Files, extra: Callable[[str], Pro
         found.trouble = found.trouble or str(error)
     if planner.complete:
         try:
-            rules = confine(planner.steps, ground, files) if planner.steps else None
+            rules = confine(planner.steps, ground, files, enforcement) if planner.steps else None
         except Unproven as error:
             found.trouble = error.reason
         else:

@@ -20,7 +20,7 @@ from tarmac.policy.othershells import is_powershell, same_in_bash
 from tarmac.policy.parser import Unreadable, check_text, dialect_of, parse
 from tarmac.policy.places import Ground
 from tarmac.policy.settings import PolicySettings, PrefixRules
-from tarmac.policy.verdict import Decision, Verdict
+from tarmac.policy.verdict import Decision, Enforcement, Verdict
 from tarmac.policy.weighing import Grants, Scales, Whole
 
 PARSERS_AT_ONCE = 3
@@ -48,12 +48,13 @@ class Policy:
         rules: PrefixRules | None = None,
         grants: Grants | None = None,
         files: Files | None = None,
+        enforcement: Enforcement = Enforcement.LANDLOCK,
     ) -> None:
         self.settings = settings or PolicySettings()
         self.rules = rules or PrefixRules()
         self.grants = grants
         self.files = files or Files()
-        self._court = Court(self.files, self.rules.programs.get)
+        self._court = Court(self.files, self.rules.programs.get, enforcement)
         self._turns: tuple[asyncio.AbstractEventLoop, asyncio.Semaphore] | None = None
         self._verdicts: OrderedDict[tuple[Execute, Path, TaskId | None], _Known] = OrderedDict()
         self._lines: OrderedDict[tuple[str, str], Line | Unreadable] = OrderedDict()

@@ -1,6 +1,7 @@
 """The answer to "may this run?": a decision, and all one needs to explain it or to carry it out."""
 
 from dataclasses import KW_ONLY, dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Literal
 
@@ -39,6 +40,14 @@ class Step:
     when: When = "always"  # by the end of the step before: `;`, `&&`, `||`
     negated: bool = False  # `! …`
     skips: tuple[int, int] = (0, 0)  # steps after it that are left out if the status is then success, or failure: `if`
+
+
+class Enforcement(Enum):
+    """What keeps a plan to its confinement on this machine."""
+
+    LANDLOCK = "landlock"
+    BUBBLEWRAP = "bubblewrap"
+    NONE = "none"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -99,3 +99,6 @@ LOCAL_COMMANDS = frozenset(
         "docker compose version",
     ]
 )
+# ── Where nothing keeps a command to reading, only these run without a question.
+CORE = frozenset("cat ls head tail wc grep rg stat file pwd echo printf cd true false test [".split())
+CORE_GIT = frozenset(["status", "diff", "log"])
