@@ -18,7 +18,7 @@ from tarmac.errors import BadRequest
 from tarmac.policy.approval import Answer, AnswerKind
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
-from tarmac.tasks.desk import Ended
+from tarmac.tasks.context import Ended
 
 AGENT = [sys.executable, str(Path(__file__).with_name("scripted_agent.py"))]
 Steps = list[dict[str, Any]]

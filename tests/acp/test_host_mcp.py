@@ -70,7 +70,7 @@ async def test_an_agent_runs_commands_in_terminals_of_its_task(tmp_path: Path) -
             tool("run_command", "b", command="echo $X > x"),
             tool("run_command", "c", command="ls"),
         )
-        (terminal,) = stage.hosted.desk.registry.listing(task=stage.hosted.id)
+        (terminal,) = stage.hosted.state.context.registry.listing(task=stage.hosted.id)
         assert data(found["a"])["terminal_id"] == data(found["b"])["terminal_id"] == terminal.id
     assert (tmp_path / "work" / "x").read_text() == "5\n"
     assert data(found["a"])["exit_code"] == 3
@@ -220,7 +220,7 @@ async def test_stopping_the_turn_ends_what_runs(tmp_path: Path) -> None:
             await began.wait()
             stage.hosted.cancel()
             assert (await turn).why == "interrupted"
-        assert not stage.hosted.desk.registry.listing(task=stage.hosted.id)[0].busy
+        assert not stage.hosted.state.context.registry.listing(task=stage.hosted.id)[0].busy
         found = await stage.play(tool("run_command", "b", command="echo again > again"))
         assert data(found["b"])["exit_code"] == 0
 

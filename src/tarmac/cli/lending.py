@@ -37,9 +37,9 @@ from tarmac.mcp.workspace import Workspace
 from tarmac.policy import Action, Execute, Verdict
 from tarmac.policy.approval import Resolution
 from tarmac.tasks.call_recorder import record_verdicts
-from tarmac.tasks.desk import now
+from tarmac.tasks.context import now
 from tarmac.tasks.events import CallId, Noted, Outcome
-from tarmac.tasks.live import Live
+from tarmac.tasks.live_output import Live
 from tarmac.tools.tool import Bench, Go, Ready, Want
 from tarmac.tools.tool import Live as Shown
 
@@ -90,12 +90,12 @@ class LentRecorder:
         self._began = time.monotonic()
 
     def judged(self, call: Call, judged: Sequence[Judged]) -> None:
-        record_verdicts(self._hosted.desk, call.id, judged)
+        record_verdicts(self._hosted.state, call.id, judged)
 
     async def decided(self, call: Call, ready: Ready, permission: Permission) -> None:
         """Nothing is told of a call that still waits for its answer, nor of one that only looks."""
         for note in permission.notes:
-            self._hosted.desk.add(Noted(at=now(), what="error", text=note))
+            self._hosted.state.add(Noted(at=now(), what="error", text=note))
         if permission.resolution is Resolution.PENDING or not (ready.wants or ready.command):
             return
         self._told, command = True, permission.edited or ready.command
@@ -108,7 +108,7 @@ class LentRecorder:
     async def started(self, call: Call, ready: Ready, go: Go) -> None:
         self._began = time.monotonic()
         if self._told and not self._begun:
-            await self._hosted.desk.log.append(started(call, self.id, ready, go))
+            await self._hosted.state.append(started(call, self.id, ready, go))
 
     def finished(self, call: Call, result: CallResult) -> None:
         self._finish(call, result.ready, result.outcome, result.text, result.done.exit_code if result.done else None)
@@ -122,7 +122,7 @@ class LentRecorder:
         if self._told and ready is not None:
             seconds = round(time.monotonic() - self._began, 4)
             fact = finished(call, self.id, ready, outcome, text, exit_code=exit_code, seconds=seconds)
-            self._hosted.desk.add(fact)
+            self._hosted.state.add(fact)
 
 
 class Shared(Workspace):
@@ -175,7 +175,7 @@ class Shared(Workspace):
 
         def live() -> Live:  # made when it acts: by then it may have another name
             if not made:
-                made.append(Live(self._hosted.desk, self._recorders[call].id))
+                made.append(Live(self._hosted.state, self._recorders[call].id))
             return made[0]
 
         def show(shown: Shown) -> None:

@@ -14,8 +14,9 @@ from tarmac.acp.peer import unknown
 from tarmac.acp.wire import Bad, Json, Response
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
-from tarmac.tasks.desk import Desk, now
+from tarmac.tasks.context import now
 from tarmac.tasks.questions import Questions
+from tarmac.tasks.state import TaskState
 
 CAPABILITIES: Final = {
     "fs": {"readTextFile": True, "writeTextFile": True},
@@ -28,12 +29,12 @@ CAPABILITIES: Final = {
 class Client:
     """The handler of the connection to one agent."""
 
-    def __init__(self, desk: Desk, questions: Questions, show: Callable[[e.TaskEvent | s.Signal], None]) -> None:
+    def __init__(self, state: TaskState, questions: Questions, show: Callable[[e.TaskEvent | s.Signal], None]) -> None:
         self._show = show
-        self.permission = Permission(desk, questions)
-        self.files = Files(desk, self.permission)
-        self.terminals = Terminals(desk, self.permission, show, lambda command: self.telling.adopt(command))
-        self.forms = Forms(desk, questions)
+        self.permission = Permission(state, questions)
+        self.files = Files(state, self.permission)
+        self.terminals = Terminals(state, self.permission, show, lambda command: self.telling.adopt(command))
+        self.forms = Forms(state, questions)
         self.telling = Telling(self.terminals.__contains__)
         self.agent = "the agent"  # what it calls itself
         self._deaf = False

@@ -21,7 +21,8 @@ from tarmac.app import App
 from tarmac.errors import BadRequest, DirectoryUnavailable, PeerRefused
 from tarmac.models.provider import Chunk, Load, ModelInfo, Prompt
 from tarmac.tasks import events as e
-from tarmac.tasks.desk import Desk, now
+from tarmac.tasks.context import now
+from tarmac.tasks.state import TaskState
 
 T = TypeVar("T")
 Lend = Callable[[Hosted], Lent]
@@ -52,9 +53,9 @@ async def open_hosted(
     wishes, environ = wishes or Wishes(), os.environ if environ is None else environ
     began, task = bool(wishes.resume), None
     try:
-        async with _desk(app, wishes.resume, attended=attended) as desk:
-            task = desk.task
-            hosted = Hosted(desk, argv, once=wishes.once, patience=wishes.patience, environ=environ)
+        async with _state(app, wishes.resume, attended=attended) as state:
+            task = state.context.task
+            hosted = Hosted(state, argv, once=wishes.once, patience=wishes.patience, environ=environ)
             try:
                 hosted.lent = lend(hosted) if lend else None
                 if hosted.lent is not None:
@@ -69,10 +70,10 @@ async def open_hosted(
             await app.store.delete(task)
 
 
-def _desk(app: App, resume: str, *, attended: bool) -> AbstractAsyncContextManager[Desk]:
+def _state(app: App, resume: str, *, attended: bool) -> AbstractAsyncContextManager[TaskState]:
     if resume:
-        return app.resume_desk(resume, _Nobody(), attended=attended)
-    return app.create_desk(_Nobody(), attended=attended)
+        return app.resume_hosted(resume, _Nobody(), attended=attended)
+    return app.create_hosted(_Nobody(), attended=attended)
 
 
 async def _open_hatch(hosted: Hosted, lent: Lent, environ: Mapping[str, str]) -> None:
@@ -88,12 +89,12 @@ async def _open_hatch(hosted: Hosted, lent: Lent, environ: Mapping[str, str]) ->
 
 async def _begin(hosted: Hosted, wishes: Wishes) -> None:
     """initialize, log in, a session, its mode."""
-    hosted.desk.add(e.TaskStarted(at=now(), pid=os.getpid(), version=tarmac.__version__))
+    hosted.state.add(e.TaskStarted(at=now(), pid=os.getpid(), version=tarmac.__version__))
     hosted.met = met = await beginning.meet(hosted.ask, hosted.name)
     hosted.peer.name = hosted.client.agent = met.name
     if hosted.lent is not None and hosted.hatch is not None:
         hosted.lent.prepare()
-    folder = hosted.desk.workspace
+    folder = hosted.state.context.workspace
     if wishes.auth:
         await beginning.log_in(hosted.ask, met, wishes.auth)
     if not wishes.resume:
@@ -107,7 +108,7 @@ async def _begin(hosted: Hosted, wishes: Wishes) -> None:
     if wishes.mode:
         await beginning.set_mode(hosted.ask, met, session, wishes.mode)
     hosted.has_session(session)
-    await hosted.desk.log.append(e.AgentHosted(at=now(), name=met.name, session=session))
+    await hosted.state.context.log.append(e.AgentHosted(at=now(), name=met.name, session=session))
 
 
 def _session_of(hosted: Hosted) -> str:

@@ -33,7 +33,8 @@ from tarmac.policy import Execute
 from tarmac.policy.plan import environment
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
-from tarmac.tasks.desk import Desk, now
+from tarmac.tasks.context import now
+from tarmac.tasks.state import TaskState
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.plans import start_plan
 from tarmac.terminals.process import signals
@@ -65,8 +66,8 @@ class _Open:
 class _TerminalRecorder(HostRecorder):
     """Records a command that we run for the agent: under the agent's own call for it, if there is one."""
 
-    def __init__(self, desk: Desk, adopt: Callable[[str], Call | None], inner: str) -> None:
-        super().__init__(desk)
+    def __init__(self, state: TaskState, adopt: Callable[[str], Call | None], inner: str) -> None:
+        super().__init__(state)
         self._adopt = adopt
         self._inner = inner
         self.call = e.CallId("")
@@ -82,13 +83,13 @@ class _TerminalRecorder(HostRecorder):
             return  # it is on the screen
         title = f"Running `{self.title}`"
         started = e.ToolStarted(at=now(), call=self.call, name=call.name, title=title, command=command, cwd=ready.cwd)
-        await self.desk.log.append(started)
+        await self.state.append(started)
 
     def finished(self, call: PipelineCall, result: CallResult) -> None:
         """The end of a command that was started is told by who follows it."""
         if result.outcome == "failed" and self.call:
             title = f"Running `{self.title}`"
-            self.desk.add(
+            self.state.add(
                 e.ToolFinished(
                     at=now(), call=self.call, name=call.name, outcome="failed", content=result.content, title=title
                 )
@@ -102,14 +103,14 @@ class Terminals:
 
     def __init__(
         self,
-        desk: Desk,
+        state: TaskState,
         permission: Permission,
         show: Callable[[e.TaskEvent | s.Signal], None],
         adopt: Callable[[str], Call | None],
     ) -> None:
         """`adopt`: the agent's own call for a command, which is ours to tell from then on."""
         self._adopt = adopt
-        self._desk = desk
+        self._state = state
         self._permission = permission
         self._show = show
         self._open: dict[str, _Open] = {}
@@ -124,7 +125,7 @@ class Terminals:
     async def create(self, params: Object) -> Object:
         """Start it; the id."""
         line = command_line(params)
-        cwd = wanted_path(params, "cwd") if params.get("cwd") is not None else self._desk.workspace
+        cwd = wanted_path(params, "cwd") if params.get("cwd") is not None else self._state.context.workspace
         if not cwd.is_dir():
             raise Refused(INVALID_PARAMS, f"there is no directory {cwd}")
         limit = optional_number(params, "outputByteLimit", least=0)
@@ -133,7 +134,7 @@ class Terminals:
         self._numbers += 1
         id = f"term-{self._numbers}"
         inner = handed_line(params)
-        recorder = _TerminalRecorder(self._desk, self._adopt, inner)
+        recorder = _TerminalRecorder(self._state, self._adopt, inner)
 
         async def act(go: Go) -> Done:
             opened = await self._start(id, go.command if go.command is not None else line, cwd, go)
@@ -156,16 +157,18 @@ class Terminals:
 
     async def _start(self, id: str, command: str, cwd: Path, go: Go) -> _Open:
         """By its plan if nobody was asked; else in bash, on pipes."""
-        plan, registry = allowed_plan(go), self._desk.registry
+        plan, registry = allowed_plan(go), self._state.context.registry
         async with AsyncExitStack() as stack:
             terminal: Terminal | None = None
             if plan is not None:
-                env = environment(os.environ, workspace=self._desk.workspace)
+                env = environment(os.environ, workspace=self._state.context.workspace)
                 execution = await stack.enter_async_context(
                     start_plan(plan, command=command, environment=env, settings=registry.settings)
                 )
             else:
-                terminal = await registry.open(name=id, cwd=cwd, shell="bash", provider="exec", task=self._desk.task)
+                terminal = await registry.open(
+                    name=id, cwd=cwd, shell="bash", provider="exec", task=self._state.context.task
+                )
                 stack.push_async_callback(registry.kill, terminal.id)
                 execution = await terminal.start(command)
                 execution.approved = go.approved

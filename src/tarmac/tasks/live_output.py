@@ -7,9 +7,10 @@ from typing import Final
 
 from tarmac.errors import TerminalNotFound
 from tarmac.events import TerminalId
-from tarmac.tasks.desk import Desk, now
+from tarmac.tasks.context import now
 from tarmac.tasks.events import CallId, CommandOutput
 from tarmac.tasks.signals import OutputStreamed, ProgressMade
+from tarmac.tasks.state import TaskState
 from tarmac.tools.tool import Live as Shown
 from tarmac.tools.tool import Output
 
@@ -20,8 +21,8 @@ TAIL: Final = 16_000  # bytes of it that the model is told when it was cut off
 class Live:
     """One call's."""
 
-    def __init__(self, desk: Desk, call: CallId) -> None:
-        self._desk = desk
+    def __init__(self, state: TaskState, call: CallId) -> None:
+        self._state = state
         self._call = call
         self._output: CommandOutput | None = None
         self._told = 0.0
@@ -33,12 +34,12 @@ class Live:
     def show(self, shown: Shown) -> None:
         """The next piece of it."""
         if not isinstance(shown, Output):
-            self._desk.audience.show(ProgressMade(call=self._call, text=shown.text))
+            self._state.audience.show(ProgressMade(call=self._call, text=shown.text))
             return
         terminal = shown.terminal or TerminalId("")
-        self._desk.audience.show(OutputStreamed(call=self._call, terminal=terminal, data=shown.data))
-        if shown.terminal is None and (found := self._desk.under_way.get(self._call)):
-            self._desk.under_way[self._call] = replace(found, tail=(found.tail + shown.data)[-TAIL:])
+        self._state.audience.show(OutputStreamed(call=self._call, terminal=terminal, data=shown.data))
+        if shown.terminal is None:
+            self._state.printed(self._call, shown.data, most=TAIL)
         if self._output and time.monotonic() - self._told > OFTEN:
             self._flush()
             self._tell(replace(self._output, at=now(), offset=shown.end))
@@ -47,7 +48,7 @@ class Live:
         """What the fact speaks of is on the disk before it."""
         assert self._output
         try:
-            current = self._desk.registry.get(self._output.terminal).current
+            current = self._state.context.registry.get(self._output.terminal).current
         except TerminalNotFound:
             return
         if current is not None:
@@ -55,6 +56,4 @@ class Live:
 
     def _tell(self, output: CommandOutput) -> None:
         self._output, self._told = output, time.monotonic()
-        if found := self._desk.under_way.get(self._call):
-            self._desk.under_way[self._call] = replace(found, output=output)
-        self._desk.add(output)
+        self._state.add(output)
