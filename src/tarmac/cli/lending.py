@@ -25,21 +25,19 @@ from tarmac.calls.permission import Answered, Asker, NotAsked, Permission, Quest
 from tarmac.calls.pipeline import Call, CallResult, Recorder
 from tarmac.config import Config
 from tarmac.events import TerminalId
-from tarmac.mcp.asker import OpenQuestions
+from tarmac.mcp.asker import OpenQuestions, waiting
 from tarmac.mcp.catalog import Entry
 from tarmac.mcp.client import CannotAsk, Client, Form, Reply
 from tarmac.mcp.door import Answer, Door
 from tarmac.mcp.pipes import serve_lines
 from tarmac.mcp.progress import Tail
 from tarmac.mcp.recorder import finished, started
-from tarmac.mcp.wording import waiting
 from tarmac.mcp.workspace import Workspace
 from tarmac.policy import Action, Execute, Verdict
 from tarmac.policy.approval import Resolution
-from tarmac.tasks.call_recorder import record_verdicts
+from tarmac.tasks.call_recorder import Live, record_verdicts
 from tarmac.tasks.context import now
 from tarmac.tasks.events import CallId, Noted, Outcome
-from tarmac.tasks.live_output import Live
 from tarmac.tools.tool import Bench, Go, Ready, Want
 from tarmac.tools.tool import Live as Shown
 

@@ -1,6 +1,6 @@
-"""Records one call in the task's log.
+"""Records one call in the task's log, and shows what it prints while it runs.
 
-CallJudged … → ToolStarted, on disk before the call acts → FileSeen …, ToolFinished
+CallJudged … → ToolStarted, on disk before the call acts → CommandOutput … → FileSeen …, ToolFinished
 
 A call that failed, was denied or was not made gets its ToolFinished as well.
 """
@@ -8,15 +8,21 @@ A call that failed, was denied or was not made gets its ToolFinished as well.
 import json
 import time
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
 
 from tarmac.calls.judge import Judged
 from tarmac.calls.permission import Permission
 from tarmac.calls.pipeline import Call, CallResult
+from tarmac.errors import TerminalNotFound
+from tarmac.events import TerminalId
 from tarmac.models.messages import Part, Text, ToolUse
 from tarmac.tasks.context import now
 from tarmac.tasks.events import (
     CallId,
     CallJudged,
+    CommandOutput,
     FileIntent,
     FileSeen,
     Noted,
@@ -26,9 +32,14 @@ from tarmac.tasks.events import (
 )
 from tarmac.tasks.questions import Questions
 from tarmac.tasks.repetition import Repetition, fingerprint
+from tarmac.tasks.signals import OutputStreamed, ProgressMade
 from tarmac.tasks.state import TaskState
 from tarmac.tools.execute_command import short
-from tarmac.tools.tool import Done, Go, Ready
+from tarmac.tools.tool import Done, Go, Output, Ready
+from tarmac.tools.tool import Live as Shown
+
+OFTEN: Final = 1.0  # seconds between two facts about one command's output
+TAIL: Final = 16_000  # bytes of it that the model is told when it was cut off
 
 
 class CallRecorder:
@@ -146,3 +157,44 @@ def _title(use: ToolUse) -> str:
         given = {}
     about = [given[key] for key in ("path", "command", "id") if isinstance(given, dict) and given.get(key)]
     return f"{use.name} {short(about[0])}" if about and isinstance(about[0], str) else use.name
+
+
+class Live:
+    """One call's."""
+
+    def __init__(self, state: TaskState, call: CallId) -> None:
+        self._state = state
+        self._call = call
+        self._output: CommandOutput | None = None
+        self._told = 0.0
+
+    def started(self, terminal: TerminalId, spool: Path) -> None:
+        """A command prints into this spool."""
+        self._tell(CommandOutput(at=now(), call=self._call, terminal=terminal, spool=spool, offset=0))
+
+    def show(self, shown: Shown) -> None:
+        """The next piece of it."""
+        if not isinstance(shown, Output):
+            self._state.audience.show(ProgressMade(call=self._call, text=shown.text))
+            return
+        terminal = shown.terminal or TerminalId("")
+        self._state.audience.show(OutputStreamed(call=self._call, terminal=terminal, data=shown.data))
+        if shown.terminal is None:
+            self._state.printed(self._call, shown.data, most=TAIL)
+        if self._output and time.monotonic() - self._told > OFTEN:
+            self._flush()
+            self._tell(replace(self._output, at=now(), offset=shown.end))
+
+    def _flush(self) -> None:
+        """What the fact speaks of is on the disk before it."""
+        assert self._output
+        try:
+            current = self._state.context.registry.get(self._output.terminal).current
+        except TerminalNotFound:
+            return
+        if current is not None:
+            current.spool.flush()
+
+    def _tell(self, output: CommandOutput) -> None:
+        self._output, self._told = output, time.monotonic()
+        self._state.add(output)

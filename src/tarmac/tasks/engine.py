@@ -29,15 +29,14 @@ from tarmac.policy.tables import read_tables
 from tarmac.tasks import events as e
 from tarmac.tasks.context import Ended, now
 from tarmac.tasks.interrupted_calls import settle
+from tarmac.tasks.limits import WorkTime
 from tarmac.tasks.questions import Questions, words
 from tarmac.tasks.queue import Queue
-from tarmac.tasks.requests import Requests
+from tarmac.tasks.requests import Requests, TaskPrompt
 from tarmac.tasks.rest import Rest
 from tarmac.tasks.state import TaskState
 from tarmac.tasks.surroundings import Surroundings
-from tarmac.tasks.task_prompt import TaskPrompt
 from tarmac.tasks.tool_calls import Calls, Tally
-from tarmac.tasks.worktime import WorkTime
 
 MOST_PAUSES: Final = 20  # answers in a row that a provider broke off to be asked on
 NO_TOOL: Final = (

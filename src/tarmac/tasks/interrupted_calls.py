@@ -9,9 +9,9 @@ from collections.abc import Set
 from pathlib import Path
 
 from tarmac.models.messages import Part, Text, ToolUse
+from tarmac.tasks.call_recorder import TAIL
 from tarmac.tasks.context import now
 from tarmac.tasks.events import CallId, FileSeen, Outcome, ToolFinished
-from tarmac.tasks.live_output import TAIL
 from tarmac.tasks.recovery import Unfinished, digest_of, fates
 from tarmac.tasks.state import TaskState
 from tarmac.tools.boundary import labelled

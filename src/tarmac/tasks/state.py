@@ -37,11 +37,10 @@ from tarmac.tasks.events import (
     ToolStarted,
 )
 from tarmac.tasks.history import ModelHistory
-from tarmac.tasks.limits import Used
+from tarmac.tasks.limits import Used, WorkTime
 from tarmac.tasks.metadata import Metadata
 from tarmac.tasks.reading import uncollected
 from tarmac.tasks.recovery import Unfinished, unfinished
-from tarmac.tasks.worktime import WorkTime
 from tarmac.terminals.terminal import Terminal
 from tarmac.tools.tool import Unsaved
 

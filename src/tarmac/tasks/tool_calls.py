@@ -20,11 +20,10 @@ from tarmac.policy import ReadFile, WriteFile
 from tarmac.policy.approval import AnswerKind, Authority
 from tarmac.tasks.asker import TaskAsker
 from tarmac.tasks.auto import covers
-from tarmac.tasks.call_recorder import CallRecorder
+from tarmac.tasks.call_recorder import CallRecorder, Live
 from tarmac.tasks.context import judged
 from tarmac.tasks.conversation import Conversation
 from tarmac.tasks.events import CallId
-from tarmac.tasks.live_output import Live
 from tarmac.tasks.questions import Questions
 from tarmac.tasks.queue import Queue
 from tarmac.tasks.repetition import Repetition

@@ -10,6 +10,8 @@ holds its pipe.
 
 import asyncio
 import os
+import shlex
+import shutil
 import signal
 import time
 from collections.abc import Callable
@@ -19,9 +21,8 @@ from pathlib import Path
 from typing import Final
 
 from tarmac.acp.host.calls import Call
-from tarmac.acp.host.commands import command_line, handed_line
 from tarmac.acp.host.permission import HostRecorder, Permission
-from tarmac.acp.host.reading import Object, optional_number, wanted_path, wanted_text
+from tarmac.acp.host.reading import Object, object_of, optional_number, text_of, wanted_path, wanted_text
 from tarmac.acp.peer import Refused
 from tarmac.acp.wire import INVALID_PARAMS, INVALID_REQUEST, NOT_FOUND
 from tarmac.calls.pipeline import Call as PipelineCall
@@ -47,6 +48,7 @@ MOST_BYTES: Final = 4 << 20  # of an output that has no limit: what is sent must
 MOST_LOGGED: Final = 16_000  # characters of it in the task's log
 GRACE: Final = 1.0  # seconds between SIGTERM and SIGKILL
 _NAME: Final = "terminal/create"
+_SHELLS: Final = ("sh", "bash", "/bin/sh", "/bin/bash", "/usr/bin/sh", "/usr/bin/bash")
 
 
 @dataclass(slots=True)
@@ -294,3 +296,38 @@ def exit_status(execution: Execution) -> Object:
         except ValueError:
             return {"exitCode": None, "signal": f"SIG{ending.signal}"}
     return {"exitCode": ending.exit_code, "signal": None}
+
+
+def command_line(params: Object) -> str:
+    """The line that bash will read, with the variables in front: a person sees all of it."""
+    command = wanted_text(params, "command")
+    args = params.get("args") or []
+    if not isinstance(args, list) or not all(isinstance(each, str) and "\0" not in each for each in args):
+        raise Refused(INVALID_PARAMS, "`args` must be a list of texts")
+    if not command.strip():
+        raise Refused(INVALID_PARAMS, "`command` is empty")
+    alone = not args
+    if alone and " " in command and "/" in command and shutil.which(command):
+        alone, command = False, shlex.quote(command)  # one program, with a blank in its path
+    elif args:
+        command = " ".join(map(shlex.quote, [command, *args]))
+    variables = params.get("env") or []
+    if not isinstance(variables, list):
+        raise Refused(INVALID_PARAMS, "`env` must be a list of names and values")
+    pairs: list[str] = []
+    for each in map(object_of, variables):
+        name, value = text_of(each.get("name")), text_of(each.get("value"))
+        if not name.isidentifier() or not name.isascii() or "\0" in value:
+            raise Refused(INVALID_PARAMS, f"{name[:80]!r} is no name of a variable")
+        pairs.append(f"{name}={shlex.quote(value)}")
+    if not pairs:
+        return command
+    return f"export {' '.join(pairs)}; {command}" if alone else f"{' '.join(pairs)} {command}"
+
+
+def handed_line(params: Object) -> str:
+    """The line behind `/bin/sh -lc LINE`: an agent that asked for LINE may run it that way (fast-agent does)."""
+    args = params.get("args")
+    if params.get("command") not in _SHELLS or params.get("env") or not isinstance(args, list) or len(args) != 2:
+        return ""
+    return text_of(args[1]) if args[0] in ("-c", "-lc") else ""
