@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tarmac.acp.host.hosted import Hosted
-from tarmac.acp.host.opening import Lend, Wishes, open_hosted
+from tarmac.acp.host.open import Lend, Wishes, open_hosted
 from tarmac.app import App, open_app
 from tarmac.config import load_config
 from tarmac.errors import BadRequest

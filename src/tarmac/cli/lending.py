@@ -1,6 +1,6 @@
 """Our terminals for an agent we host, over MCP: one registry, one asker, one log, whichever way it takes.
 
-the agent → bridge → hatch ─ serve() → mcp's door → Shared (a Workspace): tools, terminals of the hosted task
+the agent → bridge → its server ─ serve() → mcp's door → Shared (a Workspace): tools, terminals of the hosted task
                                           ├ LentAsker: judged and asked as all that the agent does is
                                           └ LentRecorder: in the log and on the screen of the hosted task
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
-from tarmac.acp.host.hatch import Write
+from tarmac.acp.host.bridge_server import Write
 from tarmac.acp.host.hosted import Hosted
 from tarmac.acp.host.permission import HostAsker
 from tarmac.app import App
@@ -97,9 +97,9 @@ class LentRecorder:
         if permission.resolution is Resolution.PENDING or not (ready.wants or ready.command):
             return
         self._told, command = True, permission.edited or ready.command
-        theirs = self._hosted.client.telling.adopt(command) if command else None
+        theirs = self._hosted.client.updates.adopt(command) if command else None
         if theirs is None:
-            self._hosted.client.telling.told_elsewhere(call.name)
+            self._hosted.client.updates.told_elsewhere(call.name)
         elif theirs.started:  # it is on the screen already, under the agent's own name for it
             self.id, self._begun = CallId(theirs.id), True
 

@@ -6,10 +6,10 @@ from typing import Final
 
 from tarmac.acp.host.files import Files
 from tarmac.acp.host.forms import Forms
+from tarmac.acp.host.parameters import Object, object_of, present, text_of
 from tarmac.acp.host.permission import Permission
-from tarmac.acp.host.reading import Object, object_of, present, text_of
-from tarmac.acp.host.telling import Telling
 from tarmac.acp.host.terminals import Terminals
+from tarmac.acp.host.translate import Translation
 from tarmac.acp.peer import unknown
 from tarmac.acp.wire import Bad, Json, Response
 from tarmac.tasks import events as e
@@ -33,9 +33,9 @@ class Client:
         self._show = show
         self.permission = Permission(state, questions)
         self.files = Files(state, self.permission)
-        self.terminals = Terminals(state, self.permission, show, lambda command: self.telling.adopt(command))
+        self.terminals = Terminals(state, self.permission, show, lambda command: self.updates.adopt(command))
         self.forms = Forms(state, questions)
-        self.telling = Telling(self.terminals.__contains__)
+        self.updates = Translation(self.terminals.__contains__)
         self.agent = "the agent"  # what it calls itself
         self._deaf = False
         self.nonsense = 0  # lines that were no message
@@ -47,7 +47,7 @@ class Client:
             case "session/request_permission":
                 call = object_of(given.get("toolCall")) or object_of(object_of(given.get("subject")).get("toolCall"))
                 id = text_of(call.get("toolCallId"))
-                facts = self.telling.call(id, at=now()).asked(present(call)) if id else call
+                facts = self.updates.call(id, at=now()).asked(present(call)) if id else call
                 return await self.permission.requested(given, facts)
             case "fs/read_text_file":
                 return await self.files.read(given)
@@ -92,9 +92,9 @@ class Client:
 
     def flush(self) -> None:
         """What was said so far becomes a fact."""
-        for each in self.telling.flush(at=now()):
+        for each in self.updates.flush(at=now()):
             self._show(each)
 
     def _tell(self, update: Object) -> None:
-        for each in self.telling.of(update, at=now()):
+        for each in self.updates.of(update, at=now()):
             self._show(each)

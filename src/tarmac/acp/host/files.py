@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tarmac.acp.host.parameters import Object, optional_number, wanted_path, wanted_text
 from tarmac.acp.host.permission import HostRecorder, Permission
-from tarmac.acp.host.reading import Object, optional_number, wanted_path, wanted_text
 from tarmac.acp.peer import Refused
 from tarmac.acp.wire import NOT_FOUND
 from tarmac.errors import ToolDenied

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from tarmac.acp.host.reading import Object, object_of, objects_of, text_of
+from tarmac.acp.host.parameters import Object, object_of, objects_of, text_of
 from tarmac.errors import BadRequest
 from tarmac.policy.approval import Answer, AnswerKind
 from tarmac.tasks.events import QuestionAnswered

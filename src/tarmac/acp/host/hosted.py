@@ -9,11 +9,11 @@ import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Final, Protocol
 
-from tarmac.acp.host.beginning import Met
+from tarmac.acp.host.agent_process import Agent
+from tarmac.acp.host.bridge_server import BridgeServer, Write
 from tarmac.acp.host.client import Client
-from tarmac.acp.host.hatch import Hatch, Write
-from tarmac.acp.host.launch import Agent
-from tarmac.acp.host.reading import Object
+from tarmac.acp.host.handshake import Met
+from tarmac.acp.host.parameters import Object
 from tarmac.acp.host.turns import Said, how_ended, prompt_of
 from tarmac.acp.peer import Peer
 from tarmac.errors import BadRequest, PeerGone
@@ -35,7 +35,7 @@ TO_CANCEL: Final = 10.0  # seconds for an agent to end its turn once it is told 
 
 
 class Lent(Protocol):
-    """Our terminals, as an MCP server that the agent reaches over its hatch."""
+    """Our terminals, as an MCP server that the agent reaches over its bridge."""
 
     offered: asyncio.Event  # the agent has been told which tools there are
 
@@ -64,8 +64,8 @@ class Hosted:
         self._turn: asyncio.Task[object] | None = None
         self._cancelled = asyncio.Event()
         self.lent: Lent | None = None
-        self.hatch: Hatch | None = None
-        self._unlisted: Hatch | None = None  # whose tools the agent may not know yet
+        self.bridge: BridgeServer | None = None
+        self._unlisted: BridgeServer | None = None  # whose tools the agent may not know yet
         self.met = Met(os.path.basename(argv[0]))  # noqa: PTH119
         self.session = ""
         self.client = Client(state, self._questions, self._show)
@@ -146,7 +146,7 @@ class Hosted:
 
     def has_session(self, session: str) -> None:
         """The beginning is over."""
-        self.session, self._unlisted = session, self.hatch
+        self.session, self._unlisted = session, self.bridge
 
     # What a person does
 
@@ -201,12 +201,12 @@ class Hosted:
 
     async def _tools_known(self) -> None:
         """Before the first turn: codex-acp, for one, asks its model before its servers have told their tools."""
-        hatch, self._unlisted = self._unlisted, None
-        if hatch is None or self.lent is None:
+        bridge, self._unlisted = self._unlisted, None
+        if bridge is None or self.lent is None:
             return
         try:
             async with asyncio.timeout(TO_CONNECT):
-                await hatch.came.wait()
+                await bridge.came.wait()
             async with asyncio.timeout(TO_LIST):
                 await self.lent.offered.wait()
             await asyncio.sleep(TO_READ)
@@ -254,8 +254,8 @@ class Hosted:
         """End the agent, its commands and all it started; leave the log in order."""
         self.client.cancel()
         try:
-            if self.hatch is not None:
-                await self.hatch.aclose()
+            if self.bridge is not None:
+                await self.bridge.aclose()
             await self.client.terminals.aclose()
         finally:
             try:

@@ -16,7 +16,7 @@ from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
 
-from tarmac.acp.host.reading import Object, block_text, object_of, objects_of, text_of
+from tarmac.acp.host.parameters import Object, block_text, object_of, objects_of, text_of
 from tarmac.acp.peer import Refused
 from tarmac.acp.wire import CANCELLED, INTERNAL_ERROR
 from tarmac.calls.judge import Judged

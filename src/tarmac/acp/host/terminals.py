@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from tarmac.acp.host.calls import Call
+from tarmac.acp.host.agent_call import Call
+from tarmac.acp.host.parameters import Object, object_of, optional_number, text_of, wanted_path, wanted_text
 from tarmac.acp.host.permission import HostRecorder, Permission
-from tarmac.acp.host.reading import Object, object_of, optional_number, text_of, wanted_path, wanted_text
 from tarmac.acp.peer import Refused
 from tarmac.acp.wire import INVALID_PARAMS, INVALID_REQUEST, NOT_FOUND
 from tarmac.calls.pipeline import Call as PipelineCall
