@@ -25,7 +25,7 @@ from tarmac.calls.permission import Permission as CallPermission
 from tarmac.calls.pipeline import Call, CallResult, Pipeline, Recorder
 from tarmac.policy import Action, Execute, Verdict
 from tarmac.policy.actions import ReadFile, WriteFile
-from tarmac.policy.approval import Answer, AnswerKind, Approval, Resolution
+from tarmac.policy.approval import Answer, AnswerKind, Approval, Resolution, proven_as
 from tarmac.policy.visible import shortened
 from tarmac.tasks.asker import TaskAsker
 from tarmac.tasks.auto import reaches
@@ -175,7 +175,7 @@ class Permission:
         if not claimed or not named <= _KNOWN or len(named & _COMMANDS) != 1 or len(named & set(_FOLDERS)) > 1:
             return False
         proven = verdict.decision == "allow" and verdict.plan is not None
-        git = any(part.rule.startswith("read.git") for part in verdict.parts)
+        git = any(proven_as(part, "git") for part in verdict.parts)
         return not (proven and git) or reaches(state.context.settings.auto, "safe")
 
     async def _described(self, call: Object, wants: tuple[Want, ...]) -> str:
