@@ -25,15 +25,13 @@ from tarmac.policy.grants import GrantFile
 from tarmac.prompts.instructions import read_instructions
 from tarmac.prompts.modes import Modes, load_modes
 from tarmac.prompts.system import SystemFacts
-from tarmac.tasks.audience import Audience
 from tarmac.tasks.auto import Auto, kinds_for, settings_for
-from tarmac.tasks.desk import Desk, TaskSettings, find_mode, now
+from tarmac.tasks.context import TaskContext, TaskSettings, find_mode, now
 from tarmac.tasks.events import ModelSwitched, Noted, RequestStarted, TaskCreated, TaskEvent, UserSaid
-from tarmac.tasks.history import ModelHistory
 from tarmac.tasks.limits import Limits
 from tarmac.tasks.log import TaskLog
-from tarmac.tasks.metadata import Metadata
-from tarmac.tasks.reading import read_log, uncollected
+from tarmac.tasks.reading import read_log
+from tarmac.tasks.state import TaskState
 from tarmac.tasks.store import TaskStore
 from tarmac.tasks.task import Task
 from tarmac.terminals.events import NoShellIntegration, TerminalEvent
@@ -126,7 +124,7 @@ class App:
         opened = await asyncio.to_thread(self.open_model, spec)
         async with self.store.create(workspace=workspace, mode=chosen.slug) as log:
             past = (await asyncio.to_thread(read_log, log.folder)).events
-            desk = self._desk(log, past, workspace, opened, modes, attended=attended, auto=auto, limits=limits)
+            state = self._open_state(log, past, workspace, opened, modes, attended=attended, auto=auto, limits=limits)
             unread = await asyncio.to_thread(read_instructions, workspace, self.config.user_folder, chosen.slug)
             for trouble in (*self.config.notes, *modes.trouble, *unread.trouble, *self.installed.trouble):
                 log.add(Noted(at=now(), what="notice", text=trouble))
@@ -135,7 +133,7 @@ class App:
                 said = UserSaid(at=now(), text=text, images=tuple(blobs))
                 await log.append(said)
                 past = [*past, said]
-            async with self._closing(Task(desk, past, self.open_model)) as task:
+            async with self._closing(Task(state, past, self.open_model)) as task:
                 yield task
 
     @asynccontextmanager
@@ -165,44 +163,44 @@ class App:
             if last.startswith("scripted/") and self.config.model:  # a log does not say where the script is
                 last = self.config.model
             opened = await asyncio.to_thread(self.open_model, self._model(model or last))
-            desk = self._desk(log, past, workspace, opened, modes, attended=attended, auto=auto, limits=limits)
-            async with self._closing(Task(desk, past, self.open_model)) as task:
+            state = self._open_state(log, past, workspace, opened, modes, attended=attended, auto=auto, limits=limits)
+            async with self._closing(Task(state, past, self.open_model)) as task:
                 if wanted:
                     await task.switch_mode(wanted.slug)
                 await task.opened_again()
                 yield task
 
     @asynccontextmanager
-    async def create_desk(self, model: Model, *, attended: bool) -> AsyncIterator[Desk]:
+    async def create_hosted(self, model: Model, *, attended: bool) -> AsyncIterator[TaskState]:
         """A new task that somebody else works on (an agent we host): its log, and all it may use. No model is asked."""
         workspace = check_directory(self.config.workspace)
         modes = await asyncio.to_thread(load_modes, workspace, self.config.user_folder)
         async with self.store.create(workspace=workspace, mode=find_mode(modes, self.config.mode).slug) as log:
             past = (await asyncio.to_thread(read_log, log.folder)).events
-            desk = self._desk(log, past, workspace, model, modes, attended=attended, auto=None, limits=None)
+            state = self._open_state(log, past, workspace, model, modes, attended=attended, auto=None, limits=None)
             for trouble in self.config.notes:
                 log.add(Noted(at=now(), what="notice", text=trouble))
             try:
-                yield desk
+                yield state
             finally:
-                await self.registry.end_task(desk.task)
+                await self.registry.end_task(state.context.task)
 
     @asynccontextmanager
-    async def resume_desk(self, id: str, model: Model, *, attended: bool) -> AsyncIterator[Desk]:
-        """A task of before that somebody else works on, as `create_desk`."""
+    async def resume_hosted(self, id: str, model: Model, *, attended: bool) -> AsyncIterator[TaskState]:
+        """A task of before that somebody else works on, as `create_hosted`."""
         folder = await asyncio.to_thread(self.store.path, id)
         modes = await asyncio.to_thread(load_modes, self.config.workspace, self.config.user_folder)
         async with self.store.open(TaskId(folder.name)) as log:
             past, log.past = log.past, []
             created = next((each for each in past if isinstance(each, TaskCreated)), None)
             workspace = check_directory(created.workspace if created else self.config.workspace)
-            desk = self._desk(log, past, workspace, model, modes, attended=attended, auto=None, limits=None)
+            state = self._open_state(log, past, workspace, model, modes, attended=attended, auto=None, limits=None)
             try:
-                yield desk
+                yield state
             finally:
-                await self.registry.end_task(desk.task)
+                await self.registry.end_task(state.context.task)
 
-    def _desk(
+    def _open_state(
         self,
         log: TaskLog,
         past: Sequence[TaskEvent],
@@ -213,43 +211,22 @@ class App:
         attended: bool,
         auto: Auto | None,
         limits: Limits | None,
-    ) -> Desk:
-        """All that a task works with; its views know the past, and hear of each fact before anybody else."""
+    ) -> TaskState:
+        """All that a task works with, and what its log says; its views hear of each fact before anybody else."""
         level = auto or self.config.auto
-        history, metadata = ModelHistory(), Metadata()
-        with uncollected():
-            for event in past:
-                history.add(event)
-                metadata.add(event)
-        log.subscribe(lambda _, event: history.add(event))
-        log.subscribe(lambda _, event: metadata.add(event))
-        mode = modes.get(metadata.mode)
-        if mode is None:
-            mode = find_mode(modes, "code")
-            text = f"there is no mode `{metadata.mode}` here any more: {mode.slug} is used"
-            log.add(Noted(at=now(), what="notice", text=text))
-        return Desk(
+        context = TaskContext(
             task=TaskId(log.folder.name),
             workspace=workspace,
             log=log,
-            audience=Audience(log),
-            history=history,
-            metadata=metadata,
             registry=self.registry,
             policy=self.policy_for(level),
             files=self.files,
             grants=self.grants,
             toolbox=self.toolbox,
             modes=modes,
-            mode=mode,
-            model=model,
             settings=self._settings(level, limits),
-            attended=attended,
-            seen={Path(path): digest for path, digest in metadata.files.items()},
-            todos=metadata.todos,
-            cost=metadata.total_cost,
-            context=metadata.context,
         )
+        return TaskState(context, past, model=model, attended=attended)
 
     def _settings(self, auto: Auto, limits: Limits | None) -> TaskSettings:
         config, kernel = self.config, os.uname()

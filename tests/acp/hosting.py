@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from tarmac.acp.host.hosted import Hosted
-from tarmac.acp.host.opening import Lend, Wishes, open_hosted
+from tarmac.acp.host.open import Lend, Wishes, open_hosted
 from tarmac.app import App, open_app
 from tarmac.config import load_config
 from tarmac.errors import BadRequest
 from tarmac.policy.approval import Answer, AnswerKind
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
-from tarmac.tasks.desk import Ended
+from tarmac.tasks.context import Ended
 
 AGENT = [sys.executable, str(Path(__file__).with_name("scripted_agent.py"))]
 Steps = list[dict[str, Any]]

@@ -21,7 +21,7 @@ from tests.agents import PATIENCE, Agent, claude, codex, gemini, leaving_nothing
 from tests.mcp.peers import until
 from tests.playing import Model, Turn, playing, say, use
 
-from tarmac.acp.host.opening import Wishes, open_hosted
+from tarmac.acp.host.open import Wishes, open_hosted
 from tarmac.app import open_app
 from tarmac.cli.host import Lending
 from tarmac.config import load_config

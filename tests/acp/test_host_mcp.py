@@ -16,8 +16,8 @@ from tests.acp.hosting import Stage, hosting
 from tests.acp.test_host import OPTIONS, create, on
 
 from tarmac import paths
-from tarmac.acp.host.hatch import BRIDGE
-from tarmac.acp.host.opening import Lend
+from tarmac.acp.host.bridge_server import BRIDGE
+from tarmac.acp.host.open import Lend
 from tarmac.app import App
 from tarmac.cli.host import Lending
 from tarmac.policy.approval import Answer, AnswerKind
@@ -70,7 +70,7 @@ async def test_an_agent_runs_commands_in_terminals_of_its_task(tmp_path: Path) -
             tool("run_command", "b", command="echo $X > x"),
             tool("run_command", "c", command="ls"),
         )
-        (terminal,) = stage.hosted.desk.registry.listing(task=stage.hosted.id)
+        (terminal,) = stage.hosted.state.context.registry.listing(task=stage.hosted.id)
         assert data(found["a"])["terminal_id"] == data(found["b"])["terminal_id"] == terminal.id
     assert (tmp_path / "work" / "x").read_text() == "5\n"
     assert data(found["a"])["exit_code"] == 3
@@ -220,7 +220,7 @@ async def test_stopping_the_turn_ends_what_runs(tmp_path: Path) -> None:
             await began.wait()
             stage.hosted.cancel()
             assert (await turn).why == "interrupted"
-        assert not stage.hosted.desk.registry.listing(task=stage.hosted.id)[0].busy
+        assert not stage.hosted.state.context.registry.listing(task=stage.hosted.id)[0].busy
         found = await stage.play(tool("run_command", "b", command="echo again > again"))
         assert data(found["b"])["exit_code"] == 0
 
@@ -236,7 +236,7 @@ async def test_terminals_over_mcp_end_with_the_agent(tmp_path: Path) -> None:
             on("release", "r"),
         )  # fmt: skip
         assert data(found["open"])["id"]
-        hatch = stage.hosted.hatch
+        hatch = stage.hosted.bridge
         assert hatch is not None and hatch.came.is_set()
     assert processes.look(int((tmp_path / "work" / "pid").read_text())) is None
     assert [each.name for each in tmp_path.iterdir() if each.name.startswith("tarmac-")] == []
@@ -273,7 +273,7 @@ async def test_a_wrong_secret_a_second_use_and_a_stranger_are_refused_and_told(t
         assert found["mcp"]["serverInfo"]["name"] == "tarmac"
         assert "used before" in found["again"]["refused"]
         assert data(found["a"])["exit_code"] == 0  # who is in stays in
-        hatch = stage.hosted.hatch
+        hatch = stage.hosted.bridge
         assert hatch is not None
         value = hatch.entry()["env"][0]["value"]  # type: ignore[index]
         reason = await _connect(str(value))  # this process: it knows the secret, and is above the agent
@@ -293,9 +293,9 @@ async def test_a_daemon_below_the_agent_still_counts(tmp_path: Path) -> None:
 async def test_who_floods_the_way_in_or_says_nothing_keeps_nobody_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tarmac.acp.host.hatch.TO_SAY_IT", 0.5)
+    monkeypatch.setattr("tarmac.acp.host.bridge_server.TO_SAY_IT", 0.5)
     async with lending(tmp_path) as stage:
-        hatch = stage.hosted.hatch
+        hatch = stage.hosted.bridge
         assert hatch is not None
         refused = await asyncio.gather(*(_connect(f"{'y' * 4000} {hatch._path}") for _ in range(40)))
         assert all(each.startswith("-") for each in refused)
@@ -336,7 +336,7 @@ async def test_without_lending_no_server_is_offered(tmp_path: Path) -> None:
     async with hosting(tmp_path) as stage:
         await stage.play({"stop": "end_turn"})
         (new,) = [each for each in stage.heard() if each.get("method") == "session/new"]
-        assert (new["params"]["mcpServers"], stage.hosted.hatch) == ([], None)
+        assert (new["params"]["mcpServers"], stage.hosted.bridge) == ([], None)
 
 
 def test_the_bridge_costs_next_to_nothing() -> None:
@@ -365,7 +365,7 @@ async def _connect(value: str) -> str:
 async def test_a_host_that_was_killed_leaves_no_folder_for_ever(tmp_path: Path) -> None:
     """What stands in TMPDIR is removed by the next Tarmac, and never while it is in use."""
     async with lending(tmp_path, TMPDIR=str(tmp_path)) as stage:
-        hatch = stage.hosted.hatch
+        hatch = stage.hosted.bridge
         assert hatch is not None and hatch._folder is not None
         folder, old = hatch._folder, time.time() - 7200
         os.utime(folder, (old, old))

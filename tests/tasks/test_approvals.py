@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,7 +16,7 @@ from tarmac.models.messages import Image
 from tarmac.policy import Execute, WriteFile
 from tarmac.policy.approval import Always, Answer, AnswerKind, Choice, GrantScope
 from tarmac.tasks.auto import Auto
-from tarmac.tasks.desk import Ended
+from tarmac.tasks.context import Ended
 from tarmac.tasks.events import (
     CallJudged,
     QuestionAnswered,
@@ -407,7 +407,7 @@ async def test_a_yes_is_not_good_for_anything_but_what_was_shown(tmp_path: Path,
     work.mkdir()
     model = write_script(tmp_path / "s.toml", turn(call("sly", how=how)), done())
     async with asyncio.timeout(20), an_app(work) as app, app.create_task("Do it.", model=model, auto="ask") as task:
-        task._desk.toolbox = app.toolbox.with_tools(_Sly)
+        task._state.context = replace(task._state.context, toolbox=app.toolbox.with_tools(_Sly))
         seen = Seen(task)
         run = asyncio.create_task(task.run_until_idle())
         await task.answer((await seen.question()).question, Answer(AnswerKind.YES))

@@ -11,7 +11,7 @@ from tarmac.policy import Action, Execute, Policy, PolicySettings, ReadFile, Ver
 from tarmac.tasks.auto import LEVELS, Auto, Kinds, covers, kinds_for, reaches, settings_for
 from tarmac.tasks.limits import Limits, Used
 from tarmac.tasks.repetition import Repetition, fingerprint
-from tarmac.tasks.retrying import JITTER, LONGEST, delay
+from tarmac.tasks.requests import JITTER, LONGEST_DELAY, retry_delay
 
 
 @pytest.mark.parametrize(
@@ -34,22 +34,22 @@ def test_a_limit_says_which_one_is_reached(limits: Limits, used: Used, says: str
 
 def test_delays_grow_from_a_second_and_then_a_person_is_asked() -> None:
     """S6: at most three times without asking."""
-    assert [delay(n) for n in (1, 2, 3, 4)] == [1.0, 2.0, 4.0, None]
-    assert delay(1, most=0) is None
+    assert [retry_delay(n) for n in (1, 2, 3, 4)] == [1.0, 2.0, 4.0, None]
+    assert retry_delay(1, most=0) is None
 
 
 def test_the_provider_is_waited_for_if_it_wants_more_time() -> None:
     """S6: Retry-After is honoured, unless it is longer than anybody would wait."""
-    assert delay(1, wanted=30, chance=0) == 30
-    assert delay(3, wanted=1, chance=0) == 4
-    assert delay(1, wanted=LONGEST + 1, chance=0) is None
+    assert retry_delay(1, wanted=30, chance=0) == 30
+    assert retry_delay(3, wanted=1, chance=0) == 4
+    assert retry_delay(1, wanted=LONGEST_DELAY + 1, chance=0) is None
 
 
-@given(st.integers(1, 3), st.none() | st.floats(0, LONGEST), st.floats(0, 1))
+@given(st.integers(1, 3), st.none() | st.floats(0, LONGEST_DELAY), st.floats(0, 1))
 def test_no_one_comes_back_before_the_time_that_was_asked_for(
     failures: int, wanted: float | None, chance: float
 ) -> None:
-    waited = delay(failures, wanted=wanted, chance=chance)
+    waited = retry_delay(failures, wanted=wanted, chance=chance)
     own = 2.0 ** (failures - 1)
     assert waited is not None
     assert max(own, wanted or 0) <= waited <= max(own, wanted or 0) + own * JITTER
@@ -230,5 +230,5 @@ def test_the_limit_of_what_is_done_without_asking_counts_from_the_last_yes(
 
 def test_trusted_retries_grow_to_ten_minutes_and_never_end() -> None:
     """P7: with auto_approve_retries."""
-    assert [delay(n, most=None) for n in (1, 4, 10, 11, 500)] == [1.0, 8.0, 512.0, LONGEST, LONGEST]
-    assert delay(1, most=None, wanted=LONGEST + 1) is None
+    assert [retry_delay(n, most=None) for n in (1, 4, 10, 11, 500)] == [1.0, 8.0, 512.0, LONGEST_DELAY, LONGEST_DELAY]
+    assert retry_delay(1, most=None, wanted=LONGEST_DELAY + 1) is None

@@ -10,7 +10,7 @@ from tests.tasks.engine import Seen, a_task, an_app, call, check_order, done, me
 
 from tarmac.app import App
 from tarmac.errors import BadRequest
-from tarmac.tasks.desk import Ended
+from tarmac.tasks.context import Ended
 from tarmac.tasks.events import (
     CommandOutput,
     ModelSaid,
@@ -198,10 +198,10 @@ async def test_an_aborted_task_ends_its_commands_and_hears_nothing_more(tmp_path
         seen = Seen(task)
         run = asyncio.create_task(task.run_until_idle())
         await seen.until(lambda each: isinstance(each, ToolFinished))
-        assert [each.busy for each in task._desk.registry.listing(task=task.id)] == [True]
+        assert [each.busy for each in task._state.context.registry.listing(task=task.id)] == [True]
         await task.abort("enough")
         assert await run == Ended("aborted", "enough")
-        assert task._desk.registry.listing(task=task.id) == []
+        assert task._state.context.registry.listing(task=task.id) == []
         assert [each.why for each in seen.all if isinstance(each, TaskAborted)] == ["enough"]
         assert task.metadata.status == "aborted"
         with pytest.raises(BadRequest, match="aborted"):
@@ -214,7 +214,7 @@ async def test_a_task_that_completes_leaves_its_commands_in_the_background(tmp_p
     server = turn(call("execute_command", command=SERVER, timeout=0.2))
     async with a_task(tmp_path / "work", server, done(), auto="all") as task:
         assert (await task.run_until_idle()).why == "completed"
-        (left,) = task._desk.registry.background(busy=True)
+        (left,) = task._state.context.registry.background(busy=True)
         assert left.last_command == SERVER
 
 

@@ -8,8 +8,7 @@ from tests.tasks.engine import Seen, a_task, call, done, results, turn
 
 from tarmac.policy.approval import Answer, AnswerKind
 from tarmac.tasks.events import QuestionAnswered, TaskPaused
-from tarmac.tasks.limits import Limits
-from tarmac.tasks.worktime import WorkTime
+from tarmac.tasks.limits import Limits, WorkTime
 
 pytestmark = pytest.mark.slow
 

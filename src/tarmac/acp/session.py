@@ -26,8 +26,8 @@ from tarmac.prompts.modes import Modes
 from tarmac.show.harmless import one_line
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
-from tarmac.tasks.desk import Ended
-from tarmac.tasks.talking import LONGEST, commands, first_line
+from tarmac.tasks.context import Ended
+from tarmac.tasks.conversation import LONGEST, commands, first_line
 from tarmac.tasks.task import Task
 
 LARGEST_SHOWN: Final = 1 << 20  # bytes of a file whose texts an editor is shown

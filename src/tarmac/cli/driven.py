@@ -6,7 +6,7 @@ from typing import Protocol
 from tarmac.events import TaskId
 from tarmac.policy.approval import Answer, Picture
 from tarmac.tasks.audience import Listener
-from tarmac.tasks.desk import Ended
+from tarmac.tasks.context import Ended
 from tarmac.tasks.events import MessageId, QuestionAsked, QuestionId
 from tarmac.tasks.metadata import Metadata
 

@@ -21,7 +21,7 @@ from tarmac.policy.approval import Answer, AnswerKind, Picture
 from tarmac.show.records import record, signal_record
 from tarmac.show.screen import Screen
 from tarmac.show.teller import Teller
-from tarmac.tasks.desk import Ended
+from tarmac.tasks.context import Ended
 from tarmac.tasks.events import RESTING, QuestionAnswered, QuestionAsked, TaskEvent, ToolFinished
 from tarmac.tasks.signals import Signal
 from tarmac.terminals.pool import Pool

@@ -16,7 +16,7 @@ from tarmac.errors import BadRequest, ConfigError, TarmacError
 
 if TYPE_CHECKING:
     from tarmac.acp.host.hosted import Hosted
-    from tarmac.acp.host.opening import Wishes
+    from tarmac.acp.host.open import Wishes
     from tarmac.app import App
     from tarmac.cli.stopping import Stop
     from tarmac.config import Config
@@ -68,7 +68,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _wanted(argv: list[str], given: dict[str, list[str]]) -> Wanted:
-    from tarmac.acp.host.opening import Wishes
+    from tarmac.acp.host.open import Wishes
     from tarmac.cli.person import is_attended
     from tarmac.show.pictures import picture
 
@@ -116,7 +116,7 @@ def _config(given: dict[str, list[str]], resume: str) -> "Config":
 
 
 async def _host(wanted: Wanted, config: "Config", stop: "Stop") -> int:
-    from tarmac.acp.host.opening import open_hosted
+    from tarmac.acp.host.open import open_hosted
     from tarmac.app import open_app
     from tarmac.cli.person import is_attended
     from tarmac.cli.session import drive

@@ -1,6 +1,6 @@
 """Our terminals for an agent we host, over MCP: one registry, one asker, one log, whichever way it takes.
 
-the agent → bridge → hatch ─ serve() → mcp's door → Shared (a Workspace): tools, terminals of the hosted task
+the agent → bridge → its server ─ serve() → mcp's door → Shared (a Workspace): tools, terminals of the hosted task
                                           ├ LentAsker: judged and asked as all that the agent does is
                                           └ LentRecorder: in the log and on the screen of the hosted task
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
-from tarmac.acp.host.hatch import Write
+from tarmac.acp.host.bridge_server import Write
 from tarmac.acp.host.hosted import Hosted
 from tarmac.acp.host.permission import HostAsker
 from tarmac.app import App
@@ -25,21 +25,19 @@ from tarmac.calls.permission import Answered, Asker, NotAsked, Permission, Quest
 from tarmac.calls.pipeline import Call, CallResult, Recorder
 from tarmac.config import Config
 from tarmac.events import TerminalId
-from tarmac.mcp.asker import OpenQuestions
+from tarmac.mcp.asker import OpenQuestions, waiting
 from tarmac.mcp.catalog import Entry
 from tarmac.mcp.client import CannotAsk, Client, Form, Reply
 from tarmac.mcp.door import Answer, Door
 from tarmac.mcp.pipes import serve_lines
 from tarmac.mcp.progress import Tail
 from tarmac.mcp.recorder import finished, started
-from tarmac.mcp.wording import waiting
 from tarmac.mcp.workspace import Workspace
 from tarmac.policy import Action, Execute, Verdict
 from tarmac.policy.approval import Resolution
-from tarmac.tasks.call_recorder import record_verdicts
-from tarmac.tasks.desk import now
+from tarmac.tasks.call_recorder import Live, record_verdicts
+from tarmac.tasks.context import now
 from tarmac.tasks.events import CallId, Noted, Outcome
-from tarmac.tasks.live import Live
 from tarmac.tools.tool import Bench, Go, Ready, Want
 from tarmac.tools.tool import Live as Shown
 
@@ -90,25 +88,25 @@ class LentRecorder:
         self._began = time.monotonic()
 
     def judged(self, call: Call, judged: Sequence[Judged]) -> None:
-        record_verdicts(self._hosted.desk, call.id, judged)
+        record_verdicts(self._hosted.state, call.id, judged)
 
     async def decided(self, call: Call, ready: Ready, permission: Permission) -> None:
         """Nothing is told of a call that still waits for its answer, nor of one that only looks."""
         for note in permission.notes:
-            self._hosted.desk.add(Noted(at=now(), what="error", text=note))
+            self._hosted.state.add(Noted(at=now(), what="error", text=note))
         if permission.resolution is Resolution.PENDING or not (ready.wants or ready.command):
             return
         self._told, command = True, permission.edited or ready.command
-        theirs = self._hosted.client.telling.adopt(command) if command else None
+        theirs = self._hosted.client.updates.adopt(command) if command else None
         if theirs is None:
-            self._hosted.client.telling.told_elsewhere(call.name)
+            self._hosted.client.updates.told_elsewhere(call.name)
         elif theirs.started:  # it is on the screen already, under the agent's own name for it
             self.id, self._begun = CallId(theirs.id), True
 
     async def started(self, call: Call, ready: Ready, go: Go) -> None:
         self._began = time.monotonic()
         if self._told and not self._begun:
-            await self._hosted.desk.log.append(started(call, self.id, ready, go))
+            await self._hosted.state.append(started(call, self.id, ready, go))
 
     def finished(self, call: Call, result: CallResult) -> None:
         self._finish(call, result.ready, result.outcome, result.text, result.done.exit_code if result.done else None)
@@ -122,7 +120,7 @@ class LentRecorder:
         if self._told and ready is not None:
             seconds = round(time.monotonic() - self._began, 4)
             fact = finished(call, self.id, ready, outcome, text, exit_code=exit_code, seconds=seconds)
-            self._hosted.desk.add(fact)
+            self._hosted.state.add(fact)
 
 
 class Shared(Workspace):
@@ -175,7 +173,7 @@ class Shared(Workspace):
 
         def live() -> Live:  # made when it acts: by then it may have another name
             if not made:
-                made.append(Live(self._hosted.desk, self._recorders[call].id))
+                made.append(Live(self._hosted.state, self._recorders[call].id))
             return made[0]
 
         def show(shown: Shown) -> None:

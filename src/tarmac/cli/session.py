@@ -20,7 +20,7 @@ from tarmac.show.look import Look, look_of
 from tarmac.show.records import record
 from tarmac.show.screen import Screen
 from tarmac.show.teller import Teller
-from tarmac.tasks.desk import Ended
+from tarmac.tasks.context import Ended
 from tarmac.tasks.events import Noted
 from tarmac.terminals.environment import wipe_own_environment
 

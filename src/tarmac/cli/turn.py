@@ -14,7 +14,7 @@ from tarmac.errors import BadRequest, TarmacError
 from tarmac.show.columns import wrapped
 from tarmac.show.harmless import one_line
 from tarmac.show.pictures import pictures_in
-from tarmac.tasks.desk import Ended
+from tarmac.tasks.context import Ended
 from tarmac.tasks.events import UserSaid
 
 

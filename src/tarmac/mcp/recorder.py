@@ -18,7 +18,7 @@ from tarmac.calls.judge import Judged
 from tarmac.calls.permission import Permission
 from tarmac.calls.pipeline import Call, CallResult
 from tarmac.models.messages import NO_USAGE, Text
-from tarmac.tasks.desk import now
+from tarmac.tasks.context import now
 from tarmac.tasks.events import (
     CallId,
     CallJudged,

@@ -18,7 +18,7 @@ from tarmac.config import Config
 from tarmac.errors import BadArguments, BadRequest, TarmacError, ToolFailed
 from tarmac.events import CallId, TaskId
 from tarmac.mcp import results
-from tarmac.mcp.asker import GOOD_FOR, ClientAsker, ClientQuestions
+from tarmac.mcp.asker import GOOD_FOR, ClientAsker, ClientQuestions, how_to_allow
 from tarmac.mcp.catalog import BY_NAME, MOST_SECONDS, Entry
 from tarmac.mcp.client import Ask, Client, Hosted
 from tarmac.mcp.door import Answer
@@ -26,7 +26,6 @@ from tarmac.mcp.outputs import Listed, Outputs
 from tarmac.mcp.own import CheckCommand, OpenTerminal
 from tarmac.mcp.progress import Tail, telling
 from tarmac.mcp.recorder import WorkspaceLog, WorkspaceRecorder
-from tarmac.mcp.wording import how_to_allow
 from tarmac.models.messages import Blob, Text
 from tarmac.policy import Execute, Verdict
 from tarmac.tasks.auto import covers

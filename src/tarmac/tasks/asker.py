@@ -8,27 +8,30 @@ from tarmac.calls.permission import Answered, NotAsked, Question
 from tarmac.models.messages import Image
 from tarmac.policy import Action, Verdict
 from tarmac.policy.approval import Answer, AnswerKind, Authority, Resolution, no_person_text
-from tarmac.tasks.desk import Desk, now
+from tarmac.tasks.context import now
 from tarmac.tasks.events import CallId, CallJudged
 from tarmac.tasks.questions import Questions
+from tarmac.tasks.state import TaskState
 
 
 class TaskAsker:
     """Asks about one call of a task."""
 
-    def __init__(self, desk: Desk, questions: Questions, call: CallId, *, void: Callable[[], object] = str) -> None:
+    def __init__(
+        self, state: TaskState, questions: Questions, call: CallId, *, void: Callable[[], object] = str
+    ) -> None:
         """`void`: whether nobody needs an answer any more."""
-        self._desk = desk
+        self._state = state
         self._questions = questions
         self._call = call
         self._void = void
 
     def unavailable(self, actions: Sequence[Action], verdicts: Sequence[Verdict]) -> NotAsked | None:
         """Nobody is there: the verdicts become denials in the log."""
-        if self._desk.attended:
+        if self._state.attended:
             return None
         for verdict in verdicts:
-            self._desk.add(
+            self._state.add(
                 CallJudged(
                     at=now(),
                     call=self._call,
@@ -55,7 +58,7 @@ class TaskAsker:
             question.title,
             call=self._call,
             details=json.dumps({"title": question.title, "requests": [each.as_data() for each in question.requests]}),
-            timeout=self._desk.settings.approval_timeout,
+            timeout=self._state.context.settings.approval_timeout,
             check=check,
             void=lambda: bool(self._void()),
         )

@@ -1,6 +1,6 @@
-"""Records one call in the task's log.
+"""Records one call in the task's log, and shows what it prints while it runs.
 
-CallJudged … → ToolStarted, on disk before the call acts → FileSeen …, ToolFinished
+CallJudged … → ToolStarted, on disk before the call acts → CommandOutput … → FileSeen …, ToolFinished
 
 A call that failed, was denied or was not made gets its ToolFinished as well.
 """
@@ -8,16 +8,21 @@ A call that failed, was denied or was not made gets its ToolFinished as well.
 import json
 import time
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
 
 from tarmac.calls.judge import Judged
 from tarmac.calls.permission import Permission
 from tarmac.calls.pipeline import Call, CallResult
-from tarmac.errors import StateUnavailable
+from tarmac.errors import TerminalNotFound
+from tarmac.events import TerminalId
 from tarmac.models.messages import Part, Text, ToolUse
-from tarmac.tasks.desk import Desk, now
+from tarmac.tasks.context import now
 from tarmac.tasks.events import (
     CallId,
     CallJudged,
+    CommandOutput,
     FileIntent,
     FileSeen,
     Noted,
@@ -26,17 +31,22 @@ from tarmac.tasks.events import (
     ToolStarted,
 )
 from tarmac.tasks.questions import Questions
-from tarmac.tasks.recovery import Unfinished
 from tarmac.tasks.repetition import Repetition, fingerprint
+from tarmac.tasks.signals import OutputStreamed, ProgressMade
+from tarmac.tasks.state import TaskState
 from tarmac.tools.execute_command import short
-from tarmac.tools.tool import Done, Go, Ready
+from tarmac.tools.tool import Done, Go, Output, Ready
+from tarmac.tools.tool import Live as Shown
+
+OFTEN: Final = 1.0  # seconds between two facts about one command's output
+TAIL: Final = 16_000  # bytes of it that the model is told when it was cut off
 
 
 class CallRecorder:
     """Records one call of a task."""
 
-    def __init__(self, desk: Desk, questions: Questions, repetition: Repetition, use: ToolUse) -> None:
-        self._desk = desk
+    def __init__(self, state: TaskState, questions: Questions, repetition: Repetition, use: ToolUse) -> None:
+        self._state = state
         self._questions = questions
         self._repetition = repetition
         self._use = use
@@ -45,12 +55,12 @@ class CallRecorder:
 
     def judged(self, call: Call, judged: Sequence[Judged]) -> None:
         """The audit log."""
-        record_verdicts(self._desk, call.id, judged)
+        record_verdicts(self._state, call.id, judged)
 
     async def decided(self, call: Call, ready: Ready, permission: Permission) -> None:
         """Questions and answers are in the log themselves."""
         for note in permission.notes:
-            self._desk.add(Noted(at=now(), what="error", text=note))
+            self._state.add(Noted(at=now(), what="error", text=note))
 
     async def started(self, call: Call, ready: Ready, go: Go) -> None:
         """Durable before it acts, unless it changes nothing."""
@@ -64,15 +74,10 @@ class CallRecorder:
             cwd=ready.cwd,
             terminal=ready.terminal,
         )
-        self._desk.under_way[started.call] = Unfinished(seq=0, started=started, output=None)
-        if not self.durable:
-            self._desk.add(started)
-            return
-        try:
-            await self._desk.log.append(started)
-        except StateUnavailable:  # not on the disk, so it was not begun
-            del self._desk.under_way[started.call]
-            raise
+        if self.durable:
+            await self._state.append(started)
+        else:
+            self._state.add(started)
 
     def finished(self, call: Call, result: CallResult) -> None:
         """Its result, and what the task knows of files from now on."""
@@ -85,13 +90,11 @@ class CallRecorder:
         self.finish(result.content, outcome=result.outcome, title=ready.title if ready else "")
 
     def cancelled(self, call: Call, ready: Ready) -> None:
-        """Whoever stops a task closes its open calls (`aftermath.py`)."""
+        """Whoever stops a task closes its open calls (`interrupted_calls.py`)."""
 
     def _done(self, ready: Ready, done: Done, content: tuple[Part, ...]) -> None:
         for seen in done.seen:
-            self._desk.seen[seen.path] = seen.digest
-            self._desk.edited |= seen.how == "edited"
-            self._desk.add(FileSeen(at=now(), path=seen.path, digest=seen.digest, how=seen.how))
+            self._state.add(FileSeen(at=now(), path=seen.path, digest=seen.digest, how=seen.how))
         essence = (Text(done.essence),) if done.essence else done.content  # tags and durations are never the same
         self._remember(fingerprint(essence, exit_code=done.exit_code, outcome=done.outcome))
         result = ToolFinished(
@@ -105,7 +108,7 @@ class CallRecorder:
             details=json.dumps(done.details, ensure_ascii=False) if done.details else "",
             seconds=self._seconds(),
         )
-        self._end(result)
+        self._state.add(result)
 
     def finish(self, content: tuple[Part, ...], *, outcome: Outcome, title: str = "", made: bool = True) -> None:
         """It has a result, though it did not act. `made`: it was tried."""
@@ -118,26 +121,22 @@ class CallRecorder:
             title=title or _title(self._use),
             seconds=self._seconds() if made else 0.0,
         )
-        self._end(result)
+        self._state.add(result)
 
     def _remember(self, key: str) -> None:
-        self._repetition.finished(*self._desk.toolbox.meant(self._use.name, self._use.arguments), key)
+        self._repetition.finished(*self._state.context.toolbox.meant(self._use.name, self._use.arguments), key)
 
     def _seconds(self) -> float:
         """How long it took, without the time that a person was waited for."""
         waited = self._questions.waited(CallId(self._use.id))
         return max(0.0, round(time.monotonic() - self._began - waited, 4))
 
-    def _end(self, result: ToolFinished) -> None:
-        self._desk.under_way.pop(result.call, None)
-        self._desk.add(result)
 
-
-def record_verdicts(desk: Desk, call: CallId, judged: Sequence[Judged]) -> None:
+def record_verdicts(state: TaskState, call: CallId, judged: Sequence[Judged]) -> None:
     """Every verdict is in the log, with who decided: that is the audit log."""
     for each in judged:
         verdict = each.verdict
-        desk.add(
+        state.add(
             CallJudged(
                 at=now(),
                 call=call,
@@ -158,3 +157,44 @@ def _title(use: ToolUse) -> str:
         given = {}
     about = [given[key] for key in ("path", "command", "id") if isinstance(given, dict) and given.get(key)]
     return f"{use.name} {short(about[0])}" if about and isinstance(about[0], str) else use.name
+
+
+class Live:
+    """One call's."""
+
+    def __init__(self, state: TaskState, call: CallId) -> None:
+        self._state = state
+        self._call = call
+        self._output: CommandOutput | None = None
+        self._told = 0.0
+
+    def started(self, terminal: TerminalId, spool: Path) -> None:
+        """A command prints into this spool."""
+        self._tell(CommandOutput(at=now(), call=self._call, terminal=terminal, spool=spool, offset=0))
+
+    def show(self, shown: Shown) -> None:
+        """The next piece of it."""
+        if not isinstance(shown, Output):
+            self._state.audience.show(ProgressMade(call=self._call, text=shown.text))
+            return
+        terminal = shown.terminal or TerminalId("")
+        self._state.audience.show(OutputStreamed(call=self._call, terminal=terminal, data=shown.data))
+        if shown.terminal is None:
+            self._state.printed(self._call, shown.data, most=TAIL)
+        if self._output and time.monotonic() - self._told > OFTEN:
+            self._flush()
+            self._tell(replace(self._output, at=now(), offset=shown.end))
+
+    def _flush(self) -> None:
+        """What the fact speaks of is on the disk before it."""
+        assert self._output
+        try:
+            current = self._state.context.registry.get(self._output.terminal).current
+        except TerminalNotFound:
+            return
+        if current is not None:
+            current.spool.flush()
+
+    def _tell(self, output: CommandOutput) -> None:
+        self._output, self._told = output, time.monotonic()
+        self._state.add(output)

@@ -1,7 +1,7 @@
 """Questions to a person: part of the log, open until one answer comes, through any door of this process (S5, P6).
 
 ask(QuestionAsked) ─ durable ─ waits ─ answer(QuestionAnswered) ─ durable ─ goes on
-stand(QuestionAsked) ─ durable ─ nobody waits ─ answer(…) ─ durable, with what follows from it     (`resting.py`)
+stand(QuestionAsked) ─ durable ─ nobody waits ─ answer(…) ─ durable, with what follows from it     (`rest.py`)
 
 One question is open at a time, in the order of the calls that ask: a person at a terminal answers one after the other.
 After a restart none is open: an answer on the disk is history, never authority, and what still wants one asks anew.
@@ -19,7 +19,7 @@ from typing import Final
 from tarmac.errors import BadRequest
 from tarmac.models.messages import Blob
 from tarmac.policy.approval import Answer, AnswerKind
-from tarmac.tasks.desk import now
+from tarmac.tasks.context import now
 from tarmac.tasks.events import Ask, CallId, QuestionAnswered, QuestionAsked, QuestionId, TaskEvent, UserSaid
 from tarmac.tasks.log import TaskLog
 

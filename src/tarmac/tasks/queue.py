@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from tarmac.tasks.desk import now
+from tarmac.tasks.context import now
 from tarmac.tasks.events import MessageDelivered, MessageId, MessageQueued, MessageWithdrawn, TaskEvent
 from tarmac.tasks.log import TaskLog
 

@@ -18,9 +18,10 @@ from threading import Lock
 from typing import Final
 
 from tarmac.prompts.environment import MOST_NAMES, Facts, FileListing, TerminalFacts, TodoFacts, environment_details
-from tarmac.tasks.desk import Desk, Editor
+from tarmac.tasks.context import Editor
 from tarmac.tasks.hand import Hand
 from tarmac.tasks.recovery import digest_of
+from tarmac.tasks.state import TaskState
 from tarmac.tools.terminal_status import facts_of
 from tarmac.tools.tree import Changes, Tree
 
@@ -46,18 +47,21 @@ class _Files:
 class Surroundings:
     """Looks around for one task, and remembers what it has told."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, state: TaskState) -> None:
+        self._state = state
         self._known: dict[Path, tuple[_Stamp | None, str | None]] = {}  # a file's digest, while it has this stamp
-        nobodys = desk.workspace in (Path.home(), Path("/"))  # no project: what lies there is nobody's business
-        self._tree = None if nobodys else Tree(desk.workspace, self._hidden)
+        nobodys = state.context.workspace in (
+            Path.home(),
+            Path("/"),
+        )  # no project: what lies there is nobody's business
+        self._tree = None if nobodys else Tree(state.context.workspace, self._hidden)
         self._looking = Lock()  # a look that was cancelled may still be under way
         self._quick = False  # the last look was
         self._told = False  # what files there are
         self._news: dict[str, TerminalFacts] = {}  # of terminals, by id: read, and not told yet
         self._came: tuple[str, ...] = ()  # the same of files
         self._went: tuple[str, ...] = ()
-        self._hand = Hand(f"eyes of {desk.task}")
+        self._hand = Hand(f"eyes of {state.context.task}")
 
     def close(self) -> None:
         """For now there is nothing more to look at."""
@@ -65,24 +69,23 @@ class Surroundings:
 
     async def look(self, *, first: bool) -> str:
         """The text for the model. `first`: it knows nothing of the workspace yet."""
-        desk = self._desk
-        edited, desk.edited = desk.edited, False
-        await desk.registry.cool(desk.task, edited=edited)
+        state = self._state
+        await state.context.registry.cool(state.context.task, edited=state.take_edited())
         terminals = await self._terminals()
         files = None if first else self._glance()
         if files is None:
-            files = await self._hand.do(partial(self._look_at_files, dict(desk.seen), desk.editor, listed=first))
+            files = await self._hand.do(partial(self._look_at_files, dict(state.seen), state.editor, listed=first))
         facts = Facts(
-            workspace=desk.workspace,
+            workspace=state.context.workspace,
             now=datetime.now().astimezone(),
-            mode=desk.mode.slug,
-            mode_name=desk.mode.name,
-            model=desk.model.info.id,
-            cost=desk.cost,
-            cost_limit=desk.settings.limits.max_cost,
-            context_tokens=desk.context or None,
-            context_window=desk.model.info.context_window,
-            todos=[TodoFacts(text=each.text, status=each.status) for each in desk.todos],
+            mode=state.mode.slug,
+            mode_name=state.mode.name,
+            model=state.model.info.id,
+            cost=state.cost,
+            cost_limit=state.context.settings.limits.max_cost,
+            context_tokens=state.context_tokens or None,
+            context_window=state.model.info.context_window,
+            todos=[TodoFacts(text=each.text, status=each.status) for each in state.todos],
             terminals=terminals,
             changed=files.changed,
             listing=files.listing,
@@ -99,8 +102,8 @@ class Surroundings:
         self._told, self._news, self._came, self._went = True, {}, (), ()
 
     async def _terminals(self) -> tuple[TerminalFacts, ...]:
-        registry, most = self._desk.registry, self._desk.settings.tools.news_characters
-        news = facts_of(registry, self._desk.task, most=most)
+        registry, most = self._state.context.registry, self._state.context.settings.tools.news_characters
+        news = facts_of(registry, self._state.context.task, most=most)
         if not registry.gone and not any(each.unread or each.busy for each in registry.listing()):
             return self._merged(await news)  # nothing is read: it waits for nothing, and nothing can get lost
         reading = asyncio.ensure_future(news)
@@ -121,7 +124,7 @@ class Surroundings:
 
     def _glance(self) -> _Files | None:
         """What there is to tell of files, where no file need be read for it; None: that may take a while."""
-        seen, editor = self._desk.seen, self._desk.editor
+        seen, editor = self._state.seen, self._state.editor
         if not self._quick or len(seen) > FEW_WATCHED or editor != Editor() or self._looking.locked():
             return None
         began = time.monotonic()
@@ -190,7 +193,7 @@ class Surroundings:
             return editor
 
         def shown(path: str) -> bool:
-            return bool(path) and not self._hidden(self._desk.workspace / path)
+            return bool(path) and not self._hidden(self._state.context.workspace / path)
 
         return Editor(
             open_files=tuple(each for each in editor.open_files[: MOST_NAMES + 1] if shown(each)),
@@ -199,11 +202,11 @@ class Surroundings:
         )
 
     def _hidden(self, path: Path) -> bool:
-        workspace = self._desk.workspace
-        return bool(self._desk.files.look(path, cwd=workspace, workspace=workspace).ignored)
+        workspace = self._state.context.workspace
+        return bool(self._state.context.files.look(path, cwd=workspace, workspace=workspace).ignored)
 
     def _shown(self, path: Path) -> str:
-        workspace = self._desk.workspace
+        workspace = self._state.context.workspace
         return str(path.relative_to(workspace)) if path.is_relative_to(workspace) else str(path)
 
 

@@ -21,13 +21,13 @@ from tarmac.models.provider import Model
 from tarmac.policy.approval import Answer, AnswerKind, Picture
 from tarmac.tasks import events as e
 from tarmac.tasks.audience import Listener
-from tarmac.tasks.desk import Desk, Editor, Ended, find_mode, now
+from tarmac.tasks.context import Editor, Ended, find_mode, now
+from tarmac.tasks.engine import Engine
 from tarmac.tasks.log import TaskLog
 from tarmac.tasks.metadata import Metadata
 from tarmac.tasks.questions import Questions
 from tarmac.tasks.queue import Queue
-from tarmac.tasks.running import Running
-from tarmac.terminals.pool import Pool
+from tarmac.tasks.state import TaskState
 from tarmac.terminals.terminal import Terminal
 from tarmac.tools.tool import Unsaved
 
@@ -35,13 +35,13 @@ from tarmac.tools.tool import Unsaved
 class Task:
     """An open task. Get one from `App.create_task` or `App.resume_task`."""
 
-    def __init__(self, desk: Desk, past: Sequence[e.TaskEvent], open_model: Callable[[str], Model]) -> None:
-        self._desk = desk
+    def __init__(self, state: TaskState, past: Sequence[e.TaskEvent], open_model: Callable[[str], Model]) -> None:
+        self._state = state
         self._open_model = open_model
-        self._queue = Queue(desk.log, past)
-        self._questions = Questions(desk.log, desk.waits)
+        self._queue = Queue(state.context.log, past)
+        self._questions = Questions(state.context.log, state.waits)
         self._questions.before_words = self._queue.take
-        self._runs = Running(desk, self._questions, self._queue, past)
+        self._engine = Engine(state, self._questions, self._queue, past)
         self._retired: list[Model] = []
         self._warned = False
 
@@ -49,7 +49,7 @@ class Task:
 
     @property
     def id(self) -> TaskId:
-        return self._desk.task
+        return self._state.context.task
 
     @property
     def afterwards(self) -> str:
@@ -58,34 +58,34 @@ class Task:
 
     @property
     def log(self) -> TaskLog:
-        return self._desk.log
+        return self._state.context.log
 
     @property
     def metadata(self) -> Metadata:
         """What a list shows of it, as of now."""
-        return self._desk.metadata
+        return self._state.metadata
 
     @property
     def attended(self) -> bool:
         """Whether a person can be asked; without one an ask is a denial."""
-        return self._desk.attended
+        return self._state.attended
 
     @attended.setter
     def attended(self, attended: bool) -> None:
-        self._desk.attended = attended
+        self._state.attended = attended
 
     @property
     def editor(self) -> Editor:
         """What the person has before them; a door that knows it says so, and the model is told with its next turn."""
-        return self._desk.editor
+        return self._state.editor
 
     @editor.setter
     def editor(self, editor: Editor) -> None:
-        self._desk.editor = editor
+        self._state.editor = editor
 
     @property
     def running(self) -> bool:
-        return self._runs.active
+        return self._engine.active
 
     @property
     def questions(self) -> tuple[e.QuestionAsked, ...]:
@@ -99,19 +99,19 @@ class Task:
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call `listener(seq, event)` and `listener(None, signal)`, in order; what it returns takes it off."""
-        return self._desk.audience.subscribe(listener)
+        return self._state.audience.subscribe(listener)
 
     def type_secrets(self) -> None:
         """A door has a person who types the secrets that commands ask for: calls wait for that."""
-        self._desk.types_secrets = True
+        self._state.types_secrets = True
 
     def run_elsewhere(self, open: Callable[[e.CallId, Path], Awaitable[Terminal]]) -> None:
         """Commands that a person approved run where `open` says, in a terminal for each: a door's, not ours."""
-        self._desk.elsewhere = open
+        self._state.elsewhere = open
 
     def look_for_unsaved(self, look: Unsaved) -> None:
         """A door's editor knows of files that are not saved: its text is read, and nothing is written over it."""
-        self._desk.unsaved = look
+        self._state.unsaved = look
 
     # What a person does
 
@@ -119,7 +119,7 @@ class Task:
         """Say something to it: at once (None), or queued under an id while it works."""
         if not text.strip() and not images:
             raise BadRequest("there is nothing said")
-        if self._desk.metadata.outcome == "aborted" and self._runs.begun:
+        if self._state.metadata.outcome == "aborted" and self._engine.begun:
             raise BadRequest(f"task {self.id} was aborted", hint="resume it first")
         blobs = await self._keep(images)
         if not self.running:
@@ -132,7 +132,7 @@ class Task:
                     pass
             self._queue.take()  # what they said before, while it worked, comes before this
             await self.log.append(e.UserSaid(at=now(), text=text, images=blobs))
-            self._runs.rest.said()
+            self._engine.rest.said()
             return None
         message = e.MessageId(f"m{secrets.token_hex(4)}")
         await self._queue.put(e.MessageQueued(at=now(), message=message, text=text, images=blobs))
@@ -153,43 +153,49 @@ class Task:
 
     def cancel(self) -> None:
         """Stop what it does now, an answer or a command; the run ends as "interrupted", and may be run again."""
-        self._runs.end(Ended("interrupted", "the person stopped it"))
+        self._engine.end(Ended("interrupted", "the person stopped it"))
 
     async def abort(self, why: str = "") -> None:
         """End it before it is done, and all that runs in its terminals. It can be resumed."""
-        await self._runs.abort(why or "the person ended it")
+        await self._engine.abort(why or "the person ended it")
 
     async def pause(self, why: str = "") -> None:
         """Let it stand still before its next step."""
-        if self._runs.unpaused.is_set():
-            self._runs.unpaused.clear()
+        if self._engine.unpaused.is_set():
+            self._engine.unpaused.clear()
             await self.log.append(e.TaskPaused(at=now(), why=why))
 
     async def unpause(self) -> None:
         """Let it go on."""
-        if not self._runs.unpaused.is_set():
+        if not self._engine.unpaused.is_set():
             await self.log.append(e.TaskUnpaused(at=now()))
-            self._runs.unpaused.set()
+            self._engine.unpaused.set()
 
     async def switch_mode(self, mode: str, why: str = "") -> None:
         """Another mode from the next turn on; BadRequest names one that looks like it."""
-        found = find_mode(self._desk.modes, mode)
-        await self.log.append(e.ModeSwitched(at=now(), mode=found.slug, why=why))
-        self._desk.mode = found
+        found = find_mode(self._state.context.modes, mode)
+        await self._state.append(e.ModeSwitched(at=now(), mode=found.slug, why=why))
 
     async def switch_model(self, model: str) -> None:
         """Another model from the next turn on."""
         opened = await asyncio.to_thread(self._open_model, model)
         await self.log.append(e.ModelSwitched(at=now(), model=model))
-        self._retired.append(self._desk.model)  # an answer of its may be on its way: closed at the end
-        self._desk.model = opened
+        self._retired.append(self._state.model)  # an answer of its may be on its way: closed at the end
+        self._state.model = opened
 
     def warn_of_no_integration(self, terminal: TerminalId) -> None:
         """One of the terminals works without shell integration; told once, and only to the task that has it."""
-        if self.running and not self._warned and terminal_task(self._desk.registry, terminal) in (None, self.id):
+        if self.running and not self._warned and self._has(terminal):
             self._warned = True
             text = f"terminal {terminal} works without shell integration: its commands run one by one, without a shell"
-            self._desk.add(e.Noted(at=now(), what="shell_integration_warning", text=text))
+            self._state.add(e.Noted(at=now(), what="shell_integration_warning", text=text))
+
+    def _has(self, terminal: TerminalId) -> bool:
+        """Whether a terminal is this task's, or nobody's, or gone."""
+        try:
+            return self._state.context.registry.get(terminal).task in (None, self.id)
+        except TerminalNotFound:
+            return True
 
     async def _keep(self, images: Sequence[Picture]) -> tuple[Blob, ...]:
         return tuple([await asyncio.to_thread(self.log.blobs.keep, data, media) for data, media in images])
@@ -198,11 +204,11 @@ class Task:
 
     async def opened_again(self) -> None:
         """Ask what becomes of a task of before: it stands still until somebody says so, or runs it (S4)."""
-        await self._runs.rest.opened()
+        await self._engine.rest.opened()
 
     async def run(self) -> Ended:
         """Run it in a person's company: where it is their turn, wait for their word. It ends when they accept."""
-        rest = self._runs.rest
+        rest = self._engine.rest
         while True:
             if self._questions.standing:
                 await rest.answered.wait()
@@ -217,26 +223,18 @@ class Task:
 
     async def run_until_idle(self) -> Ended:
         """Run it until it is done, or it is somebody else's turn. Cancelling who awaits this stops it in order."""
-        return await self._runs.until_idle()
+        return await self._engine.until_idle()
 
     async def aclose(self) -> None:
         """Leave it in order: stop it if it runs, keep the log, release its terminals. May be called twice."""
         async with AsyncExitStack() as closing:  # what fails to close keeps no other from closing
-            for model in (self._desk.model, *reversed(self._retired)):
+            for model in (self._state.model, *reversed(self._retired)):
                 closing.push_async_callback(model.aclose)
-            closing.callback(self._desk.registry.release_for_task, self.id)
-            await self._runs.leave()
-            if self._runs.begun:
-                self._runs.begun = False
+            closing.callback(self._state.context.registry.release_for_task, self.id)
+            await self._engine.leave()
+            if self._engine.begun:
+                self._engine.begun = False
                 try:
                     await self.log.append(e.TaskSaved(at=now()))
                 except StateUnavailable:  # a full disk: then the log says nothing of it
                     pass
-
-
-def terminal_task(registry: Pool, terminal: TerminalId) -> TaskId | None:
-    """The task that a terminal belongs to; None: nobody's, or it is gone."""
-    try:
-        return registry.get(terminal).task
-    except TerminalNotFound:
-        return None

@@ -20,14 +20,14 @@ from tarmac.policy import ReadFile, WriteFile
 from tarmac.policy.approval import AnswerKind, Authority
 from tarmac.tasks.asker import TaskAsker
 from tarmac.tasks.auto import covers
-from tarmac.tasks.call_recorder import CallRecorder
-from tarmac.tasks.desk import Desk, judged
+from tarmac.tasks.call_recorder import CallRecorder, Live
+from tarmac.tasks.context import judged
+from tarmac.tasks.conversation import Conversation
 from tarmac.tasks.events import CallId
-from tarmac.tasks.live import Live
 from tarmac.tasks.questions import Questions
 from tarmac.tasks.queue import Queue
 from tarmac.tasks.repetition import Repetition
-from tarmac.tasks.talking import Talking
+from tarmac.tasks.state import TaskState
 from tarmac.tools.task_tools import AttemptCompletion
 from tarmac.tools.tool import Bench, Ready, Tool
 
@@ -77,18 +77,18 @@ class Tally:
 class Calls:
     """Makes the calls of one task."""
 
-    def __init__(self, desk: Desk, questions: Questions, queue: Queue) -> None:
-        self.desk = desk
+    def __init__(self, state: TaskState, questions: Questions, queue: Queue) -> None:
+        self.state = state
         self._questions = questions
         self._queue = queue
-        self._judge = judge_of(desk)
-        self._repetition = Repetition(desk.settings.limits.max_repetitions)
+        self._judge = judge_of(state)
+        self._repetition = Repetition(state.context.settings.limits.max_repetitions)
 
     async def run(self, uses: Sequence[ToolUse], *, cut: bool = False) -> Tally:
         """All of them. `cut`: the answer was broken off, so the last one may not be whole."""
         tally = Tally()
         ordered = sorted(uses, key=self.ends)  # the result is presented when all else is done
-        native = self.desk.model.info.native_tools
+        native = self.state.model.info.native_tools
         made = MOST_CALLS if native else 1  # calls in words: one a message (S11)
         for group in self._groups(ordered[:made]):
             if len(group) == 1:
@@ -102,18 +102,18 @@ class Calls:
                 raise several.exceptions[0] from None
         for use in ordered[made:]:
             why = tally.stopped or (TOO_MANY if native else ONE)
-            recorder = CallRecorder(self.desk, self._questions, self._repetition, use)
+            recorder = CallRecorder(self.state, self._questions, self._repetition, use)
             recorder.finish((Text(f"[not run: {why}]"),), outcome="skipped", made=False)
         return tally
 
     def ends(self, use: ToolUse) -> bool:
-        return self.desk.toolbox.canonical(use.name) == AttemptCompletion.name
+        return self.state.context.toolbox.canonical(use.name) == AttemptCompletion.name
 
     def _groups(self, uses: Sequence[ToolUse]) -> Iterator[list[ToolUse]]:
         """Neighbours that only read together, all others by themselves."""
         together: list[ToolUse] = []
         for use in uses:
-            tool = self.desk.toolbox.tools.get(self.desk.toolbox.canonical(use.name))
+            tool = self.state.context.toolbox.tools.get(self.state.context.toolbox.canonical(use.name))
             if tool is not None and tool.parallel:
                 together.append(use)
                 continue
@@ -126,7 +126,7 @@ class Calls:
 
     async def _one(self, use: ToolUse, tally: Tally, *, cut: bool) -> None:
         """One call, to its result."""
-        recorder = CallRecorder(self.desk, self._questions, self._repetition, use)
+        recorder = CallRecorder(self.state, self._questions, self._repetition, use)
         if tally.stopped:
             recorder.finish((Text(f"[not run: {tally.stopped}]"),), outcome="skipped", made=False)
             return
@@ -134,25 +134,25 @@ class Calls:
             id=CallId(use.id),
             name=use.name,
             prepare=_Preparation(self, use, tally, recorder, cut=cut).prepare,
-            timeout=self.desk.settings.approval_timeout,
+            timeout=self.state.context.settings.approval_timeout,
             void=lambda: tally.stopped,
         )
-        asker = TaskAsker(self.desk, self._questions, call.id, void=call.void)
-        tally.count(await Pipeline(self._judge, asker, recorder).run(call), attended=self.desk.attended)
+        asker = TaskAsker(self.state, self._questions, call.id, void=call.void)
+        tally.count(await Pipeline(self._judge, asker, recorder).run(call), attended=self.state.attended)
 
     def stuck(self, use: ToolUse) -> bool:
         """Whether it goes in circles."""
-        return self._repetition.stuck(*self.desk.toolbox.meant(use.name, use.arguments))
+        return self._repetition.stuck(*self.state.context.toolbox.meant(use.name, use.arguments))
 
     async def go_round(self, use: ToolUse, tally: Tally) -> None:
         """The same call once more: a person decides whether that makes sense. NotMade, if it is not run."""
         told = REPEATED
-        if self.desk.attended:
+        if self.state.attended:
             answered = await self._questions.ask(
                 "mistake_limit_reached",
                 f"The model repeats itself: {use.name} with the same arguments and the same result. Run it once more?",
                 call=CallId(use.id),
-                timeout=self.desk.settings.approval_timeout,
+                timeout=self.state.context.settings.approval_timeout,
             )
             if answered.answer is AnswerKind.YES:
                 self._repetition.forget()
@@ -163,35 +163,37 @@ class Calls:
         raise NotMade(told)
 
     def bench(self, use: ToolUse) -> Bench:
-        desk = self.desk
-        live = Live(desk, CallId(use.id))
+        state = self.state
+        live = Live(state, CallId(use.id))
         return Bench(
-            workspace=desk.workspace,
-            cwd=desk.workspace,
-            task=desk.task,
-            files=desk.files,
-            registry=desk.registry,
-            talk=Talking(desk, self._questions, self._queue, CallId(use.id)),
-            store=desk.log.blobs.keep,
-            seen=desk.seen,
+            workspace=state.context.workspace,
+            cwd=state.context.workspace,
+            task=state.context.task,
+            files=state.context.files,
+            registry=state.context.registry,
+            talk=Conversation(state, self._questions, self._queue, CallId(use.id)),
+            store=state.context.log.blobs.keep,
+            seen=state.seen,
             show=live.show,
             started=live.started,
-            settings=desk.settings.tools,
-            unsaved=desk.unsaved,
-            secrets=desk.waits if desk.attended and desk.types_secrets else None,
-            elsewhere=partial(desk.elsewhere, CallId(use.id)) if desk.elsewhere else None,
+            settings=state.context.settings.tools,
+            unsaved=state.unsaved,
+            secrets=state.waits if state.attended and state.types_secrets else None,
+            elsewhere=partial(state.elsewhere, CallId(use.id)) if state.elsewhere else None,
         )
 
 
-def _names(desk: Desk, ready: Ready) -> Iterator[str]:
+def _names(state: TaskState, ready: Ready) -> Iterator[str]:
     """Each file the call is about, as it was said and as it leads, seen from the workspace."""
     for want in ready.wants:
         if not isinstance(want.action, ReadFile | WriteFile):
             continue
-        led = desk.files.look(want.action.path, cwd=desk.workspace, workspace=desk.workspace).path
+        led = state.context.files.look(
+            want.action.path, cwd=state.context.workspace, workspace=state.context.workspace
+        ).path
         for path in dict.fromkeys((want.action.path, led)):
-            inside = path.is_absolute() and path.is_relative_to(desk.workspace)
-            yield (path.relative_to(desk.workspace) if inside else path).as_posix()
+            inside = path.is_absolute() and path.is_relative_to(state.context.workspace)
+            yield (path.relative_to(state.context.workspace) if inside else path).as_posix()
 
 
 class _Preparation:
@@ -199,7 +201,7 @@ class _Preparation:
 
     def __init__(self, calls: Calls, use: ToolUse, tally: Tally, recorder: CallRecorder, *, cut: bool) -> None:
         self._calls = calls
-        self._desk = calls.desk
+        self._state = calls.state
         self._use = use
         self._tally = tally
         self._recorder = recorder
@@ -210,16 +212,16 @@ class _Preparation:
         """Its arguments, its mode, whether it goes in circles; then what the tool itself finds."""
         tool = self._tool or await self._first()
         ready = await tool.prepare(self._calls.bench(self._use))
-        for name in _names(self._desk, ready):
-            if tool.group in ("read", "edit") and (why := self._desk.mode.allows(self._use.name, tool.group, name)):
+        for name in _names(self._state, ready):
+            if tool.group in ("read", "edit") and (why := self._state.mode.allows(self._use.name, tool.group, name)):
                 raise self._refused(why)
         return ready
 
     async def _first(self) -> Tool:
-        desk, use = self._desk, self._use
+        state, use = self._state, self._use
         self._tool = tool = self._decode()
         self._recorder.durable = not (tool.parallel or tool.group == "always")
-        if why := desk.mode.allows(use.name, tool.group):
+        if why := state.mode.allows(use.name, tool.group):
             raise self._refused(why)
         if self._tally.failed and self._calls.ends(use):
             raise ToolFailed(NOT_YET)
@@ -228,12 +230,12 @@ class _Preparation:
         return tool
 
     def _decode(self) -> Tool:
-        desk, use = self._desk, self._use
+        state, use = self._state, self._use
         try:
             if self._cut and not use.arguments.strip():
                 raise ToolFailed(CUT)
-            offered = (each.name for each in desk.toolbox if desk.mode.allows(each.name, each.group) is None)
-            return desk.toolbox.decode(use.name, use.arguments, offered)
+            offered = (each.name for each in state.context.toolbox if state.mode.allows(each.name, each.group) is None)
+            return state.context.toolbox.decode(use.name, use.arguments, offered)
         except BadArguments:
             if self._cut:
                 raise ToolFailed(CUT) from None
@@ -241,16 +243,16 @@ class _Preparation:
 
     def _refused(self, why: str) -> ToolFailed:
         use = self._use
-        self._desk.add(judged(use.id, "deny", why, part=use.name, by=Authority.MODE))
+        self._state.add(judged(use.id, "deny", why, part=use.name, by=Authority.MODE))
         return ToolFailed(why)
 
 
-def judge_of(desk: Desk) -> Judge:
+def judge_of(state: TaskState) -> Judge:
     """What judges the calls of a task."""
     return Judge(
-        policy=desk.policy,
-        workspace=desk.workspace,
-        task=desk.task,
-        grants=desk.grants,
-        covers=partial(covers, desk.settings.auto),
+        policy=state.context.policy,
+        workspace=state.context.workspace,
+        task=state.context.task,
+        grants=state.context.grants,
+        covers=partial(covers, state.context.settings.auto),
     )

@@ -17,6 +17,7 @@ from tarmac.errors import TarmacError, TerminalClosed, ToolFailed
 from tarmac.events import TerminalId
 from tarmac.models.messages import Text
 from tarmac.policy import Execute, Plan
+from tarmac.policy.approval import Authority, authority
 from tarmac.policy.input import RELAYS
 from tarmac.policy.plan import environment
 from tarmac.policy.visible import visible
@@ -95,7 +96,7 @@ def time_limit(bench: Bench, wanted: float | None) -> float:
 
 def is_approved(go: Go) -> bool:
     """Whether a person approved it: now, by a grant, or by a rule of their own."""
-    return go.approved or any(each.rule.startswith(("grant.", "user.")) for each in go.verdicts)
+    return go.approved or any(authority(each) in (Authority.GRANT, Authority.RULES) for each in go.verdicts)
 
 
 def allowed_plan(go: Go) -> Plan | None:

@@ -1,7 +1,7 @@
 """Tarmac hosts an agent that speaks ACP: starts it, shows what it does, and serves its files, commands and questions.
 
-opening.py ─ launch.py (its process) ─ beginning.py (who it is, its session) → hosted.py, a task's verbs ─ turns.py
+open.py ─ agent_process.py ─ handshake.py (who it is, its session) → hosted.py, a task's verbs ─ turns.py
 its process ⇄ Peer ⇄ client.py ─ files.py, terminals.py, permission.py, forms.py (judged, asked, done)
-                               └ telling.py (its updates → events and signals of a task)
-hatch.py ⇄ bridge.py: our own terminals, for the agent alone, as the MCP server that its session is given
+                               └ translate.py (its updates → events and signals of a task)
+bridge_server.py ⇄ bridge.py: our own terminals, for the agent alone, as the MCP server that its session is given
 """

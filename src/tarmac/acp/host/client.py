@@ -6,16 +6,17 @@ from typing import Final
 
 from tarmac.acp.host.files import Files
 from tarmac.acp.host.forms import Forms
+from tarmac.acp.host.parameters import Object, object_of, present, text_of
 from tarmac.acp.host.permission import Permission
-from tarmac.acp.host.reading import Object, object_of, present, text_of
-from tarmac.acp.host.telling import Telling
 from tarmac.acp.host.terminals import Terminals
+from tarmac.acp.host.translate import Translation
 from tarmac.acp.peer import unknown
 from tarmac.acp.wire import Bad, Json, Response
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
-from tarmac.tasks.desk import Desk, now
+from tarmac.tasks.context import now
 from tarmac.tasks.questions import Questions
+from tarmac.tasks.state import TaskState
 
 CAPABILITIES: Final = {
     "fs": {"readTextFile": True, "writeTextFile": True},
@@ -28,13 +29,13 @@ CAPABILITIES: Final = {
 class Client:
     """The handler of the connection to one agent."""
 
-    def __init__(self, desk: Desk, questions: Questions, show: Callable[[e.TaskEvent | s.Signal], None]) -> None:
+    def __init__(self, state: TaskState, questions: Questions, show: Callable[[e.TaskEvent | s.Signal], None]) -> None:
         self._show = show
-        self.permission = Permission(desk, questions)
-        self.files = Files(desk, self.permission)
-        self.terminals = Terminals(desk, self.permission, show, lambda command: self.telling.adopt(command))
-        self.forms = Forms(desk, questions)
-        self.telling = Telling(self.terminals.__contains__)
+        self.permission = Permission(state, questions)
+        self.files = Files(state, self.permission)
+        self.terminals = Terminals(state, self.permission, show, lambda command: self.updates.adopt(command))
+        self.forms = Forms(state, questions)
+        self.updates = Translation(self.terminals.__contains__)
         self.agent = "the agent"  # what it calls itself
         self._deaf = False
         self.nonsense = 0  # lines that were no message
@@ -46,7 +47,7 @@ class Client:
             case "session/request_permission":
                 call = object_of(given.get("toolCall")) or object_of(object_of(given.get("subject")).get("toolCall"))
                 id = text_of(call.get("toolCallId"))
-                facts = self.telling.call(id, at=now()).asked(present(call)) if id else call
+                facts = self.updates.call(id, at=now()).asked(present(call)) if id else call
                 return await self.permission.requested(given, facts)
             case "fs/read_text_file":
                 return await self.files.read(given)
@@ -91,9 +92,9 @@ class Client:
 
     def flush(self) -> None:
         """What was said so far becomes a fact."""
-        for each in self.telling.flush(at=now()):
+        for each in self.updates.flush(at=now()):
             self._show(each)
 
     def _tell(self, update: Object) -> None:
-        for each in self.telling.of(update, at=now()):
+        for each in self.updates.of(update, at=now()):
             self._show(each)

@@ -6,14 +6,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tarmac.acp.host.parameters import Object, optional_number, wanted_path, wanted_text
 from tarmac.acp.host.permission import HostRecorder, Permission
-from tarmac.acp.host.reading import Object, optional_number, wanted_path, wanted_text
 from tarmac.acp.peer import Refused
 from tarmac.acp.wire import NOT_FOUND
 from tarmac.errors import ToolDenied
 from tarmac.events import CallId
 from tarmac.policy.actions import ReadFile
-from tarmac.tasks.desk import Desk
+from tarmac.tasks.state import TaskState
 from tarmac.tools.edit.save import read_bytes, save_file
 from tarmac.tools.tool import Done, Go, Ready, Want
 
@@ -22,7 +22,7 @@ from tarmac.tools.tool import Done, Go, Ready, Want
 class Files:
     """The files of one hosted agent."""
 
-    desk: Desk
+    state: TaskState
     permission: Permission
 
     async def read(self, params: Object) -> Object:
@@ -65,10 +65,11 @@ class Files:
     async def _run(self, name: str, title: str, want: Want, act: Callable[[Go], Awaitable[Done]]) -> None:
         call = CallId(f"fs-{secrets.token_hex(4)}")
         ready = Ready(title=title, done=title, act=act, wants=(want,))
-        await self.permission.run(call, name, ready, HostRecorder(self.desk))
+        await self.permission.run(call, name, ready, HostRecorder(self.state))
 
     def _behind(self, path: Path) -> Path:
-        return self.desk.files.look(path, cwd=self.desk.workspace, workspace=self.desk.workspace).path
+        here = self.state.context.workspace
+        return self.state.context.files.look(path, cwd=here, workspace=here).path
 
 
 def wanted_text_with_nul(params: Object) -> str:

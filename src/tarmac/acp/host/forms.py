@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from tarmac.acp.host.reading import Object, object_of, objects_of, text_of
+from tarmac.acp.host.parameters import Object, object_of, objects_of, text_of
 from tarmac.errors import BadRequest
 from tarmac.policy.approval import Answer, AnswerKind
-from tarmac.tasks.desk import Desk
 from tarmac.tasks.events import QuestionAnswered
 from tarmac.tasks.questions import Questions
+from tarmac.tasks.state import TaskState
 
 MOST_FIELDS: Final = 20
 LONGEST: Final = 4_000  # characters of what an agent says about a form
@@ -65,8 +65,8 @@ class Field:
 class Forms:
     """The forms of one hosted agent."""
 
-    def __init__(self, desk: Desk, questions: Questions) -> None:
-        self._desk = desk
+    def __init__(self, state: TaskState, questions: Questions) -> None:
+        self._state = state
         self._questions = questions
         self._open: set[asyncio.Task[Object]] = set()
 
@@ -80,7 +80,7 @@ class Forms:
         if not asks:
             return _CANCELLED
         fields = fields_of(object_of(params.get("requestedSchema")))
-        if not self._desk.attended or params.get("mode", "form") != "form" or fields is None:
+        if not self._state.attended or params.get("mode", "form") != "form" or fields is None:
             return _DECLINED
         asking = asyncio.create_task(self._fill(f"{agent} asks: {text_of(params.get('message'))[:LONGEST]}", fields))
         self._open.add(asking)
@@ -130,7 +130,7 @@ class Forms:
 
     @property
     def _patience(self) -> float | None:
-        return self._desk.settings.approval_timeout
+        return self._state.context.settings.approval_timeout
 
 
 def fields_of(schema: Object) -> list[Field] | None:

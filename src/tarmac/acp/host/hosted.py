@@ -9,11 +9,11 @@ import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Final, Protocol
 
-from tarmac.acp.host.beginning import Met
+from tarmac.acp.host.agent_process import Agent
+from tarmac.acp.host.bridge_server import BridgeServer, Write
 from tarmac.acp.host.client import Client
-from tarmac.acp.host.hatch import Hatch, Write
-from tarmac.acp.host.launch import Agent
-from tarmac.acp.host.reading import Object
+from tarmac.acp.host.handshake import Met
+from tarmac.acp.host.parameters import Object
 from tarmac.acp.host.turns import Said, how_ended, prompt_of
 from tarmac.acp.peer import Peer
 from tarmac.errors import BadRequest, PeerGone
@@ -23,9 +23,10 @@ from tarmac.policy.approval import Answer, Picture
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
 from tarmac.tasks.audience import Listener
-from tarmac.tasks.desk import Desk, Ended, now
+from tarmac.tasks.context import Ended, now
 from tarmac.tasks.metadata import Metadata
 from tarmac.tasks.questions import Questions
+from tarmac.tasks.state import TaskState
 
 TO_CONNECT: Final = 0.5  # seconds after it has its session for an agent to start our MCP server
 TO_LIST: Final = 5.0  # seconds for it to ask for the tools
@@ -34,7 +35,7 @@ TO_CANCEL: Final = 10.0  # seconds for an agent to end its turn once it is told 
 
 
 class Lent(Protocol):
-    """Our terminals, as an MCP server that the agent reaches over its hatch."""
+    """Our terminals, as an MCP server that the agent reaches over its bridge."""
 
     offered: asyncio.Event  # the agent has been told which tools there are
 
@@ -52,23 +53,23 @@ class Hosted:
     """An agent at work for a person. Get one from `open_hosted`."""
 
     def __init__(
-        self, desk: Desk, argv: Sequence[str], *, once: bool, patience: float, environ: Mapping[str, str]
+        self, state: TaskState, argv: Sequence[str], *, once: bool, patience: float, environ: Mapping[str, str]
     ) -> None:
         """`once`: it is done after its first turn; `patience`: seconds for each answer before that."""
-        self.desk = desk
+        self.state = state
         self._once = once
         self._patience = patience
-        self._questions = Questions(desk.log)
+        self._questions = Questions(state.context.log)
         self._words: list[Said] = []
         self._turn: asyncio.Task[object] | None = None
         self._cancelled = asyncio.Event()
         self.lent: Lent | None = None
-        self.hatch: Hatch | None = None
-        self._unlisted: Hatch | None = None  # whose tools the agent may not know yet
+        self.bridge: BridgeServer | None = None
+        self._unlisted: BridgeServer | None = None  # whose tools the agent may not know yet
         self.met = Met(os.path.basename(argv[0]))  # noqa: PTH119
         self.session = ""
-        self.client = Client(desk, self._questions, self._show)
-        self.agent = Agent(argv, cwd=desk.workspace, environ=environ)
+        self.client = Client(state, self._questions, self._show)
+        self.agent = Agent(argv, cwd=state.context.workspace, environ=environ)
         self.peer = Peer(self.agent.reader, self.agent.writer, self.client, name=self.name, answers_nonsense=False)
         self._serving = asyncio.create_task(self.peer.run())
 
@@ -76,7 +77,7 @@ class Hosted:
 
     @property
     def id(self) -> TaskId:
-        return self.desk.task
+        return self.state.context.task
 
     @property
     def name(self) -> str:
@@ -90,11 +91,11 @@ class Hosted:
 
     @property
     def metadata(self) -> Metadata:
-        return self.desk.metadata
+        return self.state.metadata
 
     @property
     def attended(self) -> bool:
-        return self.desk.attended
+        return self.state.attended
 
     @property
     def running(self) -> bool:
@@ -106,17 +107,17 @@ class Hosted:
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """As Task.subscribe."""
-        return self.desk.audience.subscribe(listener)
+        return self.state.audience.subscribe(listener)
 
     def _show(self, thing: e.TaskEvent | s.Signal) -> None:
         if isinstance(thing, s.Signal):
-            self.desk.audience.show(thing)
+            self.state.audience.show(thing)
         else:
-            self.desk.log.add(thing)
+            self.state.add(thing)
 
     def note(self, text: str) -> None:
         """For people alone."""
-        self.desk.add(e.Noted(at=now(), what="notice", text=text))
+        self.state.add(e.Noted(at=now(), what="notice", text=text))
 
     # Its beginning
 
@@ -145,7 +146,7 @@ class Hosted:
 
     def has_session(self, session: str) -> None:
         """The beginning is over."""
-        self.session, self._unlisted = session, self.hatch
+        self.session, self._unlisted = session, self.bridge
 
     # What a person does
 
@@ -155,8 +156,8 @@ class Hosted:
             raise BadRequest("there is nothing said")
         if images and not self.met.images:
             raise BadRequest(f"{self.name} takes no images")
-        blobs = [await asyncio.to_thread(self.desk.log.blobs.keep, data, media) for data, media in images]
-        await self.desk.log.append(e.UserSaid(at=now(), text=text, images=tuple(blobs)))
+        blobs = [await asyncio.to_thread(self.state.context.log.blobs.keep, data, media) for data, media in images]
+        await self.state.context.log.append(e.UserSaid(at=now(), text=text, images=tuple(blobs)))
         self._words.append(Said(text, tuple(images)))
         return None
 
@@ -168,7 +169,7 @@ class Hosted:
 
     def type_secrets(self) -> None:
         """As Task.type_secrets."""
-        self.desk.types_secrets = True
+        self.state.types_secrets = True
 
     def hold(self, question: e.QuestionId) -> None:
         """As Task.hold."""
@@ -194,18 +195,18 @@ class Hosted:
             words, self._words = self._words, []
             ended = await self._prompt(words)
         if ended.why == "idle" and self._once:
-            await self.desk.log.append(e.TaskCompleted(at=now(), result="", usage=NO_USAGE))
+            await self.state.context.log.append(e.TaskCompleted(at=now(), result="", usage=NO_USAGE))
             return Ended("completed")
         return ended
 
     async def _tools_known(self) -> None:
         """Before the first turn: codex-acp, for one, asks its model before its servers have told their tools."""
-        hatch, self._unlisted = self._unlisted, None
-        if hatch is None or self.lent is None:
+        bridge, self._unlisted = self._unlisted, None
+        if bridge is None or self.lent is None:
             return
         try:
             async with asyncio.timeout(TO_CONNECT):
-                await hatch.came.wait()
+                await bridge.came.wait()
             async with asyncio.timeout(TO_LIST):
                 await self.lent.offered.wait()
             await asyncio.sleep(TO_READ)
@@ -223,7 +224,7 @@ class Hosted:
                 return Ended("interrupted", f"{self.name} did not end its turn when told to")
             ended = how_ended(self._turn, self.name, cancelled=self._cancelled.is_set())
             if ended.why == "failed":
-                self.desk.add(e.Noted(at=now(), what="error", text=str(self._turn.exception())))
+                self.state.add(e.Noted(at=now(), what="error", text=str(self._turn.exception())))
             return ended
         except asyncio.CancelledError:
             self.cancel()
@@ -234,7 +235,7 @@ class Hosted:
                 each.cancel()
             await asyncio.gather(turn, watching, return_exceptions=True)
             self.client.flush()
-            await self.desk.log.commit()  # all that was told is on the disk, and shown
+            await self.state.context.log.commit()  # all that was told is on the disk, and shown
 
     async def _take_turn(self, params: Object) -> object:
         """What it asks in the very next line after its answer is asked too late."""
@@ -253,8 +254,8 @@ class Hosted:
         """End the agent, its commands and all it started; leave the log in order."""
         self.client.cancel()
         try:
-            if self.hatch is not None:
-                await self.hatch.aclose()
+            if self.bridge is not None:
+                await self.bridge.aclose()
             await self.client.terminals.aclose()
         finally:
             try:
@@ -263,4 +264,4 @@ class Hosted:
             finally:
                 await self.agent.aclose()
         self.client.flush()
-        self.desk.add(e.TaskSaved(at=now()))
+        self.state.add(e.TaskSaved(at=now()))

@@ -16,7 +16,7 @@ from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
 
-from tarmac.acp.host.reading import Object, block_text, object_of, objects_of, text_of
+from tarmac.acp.host.parameters import Object, block_text, object_of, objects_of, text_of
 from tarmac.acp.peer import Refused
 from tarmac.acp.wire import CANCELLED, INTERNAL_ERROR
 from tarmac.calls.judge import Judged
@@ -25,14 +25,15 @@ from tarmac.calls.permission import Permission as CallPermission
 from tarmac.calls.pipeline import Call, CallResult, Pipeline, Recorder
 from tarmac.policy import Action, Execute, Verdict
 from tarmac.policy.actions import ReadFile, WriteFile
-from tarmac.policy.approval import Answer, AnswerKind, Approval, Resolution
+from tarmac.policy.approval import Answer, AnswerKind, Approval, Resolution, proven_as
 from tarmac.policy.visible import shortened
 from tarmac.tasks.asker import TaskAsker
 from tarmac.tasks.auto import reaches
 from tarmac.tasks.call_recorder import record_verdicts
-from tarmac.tasks.desk import Desk, now
+from tarmac.tasks.context import now
 from tarmac.tasks.events import CallId, Noted, ToolFinished
 from tarmac.tasks.questions import Questions
+from tarmac.tasks.state import TaskState
 from tarmac.tasks.tool_calls import judge_of
 from tarmac.tools.execute_command import short
 from tarmac.tools.tool import Done, Go, Ready, Want
@@ -61,10 +62,10 @@ _PATHS: Final = ("file_path", "filePath", "path", "abs_path", "absolute_path", "
 class Permission:
     """Judges what one hosted agent wants."""
 
-    def __init__(self, desk: Desk, questions: Questions) -> None:
-        self._desk = desk
+    def __init__(self, state: TaskState, questions: Questions) -> None:
+        self._state = state
         self._questions = questions
-        self.judge = judge_of(desk)
+        self.judge = judge_of(state)
         self._said: deque[Approval] = deque(maxlen=64)  # yes to permission requests, not used yet
         self._pending: set[asyncio.Task[Any]] = set()
         self.turn: Turn = "none"
@@ -98,14 +99,14 @@ class Permission:
             id=call,
             name=name,
             prepare=prepare,
-            timeout=self._desk.settings.approval_timeout,
+            timeout=self._state.context.settings.approval_timeout,
             void=lambda: STOPPED if self.turn == "cancelled" else "",
         )
 
     def approved_before(self, action: Action) -> bool:
         """Whether a person said yes to this very command, when the agent asked for it. That yes is used up now."""
         for each in list(self._said):
-            if not each.use(action, task=self._desk.task, now=time.monotonic()):
+            if not each.use(action, task=self._state.context.task, now=time.monotonic()):
                 self._said.remove(each)
                 return True
         return False
@@ -141,11 +142,11 @@ class Permission:
             return await self._asked(call, title, options, why)
         ready = Ready(title=title, done=title, act=_never, wants=wants)
         id = CallId(text_of(call.get("toolCallId")) or "?")
-        pipeline = Pipeline(self.judge, HostAsker(self, id), HostRecorder(self._desk))
+        pipeline = Pipeline(self.judge, HostAsker(self, id), HostRecorder(self._state))
         found = await pipeline.permit(self._call(id, text_of(call.get("kind")) or "other", ready), ready)
         if self.turn == "cancelled" or found.resolution is Resolution.CANCELLED:
             return None
-        if found.go is None and not self._desk.attended:
+        if found.go is None and not self._state.attended:
             if found.resolution is Resolution.NOBODY:
                 self._not_asked(title, command.command if command else "")
             else:  # the policy's word, which nobody can change
@@ -165,25 +166,25 @@ class Permission:
         meaning (another machine, a shell, variables), and a proof must not rest on how *we* would run it: git does
         what a workspace's settings say, unless they are switched off. Else a person is shown all of it, and asked.
         """
-        desk = self._desk
-        verdict = await desk.policy.judge(command, workspace=desk.workspace, task=desk.task)
-        if verdict.decision == "deny" or desk.settings.auto == "all":
+        state = self._state
+        verdict = await self.judge.verdict(command)
+        if verdict.decision == "deny" or state.context.settings.auto == "all":
             return True
         claimed = call.get("kind") == "execute" or bool(lent_tool(text_of(call.get("title"))))
         named = set(object_of(call.get("rawInput")))
         if not claimed or not named <= _KNOWN or len(named & _COMMANDS) != 1 or len(named & set(_FOLDERS)) > 1:
             return False
         proven = verdict.decision == "allow" and verdict.plan is not None
-        git = any(part.rule.startswith("read.git") for part in verdict.parts)
-        return not (proven and git) or reaches(desk.settings.auto, "safe")
+        git = any(proven_as(part, "git") for part in verdict.parts)
+        return not (proven and git) or reaches(state.context.settings.auto, "safe")
 
     async def _described(self, call: Object, wants: tuple[Want, ...]) -> str:
         """Why a person must be asked about files of which only the agent's words tell what becomes of them, else ""."""
-        if any(each.content is not None for each in wants) or not _words(call) or not self._desk.attended:
+        if any(each.content is not None for each in wants) or not _words(call) or not self._state.attended:
             return ""
-        desk = self._desk
-        found = [await desk.policy.judge(each.action, workspace=desk.workspace, task=desk.task) for each in wants]
-        if any(each.decision == "deny" for each in found) or desk.settings.auto == "all":
+        state = self._state
+        found = [await self.judge.verdict(each.action) for each in wants]
+        if any(each.decision == "deny" for each in found) or state.context.settings.auto == "all":
             return ""
         return "; ".join(dict.fromkeys(f"{v.risk} risk: {v.reason}" for v in found if v.decision == "ask"))
 
@@ -194,9 +195,9 @@ class Permission:
             if self.turn == "none":
                 self.between(title)
             return None
-        if self._desk.settings.auto == "all" and kind not in _ACTS:
+        if self._state.context.settings.auto == "all" and kind not in _ACTS:
             return True
-        if not self._desk.attended:
+        if not self._state.attended:
             self._not_asked(title, command_of(object_of(call.get("rawInput"))), kind=kind)
             return False
         lines = [shortened(title, LONGEST // 8), *(shortened(each, LONGEST) for each in _words(call)[:8])]
@@ -210,14 +211,14 @@ class Permission:
                 "tool",
                 "\n".join(each for each in lines if each),
                 call=CallId(text_of(call.get("toolCallId")) or "?"),
-                timeout=self._desk.settings.approval_timeout,
+                timeout=self._state.context.settings.approval_timeout,
             )
         )
         return None if answered is None else answered.answer is AnswerKind.YES
 
     def task_asker(self, call: CallId) -> TaskAsker:
         """Asks as a task does, while a turn is running."""
-        return TaskAsker(self._desk, self._questions, call, void=lambda: self.turn != "running")
+        return TaskAsker(self._state, self._questions, call, void=lambda: self.turn != "running")
 
     def between(self, what: str) -> None:
         """Somebody who types their next words must not answer a question by it."""
@@ -234,7 +235,7 @@ class Permission:
         self._note(f"not allowed, as nobody is here to be asked: {what} ({before})")
 
     def _note(self, text: str) -> None:
-        self._desk.add(Noted(at=now(), what="notice", text=text))
+        self._state.add(Noted(at=now(), what="notice", text=text))
 
     # What can be judged
 
@@ -244,7 +245,7 @@ class Permission:
         kind = text_of(call.get("kind"))
         if command := command_of(raw):
             cwd = next((text_of(raw.get(name)) for name in _FOLDERS if text_of(raw.get(name))), "")
-            here = Path(cwd) if cwd.startswith("/") else self._desk.workspace / cwd
+            here = Path(cwd) if cwd.startswith("/") else self._state.context.workspace / cwd
             return (Want(action=Execute(command, cwd=here)),)
         if kind not in ("edit", "read"):
             return ()
@@ -267,7 +268,8 @@ class Permission:
 
     def file_want(self, path: Path, before: bytes | None, content: bytes | None) -> Want:
         """A file to be written, as the policy and a person look at it."""
-        seen = self._desk.files.look(path, cwd=self._desk.workspace, workspace=self._desk.workspace)
+        here = self._state.context.workspace
+        seen = self._state.context.files.look(path, cwd=here, workspace=here)
         return Want(
             action=WriteFile(path), before=before, content=content, outside=not seen.inside, protected=seen.protected
         )
@@ -302,15 +304,15 @@ class HostAsker:
 class HostRecorder:
     """Records what the agent wants in the task's log: verdicts, and what was not done. The agent tells the rest."""
 
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
+    def __init__(self, state: TaskState) -> None:
+        self.state = state
 
     def judged(self, call: Call, judged: Sequence[Judged]) -> None:
-        record_verdicts(self.desk, call.id, judged)
+        record_verdicts(self.state, call.id, judged)
 
     async def decided(self, call: Call, ready: Ready, permission: CallPermission) -> None:
         for note in permission.notes:
-            self.desk.add(Noted(at=now(), what="error", text=note))
+            self.state.add(Noted(at=now(), what="error", text=note))
 
     async def started(self, call: Call, ready: Ready, go: Go) -> None:
         """The agent tells it, with its own call."""
@@ -318,7 +320,7 @@ class HostRecorder:
     def finished(self, call: Call, result: CallResult) -> None:
         if result.outcome == "denied" and result.ready is not None:
             title = result.ready.title
-            self.desk.add(
+            self.state.add(
                 ToolFinished(
                     at=now(), call=call.id, name=call.name, outcome="denied", content=result.content, title=title
                 )

@@ -10,6 +10,8 @@ holds its pipe.
 
 import asyncio
 import os
+import shlex
+import shutil
 import signal
 import time
 from collections.abc import Callable
@@ -18,10 +20,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from tarmac.acp.host.calls import Call
-from tarmac.acp.host.commands import command_line, handed_line
+from tarmac.acp.host.agent_call import Call
+from tarmac.acp.host.parameters import Object, object_of, optional_number, text_of, wanted_path, wanted_text
 from tarmac.acp.host.permission import HostRecorder, Permission
-from tarmac.acp.host.reading import Object, optional_number, wanted_path, wanted_text
 from tarmac.acp.peer import Refused
 from tarmac.acp.wire import INVALID_PARAMS, INVALID_REQUEST, NOT_FOUND
 from tarmac.calls.pipeline import Call as PipelineCall
@@ -33,7 +34,8 @@ from tarmac.policy import Execute
 from tarmac.policy.plan import environment
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
-from tarmac.tasks.desk import Desk, now
+from tarmac.tasks.context import now
+from tarmac.tasks.state import TaskState
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.plans import start_plan
 from tarmac.terminals.process import signals
@@ -46,6 +48,7 @@ MOST_BYTES: Final = 4 << 20  # of an output that has no limit: what is sent must
 MOST_LOGGED: Final = 16_000  # characters of it in the task's log
 GRACE: Final = 1.0  # seconds between SIGTERM and SIGKILL
 _NAME: Final = "terminal/create"
+_SHELLS: Final = ("sh", "bash", "/bin/sh", "/bin/bash", "/usr/bin/sh", "/usr/bin/bash")
 
 
 @dataclass(slots=True)
@@ -65,8 +68,8 @@ class _Open:
 class _TerminalRecorder(HostRecorder):
     """Records a command that we run for the agent: under the agent's own call for it, if there is one."""
 
-    def __init__(self, desk: Desk, adopt: Callable[[str], Call | None], inner: str) -> None:
-        super().__init__(desk)
+    def __init__(self, state: TaskState, adopt: Callable[[str], Call | None], inner: str) -> None:
+        super().__init__(state)
         self._adopt = adopt
         self._inner = inner
         self.call = e.CallId("")
@@ -82,13 +85,13 @@ class _TerminalRecorder(HostRecorder):
             return  # it is on the screen
         title = f"Running `{self.title}`"
         started = e.ToolStarted(at=now(), call=self.call, name=call.name, title=title, command=command, cwd=ready.cwd)
-        await self.desk.log.append(started)
+        await self.state.append(started)
 
     def finished(self, call: PipelineCall, result: CallResult) -> None:
         """The end of a command that was started is told by who follows it."""
         if result.outcome == "failed" and self.call:
             title = f"Running `{self.title}`"
-            self.desk.add(
+            self.state.add(
                 e.ToolFinished(
                     at=now(), call=self.call, name=call.name, outcome="failed", content=result.content, title=title
                 )
@@ -102,14 +105,14 @@ class Terminals:
 
     def __init__(
         self,
-        desk: Desk,
+        state: TaskState,
         permission: Permission,
         show: Callable[[e.TaskEvent | s.Signal], None],
         adopt: Callable[[str], Call | None],
     ) -> None:
         """`adopt`: the agent's own call for a command, which is ours to tell from then on."""
         self._adopt = adopt
-        self._desk = desk
+        self._state = state
         self._permission = permission
         self._show = show
         self._open: dict[str, _Open] = {}
@@ -124,7 +127,7 @@ class Terminals:
     async def create(self, params: Object) -> Object:
         """Start it; the id."""
         line = command_line(params)
-        cwd = wanted_path(params, "cwd") if params.get("cwd") is not None else self._desk.workspace
+        cwd = wanted_path(params, "cwd") if params.get("cwd") is not None else self._state.context.workspace
         if not cwd.is_dir():
             raise Refused(INVALID_PARAMS, f"there is no directory {cwd}")
         limit = optional_number(params, "outputByteLimit", least=0)
@@ -133,7 +136,7 @@ class Terminals:
         self._numbers += 1
         id = f"term-{self._numbers}"
         inner = handed_line(params)
-        recorder = _TerminalRecorder(self._desk, self._adopt, inner)
+        recorder = _TerminalRecorder(self._state, self._adopt, inner)
 
         async def act(go: Go) -> Done:
             opened = await self._start(id, go.command if go.command is not None else line, cwd, go)
@@ -156,16 +159,18 @@ class Terminals:
 
     async def _start(self, id: str, command: str, cwd: Path, go: Go) -> _Open:
         """By its plan if nobody was asked; else in bash, on pipes."""
-        plan, registry = allowed_plan(go), self._desk.registry
+        plan, registry = allowed_plan(go), self._state.context.registry
         async with AsyncExitStack() as stack:
             terminal: Terminal | None = None
             if plan is not None:
-                env = environment(os.environ, workspace=self._desk.workspace)
+                env = environment(os.environ, workspace=self._state.context.workspace)
                 execution = await stack.enter_async_context(
                     start_plan(plan, command=command, environment=env, settings=registry.settings)
                 )
             else:
-                terminal = await registry.open(name=id, cwd=cwd, shell="bash", provider="exec", task=self._desk.task)
+                terminal = await registry.open(
+                    name=id, cwd=cwd, shell="bash", provider="exec", task=self._state.context.task
+                )
                 stack.push_async_callback(registry.kill, terminal.id)
                 execution = await terminal.start(command)
                 execution.approved = go.approved
@@ -291,3 +296,38 @@ def exit_status(execution: Execution) -> Object:
         except ValueError:
             return {"exitCode": None, "signal": f"SIG{ending.signal}"}
     return {"exitCode": ending.exit_code, "signal": None}
+
+
+def command_line(params: Object) -> str:
+    """The line that bash will read, with the variables in front: a person sees all of it."""
+    command = wanted_text(params, "command")
+    args = params.get("args") or []
+    if not isinstance(args, list) or not all(isinstance(each, str) and "\0" not in each for each in args):
+        raise Refused(INVALID_PARAMS, "`args` must be a list of texts")
+    if not command.strip():
+        raise Refused(INVALID_PARAMS, "`command` is empty")
+    alone = not args
+    if alone and " " in command and "/" in command and shutil.which(command):
+        alone, command = False, shlex.quote(command)  # one program, with a blank in its path
+    elif args:
+        command = " ".join(map(shlex.quote, [command, *args]))
+    variables = params.get("env") or []
+    if not isinstance(variables, list):
+        raise Refused(INVALID_PARAMS, "`env` must be a list of names and values")
+    pairs: list[str] = []
+    for each in map(object_of, variables):
+        name, value = text_of(each.get("name")), text_of(each.get("value"))
+        if not name.isidentifier() or not name.isascii() or "\0" in value:
+            raise Refused(INVALID_PARAMS, f"{name[:80]!r} is no name of a variable")
+        pairs.append(f"{name}={shlex.quote(value)}")
+    if not pairs:
+        return command
+    return f"export {' '.join(pairs)}; {command}" if alone else f"{' '.join(pairs)} {command}"
+
+
+def handed_line(params: Object) -> str:
+    """The line behind `/bin/sh -lc LINE`: an agent that asked for LINE may run it that way (fast-agent does)."""
+    args = params.get("args")
+    if params.get("command") not in _SHELLS or params.get("env") or not isinstance(args, list) or len(args) != 2:
+        return ""
+    return text_of(args[1]) if args[0] in ("-c", "-lc") else ""

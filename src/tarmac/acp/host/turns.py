@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from tarmac.acp.host.reading import Object, object_of, text_of
+from tarmac.acp.host.parameters import Object, object_of, text_of
 from tarmac.errors import PeerGone, PeerRefused
 from tarmac.policy.approval import Picture
-from tarmac.tasks.desk import Ended, Why
+from tarmac.tasks.context import Ended, Why
 
 STOPPED: Final = "the person stopped it"
 _WHY: Final[dict[str, Why]] = {

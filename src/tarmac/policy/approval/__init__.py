@@ -10,7 +10,7 @@ An approval lives in memory only. After a restart the user is asked again.
 """
 
 from tarmac.policy.approval.answer import Always, Answer, AnswerKind, Choice, GrantScope, Picture
-from tarmac.policy.approval.authority import Authority, authority, grant_used
+from tarmac.policy.approval.authority import Authority, authority, grant_used, proven_as
 from tarmac.policy.approval.explain import denied_text, named, no_person_text
 from tarmac.policy.approval.request import Request, ShownFile, ShownPart, digest, make_request
 from tarmac.policy.approval.resolution import Approval, Pending, Resolution, Resolved
@@ -37,4 +37,5 @@ __all__ = [
     "make_request",
     "named",
     "no_person_text",
+    "proven_as",
 ]

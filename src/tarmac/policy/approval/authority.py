@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from tarmac.policy.verdict import Verdict
+from tarmac.policy.verdict import Part, Verdict
 
 
 class Authority(StrEnum):
@@ -20,6 +20,11 @@ def authority(verdict: Verdict) -> Authority:
     """Who decided a verdict: the user's rules, a grant, or the policy itself."""
     kind = verdict.rule.partition(".")[0]
     return {"grant": Authority.GRANT, "user": Authority.RULES}.get(kind, Authority.POLICY)
+
+
+def proven_as(part: Part, program: str) -> bool:
+    """Whether a part of a line was proven to only read by what is known of this program."""
+    return part.rule.split(".")[:2] == ["read", program]
 
 
 def grant_used(verdict: Verdict) -> str | None:

@@ -12,16 +12,17 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import tarmac
-from tarmac.acp.host import beginning
-from tarmac.acp.host.hatch import Hatch, unavailable
+from tarmac.acp.host import handshake
+from tarmac.acp.host.bridge_server import BridgeServer, unavailable
 from tarmac.acp.host.hosted import Hosted, Lent
-from tarmac.acp.host.reading import Object
+from tarmac.acp.host.parameters import Object
 from tarmac.acp.wire import AUTH_REQUIRED
 from tarmac.app import App
 from tarmac.errors import BadRequest, DirectoryUnavailable, PeerRefused
 from tarmac.models.provider import Chunk, Load, ModelInfo, Prompt
 from tarmac.tasks import events as e
-from tarmac.tasks.desk import Desk, now
+from tarmac.tasks.context import now
+from tarmac.tasks.state import TaskState
 
 T = TypeVar("T")
 Lend = Callable[[Hosted], Lent]
@@ -52,13 +53,13 @@ async def open_hosted(
     wishes, environ = wishes or Wishes(), os.environ if environ is None else environ
     began, task = bool(wishes.resume), None
     try:
-        async with _desk(app, wishes.resume, attended=attended) as desk:
-            task = desk.task
-            hosted = Hosted(desk, argv, once=wishes.once, patience=wishes.patience, environ=environ)
+        async with _state(app, wishes.resume, attended=attended) as state:
+            task = state.context.task
+            hosted = Hosted(state, argv, once=wishes.once, patience=wishes.patience, environ=environ)
             try:
                 hosted.lent = lend(hosted) if lend else None
                 if hosted.lent is not None:
-                    await _open_hatch(hosted, hosted.lent, environ)
+                    await _open_bridge(hosted, hosted.lent, environ)
                 await _begin(hosted, wishes)
                 began = True
                 yield hosted
@@ -69,45 +70,45 @@ async def open_hosted(
             await app.store.delete(task)
 
 
-def _desk(app: App, resume: str, *, attended: bool) -> AbstractAsyncContextManager[Desk]:
+def _state(app: App, resume: str, *, attended: bool) -> AbstractAsyncContextManager[TaskState]:
     if resume:
-        return app.resume_desk(resume, _Nobody(), attended=attended)
-    return app.create_desk(_Nobody(), attended=attended)
+        return app.resume_hosted(resume, _Nobody(), attended=attended)
+    return app.create_hosted(_Nobody(), attended=attended)
 
 
-async def _open_hatch(hosted: Hosted, lent: Lent, environ: Mapping[str, str]) -> None:
-    hatch = Hatch(lent.serve, hosted.note, environ=environ)
+async def _open_bridge(hosted: Hosted, lent: Lent, environ: Mapping[str, str]) -> None:
+    bridge = BridgeServer(lent.serve, hosted.note, environ=environ)
     try:
-        await hatch.open(hosted.agent.pid)
+        await bridge.open(hosted.agent.pid)
     except (OSError, DirectoryUnavailable) as error:
-        await hatch.aclose()
+        await bridge.aclose()
         hosted.note(unavailable(error))
     else:
-        hosted.hatch = hatch
+        hosted.bridge = bridge
 
 
 async def _begin(hosted: Hosted, wishes: Wishes) -> None:
     """initialize, log in, a session, its mode."""
-    hosted.desk.add(e.TaskStarted(at=now(), pid=os.getpid(), version=tarmac.__version__))
-    hosted.met = met = await beginning.meet(hosted.ask, hosted.name)
+    hosted.state.add(e.TaskStarted(at=now(), pid=os.getpid(), version=tarmac.__version__))
+    hosted.met = met = await handshake.meet(hosted.ask, hosted.name)
     hosted.peer.name = hosted.client.agent = met.name
-    if hosted.lent is not None and hosted.hatch is not None:
+    if hosted.lent is not None and hosted.bridge is not None:
         hosted.lent.prepare()
-    folder = hosted.desk.workspace
+    folder = hosted.state.context.workspace
     if wishes.auth:
-        await beginning.log_in(hosted.ask, met, wishes.auth)
+        await handshake.log_in(hosted.ask, met, wishes.auth)
     if not wishes.resume:
-        session = await _with_servers(hosted, lambda servers: beginning.new_session(hosted.ask, met, folder, servers))
+        session = await _with_servers(hosted, lambda servers: handshake.new_session(hosted.ask, met, folder, servers))
     else:
         session = _session_of(hosted)
         with hosted.client.deaf():  # what the agent tells of it anew is in the log already
             await _with_servers(
-                hosted, lambda servers: beginning.old_session(hosted.ask, met, session, folder, servers)
+                hosted, lambda servers: handshake.old_session(hosted.ask, met, session, folder, servers)
             )
     if wishes.mode:
-        await beginning.set_mode(hosted.ask, met, session, wishes.mode)
+        await handshake.set_mode(hosted.ask, met, session, wishes.mode)
     hosted.has_session(session)
-    await hosted.desk.log.append(e.AgentHosted(at=now(), name=met.name, session=session))
+    await hosted.state.context.log.append(e.AgentHosted(at=now(), name=met.name, session=session))
 
 
 def _session_of(hosted: Hosted) -> str:
@@ -122,10 +123,10 @@ def _session_of(hosted: Hosted) -> str:
 
 async def _with_servers(hosted: Hosted, ask: Callable[[list[Object]], Awaitable[T]]) -> T:
     """With our MCP server; an agent that takes none gets its session all the same."""
-    if hosted.hatch is None:
+    if hosted.bridge is None:
         return await ask([])
     try:
-        return await ask([hosted.hatch.entry()])
+        return await ask([hosted.bridge.entry()])
     except PeerRefused as error:
         if error.code == AUTH_REQUIRED:
             raise

@@ -1,4 +1,4 @@
-"""What tools may say to the person, and change in the task itself: the `Talk` of a bench."""
+"""What tools may say to the person, and change in the task itself: the `Talk` of a bench. And slash commands."""
 
 import json
 import math
@@ -10,10 +10,11 @@ from typing import Final
 from tarmac.errors import BadRequest, ToolDenied, ToolFailed
 from tarmac.policy import Decision
 from tarmac.policy.approval import Answer, AnswerKind, Authority
-from tarmac.tasks.desk import Desk, find_mode, judged, now
+from tarmac.tasks.context import find_mode, judged, now
 from tarmac.tasks.events import CallId, ModeSwitched, Todo, TodosUpdated
 from tarmac.tasks.questions import SKIPPED, Questions
 from tarmac.tasks.queue import Queue
+from tarmac.tasks.state import TaskState
 from tarmac.tools.tool import Reply, Suggestion, TodoItem
 
 NOBODY: Final = (
@@ -24,25 +25,25 @@ LONGEST: Final = 100_000  # characters of a slash command
 _NAME: Final = re.compile(r"[\w-]{1,64}")
 
 
-class Talking:
+class Conversation:
     """One call's way to the person and the task."""
 
-    def __init__(self, desk: Desk, questions: Questions, queue: Queue, call: CallId) -> None:
-        self._desk = desk
+    def __init__(self, state: TaskState, questions: Questions, queue: Queue, call: CallId) -> None:
+        self._state = state
         self._questions = questions
         self._queue = queue
         self._call = call
 
     async def ask(self, question: str, suggestions: tuple[Suggestion, ...]) -> Reply:
         """Wait for a person's answer; one of the suggestions may switch the mode."""
-        settings = self._desk.settings
+        settings = self._state.context.settings
         first = suggestions[0].text if suggestions and settings.approved.questions else ""
-        if not self._desk.attended and not first:
+        if not self._state.attended and not first:
             raise ToolFailed(NOBODY)
         shown: dict[str, object] = {"suggestions": [{"text": each.text, "mode": each.mode} for each in suggestions]}
         patience = settings.approval_timeout
         if first:
-            patience = min(settings.approved.question_timeout, patience or math.inf) if self._desk.attended else 0.0
+            patience = min(settings.approved.question_timeout, patience or math.inf) if self._state.attended else 0.0
             shown["takes_first_after"] = patience
         answered = await self._questions.ask(
             "followup",
@@ -58,7 +59,7 @@ class Talking:
         by_itself = answered.by == Authority.LEVEL
         if by_itself:
             why = "the first suggestion is taken when nobody answers"
-            self._desk.add(judged(self._call, "allow", why, part=first, by=Authority.LEVEL))
+            self._state.add(judged(self._call, "allow", why, part=first, by=Authority.LEVEL))
         if answered.answer in (AnswerKind.SKIP, AnswerKind.NO) and not answered.text:
             raise ToolFailed("The person did not answer this question. Go on without it, or ask another one.")
         chosen = next((each for each in suggestions if each.text == answered.text and each.mode), None)
@@ -71,27 +72,27 @@ class Talking:
         """Accepted, unless the person has said something meanwhile: then that is the answer."""
         if self._queue:
             return Reply(text="(They have said something meanwhile, before they saw this result. It follows.)")
-        self._desk.completed = result
+        self._state.present(result)
         return None
 
     async def switch_mode(self, mode: str, why: str) -> str:
         """Go on in another mode, if the person agrees."""
         try:
-            wanted = find_mode(self._desk.modes, mode)
+            wanted = find_mode(self._state.context.modes, mode)
         except BadRequest as error:
             raise ToolFailed(f"Invalid mode: {mode}. {error.hint}") from None
-        if wanted.slug == self._desk.mode.slug:
+        if wanted.slug == self._state.mode.slug:
             return f"Already in {wanted.name} mode."
-        if self._desk.settings.approved.modes:
+        if self._state.context.settings.approved.modes:
             self._judged("allow", "switching modes is approved", wanted.slug, by=Authority.LEVEL)
         else:
-            if not self._desk.attended:
+            if not self._state.attended:
                 self._judged("deny", "switching modes is asked about", wanted.slug, by=Authority.NOBODY)
                 raise ToolDenied(f"Nobody is here to approve a switch to {wanted.name} mode. Go on in this one.")
             self._judged("ask", "switching modes is asked about", wanted.slug, by=Authority.POLICY)
             text = f"Switch to {wanted.name} mode{f': {why}' if why else ''}"
             answered = await self._questions.ask(
-                "tool", text, call=self._call, timeout=self._desk.settings.approval_timeout
+                "tool", text, call=self._call, timeout=self._state.context.settings.approval_timeout
             )
             if answered.answer is not AnswerKind.YES:
                 said = f" They say: {answered.text}" if answered.text else ""
@@ -100,22 +101,21 @@ class Talking:
         return f"Successfully switched to {wanted.name} mode{f' because: {why}' if why else ''}."
 
     def _judged(self, decision: Decision, reason: str, part: str, *, by: str) -> None:
-        self._desk.add(judged(self._call, decision, reason, part=part, by=by))
+        self._state.add(judged(self._call, decision, reason, part=part, by=by))
 
     def _switch(self, mode: str, *, why: str) -> None:
-        found = self._desk.modes.get(mode)
-        if found is not None and found.slug != self._desk.mode.slug:
-            self._desk.mode = found
-            self._desk.add(ModeSwitched(at=now(), mode=found.slug, why=why))
+        found = self._state.context.modes.get(mode)
+        if found is not None and found.slug != self._state.mode.slug:
+            self._state.add(ModeSwitched(at=now(), mode=found.slug, why=why))
 
     async def set_todos(self, todos: tuple[TodoItem, ...]) -> None:
         """The whole list, from now on."""
-        self._desk.todos = tuple(Todo(text=each.text, status=each.status) for each in todos)
-        self._desk.add(TodosUpdated(at=now(), todos=self._desk.todos))
+        items = tuple(Todo(text=each.text, status=each.status) for each in todos)
+        self._state.add(TodosUpdated(at=now(), todos=items))
 
     def slash_command(self, name: str) -> str | None:
         """The text behind a command of that name, if there is one."""
-        path = commands(self._desk.workspace, self._desk.settings.user_folder).get(name)
+        path = commands(self._state.context.workspace, self._state.context.settings.user_folder).get(name)
         try:
             return path.read_text("utf-8", "replace")[:LONGEST] if path else None
         except OSError:
@@ -123,7 +123,7 @@ class Talking:
 
     def slash_commands(self) -> Mapping[str, str]:
         """All of them, with what they are for: the first line of each."""
-        found = commands(self._desk.workspace, self._desk.settings.user_folder)
+        found = commands(self._state.context.workspace, self._state.context.settings.user_folder)
         return {name: first_line(path) for name, path in found.items()}
 
 

@@ -5,8 +5,8 @@ import json
 from dataclasses import dataclass, field
 from typing import Final
 
+from tarmac.acp.host.parameters import Object, block_text, object_of, objects_of, text_of, whole_of
 from tarmac.acp.host.permission import command_of
-from tarmac.acp.host.reading import Object, block_text, object_of, objects_of, text_of, whole_of
 from tarmac.tools.execute_command import short
 
 MOST_LOGGED: Final = 16_000  # characters of a call's result

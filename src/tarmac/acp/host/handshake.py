@@ -10,7 +10,7 @@ from typing import Final
 
 import tarmac
 from tarmac.acp.host.client import CAPABILITIES
-from tarmac.acp.host.reading import Object, object_of, objects_of, text_of, whole_of
+from tarmac.acp.host.parameters import Object, object_of, objects_of, text_of, whole_of
 from tarmac.acp.wire import AUTH_REQUIRED
 from tarmac.errors import BadRequest, PeerRefused
 

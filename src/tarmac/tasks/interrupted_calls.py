@@ -9,46 +9,45 @@ from collections.abc import Set
 from pathlib import Path
 
 from tarmac.models.messages import Part, Text, ToolUse
-from tarmac.tasks.desk import Desk, now
+from tarmac.tasks.call_recorder import TAIL
+from tarmac.tasks.context import now
 from tarmac.tasks.events import CallId, FileSeen, Outcome, ToolFinished
-from tarmac.tasks.live import TAIL
 from tarmac.tasks.recovery import Unfinished, digest_of, fates
+from tarmac.tasks.state import TaskState
 from tarmac.tools.boundary import labelled
 from tarmac.vt.text import clean
 
 
-async def settle(desk: Desk, *, why: str, skip: bool, again: Set[CallId] = frozenset()) -> None:
+async def settle(state: TaskState, *, why: str, skip: bool, again: Set[CallId] = frozenset()) -> None:
     """Give every open call its result; `skip`: also those that were never started.
 
     Those of `again` have only asked a question: they count as never started.
     """
-    for use, under_way in desk.history.open_calls:
-        found = desk.under_way.get(CallId(use.id))
+    for use, under_way in state.history.open_calls:
+        found = state.under_way.get(CallId(use.id))
         if CallId(use.id) in again:
             found, under_way = None, False
         if found is not None:
-            await _interrupted(desk, use, found, why)
+            await _interrupted(state, use, found, why)
         elif under_way:
             told = f"[interrupted: {why} while this call was under way; whether it took effect is not known]"
-            _finish(desk, use, (Text(told),), outcome="interrupted", title=f"{use.name}: interrupted")
+            _finish(state, use, (Text(told),), outcome="interrupted", title=f"{use.name}: interrupted")
         elif skip:
             told = f"[not run: {why} before this call was started]"
-            _finish(desk, use, (Text(told),), outcome="skipped", title=f"Did not run {use.name}")
+            _finish(state, use, (Text(told),), outcome="skipped", title=f"Did not run {use.name}")
 
 
-async def _interrupted(desk: Desk, use: ToolUse, found: Unfinished, why: str) -> None:
+async def _interrupted(state: TaskState, use: ToolUse, found: Unfinished, why: str) -> None:
     text, seen = await asyncio.to_thread(_known, found, why)
-    if answer := desk.answered.pop(found.started.call, ""):
+    if answer := state.answered.pop(found.started.call, ""):
         text = f"[interrupted: {why} after the person had answered]\n<user_message>\n{answer}\n</user_message>"
-    _finish(desk, use, (Text(text),), outcome="interrupted", title=f"{found.started.title}: interrupted")
+    _finish(state, use, (Text(text),), outcome="interrupted", title=f"{found.started.title}: interrupted")
     for path, digest in seen:
-        desk.seen[path] = digest
-        desk.add(FileSeen(at=now(), path=path, digest=digest, how="edited"))
+        state.add(FileSeen(at=now(), path=path, digest=digest, how="edited"))
 
 
-def _finish(desk: Desk, use: ToolUse, content: tuple[Part, ...], *, outcome: Outcome, title: str) -> None:
-    desk.under_way.pop(CallId(use.id), None)
-    desk.add(ToolFinished(at=now(), call=CallId(use.id), name=use.name, outcome=outcome, content=content, title=title))
+def _finish(state: TaskState, use: ToolUse, content: tuple[Part, ...], *, outcome: Outcome, title: str) -> None:
+    state.add(ToolFinished(at=now(), call=CallId(use.id), name=use.name, outcome=outcome, content=content, title=title))
 
 
 def _known(found: Unfinished, why: str) -> tuple[str, list[tuple[Path, str | None]]]:

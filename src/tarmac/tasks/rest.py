@@ -15,7 +15,6 @@ from typing import Final, Literal
 
 from tarmac.errors import BadRequest, StateUnavailable
 from tarmac.policy.approval import Answer, AnswerKind
-from tarmac.tasks.desk import Desk
 from tarmac.tasks.events import (
     MessageDelivered,
     ModelSaid,
@@ -26,6 +25,7 @@ from tarmac.tasks.events import (
     UserSaid,
 )
 from tarmac.tasks.questions import Questions, new_question, words
+from tarmac.tasks.state import TaskState
 
 NOT_ACCEPTED: Final = "[The person does not accept this result. Find out what is missing, and go on.]"
 AGAIN: Final = "[The person wants this completed task to go on. Find out what is left to do, or ask them.]"
@@ -34,8 +34,8 @@ AGAIN: Final = "[The person wants this completed task to go on. Find out what is
 class Rest:
     """What a person wants of a task that stands still."""
 
-    def __init__(self, desk: Desk, questions: Questions, past: Iterable[TaskEvent] = ()) -> None:
-        self._desk = desk
+    def __init__(self, state: TaskState, questions: Questions, past: Iterable[TaskEvent] = ()) -> None:
+        self._state = state
         self._questions = questions
         self.wanted: Literal["", "go", "stay"] = ""
         self.spoken = _spoken(past)  # they said something that the model has not answered
@@ -48,15 +48,15 @@ class Rest:
 
     async def presented(self, completed: TaskCompleted) -> None:
         """The model is done: recorded, and asked about where somebody is there."""
-        if not self._desk.attended:
-            await self._desk.log.append(completed)
+        if not self._state.attended:
+            await self._state.context.log.append(completed)
             return
         await self._ask("completion_result", completed.result, completed)
 
     async def opened(self) -> None:
         """A task of before was opened. On a full disk it says nothing."""
-        meta = self._desk.metadata
-        if not self._desk.attended or not (meta.title or meta.requests):
+        meta = self._state.metadata
+        if not self._state.attended or not (meta.title or meta.requests):
             return
         try:
             if meta.outcome == "completed":

@@ -1,6 +1,6 @@
 """PURE: an agent's `session/update`s as the events and signals of a task, so that it is shown and kept like our own.
 
-update → Telling.of() → [event | signal, …]          flush() → what was said so far, as one fact
+update → Translation.of() → [event | signal, …]          flush() → what was said so far, as one fact
 
 Whatever comes is taken: a call that is first heard of by an update, one that ends twice, a terminal of the agent's own
 (`_meta.terminal_*`), a kind nobody knows yet.
@@ -10,9 +10,9 @@ import json
 from collections.abc import Callable
 from typing import Final
 
-from tarmac.acp.host.calls import Call, content_text, diff_of, kind_of, titles
+from tarmac.acp.host.agent_call import Call, content_text, diff_of, kind_of, titles
+from tarmac.acp.host.parameters import Object, block_text, object_of, objects_of, text_of, whole_of
 from tarmac.acp.host.permission import lent_tool
-from tarmac.acp.host.reading import Object, block_text, object_of, objects_of, text_of, whole_of
 from tarmac.events import TerminalId
 from tarmac.models.messages import NO_USAGE, Part, Reasoning, Text
 from tarmac.tasks import events as e
@@ -26,7 +26,7 @@ _ENDS: Final[dict[str, e.Outcome]] = {"completed": "done", "failed": "failed", "
 _TODOS: Final = {"pending": "open", "in_progress": "doing", "completed": "done"}
 
 
-class Telling:
+class Translation:
     """The fold of one session."""
 
     def __init__(self, ours: Callable[[str], bool] = lambda _: False) -> None:

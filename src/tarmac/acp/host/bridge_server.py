@@ -21,7 +21,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from tarmac.acp.host.reading import Object
+from tarmac.acp.host.parameters import Object
 from tarmac.errors import DirectoryUnavailable
 from tarmac.paths import remove_scratch, scratch_dir
 from tarmac.terminals.process import processes
@@ -42,7 +42,7 @@ READ_SIZE: Final = 64 << 10
 LAST_WORDS: Final = 5.0  # seconds for the commands of a connection that is ended
 
 
-class Hatch:
+class BridgeServer:
     """The socket of one hosted agent."""
 
     def __init__(self, serve: Serve, note: Callable[[str], None], *, environ: Mapping[str, str]) -> None:

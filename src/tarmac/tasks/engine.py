@@ -1,0 +1,372 @@
+"""The engine of a task: ask the model, make its calls, tell it what came of them, until there is an end.
+
+until_idle ─ begin ─┬→ words of the person → environment → request → answer ─calls→ results ─┐
+                    └────────────────────────────────────────────────────────────────────────┘→ Ended
+
+    a run     begins (what an earlier process left open is told), goes on turn by turn, and is finished in order
+    a turn    one request to the model, and what follows from its answer: calls, or a word that it used no tool
+    an end    the result is accepted, it is the person's turn, a limit is reached, or it can't go on
+
+A run is an asyncio task of its own. It is stopped by cancelling it, at any await; then every call that is open gets its
+result (`interrupted_calls.py`), as after a crash. The caller of `until_idle` owns it: when that one is cancelled, the
+run is stopped, and not before it is left in order.
+
+Beside it: requests.py (the model, retries), tool_calls.py (the calls of one answer), repetition.py, limits.py, rest.py
+(a task that stands still), surroundings.py (the environment that the model is told), task_prompt.py.
+"""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from typing import Final
+
+from tarmac import __version__
+from tarmac.errors import BadRequest, StateUnavailable
+from tarmac.models.catalog import price
+from tarmac.models.messages import Text, ToolUse, Usage
+from tarmac.policy.approval import AnswerKind
+from tarmac.policy.tables import read_tables
+from tarmac.tasks import events as e
+from tarmac.tasks.context import Ended, now
+from tarmac.tasks.interrupted_calls import settle
+from tarmac.tasks.limits import WorkTime
+from tarmac.tasks.questions import Questions, words
+from tarmac.tasks.queue import Queue
+from tarmac.tasks.requests import Requests, TaskPrompt
+from tarmac.tasks.rest import Rest
+from tarmac.tasks.state import TaskState
+from tarmac.tasks.surroundings import Surroundings
+from tarmac.tasks.tool_calls import Calls, Tally
+
+MOST_PAUSES: Final = 20  # answers in a row that a provider broke off to be asked on
+NO_TOOL: Final = (
+    "[ERROR] You did not use a tool in your answer. Every answer uses one: when you have done what was asked, "
+    "use attempt_completion; when you need something from the person, use ask_followup_question; else go on with the "
+    "next step. (This message is from Tarmac, not from the person: do not answer it.)"
+)
+EMPTY: Final = "[ERROR] Your answer was empty. Go on with the next step, and use a tool."
+CUT: Final = (
+    "[ERROR] Your answer reached its limit of length and was cut. Go on from there, more briefly, and use a tool."
+)
+RESUMED: Final = (
+    "[This task was interrupted and is resumed now. Time has passed: files may have changed, and commands and "
+    "terminals from before are gone, but for those that you are told of below.]"
+)
+STOPPED: Final = "[The person stopped you here, and now wants you to go on.]"
+
+
+class Engine:
+    """The runs of one open task, one at a time."""
+
+    def __init__(self, state: TaskState, questions: Questions, queue: Queue, past: Sequence[e.TaskEvent]) -> None:
+        self._state = state
+        self._questions = questions
+        self._queue = queue
+        self.rest = Rest(state, questions, past)
+        self._requests = Requests(state, questions)
+        self._calls = Calls(state, questions, queue)
+        self._surroundings = Surroundings(state)
+        self._prompt = TaskPrompt(state)
+        self.unpaused = asyncio.Event()
+        self.unpaused.set()
+        # The run
+        self.begun = False  # in this process
+        self._resumes = bool(state.metadata.requests)
+        self._work: asyncio.Task[Ended] | None = None
+        self._at_work = False  # it has made its first step
+        self._stop: Ended | None = None  # why it was stopped
+        self._interrupted = False  # and that was the end of the last run
+        self._presented: str | None = None  # the result of this run
+        self._tables: asyncio.Future[None] | None = None  # the policy's, read while the model thinks
+        self._priced = ""  # the model whose price is known
+        # Its turns
+        self._mistakes = 0  # in a row, in which nothing worked
+        self._pauses = 0
+        questions.left = state.unanswered
+
+    @property
+    def active(self) -> bool:
+        return self._work is not None
+
+    # The run
+
+    async def until_idle(self) -> Ended:
+        """Run until it is done, or it is somebody else's turn."""
+        if self.active:
+            raise BadRequest(f"task {self._state.context.task} is running already")
+        self._stop = None
+        self._work = work = asyncio.create_task(self._run(), name=f"task {self._state.context.task}")
+        self._state.begin_run(self._clock())
+        try:
+            await asyncio.wait([work])
+        except asyncio.CancelledError:
+            self._questions.leaving = True  # the door goes away: what it was asked is asked again
+            self.end(Ended("interrupted", "it was stopped"))
+            await _until_done(work)
+            raise
+        finally:
+            self._state.clock.done()
+            self._work, self._at_work = None, False
+        return work.result()
+
+    async def _run(self) -> Ended:
+        state, self._at_work = self._state, True
+        ended = Ended("interrupted")
+        try:
+            try:
+                ended = self._stop or await self._begin() or await self._turns()
+                while ended.why == "completed" and await self._wanted():  # words that came with the result
+                    ended = await self._begin() or await self._turns()
+                if self._stop:
+                    await asyncio.sleep(0)  # a stop that came with the last step is heeded here
+            except asyncio.CancelledError:
+                _uncancel()
+                await self._settle()
+                if self._presented is not None and state.metadata.outcome == "completed":
+                    ended = Ended("completed", self._presented)  # the stop came while that was written
+                ended = ended if ended.why == "completed" else self._stop or ended
+            self._interrupted = ended.why == "interrupted"
+            self._stop = self._stop or ended  # from here on nothing is to be stopped
+            return await self._finish(self._stop if self._stop.why == "aborted" else ended)
+        except StateUnavailable as error:
+            return Ended("failed", str(error))
+
+    async def _begin(self) -> Ended | None:
+        """Say that this process runs it; find out first what became of calls that were cut off."""
+        state, log, rest = self._state, self._state.context.log, self.rest
+        outcome = state.metadata.outcome
+        if not await self._wanted():
+            if outcome == "completed":
+                return Ended("completed")
+            if rest.wanted == "stay":
+                return Ended("idle", "the person did not want it to go on")
+        spoken = await rest.goes_on()
+        paused = not self.unpaused.is_set()  # by a person, who has not let it go on yet
+        if not self.begun:
+            started = e.TaskStarted(at=now(), pid=os.getpid(), version=__version__)
+            await log.append(started, *([e.TaskPaused(at=now())] if paused else []))
+        elif outcome or (state.metadata.status == "paused" and not paused):
+            await log.append(e.TaskUnpaused(at=now()))
+        if state.history.open_calls:
+            await settle(state, why="Tarmac was stopped", skip=spoken, again=self._asked_again())
+        if not self.begun and self._resumes:
+            state.add(e.ModelTold(at=now(), text=RESUMED, about="resumption"))
+        elif self._interrupted and not (state.history.owed or self._queue):  # in the middle of an answer
+            state.add(e.ModelTold(at=now(), text=STOPPED, about="resumption"))
+        self._interrupted = False
+        self.begun = True
+        self._questions.leaving = False
+        return None
+
+    async def _wanted(self) -> bool:
+        """Whether a person said that it shall go on, or anything else."""
+        await self._questions.settled()
+        return bool(self.rest.spoken or self._queue or self.rest.wanted == "go")
+
+    def _asked_again(self) -> set[e.CallId]:
+        """Calls that did nothing yet but ask: they are made again, and ask again."""
+        started = {call: each.started for call, each in self._state.under_way.items()}
+        again = {call for call in self._questions.left if (to := started.get(call)) and not (to.intents or to.command)}
+        self._state.not_begun(again)
+        self._questions.left.clear()
+        return again
+
+    async def _finish(self, ended: Ended) -> Ended:
+        if ended.why == "limit":
+            await self._state.context.log.append(e.TaskPaused(at=now(), why=ended.text))
+        elif ended.why == "aborted":
+            await self._aborted(ended.text)
+        else:
+            await self._state.context.log.commit()
+        return ended
+
+    # Its turns
+
+    async def _turns(self) -> Ended:
+        """Turn by turn, until it ends."""
+        try:
+            return await self._until_ended()
+        finally:
+            self._surroundings.close()
+
+    async def _until_ended(self) -> Ended:
+        state, self._presented = self._state, None
+        ended = await self._affordable()
+        if ended:
+            return ended
+        self._tables = self._tables or asyncio.get_running_loop().run_in_executor(None, read_tables)
+        await self._may_go()
+        await state.context.log.commit()
+        if left := [use for use, _ in state.history.open_calls]:  # asked for before a restart, and not begun
+            ended = await self._make(left, cut=False)
+        elif not (state.history.owed or self._queue or self._pauses):
+            ended = Ended("idle")
+        while not ended:
+            await self._may_go()
+            self._queue.take()
+            ended = await self._turn()
+        return ended
+
+    async def _turn(self) -> Ended | None:
+        """One answer, and what follows from it."""
+        state = self._state
+        if why := state.limit_reached():
+            return Ended("limit", why)
+        if ended := await self._affordable():  # the model may have been switched
+            return ended
+        prompt = await self._prompt.prepared()
+        told: tuple[e.ModelTold, ...] = ()
+        if not self._pauses:
+            details = await self._surroundings.look(first=state.metadata.requests == 0)
+            told = (e.ModelTold(at=now(), text=details, about="environment"),) if details else ()
+        said = await self._requests.ask(prompt, told, recorded=self._surroundings.told)
+        return said if isinstance(said, Ended) else await self._heed(said)
+
+    async def _heed(self, said: e.ModelSaid) -> Ended | None:
+        uses = [part for part in said.parts if isinstance(part, ToolUse)]
+        text = "".join(part.text for part in said.parts if isinstance(part, Text)).strip()
+        self._pauses = self._pauses + 1 if said.stop == "pause" and not uses else 0
+        if said.stop == "refusal":
+            await self._state.context.log.commit()
+            await settle(self._state, why="you refused to answer", skip=True)
+            self._state.add(e.Noted(at=now(), what="error", text="The model refused to answer."))
+            return Ended("refused", text or "the model refused to answer")
+        if 0 < self._pauses <= MOST_PAUSES:
+            return None
+        if uses:
+            return await self._make(uses, cut=said.stop in ("max_tokens", "cut"))
+        told = CUT if said.stop in ("max_tokens", "cut") and said.parts else NO_TOOL if text else EMPTY
+        return await self._mistaken(told, tell=True)
+
+    async def _make(self, uses: list[ToolUse], *, cut: bool) -> Ended | None:
+        await self._may_go()
+        if self._tables and not self._tables.done():
+            await asyncio.shield(self._tables)
+        tally = await self._calls.run(uses, cut=cut)
+        if (result := self._state.take_result()) is not None:
+            return await self._completed(result)
+        return await self._counted(tally)
+
+    async def _completed(self, result: str) -> Ended:
+        state = self._state
+        await state.context.log.commit()  # the usage is that of all answers
+        self._presented = result
+        meta = state.metadata
+        await self.rest.presented(e.TaskCompleted(at=now(), result=result, usage=meta.usage, cost=meta.total_cost))
+        state.context.registry.release_for_task(state.context.task)
+        return Ended("completed", result)
+
+    async def _counted(self, tally: Tally) -> Ended | None:
+        if tally.mistakes and not tally.worked:
+            return await self._mistaken(tally.mistakes[-1], tell=False)
+        if tally.worked:
+            self._mistakes = 0
+        return None
+
+    async def _mistaken(self, told: str, *, tell: bool) -> Ended | None:
+        """Nothing worked in this turn; after some such turns in a row a person must help, or it ends."""
+        state = self._state
+        self._mistakes += 1
+        if tell:
+            state.add(e.ModelTold(at=now(), text=told, about="mistake"))
+        most = state.context.settings.limits.max_mistakes
+        if not most or self._mistakes < most:
+            return None
+        why = f"The model made {self._mistakes} mistakes in a row. The last: {told}"
+        if not state.attended:
+            return Ended("failed", why)
+        answered = await self._questions.ask(
+            "mistake_limit_reached", f"{why}\nGo on?", timeout=state.context.settings.approval_timeout, follows=words
+        )
+        if answered.answer not in (AnswerKind.YES, AnswerKind.MESSAGE):
+            return Ended("failed", why)
+        self._mistakes = 0
+        return None
+
+    async def _affordable(self) -> Ended | None:
+        """With a limit on cost, a model whose price nobody knows is not asked at all."""
+        info = self._state.model.info
+        if self._state.context.settings.limits.max_cost is None or self._priced == info.id:
+            return None
+        if await asyncio.to_thread(price, info, Usage(input=1000, output=1000)) is not None:
+            self._priced = info.id
+            return None
+        return Ended(
+            "limit",
+            f"the price of {info.id} is not known, so a limit on cost can't be kept: nothing was asked of it "
+            "(models.price_input and price_output in config.toml say what it costs)",
+        )
+
+    # Stopping and standing still
+
+    def _clock(self) -> WorkTime:
+        clock, seconds = WorkTime(), self._state.context.settings.limits.max_seconds
+        if seconds is not None:
+            over = Ended("limit", f"the limit of {seconds:g} s is reached")
+            clock.ring(seconds, lambda: self.end(over))
+        return clock
+
+    async def _may_go(self) -> None:
+        """Return when it is not paused."""
+        if not self.unpaused.is_set():
+            with self._state.waits():
+                await self.unpaused.wait()
+
+    def end(self, ended: Ended) -> None:
+        """Stop the run, once; an abort also counts while it is being stopped."""
+        if self._work is None:
+            return
+        if self._stop is None and self._at_work:  # before its first step it need not be: it looks
+            self._work.cancel()
+        if self._stop is None or ended.why == "aborted":
+            self._stop = ended
+
+    async def ended(self) -> None:
+        """Wait until the run, if there is one, has come to its end."""
+        if self._work is not None:
+            await _until_done(self._work)
+
+    async def abort(self, why: str) -> None:
+        """End it before it is done, whether it runs or not."""
+        if self._work is None:
+            await self._aborted(why)
+        else:
+            self.end(Ended("aborted", why))
+            await asyncio.wait([self._work])
+
+    async def leave(self) -> None:
+        """Stop it because the process goes: what only waited is asked again another time."""
+        self._questions.leaving = True
+        self.end(Ended("interrupted", "Tarmac was closed"))
+        await self.ended()
+
+    async def _settle(self) -> None:
+        """After a stop: every call gets its result; but what only waited, when the process goes, is asked again."""
+        why = self._stop.text if self._stop else "it was stopped"
+        await self._state.context.log.commit()
+        again = set(self._questions.left) if self._questions.leaving else set[e.CallId]()
+        await settle(self._state, why=why, skip=not self._questions.leaving, again=again)
+        await self._state.context.log.commit()
+
+    async def _aborted(self, why: str) -> None:
+        self._questions.withdraw()
+        try:
+            await self._state.context.log.append(e.TaskAborted(at=now(), why=why))
+        finally:
+            await self._state.context.registry.end_task(self._state.context.task)
+
+
+def _uncancel() -> None:
+    """The stop was heeded: what is awaited from now on is no longer cancelled."""
+    current = asyncio.current_task()
+    while current and current.cancelling():
+        current.uncancel()
+
+
+async def _until_done(work: "asyncio.Task[Ended]") -> None:
+    """Wait for its end, whoever else loses patience: it closes what it had open, and that has an end."""
+    while not work.done():
+        try:
+            await asyncio.wait([work])
+        except asyncio.CancelledError:
+            continue

@@ -1,0 +1,214 @@
+"""What is known of an open task, folded from its events.
+
+event ─add, append→ folded here at once → the log ─on disk→ history, metadata
+
+`history` and `metadata` know what is durable. The next call of the same answer must know more: the files that were just
+written, the mode, what this run has used. So every event is folded here when it is added, before it is on disk.
+Nobody else writes these fields. What a door says about its person (`attended`, `editor` …) and the model are set from
+outside.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+
+from tarmac.errors import StateUnavailable
+from tarmac.models.messages import ToolUse
+from tarmac.models.provider import Model
+from tarmac.prompts.modes import Mode
+from tarmac.tasks.audience import Audience
+from tarmac.tasks.context import Editor, TaskContext, find_mode, now
+from tarmac.tasks.events import (
+    CallId,
+    CommandOutput,
+    FileSeen,
+    ModelSaid,
+    ModeSwitched,
+    Noted,
+    QuestionAnswered,
+    QuestionAsked,
+    RequestFailed,
+    RequestStarted,
+    TaskEvent,
+    Todo,
+    TodosUpdated,
+    ToolFinished,
+    ToolStarted,
+)
+from tarmac.tasks.history import ModelHistory
+from tarmac.tasks.limits import Used, WorkTime
+from tarmac.tasks.metadata import Metadata
+from tarmac.tasks.reading import uncollected
+from tarmac.tasks.recovery import Unfinished, unfinished
+from tarmac.terminals.terminal import Terminal
+from tarmac.tools.tool import Unsaved
+
+
+class TaskState:
+    """One open task."""
+
+    def __init__(self, context: TaskContext, past: Sequence[TaskEvent], *, model: Model, attended: bool) -> None:
+        """`past`: what is in the log already."""
+        self.context = context
+        self.history, self.metadata = ModelHistory(), Metadata()  # of what is durable
+        with uncollected():
+            for event in past:
+                self.history.add(event)
+                self.metadata.add(event)
+        context.log.subscribe(lambda _, event: self.history.add(event))
+        context.log.subscribe(lambda _, event: self.metadata.add(event))
+        self.audience = Audience(context.log)  # hears of each fact after these views
+        # Durable and pending
+        self.mode = self._first_mode()
+        self.seen = {Path(path): digest for path, digest in self.metadata.files.items()}  # the version known of a file
+        self._edited = False  # a file was changed since the environment was last looked at
+        self.under_way = {each.started.call: each for each in unfinished(past)}  # calls that were started, not finished
+        self.todos: tuple[Todo, ...] = self.metadata.todos
+        self.cost = self.metadata.total_cost  # of the whole task; None: some price is unknown
+        self.context_tokens = self.metadata.context  # in the window after the last answer
+        self.calls = set(_calls(past))  # the ids of all calls that were ever made
+        # Of what an earlier process left
+        self.unanswered = _asking(past)  # calls with a question that nobody answered
+        self.answered = _answered(past, self.under_way)  # what a person said to calls that did not come to their end
+        # Of this run
+        self.used = Used()
+        self.clock = WorkTime()
+        self._result: str | None = None  # presented by the model, and not recorded yet
+        # Set from outside
+        self.model = model
+        self.attended = attended  # a person can be asked
+        self.types_secrets = False  # and by a door that hands over what commands ask for in secret
+        self.elsewhere: Callable[[CallId, Path], Awaitable[Terminal]] | None = None  # where approved commands run
+        self.unsaved: Unsaved | None = None  # what an editor holds of a file that is not on disk yet
+        self.editor = Editor()
+
+    def _first_mode(self) -> Mode:
+        modes, named = self.context.modes, self.metadata.mode
+        if found := modes.get(named):
+            return found
+        found = find_mode(modes, "code")
+        text = f"there is no mode `{named}` here any more: {found.slug} is used"
+        self.context.log.add(Noted(at=now(), what="notice", text=text))
+        return found
+
+    # Events
+
+    def add(self, event: TaskEvent) -> None:
+        """Record a fact that nothing waits for."""
+        self._fold(event)
+        self.context.log.add(event)
+
+    async def append(self, *events: TaskEvent) -> None:
+        """Record facts; on disk when this returns. StateUnavailable: they are not, and did not happen."""
+        mode = self.mode
+        for event in events:
+            self._fold(event)
+        try:
+            await self.context.log.append(*events)
+        except StateUnavailable:
+            self.mode = mode
+            for event in events:
+                if isinstance(event, ToolStarted):
+                    self.under_way.pop(event.call, None)
+            raise
+
+    def _fold(self, event: TaskEvent) -> None:
+        match event:
+            case ToolStarted(call=call):
+                self.under_way[call] = Unfinished(seq=0, started=event, output=None)
+            case CommandOutput(call=call) if found := self.under_way.get(call):
+                self.under_way[call] = replace(found, output=event)
+            case ToolFinished(call=call):
+                self.under_way.pop(call, None)
+            case FileSeen(path=path, digest=digest, how=how):
+                self.seen[path] = digest
+                self._edited |= how == "edited"
+            case ModeSwitched(mode=slug):
+                self.mode = self.context.modes.get(slug) or self.mode
+            case TodosUpdated(todos=todos):
+                self.todos = todos
+            case RequestStarted():
+                self.used.requests += 1
+            case ModelSaid(parts=parts, usage=usage, cost=cost):
+                self.used.turns += 1
+                self._spend(cost)
+                self.context_tokens = usage.context
+                self.calls.update(CallId(part.id) for part in parts if isinstance(part, ToolUse))
+            case RequestFailed(cost=cost):
+                self._spend(cost)
+
+    def _spend(self, cost: float | None) -> None:
+        self.used.cost += cost or 0.0
+        self.used.unpriced += cost is None
+        self.cost = None if cost is None or self.cost is None else self.cost + cost
+
+    def printed(self, call: CallId, data: bytes, *, most: int) -> None:
+        """The end of what a command without a terminal printed, for when it is cut off. It is in no event."""
+        if found := self.under_way.get(call):
+            self.under_way[call] = replace(found, tail=(found.tail + data)[-most:])
+
+    def take_edited(self) -> bool:
+        """Whether a file was changed since this was last asked."""
+        edited, self._edited = self._edited, False
+        return edited
+
+    def not_begun(self, calls: Iterable[CallId]) -> None:
+        """These calls did nothing but ask before the process ended: they count as never started."""
+        for call in calls:
+            self.under_way.pop(call, None)
+
+    # One run
+
+    def begin_run(self, clock: WorkTime) -> None:
+        """A run begins: what it may use is counted anew."""
+        self.used, self.clock = Used(), clock
+
+    def present(self, result: str) -> None:
+        """The model presents its result."""
+        self._result = result
+
+    def take_result(self) -> str | None:
+        """The result that was presented, once."""
+        result, self._result = self._result, None
+        return result
+
+    def limit_reached(self) -> str:
+        """The limit that is reached, if one is."""
+        self.used.seconds = self.clock.seconds
+        return self.context.settings.limits.reached(self.used)
+
+    def waits(self) -> AbstractContextManager[None]:
+        """Held while a person is waited for: that is not the task's time."""
+        return self.clock.stopped()
+
+
+def _asking(past: Iterable[TaskEvent]) -> set[CallId]:
+    """The calls with a question that nobody answered."""
+    asked: dict[str, CallId] = {}
+    for event in past:
+        match event:
+            case QuestionAsked(question=question, call=call) if call:
+                asked[question] = call
+            case QuestionAnswered(question=question):
+                asked.pop(question, None)
+    return set(asked.values())
+
+
+def _answered(past: Iterable[TaskEvent], calls: dict[CallId, Unfinished]) -> dict[CallId, str]:
+    """What a person had answered to a question of the model, in calls that did not come to their end."""
+    asked: dict[str, CallId] = {}
+    found: dict[CallId, str] = {}
+    for event in past if calls else ():
+        match event:
+            case QuestionAsked(ask="followup", question=question, call=call) if call in calls and call:
+                asked[question] = call
+            case QuestionAnswered(question=question, text=text) if question in asked and text:
+                found[asked[question]] = text
+    return found
+
+
+def _calls(past: Iterable[TaskEvent]) -> Iterable[CallId]:
+    for event in past:
+        if isinstance(event, ModelSaid):
+            yield from (CallId(part.id) for part in event.parts if isinstance(part, ToolUse))
