@@ -119,4 +119,5 @@ def make_project(folder: Path) -> Path:
     for link in ("link-out", "src/link-out"):
         (root / link).symlink_to("/etc")
     subprocess.run(["git", "init", "-q", "-b", "main", str(root)], check=True, timeout=20)
+    subprocess.run(["git", "add", "."], cwd=root, check=True, timeout=20)  # all but node_modules is tracked
     return root

@@ -137,7 +137,7 @@ async def test_a_repository_that_names_programs_is_not_just_looked_at(tmp_path: 
 @pytest.mark.parametrize(
     ("line", "file"),
     [
-        ("cargo tree", ".cargo/config.toml"),
+        ("cargo --version", ".cargo/config.toml"),
         ("yarn --version", ".yarnrc.yml"),
         ("mvn -v", ".mvn/jvm.config"),
     ],

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tarmac.policy.command import KNOWN_NODES, Line, read_line
+from tarmac.policy.command import KNOWN_NODES, Line, Obstacle, ObstacleKind, read_line
 from tarmac.policy.parser import Unreadable, check_text, parse, parser_path
 from tarmac.policy.words import ansi_c
 
@@ -94,7 +94,7 @@ async def test_a_node_nobody_knows_is_an_obstacle() -> None:
     """P2: syntax this code doesn't know is never allowed."""
     tree = {"Type": "File", "Stmts": [{"Cmd": {"Type": "Surprise", "X": {"Type": "Lit", "Value": "x"}}}]}
     line = read_line(tree, "x", most=50)
-    assert line.obstacles[0] == "it holds syntax that is not known here (Surprise)"
+    assert line.obstacles[0] == Obstacle(ObstacleKind.SYNTAX, "Surprise")
     assert line.steps is None
 
 

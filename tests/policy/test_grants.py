@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarmac.errors import BadRequest, StateUnavailable
@@ -214,6 +214,7 @@ words = st.lists(
 )
 
 
+@settings(deadline=None)  # it writes files
 @given(words)
 def test_all_that_is_suggested_can_be_stored(tmp_path_factory: pytest.TempPathFactory, words: list[str]) -> None:
     """P5."""

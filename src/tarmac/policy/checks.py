@@ -61,6 +61,8 @@ def _date(reading: Reading) -> None:
 def _pretty(reading: Reading) -> None:
     """A format that tells of signatures has them checked, by the program that the configuration names."""
     for name, value in reading.options:
+        if name == "submodule" and value and value.startswith("d"):
+            raise Unproven("git shows a submodule's changes with that one's own settings")
         if name in ("pretty", "format", "sort") and re.search(r"%[-+ ]?G|%\(signature", value or ""):
             raise Unproven("it starts the program that checks signatures")
 
@@ -76,14 +78,22 @@ def _git_remote(reading: Reading) -> None:
     _first(reading, "get-url", none=True)
 
 
+_HARMLESS_KEYS = re.compile(r"\^?(alias|user|branch|remote|core|color|diff|merge|pull|push|init)(\\?\.|$)[\w.\\*$-]*")
+
+
 def _git_config(reading: Reading) -> None:
-    asks = {"l", "list", "get", "get-all", "get-regexp"} & _names(reading)
+    given = _names(reading)
     words = reading.operands
     _no_secrets(reading)
-    if any(re.search(r"extraheader|insteadof|cookie|helper|proxy|^\.\*", word, re.IGNORECASE) for word in words):
+    if {"l", "list"} & given or words[:1] == ["list"]:
+        raise Unproven("it prints all settings, which may hold credentials")
+    if "get-regexp" in given and not (words and _HARMLESS_KEYS.fullmatch(words[0])):
+        raise Unproven("it prints settings that may hold credentials")
+    if any(re.search(r"extraheader|insteadof|cookie|helper|proxy", word, re.IGNORECASE) for word in words):
         raise Unproven("it asks for what may hold secrets")
     alone = len(words) == 1 and "." in words[0]
-    if not (asks or alone or words[:1] == ["list"] or (words[:1] == ["get"] and len(words) <= 2)):
+    asks = bool({"get", "get-all", "get-regexp"} & given)
+    if not (asks or alone or (words[:1] == ["get"] and len(words) <= 2)):
         raise Unproven("git config with a value sets it")
 
 
@@ -126,15 +136,6 @@ def _reflog(reading: Reading) -> None:
     _pretty(reading)
     if reading.operands and reading.operands[0] in ("expire", "delete", "drop", "write"):
         raise Unproven("it makes git forget")
-
-
-def _kubectl(reading: Reading) -> None:
-    if any(re.search(r"(^|[,/])secrets?($|[,/.])", word, re.IGNORECASE) for word in reading.operands):
-        raise Unproven("it would show secrets of the cluster")
-    if any("-file" in (value or "") for _, value in reading.options):
-        raise Unproven("it would print another file")
-    if "dump" in reading.operands:
-        raise Unproven("it would show all of the cluster")
 
 
 def _pager(reading: Reading) -> None:
@@ -198,6 +199,36 @@ def _npm_view(reading: Reading) -> None:
         raise Unproven("it may fetch from anywhere")
 
 
+def _kubectl(reading: Reading) -> None:
+    if any(re.search(r"(^|[,/])secrets?($|[,/.])", word, re.IGNORECASE) for word in reading.operands):
+        raise Unproven("it would show secrets of the cluster")
+    if any("-file" in (value or "") for _, value in reading.options):
+        raise Unproven("it would print another file")
+    if "dump" in reading.operands:
+        raise Unproven("it would show all of the cluster")
+
+
+def _compose_config(reading: Reading) -> None:
+    if not {"q", "quiet", "services", "volumes", "images", "profiles"} & _names(reading):
+        raise Unproven("it prints what .env and others hold")
+
+
+def _docker_inspect(reading: Reading) -> None:
+    if any("env" in (value or "").lower() for name, value in reading.options if name in ("f", "format")):
+        raise Unproven("it would show variables, which may hold secrets")
+
+
+def _go_env(reading: Reading) -> None:
+    telling = {"GOPROXY", "GOAUTH", "GOFLAGS", "GOSUMDB", "GONOPROXY", "GOPRIVATE", "GOENV"}
+    if not telling.isdisjoint(reading.operands):
+        raise Unproven("it prints settings that may hold credentials")
+
+
+def _client(reading: Reading) -> None:
+    if "client" not in _names(reading):
+        raise Unproven("it asks the cluster")
+
+
 def _go_list(reading: Reading) -> None:
     if any("@" in word for word in reading.operands):
         raise Unproven("it may fetch from anywhere")
@@ -213,19 +244,9 @@ def _brew(reading: Reading) -> None:
         raise Unproven("a formula in a file is run")
 
 
-def _compose_config(reading: Reading) -> None:
-    if not {"q", "quiet", "services", "volumes", "images", "profiles"} & _names(reading):
-        raise Unproven("it prints what .env and others hold")
-
-
 def _no_files(reading: Reading) -> None:
     if any("/" in word for word in reading.operands):
         raise Unproven("it would read another file")
-
-
-def _docker_inspect(reading: Reading) -> None:
-    if any("env" in (value or "").lower() for name, value in reading.options if name in ("f", "format")):
-        raise Unproven("it would show variables, which may hold secrets")
 
 
 def _openssl(reading: Reading) -> None:
@@ -249,7 +270,27 @@ def _getent(reading: Reading) -> None:
         raise Unproven("it asks another machine for a name")
 
 
+def _numeric(reading: Reading) -> None:
+    """Without -n it looks up names for the addresses it shows."""
+    if not {"n", "numeric"} & _names(reading):
+        raise Unproven("it asks another machine for names")
+
+
+def _lsof(reading: Reading) -> None:
+    if "i" in _names(reading) or not reading.options:
+        _numeric(reading)
+
+
+def _plain_values(reading: Reading) -> None:
+    """For scripts that split what they are given, and make commands of it."""
+    words = (*reading.operands[1:], *(value or "" for _, value in reading.options))
+    if not all(re.fullmatch(r"[\w./@%+=:,-]*", word) and not word.startswith("-") for word in words):
+        raise Unproven("it is a script, which may split such a word")
+
+
 def _service(reading: Reading) -> None:
+    if any(not re.fullmatch(r"[A-Za-z0-9][\w.@-]*", word) for word in reading.operands):
+        raise Unproven("a service is a plain name")
     if reading.operands[1:] != ["status"] and (reading.operands or not reading.options):
         raise Unproven("only a service's status is known to only read")
 
@@ -275,7 +316,6 @@ FURTHER: dict[str, Callable[[Reading], None]] = {
     "fuser": _fuser,
     "to-stdout": _to_stdout,
     "reflog": _reflog,
-    "kubectl": _kubectl,
     "pager": _pager,
     "top": _top,
     "gzip": _gzip,
@@ -284,14 +324,20 @@ FURTHER: dict[str, Callable[[Reading], None]] = {
     "recursive": _recursive,
     "rpm": _rpm,
     "getent": _getent,
+    "kubectl": _kubectl,
     "npm-view": _npm_view,
+    "compose-config": _compose_config,
+    "docker-inspect": _docker_inspect,
+    "go-env": _go_env,
+    "client": _client,
+    "numeric": _numeric,
+    "plain-values": _plain_values,
+    "lsof": _lsof,
     "go-list": _go_list,
     "cloc": _cloc,
     "brew": _brew,
-    "compose-config": _compose_config,
     "no-secrets": _no_secrets,
     "no-files": _no_files,
-    "docker-inspect": _docker_inspect,
     "openssl": _openssl,
     "status": lambda reading: _first(reading, "status", none=True),
     "apt-cache": lambda reading: _first(

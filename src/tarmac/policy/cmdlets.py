@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from tarmac.policy.command import Simple
 from tarmac.policy.effects import Arguments, Assessment, shown
+from tarmac.policy.rule import Rule
 from tarmac.policy.touching import At, protect, where, write_file
 from tarmac.policy.words import Word
 
@@ -32,17 +33,17 @@ def remove_item(found: Assessment, args: Arguments, at: At, words: Sequence[Word
     targets = [each for each in given if not re.match(r"-|/[a-zA-Z]$", each)]
     if recurse and any(_ROOT.fullmatch(each) for each in targets):
         unix = any(each.startswith("/") for each in targets)
-        rule = "floor.root" if unix else "effect.remove"
+        rule = Rule.FLOOR_ROOT if unix else Rule.REMOVE
         found.add("critical", rule, "removes the root of the machine and all below it", deny=unix)
         return
     lies = where(at.ground.locate(targets[0])) if targets else ""
     if recurse:
         does = f"deletes the folder {shown(targets)} and all below it{lies}"
-        found.add("critical" if force else "high", "effect.remove", does)
+        found.add("critical" if force else "high", Rule.REMOVE, does)
     elif simple.upstream or not targets:
-        found.add("high", "effect.remove", "deletes files whose names come from elsewhere")
+        found.add("high", Rule.REMOVE, "deletes files whose names come from elsewhere")
     else:
-        found.add("medium", "effect.remove", f"deletes {shown(targets)}{lies}")
+        found.add("medium", Rule.REMOVE, f"deletes {shown(targets)}{lies}")
     for each in targets:
         protect(found, each, at)
 
@@ -61,6 +62,6 @@ def invoke_expression(found: Assessment, args: Arguments, at: At, words: Sequenc
     """Invoke-Expression: text as a command, in the worst case text from elsewhere."""
     others = {word.shape for each in (*simple.upstream, *simple.holds) for word in each.words[:1]}
     if others & _FETCHING or any(_FETCHED.search(each.text) for each in (simple, *simple.upstream)):
-        found.add("critical", "effect.remote", "runs code that it fetches from another machine")
+        found.add("critical", Rule.REMOTE, "runs code that it fetches from another machine")
     else:
-        found.add("high", "ask.hidden", "runs text that is known only when it runs", known=False)
+        found.add("high", Rule.ASK_HIDDEN, "runs text that is known only when it runs", known=False)

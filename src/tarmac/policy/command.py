@@ -9,8 +9,10 @@ tree → read_line() → Line(simples, obstacles, steps)
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import cast
 
+from tarmac.policy.arithmetic import value_of
 from tarmac.policy.course import Builder, Course, NotPlain, as_test
 from tarmac.policy.course import nodes as _nodes
 from tarmac.policy.words import Node, Word, plain_variable, read_word, word_of
@@ -38,7 +40,7 @@ class Simple:
     text: str
     upstream: tuple["Simple", ...] = ()  # whose output it reads, in a pipe
     holds: tuple["Simple", ...] = ()  # the commands in its own substitutions
-    nested: str = ""  # "a substitution", "a function" …: where in the line it stands, when not at the top
+    nested: bool = False  # it stands in a substitution, a function, a loop …, not at the top of the line
 
     @property
     def name(self) -> str | None:
@@ -50,65 +52,103 @@ class Simple:
         return tuple(cast(str, w.text) for w in self.words) if all(w.literal for w in self.words) else None
 
 
+class ObstacleKind(Enum):
+    """Why a line can't be allowed by itself although each of its commands could."""
+
+    SUBSTITUTION = "it holds a substitution"
+    CONDITION = "it holds a condition"
+    LOOP = "it holds a loop"
+    CASE = "it holds a case"
+    FUNCTION = "it holds a function"
+    COPROCESS = "it holds a coprocess"
+    ARITHMETIC = "it holds arithmetic"
+    TEST = "it holds a test"
+    DECLARATION = "it holds a declaration"
+    VARIABLE = "it holds a variable"
+    EXTENDED_PATTERN = "it holds an extended pattern"
+    BLOCK_REDIRECTED = "it redirects a whole block"
+    SYNTAX = "it holds syntax that is not known here ({})"
+    TOO_MANY = "it is a line of {} commands, more than are allowed by themselves"
+    NOT_PLAIN = "{}"
+    BRACES = "not every shell expands its braces"
+    ZSH = "zsh gives a meaning of its own to {}"
+    FOREIGN = "it is too long, part of another command, or in another shell's language"
+    NO_PLAN = "{0}"
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """One of them, with what a person is told besides."""
+
+    kind: ObstacleKind
+    detail: str = ""
+
+    @property
+    def words(self) -> str:
+        return self.kind.value.format(self.detail)
+
+
 @dataclass(slots=True)
 class Line:
     """All that is known of a command line."""
 
     text: str
     simples: list[Simple] = field(default_factory=list)
-    obstacles: list[str] = field(default_factory=list)
-    hurdles: list[str] = field(default_factory=list)  # obstacles, unless a plan can be made all the same
+    obstacles: list[Obstacle] = field(default_factory=list)
+    hurdles: list[Obstacle] = field(default_factory=list)  # obstacles, unless a plan can be made all the same
     steps: tuple[Course, ...] | None = None
 
 
 # Nodes that hold commands, and what to call where their commands stand.
 BLOCKS = {
-    "IfClause": "a condition",
-    "WhileClause": "a loop",
-    "ForClause": "a loop",
-    "CaseClause": "a case",
-    "Block": "",
-    "Subshell": "",
-    "FuncDecl": "a function",
-    "TimeClause": "",
-    "CoprocClause": "a coprocess",
+    "IfClause": ObstacleKind.CONDITION,
+    "WhileClause": ObstacleKind.LOOP,
+    "ForClause": ObstacleKind.LOOP,
+    "CaseClause": ObstacleKind.CASE,
+    "Block": None,
+    "Subshell": None,
+    "FuncDecl": ObstacleKind.FUNCTION,
+    "TimeClause": None,
+    "CoprocClause": ObstacleKind.COPROCESS,
 }
 # Nodes without commands of their own; what they hold is looked through.
 QUIET = {
-    "ArithmCmd": "arithmetic",
-    "LetClause": "arithmetic",
-    "TestClause": "a test",
-    "DeclClause": "a declaration",
-    "TestDecl": "a declaration",
+    "ArithmCmd": ObstacleKind.ARITHMETIC,
+    "LetClause": ObstacleKind.ARITHMETIC,
+    "TestClause": ObstacleKind.TEST,
+    "DeclClause": ObstacleKind.DECLARATION,
+    "TestDecl": ObstacleKind.DECLARATION,
 }
 # They are commands too: what stands in the brackets of a variable's name is run by the shell, even in quotes.
 CALCULATING = {"ArithmCmd": "((", "LetClause": "let", "TestClause": "[["}
-SUBSTITUTIONS = {"CmdSubst": "a substitution", "ProcSubst": "a substitution"}
-EXPANSIONS = {"ParamExp": "a variable", "ArithmExp": "arithmetic", "ExtGlob": "an extended pattern"}
+SUBSTITUTIONS = frozenset(("CmdSubst", "ProcSubst"))
+EXPANSIONS = {
+    "ParamExp": ObstacleKind.VARIABLE,
+    "ArithmExp": ObstacleKind.ARITHMETIC,
+    "ExtGlob": ObstacleKind.EXTENDED_PATTERN,
+}
 LEAVES = frozenset(
     """
     File Lit SglQuoted DblQuoted Word CallExpr BinaryCmd CStyleLoop WordIter BinaryArithm UnaryArithm
     ParenArithm FlagsArithm BinaryTest UnaryTest ParenTest
 """.split()
 )
-KNOWN_NODES = LEAVES | BLOCKS.keys() | QUIET.keys() | SUBSTITUTIONS.keys() | EXPANSIONS.keys()
+KNOWN_NODES = LEAVES | BLOCKS.keys() | QUIET.keys() | SUBSTITUTIONS | EXPANSIONS.keys()
 PLACES = frozenset(("Pos", "End", "ValuePos", "ValueEnd", "Position", "Semicolon", "Comments", "Last"))
 
 
 def read_line(tree: Mapping[str, object], text: str, *, most: int) -> Line:
     """The commands of a line."""
     reader = _Reader(text)
-    reader.read(tree, upstream=(), nested="")
+    reader.read(tree, upstream=(), nested=False)
     line = reader.line
     if len(line.simples) > most:
-        line.obstacles.insert(
-            0, f"it is a line of {len(line.simples)} commands; at most {most} are allowed by themselves"
-        )
+        line.obstacles.insert(0, Obstacle(ObstacleKind.TOO_MANY, str(len(line.simples))))
         return line
     try:
         line.steps = Builder(reader.simple_of, reader.source).list_of(tree.get("Stmts"))
     except NotPlain as error:
-        line.obstacles.append(str(error))
+        line.obstacles.append(Obstacle(ObstacleKind.NOT_PLAIN, str(error)))
     return line
 
 
@@ -126,14 +166,14 @@ class _Reader:
             return ""
         return piece.decode("utf-8", "replace")
 
-    def obstacle(self, why: str, *, hurdle: bool = False) -> None:
+    def obstacle(self, kind: ObstacleKind, detail: str = "", *, hurdle: bool = False) -> None:
         found = self.line.hurdles if hurdle else self.line.obstacles
-        if why not in found:
-            found.append(why)
+        if (new := Obstacle(kind, detail)) not in found:
+            found.append(new)
 
     # finding every command
 
-    def read(self, node: object, *, upstream: tuple[Simple, ...], nested: str) -> None:
+    def read(self, node: object, *, upstream: tuple[Simple, ...], nested: bool) -> None:
         """Look through `node` and all below it."""
         if isinstance(node, list):
             for each in node:
@@ -150,7 +190,7 @@ class _Reader:
         else:
             self._read_typed(str(kind), node, upstream=upstream, nested=nested)
 
-    def _read_untyped(self, node: Node, *, upstream: tuple[Simple, ...], nested: str) -> None:
+    def _read_untyped(self, node: Node, *, upstream: tuple[Simple, ...], nested: bool) -> None:
         if "Cmd" in node:  # a statement: its redirections belong to what it runs
             command = node["Cmd"]
             if isinstance(command, dict) and command.get("Type") == "CallExpr":
@@ -167,16 +207,17 @@ class _Reader:
         else:
             self._children(node, skip=set(), upstream=(), nested=nested)
 
-    def _read_typed(self, kind: str, node: Node, *, upstream: tuple[Simple, ...], nested: str) -> None:
+    def _read_typed(self, kind: str, node: Node, *, upstream: tuple[Simple, ...], nested: bool) -> None:
         if kind in SUBSTITUTIONS:
-            self.obstacle(f"it holds {SUBSTITUTIONS[kind]}")
-            self._children(node, skip=set(), upstream=(), nested=SUBSTITUTIONS[kind])
+            self.obstacle(ObstacleKind.SUBSTITUTION)
+            self._children(node, skip=set(), upstream=(), nested=True)
         elif kind in BLOCKS:
-            if BLOCKS[kind]:
-                self.obstacle(f"it holds {BLOCKS[kind]}", hurdle=kind in ("IfClause", "ForClause"))
-            self._children(node, skip=set(), upstream=upstream, nested=BLOCKS[kind] or nested)
+            block = BLOCKS[kind]
+            if block is not None:
+                self.obstacle(block, hurdle=kind in ("IfClause", "ForClause"))
+            self._children(node, skip=set(), upstream=upstream, nested=nested or block is not None)
         elif kind in QUIET:
-            self.obstacle(f"it holds {QUIET[kind]}")
+            self.obstacle(QUIET[kind])
             if kind == "DeclClause":
                 self._read_declaration(node, nested=nested)
             elif kind in CALCULATING:
@@ -184,20 +225,20 @@ class _Reader:
                 self.line.simples.append(Simple(words, (), (), source, nested=nested))
             self._children(node, skip=set(), upstream=(), nested=nested)
         elif kind in EXPANSIONS:
-            self.obstacle(f"it holds {EXPANSIONS[kind]}", hurdle=bool(plain_variable(node)))
+            self.obstacle(EXPANSIONS[kind], hurdle=bool(plain_variable(node)) or value_of(node) is not None)
             self._children(node, skip=set(), upstream=(), nested=nested)
         elif kind in LEAVES:
             self._children(node, skip=set(), upstream=upstream, nested=nested)
         else:
-            self.obstacle(f"it holds syntax that is not known here ({kind})")
+            self.obstacle(ObstacleKind.SYNTAX, kind)
             self._children(node, skip=set(), upstream=(), nested=nested)
 
-    def _children(self, node: Node, *, skip: set[str], upstream: tuple[Simple, ...], nested: str) -> None:
+    def _children(self, node: Node, *, skip: set[str], upstream: tuple[Simple, ...], nested: bool) -> None:
         for key, child in node.items():
             if key not in skip and key not in PLACES and isinstance(child, dict | list):
                 self.read(child, upstream=upstream, nested=nested)
 
-    def _read_call(self, call: Node, statement: Node, *, upstream: tuple[Simple, ...], nested: str) -> None:
+    def _read_call(self, call: Node, statement: Node, *, upstream: tuple[Simple, ...], nested: bool) -> None:
         place = len(self.line.simples)
         self._children(call, skip=set(), upstream=(), nested=nested)  # substitutions in its words
         for redirect in _nodes(statement.get("Redirs")):
@@ -214,20 +255,20 @@ class _Reader:
         self.simple_of[id(statement)] = simple
         self.line.simples.insert(place, simple)
 
-    def _read_test(self, test: Node, statement: Node, *, nested: str) -> None:
+    def _read_test(self, test: Node, statement: Node, *, nested: bool) -> None:
         """`[[ … ]]`: one question about words is the program `test`."""
         words = as_test(cast(Node, test.get("X") or {}), self.source)
         if words is None:
             self._read_typed("TestClause", test, upstream=(), nested=nested)
             return
-        self.obstacle(f"it holds {QUIET['TestClause']}", hurdle=True)
+        self.obstacle(ObstacleKind.TEST, hurdle=True)
         place = len(self.line.simples)
         self._children(test, skip=set(), upstream=(), nested=nested)
         simple = Simple(words, (), (), self.source(test), holds=tuple(self.line.simples[place:]), nested=nested)
         self.simple_of[id(statement)] = simple
         self.line.simples.insert(place, simple)
 
-    def _read_declaration(self, node: Node, *, nested: str) -> None:
+    def _read_declaration(self, node: Node, *, nested: bool) -> None:
         """`export PATH=…`: a command like any other, but that shfmt gives it a node of its own."""
         verb = str(cast(Node, node.get("Variant") or {}).get("Value", "declare"))
         words = [word_of(verb), *(Word(s, None, s) for s in map(self.source, _nodes(node.get("Args"))))]
@@ -249,11 +290,11 @@ class _Reader:
         place = node.get(which)
         return int(cast(int, place.get("Offset", 0))) if isinstance(place, dict) else 0
 
-    def _read_loose_redirects(self, statement: Node, *, nested: str) -> None:
+    def _read_loose_redirects(self, statement: Node, *, nested: bool) -> None:
         """Redirections of a whole block count as a command of their own: `{ …; } > file`."""
         redirects = tuple(self._redirect(each) for each in _nodes(statement.get("Redirs")))
         if redirects:
-            self.obstacle("it redirects a whole block")
+            self.obstacle(ObstacleKind.BLOCK_REDIRECTED)
             self.line.simples.append(Simple((), (), redirects, " ".join(r.source for r in redirects), nested=nested))
 
     def _assign(self, node: Node) -> tuple[str, Word | None]:

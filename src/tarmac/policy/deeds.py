@@ -14,11 +14,13 @@ from tarmac.policy.effects import (
     TELLING_VARIABLES,
     Arguments,
     Assessment,
+    Effect,
     arguments,
     from_tables,
     shown,
 )
 from tarmac.policy.grammar import programs, versions
+from tarmac.policy.rule import EffectKind, Rule
 from tarmac.policy.running import INTERPRETERS, run_code
 from tarmac.policy.specials import PARTIAL, SPECIALS, guess_removal, make_file_system, search
 from tarmac.policy.touching import NAMES_ONLY, At, look_at_argument, read_file, write_file
@@ -31,7 +33,6 @@ MOST_WORDS = 300  # of one command that are looked at one by one
 DEEPEST = 8  # wrappers in wrappers
 MOST_READ = 2_000  # words of a command that are read at all: the first and the last
 _SYSTEM_PROGRAM = re.compile(r"^/(usr/(local/)?)?s?bin/[^/]+$|^/opt/homebrew/bin/[^/]+$|^[^/]+$")
-_HERE = re.compile(r", (in the workspace|part of the system|outside of the workspace|in a temporary place)$")
 STREAM = re.compile(r"/dev/(null|stdout|stderr|tty|fd/[0-9]+)")  # to write there is to print
 _QUIET = frozenset(
     """
@@ -47,12 +48,12 @@ def assess(simple: Simple, at: At) -> Assessment:
         if TELLING_VARIABLES.match(name):
             _telling(found, name)
         elif simple.words:
-            found.add("low", "effect.environment", f"sets the variable {name}")
+            found.add("low", Rule.ENVIRONMENT, f"sets the variable {name}")
     try:
         _redirections(found, simple, at)
         _command(found, simple, at)
     except Spent as error:
-        found.add("high", "ask.wrappers", error.does, known=False)
+        found.add("high", Rule.ASK_WRAPPERS, error.does, known=False)
     return found
 
 
@@ -60,17 +61,17 @@ def _command(found: Assessment, simple: Simple, at: At) -> None:
     if simple.words:
         words = simple.words
         if len(words) > MOST_READ:
-            found.add("high", "ask.wrappers", f"has more than {MOST_READ} words", known=False)
+            found.add("high", Rule.ASK_WRAPPERS, f"has more than {MOST_READ} words", known=False)
             words = (*words[: MOST_READ // 2], *words[-MOST_READ // 2 :])
             simple = replace(simple, words=words)
         _words(found, simple, words, at, depth=0)
     elif not found.effects:
-        found.add("low", "effect.assign", "sets a variable of the shell" if simple.assigns else "does nothing")
+        found.add("low", Rule.ASSIGN, "sets a variable of the shell" if simple.assigns else "does nothing")
 
 
 def _telling(found: Assessment, name: str) -> None:
     risk: Risk = "high" if LOADING_VARIABLES.match(name) else "medium"
-    found.add(risk, "effect.environment", f"sets {name}, which tells programs what to run")
+    found.add(risk, Rule.ENVIRONMENT, f"sets {name}, which tells programs what to run")
 
 
 def _redirections(found: Assessment, simple: Simple, at: At) -> None:
@@ -79,7 +80,7 @@ def _redirections(found: Assessment, simple: Simple, at: At) -> None:
             continue
         target = each.target.shape
         if re.search(r"/dev/(tcp|udp)/", target):
-            found.add("critical", "effect.socket", f"speaks with another machine through {shown([target])}")
+            found.add("critical", Rule.SOCKET, f"speaks with another machine through {shown([target])}")
         elif each.op == "<":
             read_file(found, target, at)
         elif each.op == ">&" and re.fullmatch(r"[0-9]+-?|-", target):
@@ -90,11 +91,11 @@ def _redirections(found: Assessment, simple: Simple, at: At) -> None:
 
 def _words(found: Assessment, simple: Simple, words: tuple[Word, ...], at: At, *, depth: int) -> None:
     if depth > DEEPEST:
-        found.add("high", "ask.wrappers", "hides its command behind too many others", known=False)
+        found.add("high", Rule.ASK_WRAPPERS, "hides its command behind too many others", known=False)
         return
     first = words[0]
     if first.text is None or first.brace or first.home or first.glob:
-        found.add("high", "ask.hidden", "runs a command whose name is known only when it runs", known=False)
+        found.add("high", Rule.ASK_HIDDEN, "runs a command whose name is known only when it runs", known=False)
         guess_removal(found, words, at)
         for word in words[1:]:
             look_at_argument(found, "", word, at)
@@ -102,7 +103,9 @@ def _words(found: Assessment, simple: Simple, words: tuple[Word, ...], at: At, *
     name = program_name(first) or ""
     args = arguments(words)
     if len(words) > MOST_WORDS:
-        found.add("medium", "ask.words", f"has {len(words)} words, of which {MOST_WORDS} were looked at", known=False)
+        found.add(
+            "medium", Rule.ASK_WORDS, f"has {len(words)} words, of which {MOST_WORDS} were looked at", known=False
+        )
     for number, word in enumerate(words[1:MOST_WORDS], 2):
         look_at_argument(found, name, word, at, written=number == len(words) and name in ("cp", "mv", "tee", "touch"))
     peeled = peel(words)
@@ -127,10 +130,10 @@ def _words(found: Assessment, simple: Simple, words: tuple[Word, ...], at: At, *
 
 def _own_program(found: Assessment, text: str, fetched: bool, *, inside: bool) -> None:
     if fetched:
-        found.add("critical", "effect.remote", "runs what it just fetched from another machine")
+        found.add("critical", Rule.REMOTE, "runs what it just fetched from another machine")
     else:
         whose = "a program of the project" if inside else "a program from an unusual place"
-        found.add("medium", "effect.project", f"runs {shown([text])}, {whose}")
+        found.add("medium", Rule.PROJECT, f"runs {shown([text])}, {whose}")
 
 
 def _unlisted(found: Assessment, name: str, args: Arguments, at: At) -> None:
@@ -139,17 +142,17 @@ def _unlisted(found: Assessment, name: str, args: Arguments, at: At) -> None:
     if name in table or any(key.startswith(name + " ") for key in table):
         outside = [each for each in args.operands if at.outside(each)]
         if outside and name not in NAMES_ONLY | _QUIET:
-            found.add("medium", "effect.read", f"reads {shown(outside)}, outside of the workspace")
+            found.add("medium", Rule.READ, f"reads {shown(outside)}, outside of the workspace")
         elif any(UNKNOWN in each for each in args.operands) and name not in _QUIET | NAMES_ONLY:
-            found.add("medium", "effect.read", "reads what is known only when it runs")
+            found.add("medium", Rule.READ, "reads what is known only when it runs")
         elif name in _QUIET:
-            found.add("low", "effect.read", _with_words(name, args))
+            found.add("low", Rule.READ, _with_words(name, args))
         else:
-            found.add("low", "effect.read", f"reads {shown(args.operands)}" if args.operands else "reads")
+            found.add("low", Rule.READ, f"reads {shown(args.operands)}" if args.operands else "reads")
     elif name in versions().programs:
-        found.add("medium", "effect.tool", f"runs {name}")
+        found.add("medium", Rule.TOOL, f"runs {name}")
     else:
-        found.add("medium", "ask.unknown", f"runs `{shown([name])}`, which is not known", known=False)
+        found.add("medium", Rule.ASK_UNKNOWN, f"runs `{shown([name])}`, which is not known", known=False)
 
 
 def _with_words(name: str, args: Arguments) -> str:
@@ -171,9 +174,9 @@ def _peeled(found: Assessment, simple: Simple, words: tuple[Word, ...], peeled: 
     if peeled.script is not None:
         found.scripts.append(peeled.script)
         if wrapper.fed:
-            found.add("medium", "effect.fed", "runs a command with words that come from elsewhere")
+            found.add("medium", Rule.FED, "runs a command with words that come from elsewhere")
     elif peeled.hidden:
-        found.add("high", "ask.hidden", "runs text that is known only when it runs", known=False)
+        found.add("high", Rule.ASK_HIDDEN, "runs text that is known only when it runs", known=False)
     elif peeled.words:
         inner = (*peeled.words, Word("…", None, UNKNOWN)) if wrapper.fed else peeled.words
         _words(found, replace(simple, words=inner), inner, at, depth=depth + 1)
@@ -182,12 +185,15 @@ def _peeled(found: Assessment, simple: Simple, words: tuple[Word, ...], peeled: 
         if not peeled.certain or wrapper.project or wrapper.risk == "medium":
             _later(found, simple, inner, at, depth=depth)
     if wrapper.does:
-        inner_effects = [(e, _HERE.sub("", e.does) if wrapper.elsewhere else e.does) for e in found.effects[before:]]
-        found.effects[before:] = [replace(e, does=f"{does}, {wrapper.does}") for e, does in inner_effects]
+        found.effects[before:] = [
+            replace(each, where="" if wrapper.elsewhere else each.where, how=(*each.how, wrapper.does))
+            for each in found.effects[before:]
+        ]
     if wrapper.risk != "low":
         rule, does = f"effect.{wrapper.name.replace(' ', '.')}", f"runs a command {wrapper.does}".strip()
         told = any(effect.risk != "low" for effect in found.effects[before:])  # with how it is done
-        found.add(wrapper.risk, rule, does, vague=told)
+        kind = EffectKind.CONNECTS if wrapper.elsewhere else EffectKind.RUNS
+        found.effects.append(Effect(wrapper.risk, rule, does, kind, vague=told))
     if wrapper.project:
         _project(found, words, peeled)
 
@@ -202,16 +208,16 @@ def _later(found: Assessment, simple: Simple, inner: tuple[Word, ...], at: At, *
 def _project(found: Assessment, words: tuple[Word, ...], peeled: Peeled) -> None:
     """npx, uv run …: what they start may be fetched first; well-known tools weigh less."""
     name = program_name(peeled.words[0]) if peeled.words else None
-    fetched = "fetches" in peeled.wrapper.project or arguments(words).has("-y", "--yes", "-p", "--package")
+    fetched = peeled.wrapper.fetches or arguments(words).has("-y", "--yes", "-p", "--package")
     known = name is not None and name.partition("@")[0] in versions().programs
-    found.add("high" if fetched and not known else "medium", "effect.project", peeled.wrapper.project)
-    found.effects = [effect for effect in found.effects if effect.rule != "ask.unknown"]
+    found.add("high" if fetched and not known else "medium", Rule.PROJECT, peeled.wrapper.project)
+    found.effects = [effect for effect in found.effects if effect.rule != Rule.ASK_UNKNOWN]
 
 
 def _as_administrator(found: Assessment, inner: Sequence[Word]) -> None:
     name = program_name(inner[0]) or ""
     if name in ("chmod", "chown", "chgrp") or name.startswith("mkfs"):
-        found.add("critical", "effect.sudo", f"runs {name} with power over the whole machine")
+        found.add("critical", Rule.SUDO, f"runs {name} with power over the whole machine")
 
 
 def _enter(found: Assessment, simple: Simple, inner: tuple[Word, ...], at: At) -> None:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tarmac.policy.rule import EffectKind, Rule
 from tarmac.policy.rules.shapes import Deed
 from tarmac.policy.rules.table import Table
 from tarmac.policy.verdict import RISKS, Risk
@@ -23,11 +24,24 @@ class Effect:
     """One thing a command does."""
 
     risk: Risk
-    rule: str
-    does: str  # in plain words
+    rule: str  # a Rule, or the name of an entry of the tables
+    does: str  # in plain words, for a person: nothing is decided by it
+    kind: EffectKind
     deny: bool = False  # on the floor: refused without asking
     known: bool = True  # False: nobody knows what it does
     vague: bool = False  # not worth saying where something else is known
+    where: str = ""  # ", in the workspace"
+    how: tuple[str, ...] = ()  # by the wrappers around it: "as the administrator", "in a container"
+
+    @property
+    def words(self) -> str:
+        """All of it, for a person."""
+        return ", ".join((self.does + self.where, *self.how))
+
+
+def effect_of(rule: Rule, risk: Risk, does: str, *, known: bool = True) -> Effect:
+    """An effect of a line as a whole."""
+    return Effect(risk, rule, does, rule.kind, known=known)
 
 
 @dataclass(slots=True)
@@ -38,14 +52,23 @@ class Assessment:
     scripts: list[str] = field(default_factory=list)  # shell text inside
 
     def add(
-        self, risk: Risk, rule: str, does: str, *, deny: bool = False, known: bool = True, vague: bool = False
+        self,
+        risk: Risk,
+        rule: Rule,
+        does: str,
+        *,
+        kind: EffectKind | None = None,
+        deny: bool = False,
+        known: bool = True,
+        vague: bool = False,
+        where: str = "",
     ) -> None:
-        self.effects.append(Effect(risk, rule, does, deny, known, vague))
+        self.effects.append(Effect(risk, rule, does, kind or rule.kind, deny, known, vague, where))
 
     @property
     def protected(self) -> bool:
         """Whether a protected file was found that it may change."""
-        return any(effect.rule == "effect.protected" for effect in self.effects)
+        return any(effect.rule == Rule.PROTECTED for effect in self.effects)
 
     @property
     def worst(self) -> Effect | None:
@@ -54,7 +77,7 @@ class Assessment:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class Entry:
     """One entry of the tables."""
 
     number: int
@@ -62,6 +85,7 @@ class Rule:
     options: tuple[frozenset[str], ...]
     operand: re.Pattern[str] | None
     risk: Risk
+    kind: EffectKind
     does: str
     instead: bool
     skip: int
@@ -69,7 +93,7 @@ class Rule:
 
 
 @functools.cache
-def rules() -> Mapping[str, tuple[Rule, ...]]:
+def rules() -> Mapping[str, tuple[Entry, ...]]:
     """The tables, by first word; a later entry comes after the earlier ones."""
     from tarmac.policy.rules import effects, effects_git, effects_powershell, effects_shows
 
@@ -81,13 +105,14 @@ def rules() -> Mapping[str, tuple[Rule, ...]]:
     return Table(found, lambda name, each: tuple(_rule(*one) for one in each))
 
 
-def _rule(number: int, run: str, deed: Deed) -> Rule:
-    return Rule(
+def _rule(number: int, run: str, deed: Deed) -> Entry:
+    return Entry(
         number,
         tuple(run.split()),
         tuple(frozenset(group.split()) for group in deed.get("options", ())),
         re.compile(deed["operand"]) if "operand" in deed else None,
         deed["risk"],
+        EffectKind(deed["kind"]),
         deed["does"],
         instead=deed.get("instead", False),
         skip=deed.get("skip", 0),
@@ -176,7 +201,7 @@ def arguments(words: Sequence[Word]) -> Arguments:
 
 def from_tables(assessment: Assessment, args: Arguments, *, vague: bool = False) -> bool:
     """Add what the tables know; whether they know the program at all. `vague`: more is known of it already."""
-    best: Rule | None = None
+    best: Entry | None = None
     for rule in rules().get(args.name, ()):
         if not _matches(rule, args):
             continue
@@ -185,7 +210,7 @@ def from_tables(assessment: Assessment, args: Arguments, *, vague: bool = False)
     if best is None:
         return False
     if args.name in _TELL_WHEN_ALONE and not args.words:
-        assessment.add("low", "effect.read", "shows settings")
+        assessment.add("low", Rule.READ, "shows settings")
         return True
     operands = args.operands[len(best.run) - 1 + best.skip :]
     does = best.does if operands else re.sub(r": \{\w+\}$", "", best.does)
@@ -194,15 +219,16 @@ def from_tables(assessment: Assessment, args: Arguments, *, vague: bool = False)
         .replace("{words}", shown([" ".join(operands)]))
         .replace("{sub}", " ".join(args.subcommand[1:2]))
     )
-    assessment.add(best.risk, f"effect.{'.'.join(best.run)}", does, vague=vague or best.vague)
+    vague = vague or best.vague
+    assessment.effects.append(Effect(best.risk, f"effect.{'.'.join(best.run)}", does, best.kind, vague=vague))
     return True
 
 
-def _closer(rule: Rule, best: Rule) -> bool:
+def _closer(rule: Entry, best: Entry) -> bool:
     return rule.risk == best.risk and len(rule.run) > len(best.run)
 
 
-def _matches(rule: Rule, args: Arguments) -> bool:
+def _matches(rule: Entry, args: Arguments) -> bool:
     size = len(rule.run)
     if args.subcommand[:size] != rule.run and (args.name, *args.words[: size - 1]) != rule.run:
         return False

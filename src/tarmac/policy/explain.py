@@ -1,6 +1,7 @@
 """Say in plain words what a command would do, for the person who decides."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tarmac.policy.effects import Effect
@@ -14,7 +15,7 @@ MOST = 4  # parts told one by one
 
 def reason_of(effect: Effect) -> str:
     """Why an effect is asked about."""
-    return f"it {effect.does}" if effect.known else f"it can't be known: it {effect.does}"
+    return f"it {effect.words}" if effect.known else f"it can't be known: it {effect.words}"
 
 
 def explain_part(judged: "Judged") -> str:
@@ -25,16 +26,10 @@ def explain_part(judged: "Judged") -> str:
     heaviest = RISKS.index(effects[0].risk)
     heavy = [effect for effect in effects if RISKS.index(effect.risk) >= max(1, heaviest - 1)] or effects[:1]
     heavy = [effect for effect in heavy if not effect.vague] or heavy[:1]
-    return "; ".join(_once(list(dict.fromkeys(effect.does for effect in heavy))[:3]))
-
-
-def _once(said: list[str]) -> list[str]:
-    """`…, as the administrator; …, as the administrator`: how it is done is said at the end, once."""
-    for number, text in enumerate(said[:-1]):
-        how = text.rpartition(", as ")[2]
-        if how != text and said[-1].endswith(f", as {how}"):
-            said[number] = text.removesuffix(f", as {how}")
-    return said
+    told = list({effect.words: effect for effect in heavy}.values())[:3]
+    last = told[-1]  # `…, as the administrator; …, as the administrator`: how it is done is said at the end, once
+    said = [replace(each, how=()) if each is not last and each.how == last.how else each for each in told]
+    return "; ".join(each.words for each in said)
 
 
 def explain_line(parts: Sequence[Part], extra: Sequence[str]) -> str:

@@ -53,6 +53,7 @@ class Program:
     unless: tuple[str, ...]  # files in the project that make it run code
     cwd: bool  # reads the directory it stands in
     instead: tuple[str, ...]  # what the plan runs in its place: a builtin has no program
+    connects: str  # the server or daemon that it asks: then it is no reading of this machine
     adds: tuple[str, ...]  # what the plan puts before its arguments, to be certain
 
 
@@ -105,6 +106,7 @@ def _program(name: str, entry: Mapping[str, object], *, inherit: Mapping[str, ob
         unless=tuple(str(take("unless", "")).split()),
         cwd=bool(take("cwd", False)),
         instead=_words(take("instead", "")),
+        connects=str(take("connects", "")),
         adds=_words(take("adds", "")),
     )
 

@@ -12,6 +12,7 @@ from tarmac.policy.files import Look
 from tarmac.policy.grammar import Reading, Unproven
 from tarmac.policy.places import is_secret
 
+SAMPLE = "a-name-that-is-found"  # stands for one while the command that gets it is proven
 Looking = Callable[[str], Look]  # what a name, as it is written, would be here
 
 # What these show of a file is no more than its name, size or a count.
@@ -53,10 +54,22 @@ def plain_files(words: tuple[str, ...]) -> tuple[str, ...]:
     return (*words, "-type", "f", "-print0")
 
 
+# Options of filters that choose among whole names. Others cut names (-c, -o) or put something before them (-n, -b).
+_CHOOSING = {
+    **dict.fromkeys(("head", "tail"), re.compile(r"-[0-9]+|-n[0-9]*|-[qz]")),
+    "sort": re.compile(r"-[bdfgiMhnRrVsuz]+"),
+    **dict.fromkeys(SEARCHING, re.compile(r"-[EFGPviwxz]+|-e")),
+}
+
+
 def of_whole_names(words: tuple[str, ...]) -> tuple[str, ...]:
     """`head -5` between find and xargs, counting names instead of lines."""
-    if words[0] not in FILTERS or words[0] == "uniq" or "--" in words:
+    choosing = _CHOOSING.get(words[0])
+    if choosing is None:
         raise Unproven("xargs gets names that are not known")
+    for word in words[1:]:
+        if word.startswith("-") and not choosing.fullmatch(word):
+            raise Unproven(f"`{words[0]} {word}` may make other names of those that it gets")
     return (*words, "-z")
 
 

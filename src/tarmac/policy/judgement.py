@@ -6,35 +6,48 @@ Here is no waiting and no process: only rules, names, and a look at the files th
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from tarmac.policy import planning
 from tarmac.policy.budget import Spent
-from tarmac.policy.command import Line, Simple
+from tarmac.policy.command import Line, Obstacle, ObstacleKind, Simple
 from tarmac.policy.confinement import asks_a_server
 from tarmac.policy.deeds import MOST_WORDS, assess
-from tarmac.policy.effects import Assessment, Effect
+from tarmac.policy.effects import Assessment, Effect, effect_of
 from tarmac.policy.files import Files
 from tarmac.policy.grammar import Program, Unproven
 from tarmac.policy.places import LONGEST_NAME, Ground
 from tarmac.policy.planning import Proofs
 from tarmac.policy.proof import Proof
 from tarmac.policy.readonly import Prover
+from tarmac.policy.rule import EffectKind, Rule
 from tarmac.policy.running import fetched_files, sends
 from tarmac.policy.touching import At
 from tarmac.policy.verdict import RISKS, Enforcement, Plan, Risk
 from tarmac.policy.wrappers import peel
 
 # Never lifted by a rule or a grant of the user: always asked.
-ASK_ALWAYS = frozenset(
-    """
-    effect.secret effect.own effect.ignored effect.environment effect.socket effect.remote effect.disguised
-    effect.leak effect.protected ask.hidden ask.wrappers ask.tarmac ask.unreadable
-""".split()
+ASK_ALWAYS: frozenset[str] = frozenset(
+    {
+        Rule.SECRET,
+        Rule.OWN,
+        Rule.IGNORED,
+        Rule.ENVIRONMENT,
+        Rule.SOCKET,
+        Rule.REMOTE,
+        Rule.DISGUISED,
+        Rule.LEAK,
+        Rule.PROTECTED,
+        Rule.ASK_HIDDEN,
+        Rule.ASK_WRAPPERS,
+        Rule.ASK_TARMAC,
+        Rule.ASK_UNREADABLE,
+    }
 )
-# What no auto-approval covers, whatever its level (P7).
-PERSONAL = ASK_ALWAYS - {"effect.environment"}
+# What no auto-approval covers, whatever its level.
+PERSONAL = ASK_ALWAYS - {Rule.ENVIRONMENT}
+_RUNS = frozenset({EffectKind.RUNS, EffectKind.RUNS_PROJECT})
 _NAME = re.compile(r"[A-Za-z_:.][\w:.]*$")
 
 MOST_PROVEN = 50  # commands of a line that has no plan, for their risk
@@ -66,7 +79,7 @@ class Judgement:
     """All parts of a line."""
 
     parts: list[Judged] = field(default_factory=list)
-    obstacles: list[str] = field(default_factory=list)
+    obstacles: list[Obstacle] = field(default_factory=list)
     scripts: list[tuple[str, Simple, Ground]] = field(default_factory=list)
     plan: Plan | None = None
     line_effects: list[Effect] = field(default_factory=list)  # of the line as a whole
@@ -78,6 +91,7 @@ class Court:
 
     files: Files
     extra: Callable[[str], Program | None]
+    variables: Mapping[str, str]  # whose values are known, and nobody's secret
     enforcement: Enforcement = Enforcement.LANDLOCK
 
     def judge_line(self, line: Line, ground: Ground, *, may_prove: bool, dialect: str = "bash") -> Judgement:
@@ -86,9 +100,9 @@ class Court:
         if dialect == "zsh":
             result.obstacles += _zsh_obstacles(line)
         if dialect == "posix" and any(word.brace for simple in line.simples for word in simple.words):
-            result.obstacles.append("not every shell expands its braces")
+            result.obstacles.append(Obstacle(ObstacleKind.BRACES))
         if not may_prove:
-            result.obstacles.append("it is too long, part of another command, or in another shell's language")
+            result.obstacles.append(Obstacle(ObstacleKind.FOREIGN))
         proofs = Proofs()
         if line.steps and not result.obstacles:
             proofs = planning.plan(
@@ -97,12 +111,13 @@ class Court:
                 files=self.files,
                 extra=self.extra,
                 comments=dialect != "zsh",
+                variables=self.variables,
                 enforcement=self.enforcement,
             )
         if proofs.plan is None:
             result.obstacles += line.hurdles
         if proofs.trouble:
-            result.obstacles.append(proofs.trouble)
+            result.obstacles.append(Obstacle(ObstacleKind.NO_PLAN, proofs.trouble))
         here: Ground = ground
         fetched: frozenset[str] = frozenset()
         for number, simple in enumerate(line.simples):
@@ -113,16 +128,16 @@ class Court:
             reads = self._reads(simple, here) if apart and proofs.tried.get(number) != here else None
             if reads is not None:  # as a part it is harmless, though the whole can't be planned
                 assessment = Assessment()
-                if asks_a_server(reads.stage.words):
-                    assessment.add("medium", "effect.server", f"{reads.why}, and asks a server for it")
+                if server := reads.connects or asks_a_server(reads.stage.words):
+                    assessment.add("medium", Rule.CONNECT, f"{reads.why}; for that it asks {server}")
                 else:
-                    assessment.add("low", "effect.read", reads.why)
+                    assessment.add("low", Rule.READ, reads.why)
             if not proof and not assessment.effects:
-                assessment.add("low", "effect.read", "reads, as far as is known")
+                assessment.add("low", Rule.READ, "reads, as far as is known")
             why = (
                 ""
                 if proof
-                else proofs.why.get(number) or (result.obstacles[0] if result.obstacles else "it is not known")
+                else proofs.why.get(number) or (result.obstacles[0].words if result.obstacles else "it is not known")
             )
             away = not proof and _away(simple, at, assessment)
             result.parts.append(Judged(simple, proof, why, tuple(assessment.effects), _reaches(simple), away))
@@ -176,7 +191,7 @@ def _reaches(simple: Simple) -> tuple[tuple[str, ...], ...]:
 
 def _away(simple: Simple, at: At, assessment: Assessment) -> bool:
     """Whether a word, or the value of an option, leads out of the workspace."""
-    runs = any(effect.does.startswith("runs ") for effect in assessment.effects)
+    runs = any(effect.kind in _RUNS for effect in assessment.effects)
     try:
         for word in simple.words[1:MOST_WORDS]:
             text = word.shape.partition("=")[2] if word.shape.startswith("-") else word.shape
@@ -187,13 +202,13 @@ def _away(simple: Simple, at: At, assessment: Assessment) -> bool:
     return False
 
 
-def _zsh_obstacles(line: Line) -> list[str]:
+def _zsh_obstacles(line: Line) -> list[Obstacle]:
     """zsh expands more than bash: `=cmd` is a path, `*(…)` runs code."""
     for simple in line.simples:
         for word in simple.words:
             own = word.source.startswith(("=", "~[")) or "${(" in word.source
             if own or (word.glob and ("(" in word.source or "<" in word.source)):
-                return ["zsh gives a meaning of its own to " + word.source]
+                return [Obstacle(ObstacleKind.ZSH, word.source)]
     return []
 
 
@@ -214,25 +229,24 @@ def _whole(result: Judgement, line: Line) -> None:
     """What only shows when all parts are seen together."""
     if _is_bomb(line.text):
         result.line_effects.append(
-            Effect("critical", "effect.bomb", "starts itself again and again until the machine stops")
+            effect_of(Rule.BOMB, "critical", "starts itself again and again until the machine stops")
         )
     effects = [effect for part in result.parts for effect in part.effects]
-    secret = any(effect.rule == "effect.secret" for effect in effects)
+    secret = any(effect.rule == Rule.SECRET for effect in effects)
     if secret and any(sends(part.simple) for part in result.parts):
         result.line_effects.append(
-            Effect("critical", "effect.leak", "sends what looks like credentials to another machine")
+            effect_of(Rule.LEAK, "critical", "sends what looks like credentials to another machine")
         )
-    if "it holds a function" in result.obstacles:
-        result.line_effects.append(Effect("medium", "effect.function", "gives a word of the shell another meaning"))
-    if any(obstacle.startswith("zsh") for obstacle in result.obstacles):
-        result.line_effects.append(
-            Effect("medium", "effect.zsh", "uses what only zsh expands, which may run something")
-        )
+    kinds = {obstacle.kind for obstacle in result.obstacles}
+    if ObstacleKind.FUNCTION in kinds:
+        result.line_effects.append(effect_of(Rule.FUNCTION, "medium", "gives a word of the shell another meaning"))
+    if ObstacleKind.ZSH in kinds:
+        result.line_effects.append(effect_of(Rule.ZSH, "medium", "uses what only zsh expands, which may run something"))
     cloned = False
     for part in result.parts:
         rules = {effect.rule for effect in part.effects}
-        if cloned and any(effect.does == "runs code of the project" for effect in part.effects):
+        if cloned and any(effect.kind is EffectKind.RUNS_PROJECT for effect in part.effects):
             result.line_effects.append(
-                Effect("high", "effect.remote", "runs code that it just fetched from another machine")
+                effect_of(Rule.REMOTE, "high", "runs code that it just fetched from another machine")
             )
         cloned |= "effect.git.clone" in rules

@@ -20,6 +20,16 @@ from tarmac.policy.visible import is_plain
 LONGEST_LINE = 4096
 _VERSION = re.compile(r"[-\d.]*\d$")  # python3.11, pip3, lua5.4
 _TARMAC = re.compile(r"(?:^|[\s;&|(`/])tarmac(?=\s|$)")
+_WRITES_OR_RUNS = re.compile(
+    r"-o|-?-out(put)?([-_]?(dir|file|path|directory|document))?|-?-exec(-\w+)?|--eval|--command|--shell|--pager|--editor"
+    r"|--config([-_](file|path|dir))?|--plugins?|--require|--load(-\w+)?|--init-\w+|--rcfile|--log-?file|--save(-\w+)?"
+    r"|--report-?file|--(cpu|mem)profile|--upload-pack|--receive-pack|--sandbox|--prefix|--root|--directory|--cwd"
+)
+# `https://…`, `git@host:…`, `git+ssh://…`
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://|[\w.-]+@[\w.-]+:|[\w.-]+\.[a-z]{2,}:(?!\d+$)")
+_BUILDING = frozenset(["gcc", "g++", "cc", "c++", "clang", "clang++", "go", "ld", "rustc"])
+_SCOPED = frozenset(["npm", "pnpm", "yarn", "bun"])
+_SCOPED_PACKAGE = re.compile(r"@[a-z0-9~][\w.-]*/[\w.-]+(@[\w.^~<>=*-]+)?")
 _MAKE = ("make", "gmake", "ninja")
 _SINGLE = frozenset(["go", "gcc", "g++", "cc", "c++", "clang", "clang++", "ld", "javac"])  # -long with one dash
 _MAKE_WORD = re.compile(r"-[jskBnr]\d*|[A-Za-z][\w./:-]*", re.ASCII)
@@ -83,9 +93,24 @@ def fits(prefix: Sequence[str], words: Sequence[str]) -> bool:
         return False
     if prefix[0].rpartition("/")[2] in _MAKE:  # `make test -f /tmp/other`, `make test SHELL=…`
         return all(_MAKE_WORD.fullmatch(word) for word in words[len(prefix) :])
+    further = words[len(prefix) :]
+    name = _name(prefix[0])
+    if any(_elsewhere(word, name) for word in further):
+        return False
     turning = [option for word in prefix for option in _turning().get(_name(word), ())]  # also of `uv run pytest`
     single = not _SINGLE.isdisjoint(map(_name, prefix))
-    return not any(_is_option(word, option, single=single) for word in words[len(prefix) :] for option in turning)
+    return not any(_is_option(word, option, single=single) for word in further for option in turning)
+
+
+def _elsewhere(word: str, name: str) -> bool:
+    """A word that no prefix covers: words from a file, an option that writes or runs, another machine."""
+    if word.startswith("-"):
+        if name in _BUILDING and word.startswith("-o"):
+            return False  # to write is what they are for
+        return _WRITES_OR_RUNS.fullmatch(word.partition("=")[0]) is not None
+    if word.startswith("@"):
+        return not (name in _SCOPED and _SCOPED_PACKAGE.fullmatch(word))
+    return _ADDRESS.match(word) is not None
 
 
 def _name(word: str) -> str:

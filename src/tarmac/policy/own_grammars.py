@@ -19,10 +19,6 @@ def _echo(words: Sequence[str]) -> Reading:
     return _anything(words)
 
 
-def _never(words: Sequence[str]) -> Reading:
-    raise Unproven("it works on the shell itself")
-
-
 def _printf(words: Sequence[str]) -> Reading:
     if words[:1] == ["-v"] or (words and words[0].startswith("-v")):
         raise Unproven("printf -v sets a variable")
@@ -193,10 +189,39 @@ def _jar(words: Sequence[str]) -> Reading:
     return Reading(paths=[(words[1], True)], operands=list(words[2:]))
 
 
+_XXD_VALUES = ("c", "cols", "g", "groupsize", "l", "len", "n", "name", "o", "offset", "s", "seek", "skip")
+_XXD_FLAGS = frozenset(
+    """
+    a autoskip b bits C capitalize d decimal e E EBCDIC h help i include p ps plain postscript u upper v version
+""".split()
+)
+
+
+def _xxd(words: Sequence[str]) -> Reading:
+    """xxd reads its options by its own rules: long names with one dash, nothing bundled; a second file is written."""
+    reading = Reading()
+    rest = list(words)
+    while rest and rest[0].startswith("-") and len(rest[0]) > 1:
+        word = rest.pop(0)
+        name = word.removeprefix("-").removeprefix("-")
+        if name in _XXD_FLAGS:
+            reading.options.append((name, None))
+        elif name in _XXD_VALUES and rest and re.fullmatch(r"[+-]?[0-9a-zA-Z_]+", rest[0]):
+            reading.options.append((name, rest.pop(0)))
+        elif re.fullmatch(r"[cglos][+-]?[0-9]+", name):
+            reading.options.append((name[0], name[1:]))
+        else:
+            raise Unproven(f"`xxd` is not known to only read with {word}")
+    if len(rest) > 1:
+        raise Unproven("a second file of xxd is written")
+    reading.operands = rest
+    reading.paths = [(path, True) for path in rest if path != "-"]
+    return reading
+
+
 OWN: dict[str, Callable[[Sequence[str]], Reading]] = {
     "anything": _anything,
     "echo": _echo,
-    "never": _never,
     "printf": _printf,
     "test": _test,
     "find": _find,
@@ -205,4 +230,5 @@ OWN: dict[str, Callable[[Sequence[str]], Reading]] = {
     "tar": _tar,
     "kill": _kill,
     "jar": _jar,
+    "xxd": _xxd,
 }

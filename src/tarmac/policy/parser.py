@@ -32,9 +32,10 @@ _answered: set[str] = set()  # parsers that have read a line in this process: on
 class Unreadable(Exception):
     """The line can't be read; `reason` says why, in plain words."""
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, *, passing: bool = False) -> None:
         super().__init__(reason)
         self.reason = reason
+        self.passing = passing  # a busy machine, and no property of the line
 
 
 def dialect_of(shell: str) -> str | None:
@@ -104,9 +105,9 @@ async def parsed_by(program: str, line: str, dialect: str, *, timeout: float) ->
     try:
         output, status = await _run([program, "-ln", dialect, "--to-json"], data, timeout)
     except TimeoutError:  # before OSError: it is one
-        raise Unreadable("the parser took too long") from None
+        raise Unreadable("the parser took too long", passing=True) from None
     except OSError as error:
-        raise Unreadable(f"the parser can't be started: {error.strerror}") from None
+        raise Unreadable(f"the parser can't be started: {error.strerror}", passing=True) from None
     if status != 0:
         raise Unreadable(f"it can't be parsed: {_first_line(output)}")
     try:

@@ -53,13 +53,14 @@ def plan(
     files: Files,
     extra: Callable[[str], Program | None],
     comments: bool,
+    variables: Mapping[str, str],
     enforcement: Enforcement = Enforcement.LANDLOCK,
 ) -> Proofs:
     """Prove each stage in order, and make the plan. At zsh's prompt a `#` begins no comment."""
     steps = line.steps or ()
     trouble = disagreement(line.text, steps, comments=comments)
     places = {id(simple): number for number, simple in enumerate(line.simples)}
-    planner = _Planner(files, extra, places, ground, complete=not trouble)
+    planner = _Planner(files, extra, places, ground, complete=not trouble, variables=variables)
     found = planner.proofs
     found.trouble = trouble
     try:
@@ -86,6 +87,7 @@ class _Planner:
     places: Mapping[int, int]
     here: Ground
     complete: bool
+    variables: Mapping[str, str]  # of the person's environment, as far as they are nobody's secret
     proofs: Proofs = field(default_factory=Proofs)
     steps: list[Step] = field(default_factory=list)
     values: dict[str, str] = field(default_factory=dict)  # of the loops' variables
@@ -216,8 +218,8 @@ class _Planner:
                 if filled is simple:
                     self.proofs.tried[self.places[id(simple)]] = self.here
                 continue
-            if proof.rule not in ALONE and (asks := asks_a_server(proof.stage.words)):
-                self._unproven(simple, Unproven(f"`{asks}` asks a server: what runs without a question has no network"))
+            if proof.rule not in ALONE and (asks := proof.connects or asks_a_server(proof.stage.words)):
+                self._unproven(simple, Unproven(f"it asks {asks}, and what runs without a question has no network"))
                 continue
             self.proofs.found[self.places[id(simple)]] = proof
             stage = replace(proof.stage, alone=True) if proof.rule in ALONE else proof.stage
@@ -246,7 +248,7 @@ class _Planner:
 
     def _known(self) -> dict[str, str]:
         """The variables whose values are known here."""
-        known = {**self.values, "PWD": self.here.cwd}
+        known = {**self.variables, **self.values, "PWD": self.here.cwd}
         if self.moved is not None:
             known["?"] = "0"
         elif self.steps:

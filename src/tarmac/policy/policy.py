@@ -4,7 +4,9 @@ Execute ─check─ parse (shfmt, cached) ─ judge each part ─ text inside pa
 """
 
 import asyncio
+import os
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,10 +21,12 @@ from tarmac.policy.judgement import Court, Judgement
 from tarmac.policy.othershells import is_powershell, same_in_bash
 from tarmac.policy.parser import Unreadable, check_text, dialect_of, parse
 from tarmac.policy.places import Ground
+from tarmac.policy.rule import Rule
 from tarmac.policy.settings import PolicySettings, PrefixRules
 from tarmac.policy.verdict import Decision, Enforcement, Verdict
 from tarmac.policy.weighing import Grants, Scales, Whole
 
+KNOWN_VARIABLES = ("HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ")  # nobody's secret
 PARSERS_AT_ONCE = 3
 DEEPEST_SCRIPT = 4  # bash -c "bash -c …"
 FEW = 8  # commands of such a line
@@ -48,13 +52,19 @@ class Policy:
         rules: PrefixRules | None = None,
         grants: Grants | None = None,
         files: Files | None = None,
+        environ: Mapping[str, str] = os.environ,
         enforcement: Enforcement = Enforcement.LANDLOCK,
     ) -> None:
         self.settings = settings or PolicySettings()
         self.rules = rules or PrefixRules()
         self.grants = grants
         self.files = files or Files()
-        self._court = Court(self.files, self.rules.programs.get, enforcement)
+        self._court = Court(
+            self.files,
+            self.rules.programs.get,
+            {name: environ[name] for name in KNOWN_VARIABLES if name in environ},
+            enforcement,
+        )
         self._turns: tuple[asyncio.AbstractEventLoop, asyncio.Semaphore] | None = None
         self._verdicts: OrderedDict[tuple[Execute, Path, TaskId | None], _Known] = OrderedDict()
         self._lines: OrderedDict[tuple[str, str], Line | Unreadable] = OrderedDict()
@@ -92,7 +102,7 @@ class Policy:
         except RecursionError:
             return self._unread(action, "it is nested too deeply")
         except Exception as error:  # a fault of ours must never let anything pass, nor stop the one who asks
-            return self._unread(action, f"the judge itself failed: {type(error).__name__}", rule="ask.failed")
+            return self._unread(action, f"the judge itself failed: {type(error).__name__}", rule=Rule.ASK_FAILED)
         finally:
             witness.end()
             budget.end()
@@ -144,14 +154,26 @@ class Policy:
             script, here, depth = waiting.pop(0)
             if depth > DEEPEST_SCRIPT or len(whole.parts) > 200:
                 whole.extra.append(
-                    Effect("high", "ask.hidden", "hides its command behind too many others", known=False)
+                    Effect(
+                        "high",
+                        Rule.ASK_HIDDEN,
+                        "hides its command behind too many others",
+                        Rule.ASK_HIDDEN.kind,
+                        known=False,
+                    )
                 )
                 break
             try:
                 inner = await self._read(script, dialect or "bash")
             except Unreadable as error:
                 whole.extra.append(
-                    Effect("high", "ask.hidden", f"runs text that can't be read: {error.reason}", known=False)
+                    Effect(
+                        "high",
+                        Rule.ASK_HIDDEN,
+                        f"runs text that can't be read: {error.reason}",
+                        Rule.ASK_HIDDEN.kind,
+                        known=False,
+                    )
                 )
                 continue
             judged = await self._judged(inner, here, may_prove=False)
@@ -186,8 +208,8 @@ class Policy:
                 else:
                     known = read_line(tree, text, most=settings.most_parts)
             except Unreadable as error:
-                if "took too long" in error.reason or "started" in error.reason:
-                    raise  # a busy machine is no property of the line
+                if error.passing:
+                    raise
                 known = error
             self._lines[key] = known
             while len(self._lines) > self.settings.cache_size:
@@ -203,7 +225,7 @@ class Policy:
             self._turns = (loop, asyncio.Semaphore(PARSERS_AT_ONCE))
         return self._turns[1]
 
-    def _unread(self, action: Execute, reason: str, *, rule: str = "ask.unreadable") -> Verdict:
+    def _unread(self, action: Execute, reason: str, *, rule: str = Rule.ASK_UNREADABLE) -> Verdict:
         return Verdict(
             decision="ask",
             risk="high",

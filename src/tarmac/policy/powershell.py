@@ -10,7 +10,7 @@ rules/effects_powershell.py and cmdlets.py.
 import re
 from dataclasses import dataclass, field
 
-from tarmac.policy.command import Line, Redirect, Simple
+from tarmac.policy.command import Line, Obstacle, ObstacleKind, Redirect, Simple
 from tarmac.policy.words import UNKNOWN, Word, word_of
 
 OBSTACLE = "it is in another shell's language"
@@ -62,7 +62,7 @@ def read_powershell(text: str) -> Line:
     """The commands of `text`, as far as they can be told apart."""
     reader = _Reader(text)
     reader.read()
-    return Line(text, reader.simples, [OBSTACLE])
+    return Line(text, reader.simples, [Obstacle(ObstacleKind.NOT_PLAIN, OBSTACLE)])
 
 
 class _Reader:

@@ -12,4 +12,5 @@ class Proof:
     stage: Stage
     rule: str
     why: str
+    connects: str = ""  # the server or daemon that it asks: it reads, and is asked about all the same
     before: tuple[tuple[str, ...], ...] = ()  # what the stages before it must be, in place of what is written

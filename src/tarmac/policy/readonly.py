@@ -9,6 +9,7 @@ become is an option that does more than read.
 
 import os
 import re
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,11 +19,11 @@ from tarmac.policy.command import Simple
 from tarmac.policy.expansion import expand_words, looks_alike
 from tarmac.policy.files import Files, Look
 from tarmac.policy.grammar import Program, Reading, Unproven, match, programs, versions
-from tarmac.policy.handed import check_found, check_pattern, exec_of_plain_files
+from tarmac.policy.handed import SAMPLE, check_found, check_pattern, exec_of_plain_files
 from tarmac.policy.own_grammars import OWN
 from tarmac.policy.places import Ground, is_secret, listable
 from tarmac.policy.proof import Proof
-from tarmac.policy.repository import check_repository
+from tarmac.policy.repository import check_addresses, check_repository
 from tarmac.policy.spelling import program_name, variables
 from tarmac.policy.starters import WRAPPERS, compose, compose_options, python_module, wrapped, xargs
 from tarmac.policy.streams import streams_of
@@ -107,19 +108,25 @@ class Prover:
         place.check_paths(reading, program)
         place._check_values(reading, program)
         if program.name == "find":
-            place._check_exec(reading)
+            arguments = place._harden_exec(reading, arguments)
         if name in ("git", "go"):
             check_repository(place.ground)
+        if program.name in ("git remote", "git config"):
+            check_addresses(place.ground)
+        if program.name in ("git diff", "git grep"):  # outside of a repository they read any file
+            for operand in reading.operands:
+                if os.path.lexists(os.path.join(place.ground.cwd, operand)):
+                    place.check_path(operand, content=True)
         own = program.instead or words[: len(words) - len(written)]
         if program.name == "git config":  # what the person has set, not what a plan sets over it
             own = ("env", "-u", "GIT_CONFIG_COUNT", *own)
         plan = (
             *own,
-            *program.adds,
+            *(() if program.name == "sed" and sys.platform == "darwin" else program.adds),  # BSD's knows no --sandbox
             *_unlinked(program, arguments, reading),
             *_instead_of_terminal(program, reading, upstream),
         )
-        return Proof(Stage(plan), f"read.{program.name.replace(' ', '.')}", program.why)
+        return Proof(Stage(plan), f"read.{program.name.replace(' ', '.')}", program.why, program.connects)
 
     def _check_unless(self, name: str) -> None:
         for each in versions().unless:
@@ -235,9 +242,10 @@ class Prover:
             if re.search(r"(^|[=@:,])(/|~|\.\./)", value) or self.ground.locate(value).kind in ("secret", "own"):
                 raise Unproven(f"`{value}` may name a file")
 
-    def _check_exec(self, reading: Reading) -> None:
-        """find -exec: the command inside reads too, and gets names below the workspace only."""
+    def _harden_exec(self, reading: Reading, arguments: list[str]) -> list[str]:
+        """find -exec: the command inside reads too, and gets names below the workspace only. With its plan inside."""
         starts = [path for path, _ in reading.paths] or ["."]
+        made: list[str] = list(arguments)
         for name, value in reading.options:
             if name not in ("exec", "exec+") or value is None:
                 continue
@@ -247,11 +255,28 @@ class Prover:
             check_found(reading, inner[0], self.named)
             if starts[0].startswith("-"):
                 raise Unproven("a name could be an option")
-            found = [os.path.join(starts[0], each) for each in ("xy" if name == "exec+" else "x")]  # + gives several
+            found = [
+                os.path.join(starts[0], SAMPLE + each) for each in ("12" if name == "exec+" else "1")
+            ]  # + gives several
             sample = [each for word in inner for each in (found if word == "{}" else [word])]
             if inner[0] in ("xargs", "find", "git") or inner[0] in WRAPPERS:
                 raise Unproven("find -exec of another launcher")
-            self.prove_words(tuple(sample))
+            proof = self.prove_words(tuple(sample))
+            if proof.connects:
+                raise Unproven(f"find -exec of what asks {proof.connects}")
+            hardened = ["{}" if word == found[0] else word for word in proof.stage.words if word not in found[1:]]
+            if hardened.count("{}") != inner.count("{}"):
+                raise Unproven("find -exec of a command that gets other words in a plan")
+            made = _replaced(made, inner, hardened)
+        return made
+
+
+def _replaced(words: list[str], old: list[str], new: list[str]) -> list[str]:
+    """`words` with the command after an -exec replaced."""
+    for at, word in enumerate(words):
+        if word == "-exec" and words[at + 1 : at + 1 + len(old)] == old:
+            return [*words[: at + 1], *new, *words[at + 1 + len(old) :]]
+    raise Unproven("find -exec of a command that can't be read")
 
 
 def _takes_little(reading: Reading) -> bool:

@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from tarmac.policy import git_index
+from tarmac.policy.git_index import GITLINK, read_index
 from tarmac.policy.grammar import Unproven, programs
 from tarmac.policy.places import Ground
 from tarmac.policy.witness import note
@@ -43,8 +45,8 @@ _KNOWN = re.compile(
 # The plan's own switches say otherwise, and win; not so in a submodule, where git forgets them.
 _OVERRIDDEN = frozenset(("core.fsmonitor", "core.pager", "core.hookspath", "core.sshcommand", "core.editor"))
 _PERSONAL_SECRET = re.compile(r"token|passw|secret|extraheader|cookie|\.key$")
-_GITLINK = b"\x00\x00\xe0\x00"  # the mode of a submodule in the index
-_NAME_AFTER_MODE = 38  # uid, gid, size, hash and flags stand between
+DEEPEST = 6  # submodules in submodules
+_PASSWORD = re.compile(r"://[^/@]*:[^/@]+@|://(gh[a-z]_|github_pat_|glpat-)[^/@]*@")
 
 
 def check_repository(ground: Ground) -> None:
@@ -186,28 +188,75 @@ def _harmless(key: str, value: str, folder: Path, ground: Ground, *, overridden:
     return (overridden and key in _OVERRIDDEN) or _KNOWN.fullmatch(key) is not None
 
 
-def _check_inner(folder: Path, dot: Path, ground: Ground) -> None:
+def _check_inner(folder: Path, dot: Path, ground: Ground, *, depth: int = 0) -> None:
     """Submodules: git starts itself in them, with their own configuration and without the plan's switches."""
+    if depth > DEEPEST:
+        raise Unproven("the repository holds others, in each other")
     for each in _folders(dot):
         note(str(each / "modules"))
         for config in sorted((each / "modules").glob("**/config")) if (each / "modules").is_dir() else ():
             _check_folder(config.parent, ground, overridden=False)
-    index = _folders(dot)[0] / "index"
-    note(str(index))
-    if not index.is_file():
-        return
-    data = index.read_bytes()
-    if _GITLINK not in data:
-        return
-    if data[:8] not in (b"DIRC\0\0\0\2", b"DIRC\0\0\0\3"):
-        raise Unproven("the repository holds others, whose configuration is not known")
-    for found in re.finditer(re.escape(_GITLINK), data):
-        name = data[found.start() + _NAME_AFTER_MODE :].partition(b"\0")[0]
-        inner = folder / os.fsdecode(name) / ".git"
+    for name in submodules(_folders(dot)[0]):
+        inner = folder / name / ".git"
         note(str(inner))
-        if name and len(name) < 4096 and inner.exists():
+        if inner.exists():
             for each in _folders(inner):
                 _check_folder(each, ground, overridden=False)
+            _check_inner(folder / name, inner, ground, depth=depth + 1)
+
+
+def submodules(folder: Path) -> list[str]:
+    """The paths of submodules in the index of a repository."""
+    try:
+        return [name for mode, name in index_entries(folder) if mode == GITLINK]
+    except git_index.Unreadable as error:
+        raise Unproven(f"the repository's index can't be read: {error}") from None
+
+
+def index_entries(folder: Path) -> list[tuple[int, str]]:
+    """Mode and name of all that the repository `folder` tracks."""
+    note(str(folder / "index"))
+    long = any(
+        (key, value.lower()) == ("extensions.objectformat", "sha256")
+        for each in _folders(folder)
+        for key, value in _settings_of(each)
+    )
+    return read_index(folder, hash_size=32 if long else 20)
+
+
+def _settings_of(folder: Path) -> Iterator[tuple[str, str]]:
+    for name in ("config", "config.worktree"):
+        path = folder / name
+        if path.is_file() and path.stat().st_size <= MOST_BYTES:
+            yield from settings(path.read_bytes().decode("utf-8", "surrogateescape"))
+
+
+def check_addresses(ground: Ground) -> None:
+    """No address of the repository around `ground` holds a password: it would be printed."""
+    place = Path(ground.cwd)
+    for folder in (place, *place.parents):
+        if (folder / ".git").exists():
+            for each in _folders(folder / ".git"):
+                if any(_PASSWORD.search(value) for key, value in _settings_of(each) if key.endswith("url")):
+                    raise Unproven("an address in the repository's configuration holds a password")
+            return
+
+
+def tracks(path: Path) -> bool | None:
+    """Whether git tracks `path` or something below it; None where there is no repository, or nobody can tell."""
+    for folder in path.parents:
+        dot = folder / ".git"
+        if not dot.exists():
+            continue
+        try:
+            inside = str(path.relative_to(folder))
+            names = [name for _, name in index_entries(_folders(dot)[0])]
+        except (OSError, Unproven, git_index.Unreadable):
+            return None
+        if not names:
+            return None  # nothing was ever added: then git keeps nothing
+        return any(name == inside or name.startswith(f"{inside}/") for name in names)
+    return None
 
 
 def settings(text: str) -> Iterator[tuple[str, str]]:

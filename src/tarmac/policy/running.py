@@ -4,6 +4,7 @@ import re
 
 from tarmac.policy.command import Simple
 from tarmac.policy.effects import Arguments, Assessment
+from tarmac.policy.rule import Rule
 from tarmac.policy.touching import At
 from tarmac.policy.words import UNKNOWN, Word
 from tarmac.policy.wrappers import program_name
@@ -68,9 +69,9 @@ def run_code(found: Assessment, simple: Simple, args: Arguments, words: tuple[Wo
     inline = args.has(*_INLINE) and args.name not in ("source", ".", "eval")
     inside = {name for each in simple.holds for name in names_of(each)}
     if inside & FETCHERS:
-        found.add("critical", "effect.remote", "runs code that it fetches from another machine")
+        found.add("critical", Rule.REMOTE, "runs code that it fetches from another machine")
     elif inside & DECODERS and args.name in SHELLS | {"eval", "source", "."}:
-        found.add("critical", "effect.disguised", "runs code that is disguised")
+        found.add("critical", Rule.DISGUISED, "runs code that is disguised")
     reads_stdin = not operands or operands[0] in ("-", "/dev/stdin") or (args.name in SHELLS and args.has("-s"))
     piped = {name for each in simple.upstream for name in names_of(each)}
     if piped and reads_stdin and not inline and args.name != "eval":
@@ -79,7 +80,7 @@ def run_code(found: Assessment, simple: Simple, args: Arguments, words: tuple[Wo
     if inline and args.name not in SHELLS:
         _inline(found, code, fetched=bool(piped & FETCHERS))
     if any(at.ground.locate(each).path in at.fetched for each in operands[:2] if UNKNOWN not in each):
-        found.add("critical", "effect.remote", "runs code that it just fetched from another machine")
+        found.add("critical", Rule.REMOTE, "runs code that it just fetched from another machine")
     if args.name == "eval":
         _evaluated(found, words, inside)
     if args.name in SHELLS and not operands:
@@ -90,7 +91,7 @@ def _evaluated(found: Assessment, words: tuple[Word, ...], inside: set[str]) -> 
     if all(word.literal for word in words[1:]):
         found.scripts.append(" ".join(word.text or "" for word in words[1:]))
     elif not inside or (not inside <= _SETTING_UP | {"hook", "init", "shellenv", "-s"} and not inside & _SETTING_UP):
-        found.add("high", "ask.hidden", "runs text that is known only when it runs", known=False)
+        found.add("high", Rule.ASK_HIDDEN, "runs text that is known only when it runs", known=False)
 
 
 def _here_documents(found: Assessment, simple: Simple) -> None:
@@ -100,19 +101,19 @@ def _here_documents(found: Assessment, simple: Simple) -> None:
             if text is not None and text.text is not None:
                 found.scripts.append(text.text)
             else:
-                found.add("high", "ask.hidden", "runs text that is known only when it runs", known=False)
+                found.add("high", Rule.ASK_HIDDEN, "runs text that is known only when it runs", known=False)
 
 
 def _piped(found: Assessment, simple: Simple, piped: set[str]) -> None:
     if piped & FETCHERS:
-        found.add("critical", "effect.remote", "runs code that it fetches from another machine")
+        found.add("critical", Rule.REMOTE, "runs code that it fetches from another machine")
     elif piped & DECODERS:
-        found.add("critical", "effect.disguised", "runs code that is disguised")
+        found.add("critical", Rule.DISGUISED, "runs code that is disguised")
     else:
         words = simple.upstream[-1].literal_words()
         if words and words[0] in ("echo", "printf") and len(simple.upstream) == 1:
             found.scripts.append(" ".join(w for w in words[1:] if not re.fullmatch(r"-[neE]+", w)).replace("\\n", "\n"))
-        found.add("high", "effect.piped", "runs what comes down a pipe")
+        found.add("high", Rule.PIPED, "runs what comes down a pipe")
 
 
 def _removes_all(code: str) -> bool:
@@ -132,13 +133,13 @@ def _removes_all(code: str) -> bool:
 
 def _inline(found: Assessment, code: str, *, fetched: bool) -> None:
     if _REMOVING_ALL.search(code) or _removes_all(code):
-        found.add("critical", "effect.code", "runs code that removes all it can reach")
+        found.add("critical", Rule.CODE, "runs code that removes all it can reach")
     elif _SOCKET.search(code) and _STARTING.search(code):
-        found.add("critical", "effect.shell", "gives another machine a shell on this one")
+        found.add("critical", Rule.SHELL, "gives another machine a shell on this one")
     elif (fetched or _FETCHING.search(code)) and _STARTING.search(code):
-        found.add("critical", "effect.remote", "runs code that it fetches from another machine")
+        found.add("critical", Rule.REMOTE, "runs code that it fetches from another machine")
     elif _STARTING.search(code) or _REMOVING.search(code) or _SOCKET.search(code):
-        found.add("high", "effect.code", "runs code that starts programs, removes files or speaks with machines")
+        found.add("high", Rule.CODE, "runs code that starts programs, removes files or speaks with machines")
 
 
 def fetched_files(simple: Simple, at: At) -> frozenset[str]:

@@ -99,6 +99,12 @@ def _delimited(script: str, at: int, *, times: int) -> int:
                 if script[at : at + 1] == "]":
                     at += 1
                 continue
+            if character == "[" and script[at + 1 : at + 2] in (":", ".", "="):  # [[:alpha:]]: its ] ends no bracket
+                named = re.compile(r"\[:[a-z]+:\]").match(script, at)
+                if named is None:
+                    raise Unproven("the sed script can't be read with certainty")
+                at = named.end()
+                continue
             if character == "]":
                 bracket = False
             if character == delimiter:

@@ -6,12 +6,16 @@ Each function adds to an Assessment what one command would do. `enter` judges a 
 import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from pathlib import Path
 
 from tarmac.policy.cmdlets import WRITING, invoke_expression, remove_item, write_item
 from tarmac.policy.command import Simple
 from tarmac.policy.effects import Arguments, Assessment, arguments, shown
+from tarmac.policy.repository import tracks
+from tarmac.policy.rule import Rule
 from tarmac.policy.touching import At, protect, where, write_file
 from tarmac.policy.verdict import Risk
+from tarmac.policy.witness import note
 from tarmac.policy.words import UNKNOWN, Word, word_of
 from tarmac.policy.wrappers import program_name
 from tarmac.policy.writing import ALL_WRITTEN, COPIES, Special, copy_bytes, mirror, unpack, write_operands
@@ -31,13 +35,13 @@ def remove(found: Assessment, args: Arguments, at: At, words: Sequence[Word], si
     forced = args.has("-f", "--force")
     targets = [word for word in words[1:] if not word.shape.startswith("-") or word.shape == "-"]
     if recursive and any(is_root(word, at) for word in targets):
-        found.add("critical", "floor.root", "removes the root of the machine and all below it", deny=True)
+        found.add("critical", Rule.FLOOR_ROOT, "removes the root of the machine and all below it", deny=True)
         return
     if not targets and not simple.upstream:
         if args.has("--help", "--version"):
-            found.add("low", "effect.help", "prints help")
+            found.add("low", Rule.HELP, "prints help")
         else:
-            found.add("critical" if recursive and forced else "medium", "effect.remove", "deletes what it is given")
+            found.add("critical" if recursive and forced else "medium", Rule.REMOVE, "deletes what it is given")
         return
     places = [at.ground.locate(word.shape) for word in targets]
     one = len(places) == 1 and not targets[0].glob
@@ -45,10 +49,11 @@ def remove(found: Assessment, args: Arguments, at: At, words: Sequence[Word], si
     lies = where(places[0]) if places else ""
     far = any(place.changed in _FAR for place in places)
     if recursive:
-        does = f"deletes the folder{'' if one else 's'} {names} and all below {'it' if one else 'them'}{lies}"
-        found.add("critical" if forced or far else "high", "effect.remove", does)
+        does = f"deletes the folder{'' if one else 's'} {names} and all below {'it' if one else 'them'}"
+        lost = far or (forced and not all(_untracked(word, at) for word in targets))
+        found.add("critical" if lost else "high", Rule.REMOVE, does, where=lies)
     elif not targets and simple.upstream:
-        found.add("high", "effect.remove", "deletes files whose names come from elsewhere")
+        found.add("high", Rule.REMOVE, "deletes files whose names come from elsewhere")
     else:
         risky = (
             far
@@ -56,10 +61,22 @@ def remove(found: Assessment, args: Arguments, at: At, words: Sequence[Word], si
             or any(at.protected(word.shape) for word in targets if word.literal)
         )
         risky |= any((word.glob and word.shape.strip("./") in ("*", ".*")) or word.shape == UNKNOWN for word in targets)
-        found.add("high" if risky else "medium", "effect.remove", f"deletes the file{'' if one else 's'} {names}{lies}")
+        does = f"deletes the file{'' if one else 's'} {names}"
+        found.add("high" if risky else "medium", Rule.REMOVE, does, where=lies)
     for word in targets:
         if not word.glob:
             protect(found, word.shape, at)
+
+
+def _untracked(word: Word, at: At) -> bool:
+    """Whether a folder lies in the workspace and git tracks nothing of it: a build, a cache. It can be made again."""
+    if not word.literal or word.text is None or UNKNOWN in word.text or "{}" in word.text:
+        return False
+    place = at.ground.locate(word.text)
+    path = Path(place.path)
+    note(str(path))
+    inside = place.kind == "workspace" and place.path != at.ground.workspace and ".git" not in path.parts
+    return inside and not (path / ".git").exists() and tracks(path) is False
 
 
 def is_root(word: Word, at: At) -> bool:
@@ -77,10 +94,10 @@ def is_root(word: Word, at: At) -> bool:
 def make_file_system(found: Assessment, args: Arguments, at: At, words: Sequence[Word], simple: Simple) -> None:
     """mkfs and mkfs.*."""
     if args.words and all(each in ("--help", "-V", "--version", "-h") for each in args.words):
-        found.add("low", "effect.help", "prints help")
+        found.add("low", Rule.HELP, "prints help")
     else:
         what = shown(args.operands[-1:])
-        found.add("critical", "floor.mkfs", f"makes a new file system on {what}; all on it is lost", deny=True)
+        found.add("critical", Rule.FLOOR_MKFS, f"makes a new file system on {what}; all on it is lost", deny=True)
 
 
 def search(enter: Callable[[Assessment, Simple, tuple[Word, ...], At], None]) -> Special:
@@ -95,10 +112,10 @@ def search(enter: Callable[[Assessment, Simple, tuple[Word, ...], At], None]) ->
         risk: Risk
         if "-delete" in shapes:
             if "root" in kinds and not tested:
-                found.add("critical", "floor.root", "removes the root of the machine and all below it", deny=True)
+                found.add("critical", Rule.FLOOR_ROOT, "removes the root of the machine and all below it", deny=True)
             else:
                 risk = "critical" if kinds & {"system", "home", "root"} and not named else "high"
-                found.add(risk, "effect.remove", f"deletes all it finds below {shown(starts)}")
+                found.add(risk, Rule.REMOVE, f"deletes all it finds below {shown(starts)}")
         for index, shape in enumerate(shapes):
             if shape in ("-fprint", "-fprint0", "-fls", "-fprintf") and index + 1 < len(shapes):
                 write_file(found, shapes[index + 1], at, verb="overwrites")
@@ -112,9 +129,9 @@ def search(enter: Callable[[Assessment, Simple, tuple[Word, ...], At], None]) ->
                     enter(found, simple, inner, at)
                     if program_name(inner[0]) == "rm":
                         risk = "critical" if "root" in kinds and not named else "high"
-                        found.add(risk, "effect.remove", f"deletes what it finds below {shown(starts)}")
+                        found.add(risk, Rule.REMOVE, f"deletes what it finds below {shown(starts)}")
         if all(effect.risk == "low" for effect in found.effects) and any(at.outside(start) for start in starts):
-            found.add("medium", "effect.read", f"looks for files in {shown(starts)}, outside of the workspace")
+            found.add("medium", Rule.READ, f"looks for files in {shown(starts)}, outside of the workspace")
 
     return find
 
@@ -136,18 +153,18 @@ def change_rights(found: Assessment, args: Arguments, at: At, words: Sequence[Wo
     home = [each for each, kind in kinds if kind in ("home", "secret", "own")]
     if far and args.has("-R", "--recursive"):
         risk: Risk = "critical" if ("root" in [kind for _, kind in kinds]) else "high"
-        found.add(risk, "effect.rights", f"changes who may read or write {shown(far)} and all below")
+        found.add(risk, Rule.RIGHTS, f"changes who may read or write {shown(far)} and all below")
     elif far or home:
-        found.add("high", "effect.rights", f"changes who may read or write {shown(far or home)}")
+        found.add("high", Rule.RIGHTS, f"changes who may read or write {shown(far or home)}")
     if args.name == "chmod" and args.operands and re.search(r"^[ug]*\+[rwx]*s|^[2467][0-7]{3}$", args.operands[0]):
-        found.add("high", "effect.rights", "lets a program run with its owner's power")
+        found.add("high", Rule.RIGHTS, "lets a program run with its owner's power")
 
 
 def end_processes(found: Assessment, args: Arguments, at: At, words: Sequence[Word], simple: Simple) -> None:
     """kill."""
     numbers = [word for word in args.words if re.fullmatch(r"-?[0-9]+", word)]
     if "1" in args.operands or (numbers[-1:] == ["-1"] and len(args.words) > 1):
-        found.add("high", "effect.kill", "ends all processes, or the first of all")
+        found.add("high", Rule.KILL, "ends all processes, or the first of all")
 
 
 _SENDING = re.compile(r"-d|--data(-\w+)?|--json|-F|--form|-T|--upload-file")
@@ -161,17 +178,17 @@ def transfer(found: Assessment, args: Arguments, at: At, words: Sequence[Word], 
             if value not in ("-", "/dev/null"):
                 write_file(found, value, at, verb="fetches into")
         elif _SENDING.fullmatch(shape) and (value.startswith("@") or "=@" in value or UNKNOWN in value):
-            found.add("high", "effect.upload", "sends data to another machine")
+            found.add("high", Rule.UPLOAD, "sends data to another machine")
     if args.name == "wget" or args.has("-O", "--remote-name", "--remote-name-all"):
         for each in shapes:  # the file is called as the address ends
             if re.match(r"\w+://", each) and not found.protected:
                 protect(found, each.partition("?")[0].rpartition("/")[2], at)
     if args.name == "curl" and args.has("-T", "--upload-file"):
-        found.add("high", "effect.upload", "sends data to another machine")
+        found.add("high", Rule.UPLOAD, "sends data to another machine")
     if any(UNKNOWN in each and re.match(r"(https?:)?//|\w+\.", each) for each in shapes):
-        found.add("medium", "effect.upload", "puts what is known only when it runs into an address")
+        found.add("medium", Rule.UPLOAD, "puts what is known only when it runs into an address")
     if simple.upstream and any(each in ("-", "@-") or each.endswith("@-") for each in shapes):
-        found.add("high", "effect.upload", "sends what comes down a pipe to another machine")
+        found.add("high", Rule.UPLOAD, "sends what comes down a pipe to another machine")
 
 
 _SED_RUNS = re.compile(r"(^|[;\n{}/!0-9$,])\s?e(\s|$)|/[gpiIm0-9]*e[gpiIm0-9]*\s?($|[;}])")
@@ -199,12 +216,12 @@ def edit_text(found: Assessment, args: Arguments, at: At, words: Sequence[Word],
             for target in operands[1:] or operands:
                 write_file(found, target, at, verb="changes")
         if operands and _sed_runs(operands[0]):
-            found.add("high", "effect.code", "makes sed run a command")
+            found.add("high", Rule.CODE, "makes sed run a command")
     elif args.name == "uniq":
         for target in operands[1:2]:
             write_file(found, target, at, verb="overwrites")
     elif re.search(r"\bsystem\b|\||getline|@load|@include", " ".join(args.words)):
-        found.add("high", "effect.code", "makes awk run a command or read elsewhere")
+        found.add("high", Rule.CODE, "makes awk run a command or read elsewhere")
 
 
 def carry_script(found: Assessment, args: Arguments, at: At, words: Sequence[Word], simple: Simple) -> None:
@@ -217,14 +234,14 @@ def carry_script(found: Assessment, args: Arguments, at: At, words: Sequence[Wor
 
 def steer_tarmac(found: Assessment, args: Arguments, at: At, words: Sequence[Word], simple: Simple) -> None:
     """tarmac itself: whoever may run it could allow themselves the rest."""
-    found.add("high", "ask.tarmac", "steers Tarmac itself")
+    found.add("high", Rule.ASK_TARMAC, "steers Tarmac itself")
 
 
 def evaluate_index(found: Assessment, args: Arguments, at: At, words: Sequence[Word], simple: Simple) -> None:
     """test -v, printf -v, read, unset …: the shell runs what stands in the brackets of a variable's name."""
     brackets = [word.partition("[")[2] for word in args.words]
     if any("$(" in each or "`" in each for each in brackets):
-        found.add("high", "effect.code", "makes the shell run what stands in brackets")
+        found.add("high", Rule.CODE, "makes the shell run what stands in brackets")
 
 
 SPECIALS: dict[str, Special] = {

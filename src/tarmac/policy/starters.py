@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tarmac.policy.command import Simple
 from tarmac.policy.grammar import Unproven, programs
-from tarmac.policy.handed import FILTERS, METADATA, READERS, check_found, of_whole_names, plain_files
+from tarmac.policy.handed import FILTERS, METADATA, READERS, SAMPLE, check_found, of_whole_names, plain_files
 from tarmac.policy.own_grammars import OWN
 from tarmac.policy.proof import Proof
 from tarmac.policy.verdict import Stage
@@ -49,8 +49,8 @@ def wrapped(prover: "Prover", words: tuple[str, ...]) -> Proof:
     if not rest or rest[0] in WRAPPERS or rest[0] == "xargs":
         raise Unproven(f"`{words[0]}` of another launcher")
     inner = prover.prove_words(tuple(rest))
-    kept = words if words[0] not in ("command", "nohup") else inner.stage.words
-    return Proof(Stage(kept), inner.rule, inner.why)
+    front = words[: len(words) - len(rest)] if words[0] not in ("command", "nohup") else ()
+    return replace(inner, stage=Stage((*front, *inner.stage.words)))
 
 
 def xargs(prover: "Prover", words: tuple[str, ...], upstream: tuple[Simple, ...]) -> Proof:
@@ -71,17 +71,20 @@ def xargs(prover: "Prover", words: tuple[str, ...], upstream: tuple[Simple, ...]
             raise Unproven(f"`xargs` with {word} is not known")
     if not rest or not upstream:
         raise Unproven("xargs runs a command with words from elsewhere")
-    own, given = words[: len(words) - len(rest)], [f"{os.curdir}/x"]
+    own = words[: len(words) - len(rest)]
     if holder:
         if any(holder in word for word in rest[:-1]) or rest[-1] != holder:
             raise Unproven("xargs puts names inside other words")
         rest.pop()
     before = _check_handed(prover, rest[0], upstream, exact=exact)
-    inner = prover.prove_words((*rest, *given))
+    inner = prover.prove_words((*rest, f"{os.curdir}/{SAMPLE}"))
+    hardened = inner.stage.words
+    if hardened[-1] != f"{os.curdir}/{SAMPLE}":
+        raise Unproven(f"xargs can't give names to `{rest[0]}`")
     end = () if rest[0] == "echo" or "--" in rest else ("--",)  # so that no name is an option
     if before:
         own = (own[0], "-0", *own[1:])
-    return Proof(Stage((*own, *rest, *end, *[holder] * bool(holder))), inner.rule, inner.why, before)
+    return replace(inner, stage=Stage((*own, *hardened[:-1], *end, *[holder] * bool(holder))), before=before)
 
 
 def _check_handed(
@@ -110,7 +113,7 @@ def python_module(prover: "Prover", words: tuple[str, ...]) -> Proof:
     interpreter = (words[0], "-I", "-m")
     if words[2:3] == ("pip",) and len(words) > 3:
         inner = prover.prove_words(("pip", *words[3:]))
-        return Proof(Stage((*interpreter, *inner.stage.words)), inner.rule, inner.why)
+        return replace(inner, stage=Stage((*interpreter, *inner.stage.words)))
     if words[2:3] == ("json.tool",):
         program = programs()["python -m json.tool"]
         prover.check_paths(prover.read(program, list(words[3:])), program)

@@ -8,6 +8,7 @@ from tarmac.policy.effects import Assessment, shown
 from tarmac.policy.files import Files
 from tarmac.policy.patterns import expand
 from tarmac.policy.places import Ground, Place
+from tarmac.policy.rule import EffectKind, Rule
 from tarmac.policy.verdict import Risk, worst
 from tarmac.policy.witness import note
 from tarmac.policy.words import UNKNOWN, Word
@@ -78,13 +79,13 @@ def look_at_argument(found: Assessment, name: str, word: Word, at: At, *, writte
     text = word.shape.partition("=")[2] if word.shape.startswith("-") and "=" in word.shape else word.shape
     text = text.removeprefix("@")
     if name == "git" and re.search(r"(^|[:/])(\.env|id_rsa)", text.partition(":")[2]):
-        found.add("high", "effect.secret", f"reads {shown([text])}, which looks like credentials")
+        found.add("high", Rule.SECRET, f"reads {shown([text])}, which looks like credentials")
     if not text or text.startswith("-") or " " in text or len(text) > 400 or name in _NO_FILES:
         return
     if name in ("jq", "yq") and text.startswith(".") and "/" not in text:
         return  # a filter, no file
     if re.search(r"/dev/(tcp|udp)/", text):
-        found.add("critical", "effect.socket", "speaks with another machine through the shell")
+        found.add("critical", Rule.SOCKET, "speaks with another machine through the shell")
     elif written:
         return
     elif word.glob and word.text:
@@ -93,7 +94,7 @@ def look_at_argument(found: Assessment, name: str, word: Word, at: At, *, writte
             names = expand(word.text, at.ground.cwd, hidden=word.text.startswith("."))[:500]
         except Spent as error:
             names = []
-            found.add("medium", "effect.read", error.does, known=False)
+            found.add("medium", Rule.READ, error.does, known=False)
         for each in (*names, text):
             look_at_secret(found, name, each, at)
     elif name not in _TEXTUAL or "/" in text or text.startswith((".env", "~")):
@@ -105,35 +106,36 @@ def look_at_secret(found: Assessment, name: str, text: str, at: At) -> None:
     place = at.ground.locate(text)
     does = _DOES.get(name, "reads")
     if place.kind == "own":
-        found.add("high", "effect.own", f"touches {shown([text])}, which belongs to Tarmac")
+        found.add("high", Rule.OWN, f"touches {shown([text])}, which belongs to Tarmac")
     elif place.kind == "secret":
         risk: Risk = "medium" if name in NAMES_ONLY else "high"
-        found.add(risk, "effect.secret", f"{does} {shown([text])}, which looks like credentials")
+        found.add(risk, Rule.SECRET, f"{does} {shown([text])}, which looks like credentials")
     elif place.kind == "disk" and name not in NAMES_ONLY:
-        does = "reads the raw disk" if name in _CONTENT else "works on the disk"
-        found.add("high", "effect.disk", f"{does} {shown([text])}", vague=does == "works on the disk")
+        raw = name in _CONTENT
+        does = "reads the raw disk" if raw else "works on the disk"
+        found.add("high", Rule.DISK, f"{does} {shown([text])}", vague=not raw)
     elif UNKNOWN not in text and (why := at.credential(text)):
         risk = "medium" if name in NAMES_ONLY else "high"
-        found.add(risk, "effect.secret", f"{does} {shown([text])}: {why}")
+        found.add(risk, Rule.SECRET, f"{does} {shown([text])}: {why}")
     elif UNKNOWN not in text and at.hidden(text):
-        found.add("medium", "effect.ignored", f"{does} {shown([text])}, which is hidden from agents")
+        found.add("medium", Rule.IGNORED, f"{does} {shown([text])}, which is hidden from agents")
 
 
 def read_file(found: Assessment, text: str, at: At) -> None:
     """A file is read by redirection."""
     look_at_secret(found, "cat", text, at)
     if at.outside(text):
-        found.add("medium", "effect.read", f"reads {shown([text])}, outside of the workspace")
+        found.add("medium", Rule.READ, f"reads {shown([text])}, outside of the workspace")
 
 
 def write_file(found: Assessment, text: str, at: At, *, verb: str) -> None:
     """A file is made or changed."""
     place = at.ground.locate(text)
     if place.kind == "disk":
-        found.add("critical", "floor.disk", f"{verb} the disk {shown([text])}", deny=True)
+        found.add("critical", Rule.FLOOR_DISK, f"{verb} the disk {shown([text])}", deny=True)
         return
     if re.match(rf"/dev/[^/]*{UNKNOWN}", text):
-        found.add("critical", "effect.disk", f"{verb} {shown([text])}, which may be a disk")
+        found.add("critical", Rule.DISK, f"{verb} {shown([text])}, which may be a disk")
         return
     risk: Risk = _WRITE_RISK.get(place.changed, "high")
     why = at.protected(text)
@@ -145,14 +147,16 @@ def write_file(found: Assessment, text: str, at: At, *, verb: str) -> None:
         risk = "medium"  # a file of the workspace that will hold secrets
     if place.kind == "home" or _STAYS.search(text):
         risk = worst(risk, "high")
-    rule = "effect.protected" if why else "effect.write"
-    found.add(risk, rule, f"{verb} {shown([place.shown])}{f'; {why}' if why else where(place)}")
+    if why:
+        found.add(risk, Rule.PROTECTED, f"{verb} {shown([place.shown])}; {why}", kind=EffectKind.CONFIGURES)
+    else:
+        found.add(risk, Rule.WRITE, f"{verb} {shown([place.shown])}", where=where(place))
 
 
 def protect(found: Assessment, text: str, at: At) -> None:
     """A file may be changed: that is asked about, whatever was allowed, when it is a protected one (P8)."""
     if why := at.protected(text):
-        found.add("medium", "effect.protected", f"may change {shown([text])}; {why}")
+        found.add("medium", Rule.PROTECTED, f"may change {shown([text])}; {why}", kind=EffectKind.MAY)
 
 
 def where(place: Place) -> str:

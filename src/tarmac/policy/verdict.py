@@ -5,6 +5,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Literal
 
+from tarmac.policy.rule import Basis
+
 Decision = Literal["allow", "ask", "deny"]
 Risk = Literal["low", "medium", "high", "critical"]
 RISKS: tuple[Risk, ...] = ("low", "medium", "high", "critical")
@@ -97,6 +99,8 @@ class Part:
     reason: str
     explanation: str
     rule: str
+    basis: Basis = Basis.EFFECT
+    grant: str = ""  # the id of the grant that allows it
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +121,9 @@ class Verdict:
     reason: str  # why this decision, in plain words
     part: str  # the part of the line it rests on
     explanation: str  # what the whole would do, in plain words
-    rule: str  # what decided: "floor.disk", "ask.unknown", "user.deny", "grant.7", "read.git.log"
+    basis: Basis = Basis.EFFECT  # on what kind of thing the decision rests
+    grant: str = ""  # the id of the grant that allows it
+    rule: str  # what decided, for a person: "floor.disk", "ask.unknown", "user.deny", "grant.7", "read.git.log"
     suggested_grants: tuple[SuggestedGrant, ...] = ()
     plan: Plan | None = None
     parts: tuple[Part, ...] = ()

@@ -9,12 +9,15 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from tarmac.policy.arithmetic import value_of_text
+
 # What may stand between words. `&` alone, `<<`, `>|`, `<>`, `>(`, `((` and all others: not read, so not allowed.
 _OPERATOR = re.compile(
     r"&&|\|\||\|&|\||;|\n|&>(?=[ \t]*/dev/null)|[012]?>&[12](?![0-9])|[012]?>>?(?![>&|(])|0?<(?![<>&(])"
     r"|0?<<<(?!<)"
 )
 _VARIABLE = re.compile(r"\$(?:([A-Za-z_][A-Za-z0-9_]*|\?)|\{([A-Za-z_][A-Za-z0-9_]*|\?)\})")
+_ARITHMETIC = re.compile(r"\$\(\(([0-9+\-*/%() \t]+?)\)\)(?!\))")
 _DOCUMENT = re.compile(r"""<<(?![<-])[ \t]*(?:'(\w+)'|"(\w+)"|(\w+))(?=[ \t\n|;&)])""")
 _HOLE = "\0"  # around the name of a variable
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./^\-]")
@@ -147,6 +150,8 @@ def _take(line: str, at: int, word: list[str], *, variables: bool) -> int:
     if variables and character == "$" and (variable := _VARIABLE.match(line, at)):
         word.append(f"{_HOLE}{variable[1] or variable[2]}{_HOLE}")
         return variable.end()
+    if variables and character == "$" and (end := _calculate(line, at, word)):
+        return end
     if character == "'":
         end = line.find("'", at + 1)
         if end < 0:
@@ -172,12 +177,25 @@ def _take(line: str, at: int, word: list[str], *, variables: bool) -> int:
     raise Vetoed(f"`{character}`")
 
 
+def _calculate(line: str, at: int, word: list[str]) -> int:
+    """`$((1+2))` at `at`; where the word goes on, or 0."""
+    found = _ARITHMETIC.match(line, at)
+    value = value_of_text(found[1]) if found else None
+    if found is None or value is None:
+        return 0
+    word.append(str(value))
+    return found.end()
+
+
 def _double(line: str, at: int, word: list[str], *, variables: bool) -> int:
     while at < len(line):
         character = line[at]
         if variables and character == "$" and (variable := _VARIABLE.match(line, at)):
             word.append(f"{_HOLE}{variable[1] or variable[2]}{_HOLE}")
             at = variable.end()
+            continue
+        if variables and character == "$" and (end := _calculate(line, at, word)):
+            at = end
             continue
         if character == '"':
             return at + 1

@@ -15,6 +15,8 @@ from tarmac.policy.command import Simple
 from tarmac.policy.effects import Effect
 from tarmac.policy.explain import explain_line, explain_part, reason_of
 from tarmac.policy.judgement import ASK_ALWAYS, PERSONAL, Judged, Judgement
+from tarmac.policy.proof import Proof
+from tarmac.policy.rule import FAR_REACHING, Basis, EffectKind, Rule
 from tarmac.policy.settings import PolicySettings, PrefixRules
 from tarmac.policy.verdict import RISKS, Decision, Part, Risk, SuggestedGrant, Verdict, worst
 
@@ -33,8 +35,9 @@ class Grants(Protocol):
         """Why the stored grants can't be trusted: then everything asks."""
 
 
+_ASKED_FOR = "you want to be asked about every command"
 # What a grant for exactly this line does not lift.
-_NOT_BY_LINE = ASK_ALWAYS - {"effect.secret", "effect.environment", "effect.ignored", "effect.protected"}
+_NOT_BY_LINE = ASK_ALWAYS - {Rule.SECRET, Rule.ENVIRONMENT, Rule.IGNORED, Rule.PROTECTED}
 
 
 @dataclass(slots=True)
@@ -45,6 +48,27 @@ class Whole:
     extra: list[Effect] = field(default_factory=list)
     top: Judgement | None = None
     plain: bool = False  # nothing but simple commands, one after the other
+
+
+@dataclass(frozen=True, slots=True)
+class _Decided:
+    """What is decided of one command, and why."""
+
+    decision: Decision
+    risk: Risk
+    basis: Basis
+    rule: str
+    reason: str
+    grant: str = ""
+
+
+def _denied_by(words: tuple[str, ...], risk: Risk) -> _Decided:
+    return _Decided("deny", risk, Basis.USER_RULE, "user.deny", f"`{' '.join(words)}` is in the denied commands list")
+
+
+def _far_reaching(judged: Judged) -> bool:
+    """Whether it leaves the workspace or the machine, or sets up what runs later."""
+    return judged.away or any(each.kind in FAR_REACHING and each.risk != "low" for each in judged.effects)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +89,7 @@ class Scales:
                 reason="there is no command in it",
                 part=action.command[:200],
                 explanation="does nothing",
-                rule="ask.empty",
+                rule=Rule.ASK_EMPTY,
             )
         trouble = self.rules.trouble or (self.grants.trouble if self.grants else None)
         planned = top.plan is not None and self.settings.auto_approve_safe_commands
@@ -73,39 +97,46 @@ class Scales:
         risk: Risk = worst(*(part.risk for part in decided), *(effect.risk for effect in whole.extra))
         heaviest = max(
             decided,
-            key=lambda p: (p.decision == "deny", RISKS.index(p.risk), p.decision == "ask", p.rule != "ask.unproven"),
+            key=lambda p: (p.decision == "deny", RISKS.index(p.risk), p.decision == "ask", p.rule != Rule.ASK_UNPROVEN),
         )
         decision: Decision = "ask"
-        reason, rule, part = heaviest.reason, heaviest.rule, heaviest.text
+        reason, rule, part, basis = heaviest.reason, heaviest.rule, heaviest.text, heaviest.basis
+        covered = ""  # by the grant of this id
         if any(each.decision == "deny" for each in decided):
             decision = "deny"
         elif extra := max(whole.extra, key=lambda e: RISKS.index(e.risk), default=None):
             if RISKS.index(extra.risk) >= RISKS.index(heaviest.risk):
-                reason, rule, part = reason_of(extra), extra.rule, action.command[:200]
+                reason, rule, part, basis = reason_of(extra), extra.rule, action.command[:200], Basis.EFFECT
         elif trouble:
-            reason, rule = f"everything is asked about: {trouble}", "ask.trouble"
+            reason, rule = f"everything is asked about: {trouble}", Rule.ASK_TROUBLE
         elif all(each.decision == "allow" for each in decided):
-            own = [each for each in decided if not each.rule.startswith("read.")]
+            own = [each for each in decided if each.basis is not Basis.PROVEN]
             if not own and planned:
                 decision = "allow"
             elif own and whole.plain:
                 decision = "allow"
-                reason, rule, part = own[0].reason, own[0].rule, own[0].text
-            elif not own:
-                reason, rule = _why_not(top, self.settings), "ask.unproven"
+                reason, rule, part, basis = own[0].reason, own[0].rule, own[0].text, own[0].basis
+                covered = own[0].grant
+            elif own:
+                reason = "what you allowed covers single commands, and this line does more than run them one by one"
+                rule, part = Rule.ASK_UNPROVEN, action.command[:200]
+            else:
+                reason, rule = _why_not(top, self.settings), Rule.ASK_UNPROVEN
         grant = (
             self._grant_for_line(action, decided, whole, workspace, task) if decision == "ask" and not trouble else None
         )
         if grant is not None:
-            decision, rule, reason = "allow", f"grant.{grant}", "you allowed exactly this line"
+            decision, rule, basis, reason = "allow", f"grant.{grant}", Basis.GRANT, "you allowed exactly this line"
         return Verdict(
             decision=decision,
             risk=risk,
             reason=reason,
             part=part,
-            explanation=explain_line(decided, [effect.does for effect in whole.extra]),
+            explanation=explain_line(decided, [effect.words for effect in whole.extra]),
             rule=rule,
-            plan=top.plan if decision == "allow" and planned and rule.startswith("read.") else None,
+            plan=top.plan if decision == "allow" and basis is Basis.PROVEN and planned else None,
+            basis=basis,
+            grant=grant or covered,
             parts=tuple(decided),
             suggested_grants=_offers(action, whole, decided, risk) if decision == "ask" else (),
             personal=(trouble or _personal(whole)) if decision == "ask" else "",
@@ -114,58 +145,56 @@ class Scales:
     def _part(self, judged: Judged, workspace: Path, task: TaskId | None) -> Part:
         """One command of the line: what is decided of it, by itself."""
         words = judged.simple.literal_words()
-        text = judged.simple.text
-        if judged.proof is not None:
-            deny = self._denied(judged)
-            if deny:
-                return Part(
-                    text,
-                    words,
-                    decision="deny",
-                    risk="low",
-                    reason=f"`{' '.join(deny)}` is in the denied commands list",
-                    explanation=explain_part(judged),
-                    rule="user.deny",
-                )
-            decision: Decision = "allow" if self.settings.auto_approve_safe_commands else "ask"
-            return Part(
-                text,
-                words,
-                decision=decision,
-                risk="low",
-                reason=f"it {judged.proof.why}",
-                explanation=explain_part(judged),
-                rule=judged.proof.rule,
-            )
-        effect = judged.worst
-        decision, rule, reason = self._decide(judged, effect, words, workspace, task)
+        decided = self._proven(judged, judged.proof) if judged.proof else self._decide(judged, words, workspace, task)
         return Part(
-            text, words, decision=decision, risk=effect.risk, reason=reason, explanation=explain_part(judged), rule=rule
+            judged.simple.text,
+            words,
+            decision=decided.decision,
+            risk=decided.risk,
+            reason=decided.reason,
+            explanation=explain_part(judged),
+            rule=decided.rule,
+            basis=decided.basis,
+            grant=decided.grant,
         )
 
+    def _proven(self, judged: Judged, proof: Proof) -> "_Decided":
+        if deny := self._denied(judged):
+            return _denied_by(deny, "low")
+        if not self.settings.auto_approve_safe_commands:
+            return _Decided("ask", "low", Basis.PROVEN, proof.rule, _ASKED_FOR)
+        return _Decided("allow", "low", Basis.PROVEN, proof.rule, f"it {proof.why}")
+
     def _decide(
-        self, judged: Judged, effect: Effect, words: tuple[str, ...] | None, workspace: Path, task: TaskId | None
-    ) -> tuple[Decision, str, str]:
+        self, judged: Judged, words: tuple[str, ...] | None, workspace: Path, task: TaskId | None
+    ) -> "_Decided":
+        effect = judged.worst
         if effect.deny:
-            return "deny", effect.rule, f"never allowed: it {effect.does}"
+            return _Decided("deny", effect.risk, Basis.FLOOR, effect.rule, f"never allowed: it {effect.words}")
         deny = self._denied(judged)
         always = _always_asked(judged)
         allow = () if always else self._allowed(judged, words)
         if deny and len(deny) >= len(allow):
-            return "deny", "user.deny", f"`{' '.join(deny)}` is in the denied commands list"
+            return _denied_by(deny, effect.risk)
         if allow:
-            return "allow", "user.allow", f"you allowed `{' '.join(allow)}`"
+            return _Decided("allow", effect.risk, Basis.USER_RULE, "user.allow", f"you allowed `{' '.join(allow)}`")
         if not always and words and self.grants and _covered_by_prefix(judged):
             grant = self.grants.covers_words(words, workspace=workspace, task=task)
             if grant is not None:
-                return "allow", f"grant.{grant}", "you allowed this before"
+                reason = "you allowed this before"
+                return _Decided("allow", effect.risk, Basis.GRANT, f"grant.{grant}", reason, grant)
         quiet = not self.settings.ask_medium and effect.risk in ("low", "medium")
         if quiet and not always and all(e.known for e in judged.effects):
-            return "allow", "settings.ask_medium", "medium risk is not asked about"
-        unsure = effect.does.startswith("may ") and effect.rule not in ASK_ALWAYS
-        if unsure or (effect.rule == "effect.read" and effect.risk == "low"):
-            return "ask", "ask.unproven", judged.unproven or reason_of(effect)
-        return "ask", effect.rule, reason_of(effect)
+            if not _far_reaching(judged):
+                reason = "medium risk is not asked about"
+                return _Decided("allow", effect.risk, Basis.SETTING, "settings.ask_medium", reason)
+            reason = f"{reason_of(effect)}; that reaches beyond the workspace, or lasts"
+            return _Decided("ask", "high", Basis.EFFECT, effect.rule, reason)
+        unsure = effect.kind is EffectKind.MAY and effect.rule not in ASK_ALWAYS
+        if unsure or (effect.rule == Rule.READ and effect.risk == "low"):
+            reason = judged.unproven or reason_of(effect)
+            return _Decided("ask", effect.risk, Basis.EFFECT, Rule.ASK_UNPROVEN, reason)
+        return _Decided("ask", effect.risk, Basis.EFFECT, effect.rule, reason_of(effect))
 
     def _denied(self, judged: Judged) -> tuple[str, ...]:
         """The longest deny rule that names this command, or one inside of it."""
@@ -205,8 +234,8 @@ def _personal(whole: Whole) -> str:
 
 def _why_not(top: Judgement, settings: PolicySettings) -> str:
     if not settings.auto_approve_safe_commands:
-        return "you want to be asked about every command"
-    return top.obstacles[0] if top.obstacles else "it can't be run without a shell"
+        return _ASKED_FOR
+    return top.obstacles[0].words if top.obstacles else "it can't be run without a shell"
 
 
 def _always_asked(judged: Judged) -> bool:

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from tarmac.policy.arithmetic import value_of
+
 UNKNOWN = "\0"
 _BARE = re.compile(r"[A-Za-z0-9_./+@%:=,-]+|\0")  # \0: a status, which a runner puts in
 _PLAIN_VARIABLE = frozenset(("Type", "Pos", "End", "Dollar", "Short", "Rbrace", "Param"))
@@ -141,6 +143,8 @@ def _read_part(part: Node, reading: _Reading, *, first: bool) -> None:
             for inner in cast(Sequence[Node], part.get("Parts") or ()):
                 if inner.get("Type") == "Lit":
                     reading.shape.append(re.sub(r'\\([$`"\\\n])', _unescape, str(inner.get("Value", ""))))
+                elif (number := value_of(inner)) is not None:
+                    reading.shape.append(str(number))
                 else:
                     _unknown(inner, reading, quoted=True)
             reading.unquoted.append(" ")
@@ -150,6 +154,10 @@ def _read_part(part: Node, reading: _Reading, *, first: bool) -> None:
             reading.known = reading.plain = reading.bare = False
             reading.holes = None
             reading.shape.append(f"{part.get('Op')}{pattern.get('Value')})")
+        case "ArithmExp" if (number := value_of(part)) is not None:
+            reading.plain = False
+            reading.shape.append(str(number))
+            reading.unquoted.append(" ")
         case _:
             reading.plain = False
             _unknown(part, reading, quoted=False)

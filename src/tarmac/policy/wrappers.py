@@ -33,11 +33,8 @@ class Wrapper:
     risk: Risk
     does: str
     project: str  # what it runs is code of the project, or fetched
-
-    @property
-    def elsewhere(self) -> bool:
-        """Whether what it runs sees other files than those of this machine."""
-        return any(place in self.does for place in ("container", "cluster", "machine"))
+    fetches: bool  # it fetches what it runs
+    elsewhere: bool  # what it runs sees other files than those of this machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +70,8 @@ def wrappers() -> Mapping[str, Wrapper]:
             risk=entry.get("risk", "low"),
             does=entry.get("does", ""),
             project=entry.get("project", ""),
+            fetches=entry.get("fetches", False),
+            elsewhere=entry.get("elsewhere", False),
         )
 
     return Table(WRAPPERS, make)

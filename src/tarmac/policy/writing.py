@@ -15,6 +15,7 @@ from tarmac.policy.command import Simple
 from tarmac.policy.effects import Arguments, Assessment, shown
 from tarmac.policy.grammar import programs
 from tarmac.policy.patterns import expand
+from tarmac.policy.rule import Rule
 from tarmac.policy.touching import At, protect, write_file
 from tarmac.policy.words import UNKNOWN, Word
 
@@ -46,7 +47,7 @@ def write_operands(found: Assessment, args: Arguments, at: At, words: Sequence[W
         for each in _landing(into, sources, at):
             protect(found, each, at)
     if args.name == "ln" and operands:
-        found.add("medium", "effect.link", f"makes a link to {shown(operands[:1])}")
+        found.add("medium", Rule.LINK, f"makes a link to {shown(operands[:1])}")
 
 
 def _move_away(found: Assessment, operands: Sequence[str], at: At) -> None:
@@ -55,11 +56,11 @@ def _move_away(found: Assessment, operands: Sequence[str], at: At) -> None:
         each for each, kind in kinds.items() if kind in ("system", "home", "root", "secret") and each not in _STREAMS
     ]
     if any(kinds[each] == "root" for each in far):
-        found.add("critical", "effect.move", f"moves {shown(far)} away: the root of the machine")
+        found.add("critical", Rule.MOVE, f"moves {shown(far)} away: the root of the machine")
     elif far:
-        found.add("high", "effect.move", f"moves {shown(far)} away")
+        found.add("high", Rule.MOVE, f"moves {shown(far)} away")
     if operands[-1:] == ["/dev/null"]:
-        found.add("high", "effect.remove", f"throws {shown(operands[:-1])} away")
+        found.add("high", Rule.REMOVE, f"throws {shown(operands[:-1])} away")
 
 
 def _destination(args: Arguments, operands: list[str]) -> tuple[str | None, list[str]]:
@@ -100,14 +101,14 @@ def copy_bytes(found: Assessment, args: Arguments, at: At, words: Sequence[Word]
     outputs = [each[3:] for each in args.operands if each.startswith("of=")]
     for each in outputs:
         if each.startswith(UNKNOWN):
-            found.add("critical", "effect.disk", "overwrites a file or disk that is known only when it runs")
+            found.add("critical", Rule.DISK, "overwrites a file or disk that is known only when it runs")
         elif each not in _STREAMS:
             write_file(found, each, at, verb="overwrites")
     for each in args.operands:
         if each.startswith("if=") and at.ground.locate(each[3:]).kind == "disk":
-            found.add("high", "effect.disk", f"reads the raw disk {shown([each[3:]])}")
+            found.add("high", Rule.DISK, f"reads the raw disk {shown([each[3:]])}")
     if not any(each not in _STREAMS for each in outputs):
-        found.add("medium", "effect.dd", "copies bytes")
+        found.add("medium", Rule.DD, "copies bytes")
 
 
 def unpack(found: Assessment, args: Arguments, at: At, words: Sequence[Word], simple: Simple) -> None:
@@ -136,7 +137,7 @@ def mirror(found: Assessment, args: Arguments, at: At, words: Sequence[Word], si
         return
     into, deletes = operands[-1], any(word.startswith("--del") for word in args.words)
     if deletes and at.ground.locate(into).kind == "root":
-        found.add("critical", "effect.remove", "deletes all below the root of the machine that is not in its source")
+        found.add("critical", Rule.REMOVE, "deletes all below the root of the machine that is not in its source")
     write_file(found, into, at, verb="copies into")
     for each in _landing(into, operands[:-1], at, contents=True):
         protect(found, each, at)
@@ -187,7 +188,7 @@ def look_for_protected(found: Assessment, args: Arguments, words: Sequence[Word]
             for each in _meant(word, at):
                 protect(found, each, at)
     except Spent as error:
-        found.add("high", "effect.protected", error.does, known=False)
+        found.add("high", Rule.PROTECTED, error.does, known=False)
 
 
 def _meant(word: Word, at: At) -> list[str]:

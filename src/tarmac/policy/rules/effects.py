@@ -3,6 +3,7 @@
 run      the words a command begins with, options left out ("docker rm"); `|` separates several
 options  it has one of these, bundled or shortened or not; of several groups (a list), one of each
 operand  a regular expression that one of its operands matches
+kind     what sort of thing it does: rule.EffectKind
 risk     low, medium, high, critical; the highest that matches counts
 does     what a person reads; {what} stands for the operands, {words} for the same with blanks between
 skip     how many operands {what} leaves out (a mode, an owner)
@@ -24,15 +25,17 @@ DEEDS = [
             dpkg --remove|dpkg --purge|snap remove|brew uninstall|brew remove|flatpak uninstall
         """,
         risk="high",
+        kind="deletes",
         does="removes packages from the machine: {what}",
     ),
-    Deed(run="pacman", options=["-R"], risk="high", does="removes packages from the machine: {what}"),
+    Deed(run="pacman", options=["-R"], risk="high", kind="deletes", does="removes packages from the machine: {what}"),
     Deed(
         run="""
             apt-get|apt|aptitude|yum|dnf|pacman|zypper|apk|dpkg|rpm|snap|flatpak|port|emerge|nix-env|nix|guix|
             add-apt-repository|apt-key
         """,
         risk="medium",
+        kind="installs",
         does="changes the packages of the machine",
     ),
     Deed(
@@ -44,6 +47,7 @@ DEEDS = [
             vcpkg|conan|deno|easy_install|sdk|sdkman|helm|virtualenv|pip-compile|pip-sync|bower
         """,
         risk="medium",
+        kind="installs",
         does="installs or changes packages, whose scripts run",
     ),
     Deed(
@@ -54,6 +58,7 @@ DEEDS = [
             npm access|npm token
         """,
         risk="high",
+        kind="connects",
         does="publishes something for everybody to see",
     ),
     # ── code of the project
@@ -77,6 +82,7 @@ DEEDS = [
             electron|cordova|ionic|capacitor
         """,
         risk="medium",
+        kind="runs-project",
         does="runs code of the project",
     ),
     Deed(
@@ -86,18 +92,21 @@ DEEDS = [
             bun|deno|gdb|lldb|tsx|dotnet|mono|wine|qemu-system-x86_64|octave|gnuplot|maxima|jshell|ts-node
         """,
         risk="medium",
+        kind="runs",
         does="runs a program: {what}",
     ),
     Deed(
         run="python|python2|pypy|node|nodejs|ruby|perl|php|lua|luajit|Rscript|R|julia|elixir|deno|bun",
         options=["-c -e -r --eval -E"],
         risk="medium",
+        kind="runs",
         does="runs code: {what}",
         instead=True,
     ),
     Deed(
         run="bash|sh|zsh|dash|ksh|mksh|fish|ash|rbash|csh|tcsh|source|.",
         risk="medium",
+        kind="runs",
         does="runs a script: {what}",
     ),
     # ── containers and clusters
@@ -111,6 +120,7 @@ DEEDS = [
             vagrant destroy|minikube delete|kind delete|k3d cluster delete
         """,
         risk="high",
+        kind="deletes",
         does="deletes containers, images or what they keep: {what}",
     ),
     Deed(
@@ -119,18 +129,21 @@ DEEDS = [
             docker buildx prune|podman system prune|podman image prune
         """,
         risk="medium",
+        kind="deletes",
         does="deletes containers, images and networks that are not in use",
     ),
     Deed(
         run="docker system prune|podman system prune",
         options=["--volumes"],
         risk="high",
+        kind="deletes",
         does="deletes containers, images, networks and volumes that are not in use",
     ),
     Deed(
         run="docker compose down|docker-compose down|docker compose rm|docker-compose rm",
         options=["-v --volumes --rmi"],
         risk="high",
+        kind="deletes",
         does="stops the services and deletes their data",
     ),
     Deed(
@@ -139,12 +152,14 @@ DEEDS = [
             k3d|colima|limactl|containerd|kompose|dive|buildctl|docker-machine
         """,
         risk="medium",
+        kind="connects",
         does="builds or steers containers",
     ),
     Deed(
         run="docker run|docker create|podman run|docker container run",
         options=["--privileged --pid --cap-add --device --userns --security-opt"],
         risk="high",
+        kind="runs",
         does="starts a container with power over the machine",
     ),
     Deed(
@@ -154,6 +169,7 @@ DEEDS = [
             "src=/(,|$)"
         ),
         risk="high",
+        kind="runs",
         does="starts a container that reaches the machine's own files",
     ),
     Deed(
@@ -163,6 +179,7 @@ DEEDS = [
             istioctl uninstall
         """,
         risk="high",
+        kind="connects",
         does="deletes or empties objects of the cluster: {words}",
     ),
     Deed(
@@ -171,6 +188,7 @@ DEEDS = [
             helm get values
         """,
         risk="high",
+        kind="reads",
         does="shows secrets of the cluster",
     ),
     Deed(
@@ -179,9 +197,16 @@ DEEDS = [
             stern
         """,
         risk="medium",
+        kind="connects",
         does="changes the cluster, or asks more of it than is known",
     ),
-    Deed(run="kubectl config view", options=["--raw --flatten"], risk="high", does="shows the keys of the cluster"),
+    Deed(
+        run="kubectl config view",
+        options=["--raw --flatten"],
+        risk="high",
+        kind="reads",
+        does="shows the keys of the cluster",
+    ),
     # ── clouds and databases
     Deed(
         run="""
@@ -191,6 +216,7 @@ DEEDS = [
             netlify sites:delete|doctl compute droplet delete|az group delete
         """,
         risk="high",
+        kind="connects",
         does="destroys what runs somewhere else",
     ),
     Deed(
@@ -201,6 +227,7 @@ DEEDS = [
             wrangler deploy|wrangler publish|gcloud app deploy|gcloud run deploy|eb deploy|cap
         """,
         risk="high",
+        kind="connects",
         does="changes what runs somewhere else",
     ),
     Deed(
@@ -211,6 +238,7 @@ DEEDS = [
             cloudflared|localtunnel|lt|tailscale|heroku|railway|render|cf|osc
         """,
         risk="medium",
+        kind="connects",
         does="speaks with a service somewhere else",
     ),
     Deed(
@@ -222,12 +250,14 @@ DEEDS = [
             gcloud compute instances delete|gcloud sql instances delete|kubectl delete
         """,
         risk="high",
+        kind="connects",
         does="deletes or changes what is kept somewhere else",
     ),
     Deed(
         run="aws|gcloud|az|gsutil",
         operand="^(delete|terminate|destroy|remove|purge)(-|$)|-delete$",
         risk="high",
+        kind="connects",
         does="deletes what is kept somewhere else",
     ),
     Deed(
@@ -241,10 +271,17 @@ DEEDS = [
             ansible-vault decrypt|kwallet-query|cmdkey
         """,
         risk="high",
+        kind="reads",
         does="shows secrets",
     ),
-    Deed(run="gpg", options=["--export-secret-keys --export-secret-subkeys"], risk="high", does="shows secret keys"),
-    Deed(run="gh auth status", options=["-t --show-token"], risk="high", does="shows secrets"),
+    Deed(
+        run="gpg",
+        options=["--export-secret-keys --export-secret-subkeys"],
+        risk="high",
+        kind="reads",
+        does="shows secret keys",
+    ),
+    Deed(run="gh auth status", options=["-t --show-token"], risk="high", kind="reads", does="shows secrets"),
     Deed(
         run="""
             psql|mysql|mariadb|sqlite3|mongo|mongosh|redis-cli|cqlsh|sqlcmd|influx|clickhouse-client|duckdb|
@@ -252,6 +289,7 @@ DEEDS = [
             liquibase|createuser
         """,
         risk="medium",
+        kind="connects",
         does="works on a database",
     ),
     Deed(
@@ -261,6 +299,7 @@ DEEDS = [
             r"shutdown|config)\b"
         ),
         risk="high",
+        kind="deletes",
         does="deletes or changes data of a database",
     ),
     Deed(
@@ -270,21 +309,29 @@ DEEDS = [
             initdb
         """,
         risk="high",
+        kind="deletes",
         does="deletes a database",
     ),
     # ── the machine
     Deed(
         run="chmod|chown|chgrp|setfacl|umask|chflags|xattr",
         risk="medium",
+        kind="writes",
         does="changes who may read or write {what}",
         skip=1,
     ),
     Deed(
         run="chattr|setcap|visudo|setenforce|semanage|restorecon|aa-disable|apparmor_parser",
         risk="high",
+        kind="machine",
         does="changes rights of the machine",
     ),
-    Deed(run="kill|pkill|killall|xkill|skill|snice|renice|fuser", risk="medium", does="ends or steers processes"),
+    Deed(
+        run="kill|pkill|killall|xkill|skill|snice|renice|fuser",
+        risk="medium",
+        kind="machine",
+        does="ends or steers processes",
+    ),
     Deed(
         run="""
             shutdown|reboot|halt|poweroff|init|telinit|systemctl poweroff|systemctl reboot|systemctl halt|
@@ -292,6 +339,7 @@ DEEDS = [
             loginctl terminate-user
         """,
         risk="high",
+        kind="machine",
         does="brings the machine to a halt",
     ),
     Deed(
@@ -300,6 +348,7 @@ DEEDS = [
             brew services
         """,
         risk="medium",
+        kind="machine",
         does="steers the machine's services",
     ),
     Deed(
@@ -309,21 +358,24 @@ DEEDS = [
             launchctl load|launchctl bootstrap|launchctl unload|launchctl submit|update-rc.d|chkconfig
         """,
         risk="high",
+        kind="configures",
         does="changes what starts with the machine",
     ),
     Deed(
         run="systemctl enable|systemctl start|launchctl load",
         options=["--user"],
         risk="high",
+        kind="configures",
         does="changes what starts by itself",
     ),
-    Deed(run="crontab|at|batch|atrm|anacron", risk="high", does="changes what runs by itself later"),
+    Deed(run="crontab|at|batch|atrm|anacron", risk="high", kind="configures", does="changes what runs by itself later"),
     Deed(
         run="""
             useradd|adduser|usermod|userdel|deluser|groupadd|groupdel|groupmod|gpasswd|passwd|chpasswd|chsh|chfn|
             vipw|vigr|newgrp|su|sudoedit|visudo|dscl|sysadminctl|ssh-copy-id|authselect|pam-auth-update
         """,
         risk="high",
+        kind="machine",
         does="changes who may use the machine",
     ),
     Deed(
@@ -332,6 +384,7 @@ DEEDS = [
             networksetup|ethtool|brctl|ovs-vsctl|wg|wg-quick|openvpn|resolvectl|scutil|netsh|arp
         """,
         risk="high",
+        kind="machine",
         does="changes the network of the machine",
     ),
     Deed(
@@ -343,11 +396,13 @@ DEEDS = [
             dmesg|telinit|setterm|loadkeys
         """,
         risk="high",
+        kind="machine",
         does="changes how the machine is set up",
     ),
     Deed(
         run="date|hostname|mount|sysctl|update-alternatives|defaults|ip|ifconfig|dmesg|arp|route|smartctl|fuser",
         risk="medium",
+        kind="machine",
         does="asks or changes how the machine is set up",
         instead=True,
     ),
@@ -358,12 +413,14 @@ DEEDS = [
             ddrescue|dcfldd|nvme format|diskutil eraseDisk|diskutil eraseVolume|sg_format|flashrom|fwupdmgr|dc3dd
         """,
         risk="critical",
+        kind="machine",
         does="can destroy a disk and all on it",
     ),
-    Deed(run="shred", risk="high", does="overwrites files so that nobody can bring them back: {what}"),
+    Deed(run="shred", risk="high", kind="deletes", does="overwrites files so that nobody can bring them back: {what}"),
     Deed(
         run="zpool list|zpool status|zfs list|diskutil list|hdiutil info",
         risk="medium",
+        kind="reads",
         does="shows the disks",
         instead=True,
     ),
@@ -379,32 +436,44 @@ DEEDS = [
             write
         """,
         risk="medium",
+        kind="connects",
         does="speaks with another machine",
     ),
     Deed(
         run="curl",
         options=["-T --upload-file -F --form --form-string"],
         risk="high",
+        kind="connects",
         does="sends data to another machine",
     ),
-    Deed(run="curl", operand="^@|^[A-Za-z_]*=?@|=@", risk="high", does="sends a file to another machine"),
+    Deed(
+        run="curl", operand="^@|^[A-Za-z_]*=?@|=@", risk="high", kind="connects", does="sends a file to another machine"
+    ),
     Deed(
         run="wget",
         options=["--post-file --body-file --use-askpass"],
         risk="high",
+        kind="connects",
         does="sends a file to another machine, or starts a program",
     ),
-    Deed(run="wget", options=["--post-data --body-data"], risk="medium", does="sends data to another machine"),
-    Deed(run="curl", options=["-K --config"], risk="high", does="does what a file of options says"),
+    Deed(
+        run="wget",
+        options=["--post-data --body-data"],
+        risk="medium",
+        kind="connects",
+        does="sends data to another machine",
+    ),
+    Deed(run="curl", options=["-K --config"], risk="high", kind="connects", does="does what a file of options says"),
     Deed(
         run="""
             scp|sftp|rsync|croc|wormhole|ftp|lftp|tftp|smbclient|mail|mailx|sendmail|mutt|swaks|transfer|ngrok|
             cloudflared|localtunnel|lt|onionshare
         """,
         risk="high",
+        kind="connects",
         does="carries data to or from another machine",
     ),
-    Deed(run="rsync", risk="medium", does="copies files: {what}", instead=True),
+    Deed(run="rsync", risk="medium", kind="writes", does="copies files: {what}", instead=True),
     Deed(
         run="rsync",
         options=[
@@ -414,38 +483,62 @@ DEEDS = [
             """
         ],
         risk="high",
+        kind="deletes",
         does="copies files and deletes others: {what}",
     ),
-    Deed(run="rsync|scp", operand="^[^/:]+:", risk="high", does="carries data to or from another machine"),
-    Deed(run="nc|ncat|netcat|socat", options=["-l -k --listen"], risk="high", does="opens this machine to others"),
+    Deed(
+        run="rsync|scp",
+        operand="^[^/:]+:",
+        risk="high",
+        kind="connects",
+        does="carries data to or from another machine",
+    ),
+    Deed(
+        run="nc|ncat|netcat|socat",
+        options=["-l -k --listen"],
+        risk="high",
+        kind="connects",
+        does="opens this machine to others",
+    ),
     Deed(
         run="nc|ncat|netcat|socat|busybox nc",
         options=["-e -c --exec --sh-exec --lua-exec"],
         risk="critical",
+        kind="connects",
         does="gives another machine a shell on this one",
     ),
     Deed(
         run="socat",
         operand="(?i)(exec|system|shell):",
         risk="critical",
+        kind="connects",
         does="gives another machine a shell on this one",
     ),
-    Deed(run="ssh", options=["-R -D -w"], risk="high", does="opens a way into this machine or its network"),
+    Deed(
+        run="ssh",
+        options=["-R -D -w"],
+        risk="high",
+        kind="connects",
+        does="opens a way into this machine or its network",
+    ),
     Deed(
         run="ssh|scp|sftp|rsync",
         operand="(?i)(proxycommand|localcommand|permitlocalcommand|knownhostscommand)",
         risk="high",
+        kind="runs",
         does="starts another program",
     ),
     Deed(
         run="python -m http.server|python -m SimpleHTTPServer|php -S|serve|http-server",
         risk="medium",
+        kind="connects",
         does="shows files to others over the network",
     ),
     Deed(
         run="python -m http.server|python -m SimpleHTTPServer|http-server|serve",
         operand=r"^(/|~|\.\.)",
         risk="high",
+        kind="connects",
         does="shows files outside of the workspace to others over the network",
     ),
     Deed(
@@ -454,6 +547,7 @@ DEEDS = [
             metasploit|xmrig|minerd|linpeas|pspy|chisel|frpc|ligolo|evil-winrm|crackmapexec
         """,
         risk="critical",
+        kind="connects",
         does="attacks machines, or mines coins",
     ),
     # ── reading programs that start or write something by an option
@@ -461,24 +555,28 @@ DEEDS = [
         run="rg",
         options=["--pre --hostname-bin"],
         risk="high",
+        kind="runs",
         does="starts another program by an option, or believes another source",
     ),
     Deed(
         run="ag|ack|bat|batcat|git log|journalctl|psql|mysql",
         options=["--pager"],
         risk="high",
+        kind="runs",
         does="starts another program by an option, or believes another source",
     ),
     Deed(
         run="fd|fdfind",
         options=["--exec --exec-batch"],
         risk="high",
+        kind="runs",
         does="starts another program by an option, or believes another source",
     ),
     Deed(
         run="sort",
         options=["--compress-program"],
         risk="high",
+        kind="runs",
         does="starts another program by an option, or believes another source",
     ),
     Deed(
@@ -490,131 +588,152 @@ DEEDS = [
             """
         ],
         risk="high",
+        kind="runs",
         does="starts another program by an option, or believes another source",
     ),
     Deed(
         run="man",
         options=["--pager --html --preprocessor --browser --gxditview --troff-device --config-file"],
         risk="high",
+        kind="runs",
         does="starts another program by an option, or believes another source",
     ),
     Deed(
         run="zip",
         options=["--unzip-command"],
         risk="high",
+        kind="runs",
         does="starts another program by an option, or believes another source",
     ),
     Deed(
         run="split",
         options=["--filter"],
         risk="high",
+        kind="runs",
         does="starts another program by an option, or believes another source",
     ),
     Deed(
         run="diff3|sdiff",
         options=["--diff-program"],
         risk="high",
+        kind="runs",
         does="starts another program by an option, or believes another source",
     ),
     Deed(
         run="helm",
         options=["--post-renderer --kubeconfig"],
         risk="high",
+        kind="runs",
         does="starts another program by an option, or believes another source",
     ),
     Deed(
         run="kubectl|oc",
         options=["--kubeconfig"],
         risk="high",
+        kind="runs",
         does="starts another program by an option, or believes another source",
     ),
     Deed(
         run="fzf",
         options=["--preview --bind"],
         risk="high",
+        kind="runs",
         does="starts another program by an option, or believes another source",
     ),
     Deed(
         run="rsync",
         options=["--rsh --rsync-path"],
         risk="high",
+        kind="runs",
         does="starts another program by an option, or believes another source",
     ),
     Deed(
         run="npm|npx|pnpm|yarn",
         options=["--script-shell --node-options --globalconfig --userconfig --registry"],
         risk="high",
+        kind="runs",
         does="starts another program by an option, or believes another source",
     ),
     Deed(
         run="pip|pip3|pip install|pip3 install",
         options=["--index-url --extra-index-url --find-links --python --trusted-host"],
         risk="high",
+        kind="runs",
         does="starts another program by an option, or believes another source",
     ),
     Deed(
         run="cpio",
         options=["--rsh-command"],
         risk="high",
+        kind="runs",
         does="starts another program by an option, or believes another source",
     ),
     Deed(
         run="openssl",
         options=["--engine -engine -provider"],
         risk="high",
+        kind="runs",
         does="starts another program by an option, or believes another source",
     ),
     Deed(
         run="gcc|cc|clang|g++",
         options=["-fplugin --wrapper -wrapper"],
         risk="high",
+        kind="runs",
         does="starts another program by an option, or believes another source",
     ),
     Deed(
         run="tcpdump",
         options=["-z"],
         risk="high",
+        kind="runs",
         does="starts another program by an option, or believes another source",
     ),
     Deed(
         run="delta",
         options=["--pager"],
         risk="high",
+        kind="runs",
         does="starts another program by an option, or believes another source",
     ),
     Deed(
         run="wget",
         options=["--use-askpass"],
         risk="high",
+        kind="runs",
         does="starts another program by an option, or believes another source",
     ),
     Deed(
         run="xargs|parallel",
         options=["--arg-file -a"],
         risk="high",
+        kind="runs",
         does="starts another program by an option, or believes another source",
     ),
     Deed(
         run="svn|hg",
         options=["--config --config-option"],
         risk="high",
+        kind="runs",
         does="starts another program by an option, or believes another source",
     ),
     Deed(
         run="cargo",
         options=["--config"],
         risk="high",
+        kind="runs",
         does="starts another program by an option, or believes another source",
     ),
-    Deed(run="man", options=["-P -H -p -X -C"], risk="high", does="starts another program by an option"),
-    Deed(run="fd|fdfind", options=["-x -X"], risk="high", does="runs a command on each file it finds"),
-    Deed(run="tar|bsdtar", options=["-I -F"], risk="high", does="starts another program by an option"),
+    Deed(run="man", options=["-P -H -p -X -C"], risk="high", kind="runs", does="starts another program by an option"),
+    Deed(run="fd|fdfind", options=["-x -X"], risk="high", kind="runs", does="runs a command on each file it finds"),
+    Deed(run="tar|bsdtar", options=["-I -F"], risk="high", kind="runs", does="starts another program by an option"),
     Deed(
         run="""
             tar|bsdtar|zip|unzip|gzip|gunzip|bzip2|bunzip2|xz|unxz|zstd|unzstd|7z|7za|rar|unrar|cpio|ar|jar|
             compress|uncompress|pigz|lz4|brotli|zipnote|zipsplit
         """,
         risk="medium",
+        kind="writes",
         does="packs or unpacks files: {what}",
     ),
     Deed(
@@ -633,11 +752,12 @@ DEEDS = [
             type|hash
         """,
         risk="medium",
+        kind="may",
         does="may write a file or start a program",
         vague=True,
     ),
     # ── the shell itself
-    Deed(run="eval", risk="medium", does="runs text as a command"),
+    Deed(run="eval", risk="medium", kind="runs", does="runs text as a command"),
     Deed(
         run="""
             export|declare|typeset|local|readonly|unset|alias|unalias|set|shopt|setopt|unsetopt|enable|hash|trap|
@@ -647,32 +767,37 @@ DEEDS = [
             deactivate|activate|workon|conda|nvm|rvm|chruby|source
         """,
         risk="medium",
+        kind="shell",
         does="changes the shell itself",
     ),
     Deed(
         run="exit|logout|return|break|continue|shift|times|dirs|caller|wait|jobs|pushd|popd|history|cd|type|read",
         risk="low",
+        kind="shell",
         does="works on the shell itself",
         instead=True,
     ),
-    Deed(run="[[|((|let", risk="low", does="compares or calculates", instead=True),
-    Deed(run="history", risk="low", does="shows the shell's history", instead=True),
+    Deed(run="[[|((|let", risk="low", kind="shell", does="compares or calculates", instead=True),
+    Deed(run="history", risk="low", kind="reads", does="shows the shell's history", instead=True),
     Deed(
         run="history|fc",
         options=["-c -d -w -a -s -r -n -e -p"],
         risk="medium",
+        kind="shell",
         does="changes the shell's history, or runs from it",
     ),
     Deed(
         run="mkdir|touch|cp|mv|rmdir|unlink|truncate",
         risk="medium",
+        kind="writes",
         does="makes or changes files: {what}",
         vague=True,
     ),
-    Deed(run="tarmac", risk="high", does="steers Tarmac itself"),
+    Deed(run="tarmac", risk="high", kind="runs", does="steers Tarmac itself"),
     Deed(
         run="claude|codex|gemini|aider|goose|opencode|cursor-agent|amp|crush|copilot",
         risk="high",
+        kind="runs",
         does="starts another agent",
     ),
     Deed(
@@ -682,6 +807,7 @@ DEEDS = [
         """,
         operand=r"^(https?|ftp|git|ssh|file)(\+\w+)?://|^git@|\.tgz$|^git\+",
         risk="high",
+        kind="installs",
         does="installs code from an address, and runs its scripts",
     ),
     Deed(
@@ -690,11 +816,13 @@ DEEDS = [
             npm login|npm adduser|docker login|gh auth login
         """,
         risk="high",
+        kind="configures",
         does="changes settings of the user that stay",
     ),
     Deed(
         run="docker login|npm login|gh auth login|cargo login|git config --global|yarn config set",
         risk="medium",
+        kind="configures",
         does="changes settings of the user that stay",
         instead=True,
     ),
@@ -704,11 +832,13 @@ DEEDS = [
             bleachbit
         """,
         risk="high",
+        kind="deletes",
         does="deletes {what}",
     ),
     Deed(
         run="jq|gojq|jaq|xargs|parallel|journalctl|kubectl|docker inspect",
         risk="medium",
+        kind="may",
         does="may read or start something else",
         vague=True,
     ),
@@ -720,32 +850,37 @@ DEEDS = [
             rc-service
         """,
         risk="high",
+        kind="machine",
         does="stops or starts services of the machine: {what}",
     ),
     Deed(
         run="service",
         operand="^(stop|start|restart|force-reload|reload|kill)$",
         risk="high",
+        kind="machine",
         does="stops or starts services of the machine: {what}",
     ),
     Deed(
         run="sysctl",
         options=["-w --write -p --load --system"],
         risk="high",
+        kind="machine",
         does="changes how the machine's kernel works",
     ),
-    Deed(run="sysctl", operand="=", risk="high", does="changes how the machine's kernel works"),
+    Deed(run="sysctl", operand="=", risk="high", kind="machine", does="changes how the machine's kernel works"),
     Deed(
         run="printenv",
         operand="(?i)(token|secret|passw|credential|(api|private|access)_?key|_auth|(^|_)(key|pwd|pass)$)",
         risk="high",
+        kind="reads",
         does="shows {what}, which is named like a secret",
     ),
-    Deed(run="go run", operand="@", risk="high", does="fetches code from elsewhere and runs it: {what}"),
+    Deed(run="go run", operand="@", risk="high", kind="runs", does="fetches code from elsewhere and runs it: {what}"),
     Deed(
         run="deno run|deno install|deno serve|deno test|deno eval|deno|bun run|bun|node|deno task",
         operand="^(https?://|jsr:|npm:)",
         risk="high",
+        kind="runs",
         does="fetches code from elsewhere and runs it: {what}",
     ),
 ]

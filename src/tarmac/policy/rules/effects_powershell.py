@@ -20,6 +20,7 @@ DEEDS = [
             write-warning|push-location|pop-location|start-sleep|clear-host
         """,
         risk="low",
+        kind="reads",
         does="reads",
     ),
     Deed(
@@ -28,17 +29,20 @@ DEEDS = [
             end|throw
         """,
         risk="low",
+        kind="shell",
         does="works on the shell itself",
     ),
     Deed(
         run="get-childitem|get-item|get-content",
         operand="(?i)^env:",
         risk="medium",
+        kind="reads",
         does="shows variables, which may hold secrets",
     ),
     Deed(
         run="get-credential|get-secret|export-clixml|convertfrom-securestring",
         risk="high",
+        kind="reads",
         does="asks for credentials, or shows them",
     ),
     Deed(
@@ -47,6 +51,7 @@ DEEDS = [
             clear-content|expand-archive|compress-archive|set-item|new-temporaryfile|set-date
         """,
         risk="medium",
+        kind="writes",
         does="makes or changes files: {what}",
         vague=True,
     ),
@@ -56,17 +61,20 @@ DEEDS = [
             start-bitstransfer|send-mailmessage
         """,
         risk="medium",
+        kind="connects",
         does="speaks with another machine",
     ),
     Deed(
         run="invoke-webrequest|invoke-restmethod",
         operand="(?i)^-(infile|body|form)$|^(put|post)$",
         risk="high",
+        kind="connects",
         does="sends data to another machine",
     ),
     Deed(
         run="send-mailmessage|enter-pssession|new-pssession|invoke-command|copy-vmfile",
         risk="high",
+        kind="connects",
         does="carries data or commands to another machine",
     ),
     Deed(
@@ -75,23 +83,28 @@ DEEDS = [
             invoke-pester|invoke-build
         """,
         risk="medium",
+        kind="runs",
         does="starts a program, or loads one: {what}",
     ),
-    Deed(run="start-process", operand="(?i)^runas$", risk="high", does="runs a command as the administrator"),
+    Deed(
+        run="start-process", operand="(?i)^runas$", risk="high", kind="runs", does="runs a command as the administrator"
+    ),
     Deed(
         run="""
             install-module|install-package|install-script|update-module|uninstall-module|install-psresource|
             save-module|winget|choco|scoop
         """,
         risk="medium",
+        kind="installs",
         does="installs or changes packages, whose scripts run",
     ),
     Deed(
         run="set-alias|set-variable|new-alias|set-psdebug|function|set-strictmode|remove-module|set-psreadlineoption",
         risk="medium",
+        kind="shell",
         does="changes the shell itself",
     ),
-    Deed(run="stop-process|stop-job|wait-process", risk="medium", does="ends or steers processes"),
+    Deed(run="stop-process|stop-job|wait-process", risk="medium", kind="machine", does="ends or steers processes"),
     Deed(
         run="""
             stop-service|start-service|restart-service|set-service|new-service|remove-service|
@@ -99,6 +112,7 @@ DEEDS = [
             register-wmievent|register-objectevent
         """,
         risk="high",
+        kind="configures",
         does="changes what runs on the machine by itself",
     ),
     Deed(
@@ -109,21 +123,29 @@ DEEDS = [
             regedit|bcdedit|wmic|vssadmin|enable-psremoting|set-wsmaninstance|rename-computer|add-computer
         """,
         risk="high",
+        kind="configures",
         does="changes rights or settings of the machine",
     ),
-    Deed(run="stop-computer|restart-computer|suspend-computer", risk="high", does="brings the machine to a halt"),
+    Deed(
+        run="stop-computer|restart-computer|suspend-computer",
+        risk="high",
+        kind="machine",
+        does="brings the machine to a halt",
+    ),
     Deed(
         run="""
             format-volume|clear-disk|initialize-disk|remove-partition|set-disk|set-partition|repair-volume|format|
             diskpart|new-partition|resize-partition|remove-volume|reset-physicaldisk
         """,
         risk="critical",
+        kind="machine",
         does="can destroy a disk and all on it",
     ),
     Deed(
         run="powershell|pwsh|powershell.exe|pwsh.exe",
         operand="(?i)^[-/]e(n(c(o.*)?)?|c)?$",
         risk="critical",
+        kind="runs",
         does="runs code that is disguised",
     ),
 ]

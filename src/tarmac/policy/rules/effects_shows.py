@@ -10,6 +10,7 @@ DEEDS = [
         run="fdisk|sfdisk|gdisk|sgdisk|parted|cfdisk",
         options=["-l --list -s --show-size -p --print"],
         risk="low",
+        kind="reads",
         does="shows the disks",
         instead=True,
     ),
@@ -22,12 +23,14 @@ DEEDS = [
             """
         ],
         risk="critical",
+        kind="machine",
         does="can destroy a disk and all on it",
     ),
     Deed(
         run="parted",
         operand="^(mk|rm|resize|set|rescue|name|toggle|disk_)",
         risk="critical",
+        kind="machine",
         does="can destroy a disk and all on it",
     ),
     Deed(
@@ -36,6 +39,7 @@ DEEDS = [
             diskutil list|diskutil info|nvme list|mdadm --detail|losetup --list|dmsetup ls|dmsetup info
         """,
         risk="low",
+        kind="reads",
         does="shows the disks",
         instead=True,
     ),
@@ -43,6 +47,7 @@ DEEDS = [
         run="iptables|ip6tables",
         options=["-L -S --list --list-rules"],
         risk="low",
+        kind="reads",
         does="shows the rules of the network",
         instead=True,
     ),
@@ -55,6 +60,7 @@ DEEDS = [
             """
         ],
         risk="high",
+        kind="machine",
         does="changes the network of the machine",
     ),
     Deed(
@@ -64,6 +70,7 @@ DEEDS = [
             firewall-cmd --list-all|resolvectl status|resolvectl query|ethtool -i|tc qdisc show|brctl show|iw dev
         """,
         risk="low",
+        kind="reads",
         does="shows how the network is set up",
         instead=True,
     ),
@@ -71,6 +78,7 @@ DEEDS = [
         run="ldconfig",
         options=["-p --print-cache"],
         risk="low",
+        kind="reads",
         does="shows which libraries are known",
         instead=True,
     ),
@@ -78,18 +86,22 @@ DEEDS = [
         run="swapon",
         options=["-s --summary --show"],
         risk="low",
+        kind="reads",
         does="shows where memory is swapped to",
         instead=True,
     ),
-    Deed(run="swapon", options=["-a --all"], risk="high", does="changes how the machine is set up"),
-    Deed(run="crontab", options=["-l"], risk="medium", does="shows what runs by itself later", instead=True),
-    Deed(run="crontab", options=["-e -r"], risk="high", does="changes what runs by itself later"),
+    Deed(run="swapon", options=["-a --all"], risk="high", kind="machine", does="changes how the machine is set up"),
+    Deed(
+        run="crontab", options=["-l"], risk="medium", kind="reads", does="shows what runs by itself later", instead=True
+    ),
+    Deed(run="crontab", options=["-e -r"], risk="high", kind="configures", does="changes what runs by itself later"),
     Deed(
         run="""
             blkid|lsmod|modinfo|lvs|vgs|pvs|lvdisplay|vgdisplay|pvdisplay|getenforce|sestatus|getfacl|atq|lsattr|
             getcap|getsebool|sysctl -a|sysctl -n|efibootmgr -v|update-alternatives --list|tune2fs -l|lsns|lslogins
         """,
         risk="low",
+        kind="reads",
         does="shows how the machine is set up",
         instead=True,
     ),
@@ -97,6 +109,18 @@ DEEDS = [
         run="lsmod|blkid|modinfo",
         options=["-c -w -g"],
         risk="medium",
+        kind="machine",
         does="asks or changes how the machine is set up",
     ),
+    Deed(
+        run="""
+            pip config list|pip3 config list|pip config get|pip3 config get|pip config debug|npm config list|
+            npm config ls|gcloud config list|go env
+        """,
+        risk="medium",
+        kind="reads",
+        does="prints settings, in which credentials may stand",
+        instead=True,
+    ),
+    Deed(run="go env", options=["-w -u"], risk="medium", kind="configures", does="changes go's settings", instead=True),
 ]

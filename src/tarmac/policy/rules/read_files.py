@@ -99,7 +99,7 @@ READERS = {
     ),
     "od": Reader(
         why="shows bytes",
-        short="A:j:N:S::t:v:w::abcdfiloswx",
+        short="A:j:N:S:t:vw::abcdfiloswx",
         long="""
             address-radix: skip-bytes: read-bytes: strings:: format: output-duplicates width:: endian: help version
             traditional
@@ -120,9 +120,8 @@ READERS = {
     ),
     "xxd": Reader(
         why="shows bytes; a second file would be written",
-        short="abc:dEeg:hil:o:ps:uv",
         operands="path",
-        most=1,
+        check="xxd",
     ),
     "strings": Reader(
         why="shows the text in a binary",
@@ -313,18 +312,26 @@ READERS = {
         operands="path",
     ),
     "comm": Reader(
-        also="join|paste",
+        why="compares sorted files",
+        short="123z",
+        long="check-order nocheck-order output-delimiter: total zero-terminated help version",
+        operands="path",
+    ),
+    "join": Reader(
         why="puts files side by side",
-        short="123a:d:e:ij:o:st:v:z1:2:",
-        long="""
-            check-order nocheck-order output-delimiter: total zero-terminated delimiters: serial ignore-case header
-            help version
-        """,
+        short="a:e:ij:o:t:v:z1:2:",
+        long="check-order nocheck-order zero-terminated ignore-case header help version",
+        operands="path",
+    ),
+    "paste": Reader(
+        why="puts files side by side",
+        short="d:sz",
+        long="delimiters: serial zero-terminated help version",
         operands="path",
     ),
     "sdiff": Reader(
         why="compares side by side; -o would write",
-        short="aBbdEHiI:lstvwW:Z",
+        short="aBbdEHiI:lstvWw:Z",
         long="suppress-common-lines left-column ignore-case ignore-all-space width: text help version",
         refuse="output diff-program",
         operands="path",
@@ -355,19 +362,42 @@ READERS = {
         check="man",
     ),
     "nm": Reader(
-        also="readelf|size|otool|c++filt",
-        why="shows the tables of a binary",
-        short="aABCDegnopruPsSvXxWhlVdft:LIRi",
+        why="shows the symbols of a binary",
+        short="aABCDeghlnopPrsSuvVWf:t:",
         long="""
             demangle:: dynamic extern-only defined-only undefined-only line-numbers numeric-sort size-sort
-            reverse-sort print-size radix: format: file-header headers sections segments symbols dyn-syms notes
-            relocs dynamic wide all help version archive-index
+            reverse-sort print-size radix: format: print-file-name no-demangle portability print-armap help version
         """,
+        refuse="plugin target special-syms synthetic",
         operands="path",
+    ),
+    "readelf": Reader(
+        why="shows the tables of a binary",
+        short="aehlSgtsnrudVAcDIWHvx:p:R:",
+        long="""
+            all file-header program-headers headers section-headers sections segments section-details symbols syms
+            dyn-syms notes relocs unwind dynamic version-info arch-specific archive-index histogram wide help version
+            hex-dump: string-dump: demangle::
+        """,
+        refuse="debug-dump dwarf-depth ctf sframe process-links",
+        operands="path",
+    ),
+    "size": Reader(
+        why="adds up the sections of a binary",
+        short="ABGdoxtVh",
+        long="format: totals common radix: help version",
+        operands="path",
+    ),
+    "otool": Reader(why="shows the tables of a binary", short="afhlLDtdorvVXxIm", operands="path"),
+    "c++filt": Reader(
+        why="says names of symbols as they were written",
+        short="_nptiVhs:",
+        long="no-params no-verbose no-strip-underscore strip-underscore types format: help version",
+        operands="text",
     ),
     "objdump": Reader(
         why="shows what is in a binary",
-        short="aCdDfghj:lM:pPrRstTwxz",
+        short="aCdDfghj:lM:prRstTwxz",
         long="""
             archive-headers file-headers private-headers headers all-headers disassemble disassemble-all
             full-contents syms dynamic-syms reloc dynamic-reloc demangle:: section: line-numbers wide
@@ -406,6 +436,7 @@ READERS = {
     "zgrep": Reader(
         also="zegrep|zfgrep|bzgrep|xzgrep",
         why="searches compressed files",
+        check="plain-values",
         short="cinlLvwxEFhHoqA:B:C:e:m:",
         operands="pattern path",
     ),

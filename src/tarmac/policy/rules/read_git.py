@@ -8,9 +8,9 @@ from tarmac.policy.rules.shapes import Reader, Shared
 
 SHARED = {  # what several have in common: `like`
     "log": Shared(
-        short="pusn:S:G:zciwbaDl::trRmgEL:FI:PqWU::X::M::C::B::",
+        short="pusn:S:G:zciwbaDl:trRmgEL:FI:PqWU::X::M::C::B::",
         long="""
-            patch no-patch unified: raw patch-with-raw patch-with-stat indent-heuristic no-indent-heuristic minimal
+            patch no-patch unified:: raw patch-with-raw patch-with-stat indent-heuristic no-indent-heuristic minimal
             patience histogram anchored: diff-algorithm: stat:: compact-summary numstat shortstat dirstat::
             cumulative dirstat-by-file:: summary name-only name-status submodule:: color:: no-color color-moved::
             no-color-moved color-moved-ws: word-diff:: word-diff-regex: color-words:: no-renames rename-empty

@@ -29,10 +29,10 @@ READERS = {
         harmless_options=True,
     ),
     "hostname": Reader(
-        why="prints the machine's name; an operand would set it",
-        short="adfiIsAyV",
-        long="alias domain fqdn long ip-address all-ip-addresses short help version",
-        refuse="file boot",
+        why="prints the machine's name; an operand would set it, and other options ask the network",
+        short="sIV",
+        long="all-ip-addresses short help version",
+        refuse="file boot fqdn long ip-address all-fqdns alias domain yp nis node",
     ),
     "hostnamectl": Reader(
         also="timedatectl|localectl",
@@ -61,15 +61,55 @@ READERS = {
         check="no-secrets",
     ),
     "free": Reader(
-        also="vmstat|iostat|mpstat|lscpu|lsmem|lsblk|lspci|lsusb|lsns|findmnt|lsipc|numastat",
         why="prints facts about the machine",
-        short="abkmghtlvwsc:n:SVedfipPJrouxXyCDNO",
-        long="""
-            bytes kilo mega giga human total lohi wide si count: seconds: help version all json output: fs bytes
-            list noheadings tree extended:: parse online offline sum-up paths pairs perms topology nodeps types:
-            type: source: target: df verbose
-        """,
+        short="bkmghtlvws:c:",
+        long="bytes kilo mega giga human total lohi wide si count: seconds: help version",
         operands="word",
+        abbreviate=False,
+    ),
+    "vmstat": Reader(
+        also="iostat|mpstat|numastat",
+        why="prints facts about the machine",
+        short="adfmnsDtwVp:S:xkhz",
+        long="active forks slabs stats disk disk-sum timestamp wide one-header help version",
+        operands="word",
+        abbreviate=False,
+    ),
+    "lscpu": Reader(
+        why="prints facts about the machine",
+        short="abceJpxyBC",
+        long="all online offline bytes json extended:: parse:: caches:: physical hex help version",
+        refuse="sysroot",
+        abbreviate=False,
+    ),
+    "lsblk": Reader(
+        why="prints facts about the machine",
+        short="aAbDzdfilJnPprSmstI:e:o:x:w:OVhT::",
+        long="""
+            all bytes nodeps discard fs ascii list json noheadings output: output-all paths pairs raw scsi inverse
+            topology perms exclude: include: sort: tree:: width: help version
+        """,
+        refuse="sysroot",
+        operands="word",
+        abbreviate=False,
+    ),
+    "findmnt": Reader(
+        why="prints facts about the machine",
+        short="AabCDefilJkmnPrRuUvVho:S:T:t:O:w:d:M:N:",
+        long="""
+            all ascii bytes canonicalize df evaluate first-only invert json kernel list noheadings output: output-all
+            pairs raw real source: target: mountpoint: types: options: submounts tree uniq nofsroot verbose help version
+        """,
+        refuse="tab-file fstab mtab poll",
+        operands="word",
+        abbreviate=False,
+    ),
+    "lsmem": Reader(
+        also="lspci|lsusb|lsipc",
+        why="prints facts about the machine",
+        short="abJlPrtvknmVh",
+        long="all bytes json list noheadings pairs raw tree verbose summary:: help version",
+        refuse="sysroot",
         abbreviate=False,
     ),
     "ps": Reader(why="lists processes", check="ps", operands="text", cwd=False),
@@ -83,19 +123,30 @@ READERS = {
         """,
         operands="text",
     ),
-    "pstree": Reader(why="draws the processes", short="aAcgGhH:lnNpsStTuUZ", operands="word"),
+    "pstree": Reader(why="draws the processes", short="aAcgGhH:lnN:psStTuUZ", operands="word"),
     "top": Reader(why="prints the processes, once", check="top", short="bn:d:p:u:ciHo:w::SEs:l:", operands="none"),
-    "lsof": Reader(why="lists open files and ports", short="abi::nPp:tu:c:U+d:s::RlM", operands="text"),
+    "lsof": Reader(
+        why="lists open files and ports",
+        short="abi::nPp:tu:c:U+d:s::RlM",
+        operands="text",
+        check="lsof",
+    ),
     "ss": Reader(
-        also="netstat",
         why="lists connections and ports",
-        short="altunpeiomsr46xHOZhVcwgvMNS",
+        short="altunpeioms46xHOZhV",
         long="""
-            all listening tcp udp numeric processes extended info options memory summary resolve ipv4 ipv6 unix
-            no-header help version programs route interfaces statistics
+            all listening tcp udp numeric processes extended info options memory summary ipv4 ipv6 unix no-header
+            help version
         """,
-        refuse="kill diag filter",
+        refuse="kill diag filter resolve",
         operands="word",
+        abbreviate=False,
+    ),
+    "netstat": Reader(
+        why="lists connections and ports",
+        check="numeric",
+        short="altunpeiomsr46xhVcwgvMN",
+        long="all listening tcp udp numeric programs route interfaces statistics extend",
         abbreviate=False,
     ),
     "ip": Reader(why="shows addresses and routes", check="ip", operands="text"),
@@ -151,14 +202,18 @@ READERS = {
         instead=["bash", "-p", "-c", 'type "$@"', "bash"],
     ),
     "xdpyinfo": Reader(
-        also="sw_vers|system_profiler|lsb_release|vm_stat|getent|acpi",
+        also="sw_vers|system_profiler|vm_stat|acpi",
         why="prints facts about the machine",
-        short="adicrvsLq",
-        long="all id description codename release short version productVersion productName buildVersion list-gpus",
-        operands="word",
+        long="productVersion productName buildVersion list-gpus version",
         abbreviate=False,
-        check="getent",
     ),
+    "lsb_release": Reader(
+        why="prints facts about the machine",
+        short="adicrvs",
+        long="all id description codename release short version",
+        abbreviate=False,
+    ),
+    "getent": Reader(why="prints facts about users and services", operands="word", abbreviate=False, check="getent"),
     "nvidia-smi": Reader(also="sensors", why="shows the devices", short="Lquf", long="list-gpus query"),
     "dpkg": Reader(
         why="asks about packages",
@@ -248,14 +303,24 @@ READERS = {
     "swapon --show": Reader(
         also="""
             swapon -s|swapon --summary|ufw status|loginctl|loginctl list-sessions|loginctl list-users|
-            nmcli device status|nmcli device|nmcli connection show|nmcli general status|nmcli|lsmod|blkid|arp -a|
-            arp -n|arp -an|arp|route -n|route|route -ne|crontab -l|duf|procs
+            nmcli device status|nmcli device|nmcli connection show|nmcli general status|nmcli|lsmod|blkid|
+            arp -n|arp -an|route -n|route -ne|crontab -l|duf|procs
         """,
         why="shows how the machine is set up",
     ),
-    "iptables -L": Reader(
-        also="iptables -S|ip6tables -L|ip6tables -S",
+    "iptables -nL": Reader(
+        also="ip6tables -nL|iptables -S|ip6tables -S",
         why="shows the rules of the network",
+        short="vt:",
+        long="line-numbers verbose table:",
+        operands="word",
+        most=1,
+        abbreviate=False,
+    ),
+    "iptables -L": Reader(
+        also="ip6tables -L",
+        why="shows the rules of the network",
+        check="numeric",
         short="nvt:",
         long="line-numbers numeric verbose table:",
         operands="word",

@@ -118,19 +118,34 @@ READERS = {
         interspersed=False,
     ),
     "fold": Reader(
-        also="fmt|expand|unexpand|pr|rev",
+        why="lays out text", short="bsw:", long="bytes spaces width: help version", operands="path", numbers=True
+    ),
+    "fmt": Reader(
         why="lays out text",
-        short="abcdDeE:fghH:iI:JlL:mnN:o:O:pP:rR:sS:tT:uvw:W:xX:",
+        short="cp:stuw:g:",
+        long="crown-margin prefix: split-only tagged-paragraph uniform-spacing width: goal: help version",
+        operands="path",
+        numbers=True,
+    ),
+    "expand": Reader(
+        why="lays out text", short="it:", long="initial tabs: help version", operands="path", numbers=True
+    ),
+    "unexpand": Reader(why="lays out text", short="at:", long="all first-only tabs: help version", operands="path"),
+    "pr": Reader(
+        why="lays out text in pages",
+        short="abcdD:e::fFh:i::Jl:mn::N:o:rs::S::tTvw:W:",
         long="""
-            bytes spaces width: prefix: crown-margin split-only tagged-paragraph uniform-spacing goal: tabs: initial
-            all first-only table separator: output-separator: columns: table-columns: table-right: output-width:
-            fillrows json keep-empty-lines help version
+            across show-control-chars double-space date-format: expand-tabs:: form-feed header: output-tabs::
+            join-lines length: merge number-lines:: first-line-number: indent: no-file-warnings separator:: sep-string::
+            omit-header omit-pagination show-nonprinting width: page-width: columns: help version
         """,
         operands="path",
+        numbers=True,
     ),
+    "rev": Reader(why="turns lines around", short="0hV", long="zero help version", operands="path"),
     "column": Reader(
         why="lays out text in columns",
-        short="tc:s:o:xenN:R:H:O:W:T:E:JdLl:mi:r:p:",
+        short="tc:s:o:xen:N:R:H:O:W:T:E:JdLl:mi:r:p:",
         long="""
             table separator: output-separator: columns: table-columns: table-right: table-hide: table-order:
             table-wrap: table-noheadings output-width: fillrows json table-name: keep-empty-lines help version
@@ -182,6 +197,7 @@ READERS = {
         refuse="in-place file follow-symlinks",
         operands="script path",
         check="sed",
+        adds="--sandbox",
     ),
     "awk": Reader(
         also="gawk|mawk|nawk|original-awk",
@@ -229,15 +245,30 @@ READERS = {
         single=True,
     ),
     "cloc": Reader(
-        also="tokei|scc",
         why="counts lines of code",
         check="cloc",
         long="""
-            by-file exclude-dir: include-lang: exclude-lang: json quiet vcs: md csv sort: files languages exclude:
-            format: no-cocomo version help
+            by-file exclude-dir: include-lang: exclude-lang: json quiet vcs: md csv version help
         """,
-        short="fs:e:iwq",
         refuse="config report-file out script-lang",
+        operands="path",
+        abbreviate=False,
+        cwd=True,
+    ),
+    "tokei": Reader(
+        why="counts lines of code",
+        short="fCe:s:t:o:",
+        long="files compact exclude: sort: types: output: languages version help hidden no-ignore",
+        refuse="input",
+        operands="path",
+        abbreviate=False,
+        cwd=True,
+    ),
+    "scc": Reader(
+        why="counts lines of code",
+        short="wf:s:i:x:",
+        long="by-file wide no-cocomo sort: format: include-ext: exclude-ext: exclude-dir: version help",
+        refuse="output format-multi",
         operands="path",
         abbreviate=False,
         cwd=True,

@@ -24,6 +24,7 @@ class Shared(TypedDict, total=False):
     cwd: bool
     instead: str | list[str]
     adds: str
+    connects: str
 
 
 class Reader(Shared, total=False):
@@ -40,6 +41,7 @@ class Deed(TypedDict):
 
     run: str
     risk: Risk
+    kind: str  # a value of rule.EffectKind
     does: str
     options: NotRequired[list[str]]
     operand: NotRequired[str]
@@ -63,3 +65,5 @@ class Wrapping(TypedDict, total=False):
     risk: Risk
     does: str
     project: str
+    fetches: bool
+    elsewhere: bool
