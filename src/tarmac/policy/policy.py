@@ -185,7 +185,7 @@ class Policy:
                 else:
                     known = read_line(tree, text, most=settings.most_parts)
             except Unreadable as error:
-                if "took too long" in error.reason or "started" in error.reason:
+                if error.parser_failed or "took too long" in error.reason:
                     raise  # a busy machine is no property of the line
                 known = error
             self._lines[key] = known
