@@ -5,14 +5,15 @@ known: of a file, by its hash, whether it was written; of a command, what it had
 """
 
 import asyncio
-from collections.abc import Set
+from collections.abc import Iterable, Set
 from pathlib import Path
 
 from tarmac.models.messages import Part, Text, ToolUse
 from tarmac.tasks.desk import Desk, now
-from tarmac.tasks.events import CallId, FileSeen, Outcome, ToolFinished
+from tarmac.tasks.events import CallId, FileSeen, Noted, Outcome, TaskEvent, TaskSaved, TaskStarted, ToolFinished
 from tarmac.tasks.live import TAIL
 from tarmac.tasks.recovery import Unfinished, digest_of, fates
+from tarmac.terminals.process import survivors
 from tarmac.tools.boundary import labelled
 from tarmac.vt.text import clean
 
@@ -34,6 +35,32 @@ async def settle(desk: Desk, *, why: str, skip: bool, again: Set[CallId] = froze
         elif skip:
             told = f"[not run: {why} before this call was started]"
             _finish(desk, use, (Text(told),), outcome="skipped", title=f"Did not run {use.name}")
+
+
+def killed_host(past: Iterable[TaskEvent]) -> int | None:
+    """The process that ran the task last, if it did not leave in order."""
+    pid: int | None = None
+    for event in past:
+        match event:
+            case TaskStarted(pid=started):
+                pid = started
+            case TaskSaved():
+                pid = None
+    return pid
+
+
+async def end_survivors(desk: Desk, host: int | None) -> str:
+    """End what the killed process `host` left running, and tell the person; a sentence for the model."""
+    if host is None:
+        return ""
+    found = await survivors.end_survivors(host, desk.registry.settings)
+    if not found:
+        return ""
+    named = ", ".join(f"`{each.command}` (process {each.pid})" for each in found)
+    stays = ", ".join(str(each.pid) for each in found if not each.ended)
+    but = f"; these could not be ended: {stays}" if stays else ""
+    desk.add(Noted(at=now(), what="notice", text=f"the killed run had left processes running. Ended now: {named}{but}"))
+    return f" [Processes that were still running have been ended now: {named}{but}.]"
 
 
 async def _interrupted(desk: Desk, use: ToolUse, found: Unfinished, why: str) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from tarmac.errors import TerminalNotFound
+from tarmac.errors import StateUnavailable, TerminalNotFound
 from tarmac.events import TerminalId
 from tarmac.tasks.desk import Desk, now
 from tarmac.tasks.events import CallId, CommandOutput
@@ -29,6 +29,13 @@ class Live:
     def started(self, terminal: TerminalId, spool: Path) -> None:
         """A command prints into this spool."""
         self._tell(CommandOutput(at=now(), call=self._call, terminal=terminal, spool=spool, offset=0))
+
+    async def recorded(self) -> None:
+        """Return when all that was told is durable."""
+        try:
+            await self._desk.log.commit()
+        except StateUnavailable:  # the call learns of it when it records its result
+            pass
 
     def show(self, shown: Shown) -> None:
         """The next piece of it."""

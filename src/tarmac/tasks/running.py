@@ -15,7 +15,7 @@ from tarmac import __version__
 from tarmac.errors import BadRequest, StateUnavailable
 from tarmac.models.messages import ToolUse
 from tarmac.tasks import events as e
-from tarmac.tasks.aftermath import settle
+from tarmac.tasks.aftermath import end_survivors, killed_host, settle
 from tarmac.tasks.desk import Desk, Ended, now
 from tarmac.tasks.limits import Used
 from tarmac.tasks.loop import Loop
@@ -46,6 +46,7 @@ class Running:
         self.rest = Rest(desk, questions, past)
         self.begun = False  # in this process
         self._resumes = bool(desk.metadata.requests)
+        self._killed = killed_host(past)
         self._loop = Loop(desk, questions, queue, self.rest, self._may_go)
         self._work: asyncio.Task[Ended] | None = None
         self._at_work = False  # it has made its first step
@@ -162,10 +163,11 @@ class Running:
             await log.append(started, *([e.TaskPaused(at=now())] if paused else []))
         elif outcome or (desk.metadata.status == "paused" and not paused):
             await log.append(e.TaskUnpaused(at=now()))
+        left = await end_survivors(desk, self._killed) if not self.begun else ""
         if desk.history.open_calls:
             await settle(desk, why="Tarmac was stopped", skip=spoken, again=self._asked_again())
         if not self.begun and self._resumes:
-            desk.add(e.ModelTold(at=now(), text=RESUMED, about="resumption"))
+            desk.add(e.ModelTold(at=now(), text=RESUMED + left, about="resumption"))
         elif self._interrupted and not (desk.history.owed or self._queue):  # in the middle of an answer
             desk.add(e.ModelTold(at=now(), text=STOPPED, about="resumption"))
         self._interrupted = False

@@ -176,6 +176,7 @@ class Calls:
             seen=desk.seen,
             show=live.show,
             started=live.started,
+            recorded=live.recorded,
             settings=desk.settings.tools,
             unsaved=desk.unsaved,
             secrets=desk.waits if desk.attended and desk.types_secrets else None,
