@@ -27,6 +27,7 @@ TarmacError
 ├── ImportFailed (ValueError)          another program's files are damaged, or of no shape we know
 ├── TaskNotFound (KeyError)            no task has that id
 ├── TaskInUse (RuntimeError)           another process is working on that task
+├── EditorSilent (TimeoutError)        an editor did not say in time whether a file has unsaved changes
 ├── PeerGone (ConnectionError)         an editor or agent at the other end is gone, or never reads
 ├── PeerRefused (RuntimeError)         it answered a request with an error; `code` is JSON-RPC's
 ├── ScriptWrong (ValueError)           a script for a scripted model can't be played, with file and line
@@ -154,6 +155,10 @@ class TaskInUse(TarmacError, RuntimeError):
     def __init__(self, what: str, *, pid: int | None = None, hint: str = "") -> None:
         super().__init__(what, hint=hint)
         self.pid = pid
+
+
+class EditorSilent(TarmacError, TimeoutError):
+    """An editor did not say in time whether a file has unsaved changes."""
 
 
 class PeerGone(TarmacError, ConnectionError):

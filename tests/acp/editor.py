@@ -195,7 +195,7 @@ def settings(folder: Path, script: str, environ: Mapping[str, str]) -> dict[str,
     (folder / "script.toml").write_text(script)
     return {
         **os.environ,
-        "HOME": str(folder),
+        "HOME": str(folder.with_name(f"{folder.name}-home")),  # a workspace may not contain it
         "TARMAC_STATE_DIR": str(folder / "state"),
         "TARMAC_CONFIG_DIR": str(folder / "config"),
         "TARMAC_MODEL": f"scripted/{folder / 'script.toml'}",

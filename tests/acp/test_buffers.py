@@ -95,14 +95,38 @@ async def test_an_editor_that_shows_the_saved_text_in_its_own_way_is_no_hindranc
     assert (tmp_path / "a.txt").read_bytes() == b"two\r\nthree\r\n"
 
 
-async def test_an_editor_that_does_not_answer_is_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A2: nobody waits for it again."""
+async def test_an_editor_that_does_not_answer_is_asked_again_and_model_and_person_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A2, S21: the guard stays on; each wait is bounded, and what is not known is not passed over."""
     monkeypatch.setattr("tarmac.acp.buffers.ANSWERS", 0.1)
     (tmp_path / "a.txt").write_text("one\n")
     async with inside(tmp_path, READ + EDIT + END) as ours:
         buffers = Buffers(ours, a=NEVER)
-        await worked(ours, tmp_path)
-    assert (tmp_path / "a.txt").read_text() == "two\n" and buffers.asked == ["a.txt"]
+        await ours.initialize(fs={"readTextFile": True})
+        session = (await ours.call("session/new", {"cwd": str(tmp_path), "mcpServers": []}))["sessionId"]
+        assert await ours.prompt(session, "go") == "end_turn"
+    told = "".join(path.read_text() for path in tmp_path.glob("state/tasks/*/*.jsonl"))
+    assert (tmp_path / "a.txt").read_text() == "two\n" and len(buffers.asked) > 1
+    assert "as it is on disk: the editor did not say within 0.1 s whether" in told
+    assert "Note: the editor did not say within 0.1 s whether" in told
+    assert ours.said().count("Your editor did not answer") == 1
+
+
+async def test_an_editor_that_was_late_once_still_guards_what_is_not_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A2, S21: Emacs asks its person to reload, and answers only after that."""
+    monkeypatch.setattr("tarmac.acp.buffers.ANSWERS", 0.1)
+    (tmp_path / "a.txt").write_text("one\n")
+    async with inside(tmp_path, READ + EDIT + END) as ours:
+        answers = iter([NEVER, {"content": "one and more\n"}])
+        ours.serves["fs/read_text_file"] = lambda params: next(answers)
+        await ours.initialize(fs={"readTextFile": True})
+        session = (await ours.call("session/new", {"cwd": str(tmp_path), "mcpServers": []}))["sessionId"]
+        await ours.prompt(session, "go")
+    told = "".join(path.read_text() for path in tmp_path.glob("state/tasks/*/*.jsonl"))
+    assert (tmp_path / "a.txt").read_text() == "one\n" and "Ask them to save the file" in told
 
 
 async def test_it_is_asked_only_for_what_may_be_read_and_only_if_it_can(tmp_path: Path) -> None:

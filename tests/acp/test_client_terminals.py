@@ -117,7 +117,7 @@ async def test_an_approved_command_runs_in_the_editors_terminal_however_it_reads
     assert ours.updates("tool_call_update")[-1] == {
         **ours.updates("tool_call_update")[-1],
         "toolCallId": call,
-        "status": "completed",
+        "status": "failed",
     }
     assert not Path(editors.made[0]["args"][0]).exists()
 

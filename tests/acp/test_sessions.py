@@ -33,6 +33,19 @@ async def test_the_first_request_is_answered_before_the_rest_of_tarmac_is_loaded
     assert spent < 0.3
 
 
+async def test_the_home_and_what_belongs_to_tarmac_are_no_workspace(tmp_path: Path) -> None:
+    """A2, P8: as for MCP clients."""
+    home = tmp_path.with_name(f"{tmp_path.name}-home")
+    (home / ".ssh").mkdir(parents=True)
+    (tmp_path / "config").mkdir()
+    refused = {"/": "machine", home: "home", home / ".ssh": "credentials", tmp_path / "config": "belongs to Tarmac"}
+    async with inside(tmp_path, HELLO) as ours:
+        await ours.initialize()
+        for folder, why in refused.items():
+            error = await ours.refused("session/new", {"cwd": str(folder), "mcpServers": []})
+            assert why in error["message"]
+
+
 async def test_a_cancel_that_comes_with_its_prompt_is_heeded(tmp_path: Path) -> None:
     """A2: in one write; the model is not asked, and the next prompt is served."""
     async with inside(tmp_path, HELLO) as ours:

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -16,7 +17,10 @@ from tarmac.acp.updates import Updates
 from tarmac.acp.wire import Notification, encode
 from tarmac.events import TerminalId
 from tarmac.models.messages import Text, ToolUse, Usage
+from tarmac.policy.actions import WriteFile
 from tarmac.policy.approval import AnswerKind
+from tarmac.policy.approval.request import make_request
+from tarmac.policy.verdict import Verdict
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
 
@@ -143,6 +147,50 @@ def test_an_approval_shows_all_of_it_or_says_what_is_left_out() -> None:
     long = "x" * LONGEST + "; rm -rf important; " + "y" * LONGEST
     text = permission(asked(shown=long), "x")["toolCall"]["content"][0]["content"]["text"]  # type: ignore[index]
     assert "CHARACTERS ARE NOT SHOWN HERE" in text and text.startswith("```\nxxx") and text.count("```") == 2
+
+
+def test_the_dangerous_part_of_a_long_command_is_in_the_title_and_the_whole_command_comes_first() -> None:
+    """A2, P6: editors show the title; what is in the middle of a long line is not cut away."""
+    before, after = "echo " + "a" * 9_000, "echo " + "z" * 9_000
+    parts = [
+        {"text": before, "decision": "allow", "risk": "low", "reason": "r", "explanation": "prints text"},
+        {"text": "rm -rf src", "decision": "ask", "risk": "high", "reason": "r", "explanation": "deletes `src`"},
+        {"text": after, "decision": "allow", "risk": "low", "reason": "r", "explanation": "prints text"},
+    ]
+    whole = f"{before}; rm -rf src; {after}"
+    call: Any = permission(asked(shown=whole, parts=parts, risk="high"), "execute_command")["toolCall"]
+    assert call["title"] == "Run 3 commands. Riskiest: `rm -rf src` (high risk: deletes `src`)"
+    assert call["content"][0]["content"]["text"].startswith(f"```\n{whole}\n```\n")
+
+
+def test_a_permission_for_an_edit_carries_both_texts_first(tmp_path: Path) -> None:
+    """A2: as updates do, for the editor's own diff view."""
+    path = tmp_path / "a.txt"
+    old = "".join(f"line {n}\n" for n in range(20))
+    path.write_text(old)
+    for new in (old.replace("line 3\n", "line three\n"), old + "more\n", old.replace("line 0\n", ""), "x\n" + old):
+        verdict = Verdict(decision="ask", risk="medium", reason="r", part="", explanation="", rule="x")
+        request = make_request(WriteFile(path), verdict, task=None, before=old.encode(), content=new.encode(), now=1.0)
+        call: Any = permission(asked(**request.as_data()), "apply_diff", read=Path.read_text)["toolCall"]
+        assert call["content"][0] == {"type": "diff", "path": str(path), "oldText": old, "newText": new}
+        assert call["content"][1]["type"] == "content"
+    made = make_request(WriteFile(tmp_path / "b"), verdict, task=None, before=None, content=b"new\n", now=1.0)
+    call = permission(asked(**made.as_data()), "write_to_file")["toolCall"]
+    assert call["content"][0] == {"type": "diff", "path": str(tmp_path / "b"), "oldText": None, "newText": "new\n"}
+    stale: Any = permission(asked(**request.as_data()), "apply_diff", read=lambda _: "else\n")["toolCall"]
+    assert [each["type"] for each in stale["content"]] == ["content"]
+
+
+def test_a_command_that_failed_is_failed_with_its_exit_code() -> None:
+    """A2."""
+    for exit_code, status, title in ((0, "completed", "Ran `x`"), (3, "failed", "Ran `x` (exit code 3)")):
+        updates = Updates()
+        updates.of(said("execute_command", {"command": "x"}))
+        finished = e.ToolFinished(
+            at=1.0, call=CALL, name="execute_command", outcome="done", title="Ran `x`", content=(), exit_code=exit_code
+        )
+        (update,) = updates.of(finished)
+        assert (update["status"], update["title"]) == (status, title)
 
 
 SIGNALS = st.one_of(

@@ -4,6 +4,7 @@ import asyncio
 import http.client
 import json
 import re
+import socket
 import subprocess
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -21,7 +22,7 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 from tests.cli.conftest import alive, tarmac
 from tests.mcp.peers import PATIENCE, TARMAC, Person, call, environ, ran, until, until_found
 
-from tarmac.mcp.gate import Gate
+from tarmac.mcp.gate import Gate, listen
 
 BOTH = "application/json, text/event-stream"
 TOKEN = "a-token-that-is-long-enough"
@@ -212,3 +213,19 @@ def test_nobody_passes_without_all_three(headers: list[tuple[str, str]]) -> None
         and origins <= {"http://localhost:80"}
     )
     assert (why == "") == passes
+
+
+async def test_small_answers_are_sent_at_once() -> None:
+    """A3: without TCP_NODELAY every call waits 40 ms for an acknowledgement."""
+    seen: asyncio.Queue[int] = asyncio.Queue()
+
+    def connected(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        seen.put_nowait(writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        writer.close()
+
+    listening = listen(0)
+    async with await asyncio.start_server(connected, sock=listening):
+        _, writer = await asyncio.open_connection(*listening.getsockname())
+        assert await seen.get()
+        writer.close()
+        await writer.wait_closed()

@@ -200,6 +200,7 @@ async def test_the_tools_are_told_the_same_way_each_time(tmp_path: Path) -> None
         async with connected(tmp_path, era) as client:
             listings.append((await client.list_tools()).tools)
     assert [each.name for each in listings[0]] == [each.name for each in listings[1]]
+    assert all(each.meta == {"anthropic/alwaysLoad": True} for each in listings[0])  # else Claude Code defers them
     read_only = [each.name for each in listings[0] if each.annotations and each.annotations.read_only_hint]
     assert read_only == ["list_terminals", "read_terminal", "wait_for_terminal", "check_command"]
     for each in listings[0]:

@@ -1,6 +1,8 @@
-"""PURE: a task's question as `session/request_permission` or as a form, and what the person chose as its answer."""
+"""PURE: a task's question as `session/request_permission` or as a form, and the user's choice as its answer."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Final
 
 from tarmac.acp.content import fenced
@@ -10,7 +12,10 @@ from tarmac.show import details
 from tarmac.show.harmless import harmless, one_line
 from tarmac.tasks.events import QuestionAsked
 
-LONGEST: Final = 16_000
+LONGEST: Final = 40_000  # characters; a command comes with at most 20,000
+LONGEST_TITLE: Final = 300
+_RISKS: Final = ("low", "medium", "high", "critical")
+_HUNK: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,\d+)? @@")
 LONGEST_CHOICE: Final = 200
 _PLAIN: Final = {
     "api_req_failed": "The model can't be reached. Try again?",
@@ -21,24 +26,84 @@ _PLAIN: Final = {
 }
 
 
-def permission(asked: QuestionAsked, tool: str) -> dict[str, object]:
-    """`toolCall` and `options`: all that must be seen, and what can be chosen."""
+def permission(
+    asked: QuestionAsked, tool: str, read: Callable[[Path], str | None] = lambda path: None
+) -> dict[str, object]:
+    """`toolCall` and `options`. `read` returns the text of a file that an edit would change."""
     requests = details.requests(asked.details)
     call: dict[str, object] = {
         "toolCallId": asked.call or asked.question,
-        "title": one_line(asked.text) or _PLAIN.get(asked.ask, asked.ask),
+        "title": _title(asked, requests),
         "kind": kind_of(tool),
         "status": "pending",
     }
+    content = [diff for each in requests if (diff := _diff(each, read))]
     if shown := "\n\n".join(filter(None, map(_shown, requests))):
-        call["content"] = [{"type": "content", "content": {"type": "text", "text": shown}}]
+        content.append({"type": "content", "content": {"type": "text", "text": shown}})
+    if content:
+        call["content"] = content
     if paths := [path for each in requests if (path := _path(each))]:
         call["locations"] = [{"path": path} for path in paths]
     return {"toolCall": call, "options": options(asked)}
 
 
+def _title(asked: QuestionAsked, requests: list[Mapping[str, object]]) -> str:
+    """What would happen, with the riskiest command of a line. Some editors show only the title."""
+    parts = details.objects(requests[0].get("parts")) if len(requests) == 1 else []
+    if not parts:
+        return one_line(asked.text) or _PLAIN.get(asked.ask, asked.ask)
+    riskiest = max(parts, key=lambda each: _risk(details.text(each, "risk")))
+    command = one_line(details.text(riskiest, "text"))
+    if len(command) > LONGEST_TITLE:
+        command = f"{command[:LONGEST_TITLE]}… (all of it below)"
+    why = one_line(details.text(riskiest, "explanation") or details.text(riskiest, "reason"))
+    first = "Run" if len(parts) == 1 else f"Run {len(parts)} commands. Riskiest:"
+    return f"{first} `{command}`" + (f" ({details.text(riskiest, 'risk')} risk: {why})" if why else "")
+
+
+def _risk(name: str) -> int:
+    return _RISKS.index(name) if name in _RISKS else len(_RISKS)
+
+
+def _diff(request: Mapping[str, object], read: Callable[[Path], str | None]) -> dict[str, object] | None:
+    """Both texts of a file, for the editor's own diff view; None if they are not known exactly."""
+    file = request.get("file")
+    diff = details.text(file, "diff") if isinstance(file, dict) else ""
+    path = _path(request)
+    if not isinstance(file, dict) or not diff or not Path(path).is_absolute():
+        return None
+    if file.get("new") is True:
+        return {"type": "diff", "path": path, "oldText": None, "newText": diff}
+    before = read(Path(path))
+    after = None if before is None else _patched(before, diff)
+    return None if after is None else {"type": "diff", "path": path, "oldText": before, "newText": after}
+
+
+def _patched(before: str, diff: str) -> str | None:
+    """The text after a unified diff; None if a line does not fit, as where the diff was shortened or escaped."""
+    old, new, at, left = before.splitlines(), list[str](), 0, 0
+    for row in diff.split("\n")[2:]:
+        if hunk := _HUNK.fullmatch(row):
+            start = int(hunk[1]) - (hunk[2] != "0")
+            if left or not at <= start <= len(old):
+                return None
+            new, at, left = new + old[at:start], start, int(hunk[2] or 1)
+        elif row.startswith("+"):
+            new.append(row[1:])
+        elif left and at < len(old) and row[:1] in (" ", "-") and row[1:] == old[at]:
+            new += old[at : at + 1] if row[0] == " " else []
+            at, left = at + 1, left - 1
+        else:
+            return None
+    if left:
+        return None
+    end = "\r\n" if "\r\n" in before else "\n"
+    lines = new + old[at:]
+    return end.join(lines) + (end if lines and (before.endswith("\n") or not before) else "")
+
+
 def options(asked: QuestionAsked) -> list[dict[str, str]]:
-    """Yes once; yes always, each with exactly what that covers; no."""
+    """Allow once, allow always (each with exactly what it covers), reject."""
     requests = details.requests(asked.details)
     found = [{"optionId": "allow", "name": "Allow once" if requests else "Yes", "kind": "allow_once"}]
     if len(requests) == 1:
@@ -53,7 +118,7 @@ def options(asked: QuestionAsked) -> list[dict[str, str]]:
 
 
 def chosen(asked: QuestionAsked, outcome: object) -> Answer | None:
-    """The person's choice; None: they cancelled. What makes no sense is a no."""
+    """The user's choice; None if they cancelled. An invalid outcome is a rejection."""
     found = outcome.get("outcome") if isinstance(outcome, dict) else None
     if not isinstance(found, dict):
         return Answer(AnswerKind.NO)
@@ -71,7 +136,7 @@ def chosen(asked: QuestionAsked, outcome: object) -> Answer | None:
 
 
 def form(asked: QuestionAsked) -> dict[str, object]:
-    """A followup question for `elicitation/create`: one of the choices, or the person's own words."""
+    """A follow-up question for `elicitation/create`: one of the choices, or a text."""
     own: dict[str, object] = {"type": "string", "title": "In your own words" if asked.choices else "Answer"}
     fields: dict[str, object] = {"own": own}
     if asked.choices:
@@ -88,7 +153,7 @@ def form(asked: QuestionAsked) -> dict[str, object]:
 
 
 def filled(result: object) -> Answer | None:
-    """What the person wrote into the form, or that they will not; None: it was put away, or makes no sense."""
+    """The answer in a form; None if it was dismissed or is invalid."""
     action = result.get("action") if isinstance(result, dict) else None
     if action == "decline":
         return Answer(AnswerKind.NO)
@@ -101,7 +166,7 @@ def filled(result: object) -> Answer | None:
 
 
 def _shown(request: Mapping[str, object]) -> str:
-    """A request as a person must see it: the exact text, the directory, what it would do, the risk and its reason."""
+    """A request: first the whole command, then warnings, the directory, what it would do, and the risk."""
     text = bounded(harmless(details.text(request, "shown")))
     lines = [fenced(text)]
     file = request.get("file")
@@ -119,7 +184,7 @@ def _shown(request: Mapping[str, object]) -> str:
 
 
 def bounded(text: str) -> str:
-    """As much as anybody reads; what is left out is from the middle, and said."""
+    """The text, without its middle if it is too long."""
     if len(text) <= LONGEST:
         return text
     half = LONGEST // 2

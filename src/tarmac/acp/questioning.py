@@ -7,6 +7,7 @@ followup     → elicitation/create, where the editor shows forms; else the turn
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 from tarmac.acp import asking
@@ -21,11 +22,19 @@ NOT_ASKED: Final = "the editor could not ask"
 
 
 class Questioning:
-    """The open questions of one session. `stand`: it is the person's turn, with the next prompt."""
+    """The open questions of one session. `stand`: the next prompt must answer one. `read` reads a file."""
 
-    def __init__(self, task: Task, peer: Peer, client: Client, *, stand: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        task: Task,
+        peer: Peer,
+        client: Client,
+        *,
+        stand: Callable[[], None],
+        read: Callable[[Path], str | None],
+    ) -> None:
         self._task, self._peer, self._client = task, peer, client
-        self._stand = stand
+        self._stand, self._read = stand, read
         self._open: dict[str, asyncio.Task[None]] = {}
 
     def ask(self, asked: QuestionAsked, tool: str) -> None:
@@ -50,7 +59,7 @@ class Questioning:
 
     async def _permission(self, asked: QuestionAsked, tool: str) -> None:
         try:
-            outcome = await self._request("session/request_permission", asking.permission(asked, tool))
+            outcome = await self._request("session/request_permission", asking.permission(asked, tool, self._read))
         except PeerGone:  # nobody said no: it is asked again, once somebody is there
             return
         except PeerRefused as error:

@@ -61,10 +61,10 @@ class Session:
         self._cancels = 0
         self._titled = bool(task.metadata.title)
         self._standing = asyncio.Event()  # it asked something that the next prompt answers
-        self._questions = Questioning(task, peer, client, stand=self._standing.set)
+        self._questions = Questioning(task, peer, client, stand=self._standing.set, read=_text_of)
         self._leave = task.subscribe(self._heard)
         if client.reads_files:
-            task.look_for_unsaved(Buffers(peer, task.id).unsaved)
+            task.look_for_unsaved(Buffers(peer, task.id, tell=self._tell).unsaved)
         # What a sandbox keeps in must not get out through the editor.
         if client.terminals and app.config.client_terminals and app.config.terminals.sandbox is None:
             self._updates.elsewhere = True
@@ -134,8 +134,11 @@ class Session:
         """Once, where it is seen: who set them up must not think that they are used."""
         if self.servers:
             names, self.servers = ", ".join(one_line(each) for each in self.servers), ()
-            text = f"(Tarmac does not use MCP servers yet: those that your editor passes along are idle: {names}.)\n\n"
-            self.send({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}})
+            text = f"Tarmac does not use MCP servers yet: those that your editor passes along are idle: {names}."
+            self._tell(text)
+
+    def _tell(self, text: str) -> None:
+        self.send({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": f"({text})\n\n"}})
 
     # What happens in it
 

@@ -15,6 +15,7 @@ from tarmac.acp.updates import Updates
 from tarmac.acp.wire import INVALID_PARAMS, INVALID_REQUEST, NOT_FOUND, Json
 from tarmac.app import App, open_app
 from tarmac.config import load_config
+from tarmac.config.workspace import check_workspace
 from tarmac.errors import BadRequest, ConfigError, DirectoryUnavailable, TaskInUse, TaskNotFound
 from tarmac.events import TaskId
 from tarmac.paths import Relation, check_directory, relation, state_dir
@@ -72,7 +73,7 @@ class Sessions:
     # Beginning
 
     async def _new(self, params: Params) -> Json | Reply:
-        workspace = _directory(params)
+        workspace = check_workspace(_directory(params), self._environ)
         self._check_room()
         app = await self._app(workspace)
         async with AsyncExitStack() as owns:
@@ -101,7 +102,7 @@ class Sessions:
         id = await self._known(params)
         if id in self._open:
             return self._open[id]
-        workspace = _directory(params)
+        workspace = check_workspace(_directory(params), self._environ)
         self._check_room()
         past = (await self._store.read(id)).events
         own = next((each.workspace for each in past if isinstance(each, TaskCreated)), workspace)

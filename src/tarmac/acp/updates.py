@@ -218,11 +218,10 @@ class Updates:
         call = self._calls.pop(finished.call, None)
         if call is None:
             return []
-        update: Update = {
-            **call_update(finished.call),
-            "title": finished.title or finished.name,
-            "status": "completed" if finished.outcome == "done" else "failed",
-        }
+        title, status = finished.title or finished.name, "completed" if finished.outcome == "done" else "failed"
+        if finished.outcome == "done" and finished.exit_code:
+            title, status = f"{title} (exit code {finished.exit_code})", "failed"
+        update: Update = {**call_update(finished.call), "title": title, "status": status}
         found = object_of(finished.details) or {}
         command = found.get("command")
         ran = isinstance(command, dict) or finished.outcome == "interrupted"

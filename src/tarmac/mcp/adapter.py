@@ -44,6 +44,7 @@ INSTRUCTIONS: Final = (
 TITLE: Final = "tarmac/title"  # what was done, in the past tense (A7)
 LAST_WORDS: Final = 5.0  # seconds for a cancelled call to end its command
 LONG: Final = 3_600_000  # milliseconds: the list of tools changes with Tarmac's version only
+ALWAYS_LOADED: Final = {"anthropic/alwaysLoad": True}  # Claude Code defers the tools of other servers
 
 
 def make_server(door: Door) -> Server[Any]:
@@ -105,6 +106,7 @@ async def _list_tools(door: Door) -> types.ListToolsResult:
                     idempotent_hint=each.idempotent,
                     open_world_hint=each.open_world,
                 ),
+                _meta=ALWAYS_LOADED,
             )
             for each in door.tools()
         ]

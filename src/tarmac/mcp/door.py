@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tarmac.mcp.catalog import Entry
     from tarmac.mcp.workspace import Workspace
 
+SET_WORKSPACE: Final = "start it with `tarmac mcp --cwd DIR`, or in the folder to work in"
 WITHIN: Final = 42.0  # seconds for one call; what may come on top (workspace.py) leaves it below 50
 
 
@@ -104,12 +105,14 @@ class Door:
                 found = next((each for each in map(_folder, told) if each is not None), self.here)
                 if client.session is not None:
                     self._roots[client.session] = found
-        if found is None or found == Path(found.anchor):
-            raise BadRequest(
-                "no workspace is known: the whole machine is none, so nothing is run",
-                hint="start it with `tarmac mcp --cwd DIR`, or in the folder to work in",
-            )
-        return found
+        if found is None:
+            raise BadRequest("the client named no workspace", hint=SET_WORKSPACE)
+        from tarmac.config.workspace import check_workspace
+
+        try:
+            return await asyncio.to_thread(check_workspace, found, os.environ)
+        except BadRequest as error:
+            raise BadRequest(error.what, hint=SET_WORKSPACE) from None
 
     def roots_changed(self, session: str | None) -> None:
         """The client works elsewhere now: ask it again."""

@@ -1,6 +1,6 @@
 """Read files for agents from a workspace that may be hostile.
 
-read_text(path, workspace) → FileText, or Unread with the reason · files_below(folder, …) → paths
+read_text(path, workspace) → SafeText, or Unread with the reason · files_below(folder, …) → paths
 
 Inside a workspace, a link may not lead out of it. Ignored files, credentials, devices and pipes are not read.
 In the user's own folder, a link may lead anywhere.
@@ -25,7 +25,7 @@ class Unread(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class FileText:
+class SafeText:
     """The text of a file, up to a limit."""
 
     text: str
@@ -56,7 +56,7 @@ def name_of(path: Path, workspace: Path, *, own: bool) -> str:
     return shown(path if own else Path(os.path.relpath(path, workspace)))
 
 
-def read_text(path: Path, *, workspace: Path | None, most: int) -> FileText | None:
+def read_text(path: Path, *, workspace: Path | None, most: int) -> SafeText | None:
     """The first `most` characters of a file; None if it does not exist."""
     try:
         target = _allowed(path, workspace) if workspace else path
@@ -71,7 +71,7 @@ def read_text(path: Path, *, workspace: Path | None, most: int) -> FileText | No
     return _text(raw, found.st_size, most)
 
 
-def _text(raw: bytes, size: int, most: int) -> FileText:
+def _text(raw: bytes, size: int, most: int) -> SafeText:
     if b"\0" in raw:
         raise Unread("is binary")
     try:
@@ -80,7 +80,7 @@ def _text(raw: bytes, size: int, most: int) -> FileText:
         raise Unread("is not UTF-8") from None
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     left_out = max(0, len(text) - most) + max(0, size - len(raw))
-    return FileText(text[:most], left_out)
+    return SafeText(text[:most], left_out)
 
 
 def _allowed(path: Path, workspace: Path) -> Path | None:

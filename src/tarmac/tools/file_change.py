@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tarmac.errors import TarmacError, ToolFailed
+from tarmac.errors import EditorSilent, TarmacError, ToolFailed
 from tarmac.models.messages import Text
 from tarmac.policy import WriteFile
 from tarmac.tools import file_access
@@ -80,19 +80,22 @@ def check_seen(bench: Bench, place: ResolvedPath, data: bytes | None) -> None:
     )
 
 
-async def check_saved(bench: Bench, place: ResolvedPath, data: bytes | None) -> None:
-    """ToolFailed if an editor has unsaved changes to the file: they must not be lost."""
+async def check_saved(bench: Bench, place: ResolvedPath, data: bytes | None) -> str:
+    """ToolFailed if the editor has unsaved changes of the file. A note if the editor does not answer."""
     if bench.unsaved is None or data is None:
-        return
+        return ""
     try:
         theirs = await unsaved_text(bench.unsaved, place.path, data)
+    except EditorSilent as silent:
+        return f"Note: {silent.what}. The user was told."
     except TarmacError:  # not text: the edit itself fails and says why
-        return
+        return ""
     if theirs is not None:
         raise ToolFailed(
             f"'{place.name}' has unsaved changes in the person's editor, so nothing was written. "
             "Ask them to save the file, then read it again and repeat the edit."
         )
+    return ""
 
 
 async def ready(
@@ -114,11 +117,13 @@ async def ready(
         if go.refused:
             names = ", ".join(changes[each].place.name for each in sorted(go.refused))
             raise ToolFailed(f"The person did not approve the change to {names}, so nothing was changed.")
+        silent: dict[Path, str] = {}
         for each in changes:
             file_access.unmoved(bench, each.place)
-            await check_saved(bench, each.place, each.before)
+            silent[each.place.path] = await check_saved(bench, each.place, each.before)
         extra = await asyncio.to_thread(_write, changes)
         told = [_told(each, [*notes, *extra.get(each.place.path, ())], partly=partly) for each in changes]
+        told += [note for note in dict.fromkeys(silent.values()) if note]
         if show_diff:
             told += [f"The changes as they were made:\n{_bounded(each['diff'])}" for each in diffs]
         return Done(

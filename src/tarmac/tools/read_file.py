@@ -13,7 +13,7 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from tarmac.errors import BadArguments, TarmacError
+from tarmac.errors import BadArguments, EditorSilent, TarmacError
 from tarmac.models.messages import Image, Part, Text
 from tarmac.policy import ReadFile as ReadAction
 from tarmac.tools import file_access
@@ -231,8 +231,11 @@ async def read_file(wanted: RequestedFile, unsaved: Unsaved | None = None) -> Fi
         if data is None:
             return FileText(name, error="File not found", missing=True)
         text, notice = await _text(wanted.path, data)
-        if unsaved is not None and (theirs := await unsaved_text(unsaved, wanted.path, data)) is not None:
-            text, notice = theirs, NOT_SAVED
+        try:
+            if unsaved is not None and (theirs := await unsaved_text(unsaved, wanted.path, data)) is not None:
+                text, notice = theirs, NOT_SAVED
+        except EditorSilent as silent:
+            notice = "; ".join(filter(None, (notice, f"as it is on disk: {silent.what}")))
     except TarmacError as error:
         return FileText(name, error=str(error))
     if text is None:
