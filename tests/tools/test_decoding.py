@@ -76,7 +76,7 @@ def test_words_about_the_call_are_passed_over() -> None:
 
 def test_a_time_in_milliseconds_is_told() -> None:
     said = refusal("execute_command", '{"command": "ls", "timeout": 120000}')
-    assert "argument 'timeout' must be a number <= 3600.0 (a number: Seconds to wait for the command to end" in said
+    assert "argument 'timeout' must be a number <= 3600.0 (a number: Seconds to wait for its end" in said
 
 
 def test_line_ends_inside_a_string_are_taken_as_they_are() -> None:

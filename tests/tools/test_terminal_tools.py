@@ -411,7 +411,7 @@ async def test_what_there_is_no_room_for_is_told_another_time(shop: Workshop) ->
     together = "\n".join(texts)
     for number in range(len(terminals)):
         assert together.count(f"    beat {number}.\n") == 1, number
-        assert together.count(f"It has ended: exit code {number}\n") == 1, number
+        assert together.count(f"Ended: exit code {number}\n") == 1, number
     assert "has ended" not in texts[2]
 
 
@@ -420,7 +420,7 @@ async def test_without_room_for_output_endings_are_told_once(shop: Workshop) -> 
     terminal = await shop.registry.open(cwd=shop.folder)
     await (await terminal.start("echo beat; (exit 7)")).ended(10)
     first, second = [_details(await facts_of(shop.registry, shop.bench.task, most=0)) for _ in range(2)]
-    assert "It has ended: exit code 7" in first and "New output" not in first
+    assert "Ended: exit code 7" in first and "New output" not in first
     assert "has ended" not in second
 
 

@@ -49,7 +49,7 @@ class Intent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """The task knows this version of a file from now on (S21)."""
+    """The task knows this version of a file from now on."""
 
     path: Path
     digest: str | None  # None: it is not there
@@ -206,7 +206,7 @@ class Bench:
     registry: Pool
     talk: Talk
     store: Callable[[bytes, str], Blob]  # keeps an image, by content and media type
-    seen: Mapping[Path, str | None] = field(default_factory=dict)  # digest of the version the task knows (S21)
+    seen: Mapping[Path, str | None] = field(default_factory=dict)  # digest of the version the task knows
     show: Callable[[Live], None] = lambda _: None
     started: Callable[[TerminalId, Path], None] = lambda *_: None  # a command prints into this spool
     recorded: Callable[[], Awaitable[None]] = _at_once  # returns when that is durable
