@@ -74,7 +74,6 @@ class Execution:
         self.ending: Ending | None = None
         self.began = False
         self.read = False  # somebody has had its result
-        self.approved = False  # a person said yes to it: a plain answer to what it asks is part of that
         self.shown = 0  # how many of its bytes somebody has had while it ran
         self.cause: Reason | None = None  # why we ended it, if we did
         self.notes: list[str] = list(notes)

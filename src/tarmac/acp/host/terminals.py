@@ -168,7 +168,6 @@ class Terminals:
                 terminal = await registry.open(name=id, cwd=cwd, shell="bash", provider="exec", task=self._desk.task)
                 stack.push_async_callback(registry.kill, terminal.id)
                 execution = await terminal.start(command)
-                execution.approved = go.approved
                 execution.close_input()
             return _Open(id, command, execution, terminal, stack.pop_all())
 
