@@ -51,7 +51,7 @@ class Monitor:
     def look(self, young_too: bool = False) -> None:
         """The command has run for a while: is it alive and in step?"""
         self._timer = None
-        state, session = self._terminal.state, self._terminal.session
+        state, session = self._terminal.tracker.state, self._terminal.session
         if not isinstance(state, Loading | Running | Asked | EndTold) or session is None or not session.alive:
             return  # a person looks after their own: nothing of ours may be typed there
         execution = state.given.execution
@@ -95,16 +95,16 @@ class Monitor:
         """The shell is back at its prompt, and no mark told the end: read everything it printed, then ask it."""
 
         def ask_if_still_unknown() -> None:
-            state = self._terminal.state
+            state = self._terminal.tracker.state
             if not isinstance(state, Running | Asked | EndTold) or state.given.execution is not execution:
                 return
             if self._terminal.session is not session or not session.waits():
                 return
             if isinstance(state, EndTold):  # the shell said so, and is back
-                self._terminal.confirm(state)
+                self._terminal.tracker.confirm(state)
                 return
             if isinstance(state, Running):
-                self._terminal.state = Asked(state.given, looks=state.looks)
+                self._terminal.tracker.state = Asked(state.given, looks=state.looks)
             session.ask(execution.number)
 
         session.when_read(ask_if_still_unknown)
@@ -121,7 +121,7 @@ class Monitor:
 
     def _speechless(self, session: Session, execution: Execution) -> Waiting | None:
         """The shell stands at its prompt and, even when asked, does not say how the command ended: nobody knows."""
-        state = self._terminal.state
+        state = self._terminal.tracker.state
         if not isinstance(state, Asked) or time.monotonic() - state.at < SPEECHLESS or not session.at_prompt():
             return None
         shell = processes.look(session.pid)
