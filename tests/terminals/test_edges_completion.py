@@ -529,7 +529,7 @@ async def test_playing_with_our_private_names_hurts_only_the_player(tmp_path: Pa
     What may never be: a code by assumption, a command that runs twice, or a terminal that stays unusable.
     """
     async with open_terminal(cwd=tmp_path) as terminal:
-        first = await terminal.run(sabotage, timeout=0.3, on_timeout="kill")
+        first = await terminal.run(sabotage, timeout=1.0, on_timeout="kill")
         second = await terminal.run("echo second >>log; (exit 3)", timeout=4, on_timeout="kill")
         third = await terminal.run("echo third >>log; (exit 4)", timeout=4, on_timeout="kill")
     honest = [(0, "done"), (137, "timeout"), (137, "killed"), (137, "awaiting input"), (None, "awaiting input")]

@@ -210,7 +210,7 @@ async def test_an_end_that_is_yet_to_be_read_is_not_asked_for(tmp_path: Path) ->
         await execution.send("on\n")
         while not session.at_prompt() or session.pty.has_unread_input():  # noqa: ASYNC110 (nobody tells)
             await asyncio.sleep(0.005)
-        terminal._look()
+        terminal.monitor.look(True)
         session.pty.resume()
         result = await execution.result(5)
     assert (result.output.splitlines()[-1:], result.exit_code, result.evidence) == (["after"], 3, "mark")

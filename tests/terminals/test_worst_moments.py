@@ -182,3 +182,24 @@ async def test_whoever_closes_a_terminal_that_is_being_closed_waits_for_its_end_
         first.cancel()
         await terminal.aclose()
         assert session is not None and not session.alive
+
+
+async def test_a_subscription_made_while_the_environment_is_asked_for_is_kept(tmp_path: Path, speech: Speech) -> None:
+    """T31, T32: our own question to the shell is told to nobody, and disturbs nobody who listens."""
+    heard: list[ev.TerminalEvent] = []
+    gone: list[ev.TerminalEvent] = []
+    async with open_terminal(cwd=tmp_path, shell=speech.shell) as terminal:
+        await terminal.run("echo before")
+        unsubscribe = terminal.subscribe(gone.append)
+        asked = asyncio.create_task(terminal.environment())
+        while terminal.current is None:  # noqa: ASYNC110 (nobody tells)
+            await asyncio.sleep(0)
+        terminal.subscribe(heard.append)
+        unsubscribe()
+        await asked
+        assert (terminal.last_command, [past.command for past in terminal.history]) == ("echo before", ["echo before"])
+        told = [each for each in heard if isinstance(each, ev.CommandStarted | ev.CommandFinished | ev.DataWritten)]
+        heard.clear()
+        await terminal.run("echo after")
+    assert (gone, [each for each in told if not isinstance(each, ev.DataWritten)]) == ([], [])
+    assert [each.command for each in heard if isinstance(each, ev.CommandFinished)] == ["echo after"]

@@ -46,6 +46,7 @@ class Execution:
     last_input = 0.0
     refused = False  # its shell could not run it where it was to run
     signalled = False  # something of it got a signal of ours
+    handled_signal = False  # and was able to act on it before it ended
     secrets: Secrets | None = None  # those typed into it, to be kept out of its output
     _asks_from = 0  # where in its output the question after the last line typed begins
 
@@ -59,10 +60,12 @@ class Execution:
         settings: Settings,
         make_spool: Callable[[], Spool],
         notes: tuple[str, ...] = (),
+        internal: bool = False,
     ) -> None:
         self.number = number
         self.command = command
         self.by_person = by_person
+        self.internal = internal  # a question of ours to the shell: nobody is told of it
         self.cwd_before = runner.cwd
         self.fresh_shell = False
         self.forged_marks = 0
@@ -71,7 +74,6 @@ class Execution:
         self.ending: Ending | None = None
         self.began = False
         self.read = False  # somebody has had its result
-        self.approved = False  # a person said yes to it: a plain answer to what it asks is part of that
         self.shown = 0  # how many of its bytes somebody has had while it ran
         self.cause: Reason | None = None  # why we ended it, if we did
         self.notes: list[str] = list(notes)
@@ -265,6 +267,11 @@ class Execution:
         if self.secrets is None:
             self.secrets = Secrets()
         self.secrets.keep(text.encode("utf-8", "surrogateescape"))
+
+    def note(self, text: str) -> None:
+        """Something its result must say, once."""
+        if text not in self.notes:
+            self.notes.append(text)
 
     def asks(self) -> None:
         """It began to wait for somebody to type: wake who waits for that."""

@@ -366,7 +366,10 @@ class Terminal(ABC):
 
     # Executions
 
-    def _new_execution(self, command: str, *, by_person: bool = False, notes: tuple[str, ...] = ()) -> Execution:
+    def _new_execution(
+        self, command: str, *, by_person: bool = False, notes: tuple[str, ...] = (), internal: bool = False
+    ) -> Execution:
+        """The next command. An `internal` one is a question of ours to the shell: it leaves no trace."""
         self._numbers += 1
         number = self._numbers
         execution = Execution(
@@ -377,8 +380,11 @@ class Terminal(ABC):
             settings=self.settings,
             make_spool=partial(self.spools.new, number),
             notes=notes,
+            internal=internal,
         )
         self.current = execution
+        if internal:
+            return execution
         self.last_command = command
         self.used_at = execution.started_at
         if self._listeners:
@@ -400,6 +406,8 @@ class Terminal(ABC):
         assert ending is not None
         if self.current is execution:
             self.current = None
+        if execution.internal:
+            return
         now = time.monotonic()
         self.used_at = now
         self._finished.append(execution)

@@ -28,6 +28,7 @@ from tarmac.terminals.process.tty_probe import Waiting
 from tarmac.terminals.result import Result
 from tarmac.terminals.terminal import Terminal
 from tarmac.terminals.validation import check_command
+from tarmac.tools import terminal_access
 from tarmac.tools.file_access import directory
 from tarmac.tools.report import Report
 from tarmac.tools.tool import Bench, Done, Go, Group, Output, Ready, Tool, Want
@@ -140,7 +141,8 @@ async def run_in(
 ) -> Report:
     """Run a command in this terminal. After `timeout` it goes on there."""
     execution = await terminal.start(command)
-    execution.approved = approved
+    if approved:
+        terminal_access.APPROVED.add(execution)
     if terminal.provider == "exec":
         execution.close_input()  # a program that waits on a pipe can't be seen: let it read the end of the file
     result = await outcome(bench, execution, terminal=terminal.id, timeout=timeout)

@@ -74,7 +74,7 @@ class SendToTerminal(Tool):
             cwd=_stands_in(seen, terminal),
             awaiting=None if seen is None else seen.wants.value,
             prompt="" if seen is None else seen.prompt,
-            approved=execution.approved,
+            approved=execution in terminal_access.APPROVED,
         )
         return Ready(
             title=f"Sending `{shown}` to {terminal.id}",

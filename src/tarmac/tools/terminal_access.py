@@ -1,8 +1,15 @@
 """Which terminals a task may use by id: its own, and those without a task. Never a person's or another task's."""
 
+from typing import Final
+from weakref import WeakSet
+
 from tarmac.errors import TarmacError, ToolFailed
+from tarmac.terminals.execution import Execution
 from tarmac.terminals.terminal import Terminal
 from tarmac.tools.tool import Bench
+
+# Commands that a person approved, while they are known: a plain answer to what one asks is part of that approval.
+APPROVED: Final[WeakSet[Execution]] = WeakSet()
 
 
 def own(bench: Bench, id: str) -> Terminal:

@@ -173,7 +173,6 @@ class Terminals:
                 )
                 stack.push_async_callback(registry.kill, terminal.id)
                 execution = await terminal.start(command)
-                execution.approved = go.approved
                 execution.close_input()
             return _Open(id, command, execution, terminal, stack.pop_all())
 

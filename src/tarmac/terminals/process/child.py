@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 USED_UP = {errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EAGAIN, errno.ENOMEM}
 
+# A host may have been told to ignore these (`nohup`, `&` in a script). Its commands must not inherit that.
+RESET = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
+
 
 def used_up(error: OSError, what: str) -> OutOfTerminals:
     """The error for PTYs, descriptors, processes or memory used up, told apart by errno."""
@@ -58,6 +61,8 @@ class Child:
         mark = birthmark.of(env.get(COOKIE, ""))
 
         def before_exec() -> None:  # runs between fork and exec: no allocation-heavy work, no locks
+            for number in RESET:
+                signal.signal(number, signal.SIG_DFL)
             prctl.become_subreaper()
             if mark is not None:
                 birthmark.put(mark)

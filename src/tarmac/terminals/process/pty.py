@@ -349,8 +349,11 @@ class Fences:
     def _print(self, rest: bytes) -> None:
         if self._pty.closed:
             return
-        rest = rest[self._pty.print_behind(rest) :]
-        if rest:  # the kernel's buffer is full: it is being read
+        took = self._pty.print_behind(rest)
+        rest = rest[took:]
+        if rest:  # the kernel's buffer is full and being read; or Ctrl-S stopped the output
+            if not took:
+                self._pty.make_sane()
             asyncio.get_running_loop().call_later(FENCE_AGAIN, self._print, rest)
 
 

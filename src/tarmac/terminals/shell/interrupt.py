@@ -55,7 +55,7 @@ async def _interrupt(terminal: "PtyTerminal", session: "Session", execution: Exe
     settings = terminal.settings
     if await _ctrl_c(terminal, session, execution, settings.interrupt_grace):
         return
-    execution.signalled = True
+    execution.signalled = execution.handled_signal = True
     execution.notes.append("it did not end on Ctrl-C: terminated")
     find = _own(terminal, session)
     if find():
@@ -82,7 +82,7 @@ async def _ctrl_c(terminal: "PtyTerminal", session: "Session", execution: Execut
     before = session.pty.foreground()
     if before != shell:
         group, newborn = before, newborn or _is_young(before)
-        execution.signalled = True
+        _note_signal(execution, before, shell)
         session.pty.signal(signal.SIGINT)
     while waited < grace:
         if await execution.ended(step):
@@ -93,14 +93,26 @@ async def _ctrl_c(terminal: "PtyTerminal", session: "Session", execution: Execut
         if group != -1 and _is_back(session):
             if waited > BACK and not asked:
                 asked = True
-                terminal.ask(execution, session)
+                terminal.monitor.ask(execution, session)
         elif (now != group and (now != shell or before == shell)) or (newborn and waited > 0.02):
             newborn = now not in (group, shell) and (newborn or _is_young(now))
             group = now
-            execution.signalled = execution.signalled or now != shell
+            if now != shell:
+                _note_signal(execution, now, shell)
             session.pty.signal(signal.SIGINT)
         before = now
     return execution.ending is not None
+
+
+def _note_signal(execution: Execution, group: int, shell: int) -> None:
+    """The group is about to get a signal. If its leader handles it, an exit code of its own may be the answer to it.
+
+    A child of the shell that has not become a program yet still has the shell's handlers: it does not count.
+    """
+    execution.signalled = True
+    handles = _signals(group, b"SigCgt:") >> (signal.SIGINT - 1) & 1
+    if handles and processes.command_line(group) != processes.command_line(shell):
+        execution.handled_signal = True
 
 
 def _is_busy(pid: int) -> bool:
@@ -121,6 +133,7 @@ async def kill(terminal: "PtyTerminal", session: "Session", execution: Execution
     """SIGKILL to all the command started. The shell is held still meanwhile: it must not go on with `a; b; c`."""
     find = _own(terminal, session)
     execution.signalled = execution.signalled or bool(find())
+    execution.handled_signal = execution.handled_signal or execution.signalled
     _send(session.pid, signal.SIGSTOP)
     try:
         await signals.end(find, grace=0)
@@ -138,7 +151,7 @@ async def kill(terminal: "PtyTerminal", session: "Session", execution: Execution
         if find():  # it started something more before the interrupt reached it
             await signals.end(find, grace=0)
         if _is_back(session):
-            terminal.ask(execution, session)
+            terminal.monitor.ask(execution, session)
         if await execution.ended(PATIENCE / 4):
             return
     execution.notes.append("the shell itself had to be killed")
@@ -160,7 +173,14 @@ def _send(pid: int, number: signal.Signals) -> None:
 
 def _ignores_interrupt(pid: int) -> bool:
     """Whether the shell ignores SIGINT (`trap '' INT`): then it may be in a `read` that our question would answer."""
-    for line in processes.read(f"/proc/{pid}/status").splitlines():
-        if line.startswith(b"SigIgn:"):
-            return bool(int(line.split()[1], 16) >> (signal.SIGINT - 1) & 1)
-    return False
+    return bool(_signals(pid, b"SigIgn:") >> (signal.SIGINT - 1) & 1)
+
+
+def _signals(pid: int, field: bytes) -> int:
+    """A set of signals from the process's status; empty when it is gone."""
+    try:
+        status = processes.read(f"/proc/{pid}/status")
+    except OSError:
+        return 0
+    _, found, rest = status.partition(b"\n" + field)
+    return int(rest.split(None, 1)[0], 16) if found else 0

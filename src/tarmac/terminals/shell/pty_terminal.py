@@ -1,46 +1,122 @@
 """A live shell as a terminal: one command at a time, held by a person or by us, reopened when its shell dies.
 
-start() → our turn? → Session.load() → what shell_terminal.py hears → Result
+start() → our turn? → Session.load() → CommandTracker hears what becomes of it → Ending
+
+The tracker (command_tracker.py) holds the state of the present command; state.py draws the states.
 """
 
 import asyncio
 import os
 import time
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from tarmac.errors import DirectoryUnavailable, ExecutionEnded, ShellFailed, TarmacError, TerminalHeld
+from tarmac.errors import (
+    DirectoryUnavailable,
+    ExecutionEnded,
+    ShellFailed,
+    TarmacError,
+    TerminalClosed,
+    TerminalHeld,
+)
+from tarmac.events import TaskId, TerminalId
 from tarmac.paths import nearest_existing, sweep_scratch
 from tarmac.terminals import environment, events
+from tarmac.terminals.bell import Bell
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.input.keyboard import Keyboard
 from tarmac.terminals.process import processes
+from tarmac.terminals.process.tty_probe import Waiting
+from tarmac.terminals.settings import Settings
+from tarmac.terminals.shell.command_tracker import CommandTracker
 from tarmac.terminals.shell.interrupt import interrupt, kill
+from tarmac.terminals.shell.monitor import Monitor
 from tarmac.terminals.shell.session import Session
-from tarmac.terminals.shell.shell_terminal import ShellTerminal
+from tarmac.terminals.shell.shell_lifecycle import ShellLifecycle
+from tarmac.terminals.shell.shells import Shell
+from tarmac.terminals.shell.state import (
+    Given,
+    Loading,
+    Restarting,
+)
+from tarmac.terminals.terminal import Origin, Terminal, echo_of
 
 MOVE_PATIENCE = 2.0  # to hear of a move; then the command's result will tell
 LOADING = 0.5  # from our line to the start mark, with much room
 SCRATCH_AGE = 3600.0  # what a killed host left is removed after so long
 
 
-class PtyTerminal(ShellTerminal):
+class PtyTerminal(Terminal):
     """See `Terminal`. Opened by `open()`, which returns at the shell's first prompt."""
+
+    provider = "pty"
+
+    def __init__(
+        self,
+        shell: Shell,
+        *,
+        id: TerminalId,
+        cwd: Path,
+        settings: Settings,
+        base_env: Mapping[str, str],
+        name: str = "",
+        origin: Origin = "agent",
+        task: TaskId | None = None,
+    ) -> None:
+        super().__init__(id=id, cwd=cwd, settings=settings, name=name, origin=origin, task=task)
+        self.shell = shell
+        self.env = environment.build(base_env, settings, cookie=self.cookie)
+        self.baseline: set[processes.Process] = set()  # what ran in the background when the current command started
+        self.keyboard = Keyboard()
+        self.tracker = CommandTracker(self)
+        self.monitor = Monitor(self)
+        self._lifecycle = ShellLifecycle(shell, settings, env=self.env, owner=self.tracker)
+        self._released = Bell()  # a prompt of ours, the end of a command or of the shell
+
+    @property
+    def session(self) -> Session | None:
+        """The live shell."""
+        return self._lifecycle.session
+
+    @property
+    def alive(self) -> bool:
+        return not self._closed and self.session is not None and self.session.alive
+
+    @property
+    def held(self) -> bool:
+        return self.keyboard.held
+
+    @property
+    def has_jobs(self) -> bool:
+        return bool(self.jobs())
+
+    def jobs(self) -> set[processes.Process]:
+        """What commands have started in it and still runs."""
+        return self._need_session().jobs() if self.alive else set()
+
+    @property
+    def shell_version(self) -> str:
+        return self.session.version if self.session is not None else ""
+
+    @property
+    def quality(self) -> str:
+        return "rich" if self.session is not None and self.session.integrated else "none"
 
     async def open(self) -> None:
         """Start the shell and wait for its first prompt, within `shell_integration_timeout`."""
-        await self._keeper.open(self.cwd)
+        await self._lifecycle.open(self.cwd)
         self.shell = self._need_session().shell  # start-up files may have put another in its place
 
     # Starting a command
 
     async def _begin(self, command: str, data: bytes, *, cwd: Path | None, input_open: bool) -> Execution:
-        session = self._keeper.session
+        session = self._lifecycle.session
         if session is None or not session.prompted or not session.alive or self.held or self.current is not None:
             await self._until_free()
             await self._live_shell()
             session = self._need_session()
-        fresh, notes = self._keeper.take_news()
+        fresh, notes = self._lifecycle.take_news()
         move = b"" if cwd is None or cwd == self.cwd else os.fsencode(cwd)
         if not move and session.directory_is_gone():
             target = nearest_existing(self.cwd)
@@ -51,10 +127,26 @@ class PtyTerminal(ShellTerminal):
         execution.fresh_shell = fresh
         self._load(session, execution, data, move)
         if move:
-            await self._confirm_move(execution)
+            await self._confirm_move(execution, move)
         return execution
 
-    async def _confirm_move(self, execution: Execution) -> None:
+    def _load(
+        self, session: Session, execution: Execution, data: bytes, move: bytes, *, restarted: bool = False
+    ) -> None:
+        session.pty.forget_input()
+        self.tracker.loading(Given(execution, data, move, session.oom_kills(), restarted))
+        session.has_had_jobs = session.has_had_jobs or bool(self.baseline)
+        try:
+            session.load(execution.number, execution.command, data, cwd=move, jobs=session.has_had_jobs)
+        except TarmacError:  # a full disk, say
+            self.tracker.end(execution, "not run", "unknown", None)
+            raise
+        if not execution.internal:  # the shell works meanwhile
+            session.fresh = False
+            self._wrote(echo_of(execution.command))
+        self.monitor.watch()
+
+    async def _confirm_move(self, execution: Execution, move: bytes) -> None:
         """Wait until it moved and began, or could not; not for longer than a moment, as a prompt's hook may hang."""
         try:
             await execution.until_begun(MOVE_PATIENCE)
@@ -63,12 +155,12 @@ class PtyTerminal(ShellTerminal):
             raise
         if execution.refused:
             raise DirectoryUnavailable(
-                f"the terminal could not move to {os.fsdecode(self._move)}; the command was not run",
+                f"the terminal could not move to {os.fsdecode(move)}; the command was not run",
                 hint="does it exist, and may you enter it?",
             )
 
     async def _until_free(self) -> None:
-        """Wait until the shell is at its prompt and nobody is typing (T2)."""
+        """Wait until the shell is at its prompt and nobody is typing."""
         session = self.session
         if session is not None and session.prompted and not self.held and self.current is None:
             return
@@ -94,7 +186,38 @@ class PtyTerminal(ShellTerminal):
             f"the shell of {self.id} does not come back to its prompt", hint="a prompt hook may hang: close it"
         )
 
+    async def _live_shell(self) -> None:
+        """Have a shell that lives: the present one, or a fresh one in the same directory."""
+        self._check_open()
+        revived = await self._lifecycle.revive(self.cwd)
+        if revived is not None:
+            why, here = revived
+            self._moved(here)
+            self._emit(events.ShellReplaced(at=time.monotonic(), terminal=self.id, why=why))
+
+    def _need_session(self) -> Session:
+        if self.session is None or self._closed:
+            raise TerminalClosed(f"terminal {self.id} is closed", hint="open another one")
+        return self.session
+
     # Runner: what an Execution asks for
+
+    def waiting(self, execution: Execution) -> Waiting | None:
+        return self.monitor.waiting(execution)
+
+    def tell_waiting(self, seen: Waiting, execution: Execution) -> None:
+        """The command began to wait for input."""
+        if not execution.internal:
+            self._emit(
+                events.AwaitingInput(
+                    at=time.monotonic(),
+                    terminal=self.id,
+                    number=execution.number,
+                    wants=str(seen.wants),
+                    name=seen.name,
+                    prompt=seen.prompt,
+                )
+            )
 
     def send_input(self, execution: Execution, data: bytes) -> None:
         if self.current is not execution or self.session is None:
@@ -107,26 +230,19 @@ class PtyTerminal(ShellTerminal):
 
     async def withdraw(self, execution: Execution) -> None:
         session = self.session
-        if session is None or not session.alive or self.current is not execution:
+        if session is None or not session.alive or not isinstance(self.tracker.state, Loading):
             return
         session.withdraw()
         await session.until_read()  # its start mark may be on the way
-        if not self._is_busy_elsewhere(session):
+        if session.in_front() and not session.waits():  # it may be on its way from our line to the command
             await execution.until_begun(LOADING)
-        if self.current is execution and not execution.began and self._again is None:
-            who = self._in_front(session)
-            note = f"the shell did not take the command: it is busy with {who}; the command was not run"
-            self._withdrawn = execution.number
-            self._end(execution, "not run", "unknown", None, notes=(note,))
-
-    def _is_busy_elsewhere(self, session: Session) -> bool:
-        """Whether the shell can't be on its way from our line to the command: it waits, or has a program in front."""
-        return not session.in_front() or session.waits()
-
-    def _in_front(self, session: Session) -> str:
-        group = session.pty.foreground()
-        name = processes.name(group) if group not in (-1, session.pid) else ""
-        return f"`{name}`, which one of its hooks started" if name else "something else"
+        if isinstance(self.tracker.state, Loading) and self.tracker.state.given.execution is execution:
+            group = session.pty.foreground()
+            name = processes.name(group) if group not in (-1, session.pid) else ""
+            busy = f"`{name}`, which one of its hooks started" if name else "something else"
+            note = f"the shell did not take the command: it is busy with {busy}; the command was not run"
+            self.tracker.withdrawn = execution.number
+            self.tracker.end(execution, "not run", "unknown", None, notes=(note,))
 
     async def interrupt(self, execution: Execution) -> None:
         if self.session is not None and self.current is execution:
@@ -145,7 +261,7 @@ class PtyTerminal(ShellTerminal):
     # A person
 
     async def type(self, data: bytes | str) -> None:
-        """What a person types. From their first byte until the next prompt the terminal is theirs (T2)."""
+        """What a person types. From their first byte until the next prompt the terminal is theirs."""
         self._check_open()
         keys = data.encode() if isinstance(data, str) else data
         if keys:
@@ -166,9 +282,8 @@ class PtyTerminal(ShellTerminal):
         async with self._turn:
             self._check_open()
             await self._until_free()
-            await self._keeper.replace(cwd)
+            await self._lifecycle.replace(cwd)
             self.moves = 0
-            self._had_jobs = False
             self._recent.clear()
             self._moved(cwd)
             self._emit(events.ShellReplaced(at=time.monotonic(), terminal=self.id, why="it was reset"))
@@ -183,11 +298,9 @@ class PtyTerminal(ShellTerminal):
             theirs = session.exports_file()
             target = theirs or self.spools.folder() / "exports"
             command = session.shell.export(target)
-            # Our own question: not in the history, not told to anybody.
-            last, used, listeners, self._listeners = self.last_command, self.used_at, self._listeners, []
-            self._quiet = True
             try:
-                execution = self._new_execution(command)
+                execution = self._new_execution(command, internal=True)
+                self.tracker.internal = execution.number
                 self._load(session, execution, os.fsencode(command), b"")
                 await execution.ended(self.settings.shell_integration_timeout)
                 now = target.read_text("utf-8", "surrogateescape")
@@ -196,16 +309,13 @@ class PtyTerminal(ShellTerminal):
             except OSError as error:
                 why = error.what if isinstance(error, TarmacError) else error.strerror
                 raise ShellFailed(f"the shell did not tell its environment: {why}") from error
-            finally:
-                self._listeners = listeners
-                self.last_command, self.used_at = last, used
         parse = session.shell.parse_exports
         return environment.changes(parse(session.files.exports()), parse(now))
 
     async def _close(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._keeper.stop()
+        self.monitor.stop()
+        self._lifecycle.stop()
+        restarting = self.tracker.state.task if isinstance(self.tracker.state, Restarting) else None
         execution = self.current
         session = self.session
         if session is not None:
@@ -213,12 +323,11 @@ class PtyTerminal(ShellTerminal):
                 execution.cause = execution.cause or "terminal closed"
             await session.end(grace=0.2, busy=execution is not None)
             if execution is not None and execution.running:
-                self._end(execution, "terminal closed", "unknown", None)
-        if self._again is not None:
-            await self._again
-        await self._keeper.swept()
-        for task in list(self._compacting):
-            await task
+                self.tracker.end(execution, "terminal closed", "unknown", None)
+        if restarting is not None:
+            await restarting
+        await self._lifecycle.swept()
+        await self.tracker.compacted()
         self.keyboard = Keyboard()
         self._released.ring()
         self.spools.clear()

@@ -58,6 +58,7 @@ class Session(ShellProcess):
         self.prompted = False  # at its prompt, since the last line was typed
         self.prompt_to_come = False  # but only the end mark said so: the prompt's own is on its way
         self.fresh = True  # it has run no command of anybody's
+        self.has_had_jobs = False  # in the background: it may talk about them before its prompt
         self.shown = b""  # what it showed last before its first prompt
         self._owner = owner
         self._env = env

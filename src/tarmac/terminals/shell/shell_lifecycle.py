@@ -18,7 +18,7 @@ class NoIntegration(ShellFailed):
     """The shell started, but our integration did not come up in time."""
 
 
-class Keeper:
+class ShellLifecycle:
     """One shell at a time; `session` is the present one, if any."""
 
     def __init__(self, shell: Shell, settings: Settings, *, env: Mapping[str, str], owner: Owner) -> None:

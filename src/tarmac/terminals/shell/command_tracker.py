@@ -1,0 +1,304 @@
+"""What becomes of the command of a live shell: its session tells, and each fact is a transition of `state`.
+
+Evidence for an end, in this order: the end mark; the prompt's mark with the same number (after an interrupt the rest
+of the line, and our end mark with it, is discarded); waitpid; asked. Without any of them the command has not ended.
+"""
+
+import asyncio
+import os
+import time
+from typing import TYPE_CHECKING
+
+from tarmac.errors import TarmacError
+from tarmac.terminals import events
+from tarmac.terminals.execution import Execution
+from tarmac.terminals.input.keyboard import Keyboard
+from tarmac.terminals.result import Ending, Evidence, Reason
+from tarmac.terminals.shell.ending import INTERRUPTED, ending_of, was_killed_for_memory
+from tarmac.terminals.shell.monitor import give_up
+from tarmac.terminals.shell.owner import Turn
+from tarmac.terminals.shell.session import Session
+from tarmac.terminals.shell.state import (
+    Asked,
+    Begun,
+    ByPerson,
+    EndTold,
+    Given,
+    Idle,
+    Loading,
+    Restarting,
+    Running,
+    State,
+)
+from tarmac.vt.marks import Mark
+
+if TYPE_CHECKING:
+    from tarmac.terminals.shell.pty_terminal import PtyTerminal
+
+
+class CommandTracker:
+    """The part of a `PtyTerminal` that listens to its session, and holds the state of its command."""
+
+    def __init__(self, terminal: "PtyTerminal") -> None:
+        self._terminal = terminal
+        self.state: State = Idle()
+        self.internal = 0  # the number of our last internal command: its prompt is no news
+        self.withdrawn = 0  # the number of the last command that was taken back before it began
+        self._compacting: set[asyncio.Task[None]] = set()
+
+    def loading(self, given: Given) -> None:
+        """The command is given to the shell."""
+        self.state = Loading(given)
+
+    async def compacted(self) -> None:
+        """Wait until no output is being let go."""
+        for task in list(self._compacting):
+            await task
+
+    # What the session tells: the transitions of `state`
+
+    def on_output(self, data: bytes) -> None:
+        match self.state:
+            case Idle():
+                if not self._terminal.keyboard.switching:
+                    self._terminal._wrote(data)  # prompts, and jobs that print while nobody runs anything
+            case Loading() | Restarting():
+                pass  # the echo of our line
+            case ByPerson(execution):
+                self._feed(execution, self._masked(execution, data))
+            case EndTold(given) as told:
+                data = self._masked(given.execution, data)
+                if not told.hold(data):
+                    self._feed(given.execution, data)
+            case Running(given) | Asked(given):
+                self._feed(given.execution, self._masked(given.execution, data))
+
+    def _masked(self, execution: Execution, data: bytes) -> bytes:
+        return data if execution.secrets is None else execution.secrets.mask(data)
+
+    def _feed(self, execution: Execution, data: bytes) -> None:
+        execution.feed(data)
+        if not execution.internal:
+            self._terminal._wrote(data)
+        if execution.spool.crowded:
+            self._compact(execution)
+
+    def on_forged(self, mark: Mark) -> None:
+        if self._terminal.current is not None:
+            self._terminal.current.forged_marks += 1
+        self.on_output(mark.raw)
+
+    def on_started(self, number: int) -> None:
+        match self.state:
+            case Loading(given) if given.execution.number == number:
+                self.state = Running(given)
+                given.execution.begin()
+            case _ if number == self.withdrawn and self._terminal.session is not None:
+                give_up(self._terminal.session)  # its caller was told that it does not run
+
+    def on_not_started(self) -> None:
+        if isinstance(self.state, Loading):
+            self._terminal.monitor.look_soon()
+
+    def on_refused(self, number: int, why: str) -> None:
+        match self.state:
+            case Loading(given, looks=0) if (
+                given.execution.number == number and why == "stale" and self._terminal.session
+            ):
+                give_up(self._terminal.session)  # somebody played with our number: this shell won't run it
+            case Loading(given) if given.execution.number == number:
+                notes = (f"the terminal could not move to {os.fsdecode(given.move)}",) if given.move else ()
+                given.execution.refused = True
+                self.end(given.execution, "not run", "mark", None, notes=notes)
+
+    def on_ended(self, number: int, status: int, pipestatus: tuple[int, ...]) -> None:
+        begun, session = self._begun(number), self._terminal.session
+        if begun is None or session is None:
+            return
+        self._terminal._moved(session.directory())
+        self._end_is_told(begun, session, self._ending(begun.given.execution, session, "mark", status, pipestatus))
+
+    def _end_is_told(self, begun: Begun, session: Session, ending: Ending) -> None:
+        """By an end mark. It counts if the shell is in front; else the prompt, or the death of the shell, decides."""
+        execution = begun.given.execution
+        self._give_up(begun)  # two end marks: the first was a lie
+        if session.in_front():
+            self._finish(execution, ending)
+        else:
+            self.state = told = EndTold(begun.given, ending, looks=begun.looks)
+            execution.note(told.note)
+
+    def on_answered(self, number: int, status: int | None, pipestatus: tuple[int, ...]) -> None:
+        begun, session = self._begun(number), self._terminal.session
+        if begun is None or session is None:
+            return
+        execution = begun.given.execution
+        self._terminal._moved(session.directory())
+        if status is None:
+            note = "the shell's variables are read-only: it could not note how the command ended"
+            self.end(execution, execution.cause or "done", "asked", None, notes=(note,))
+        else:
+            self._finish(execution, self._ending(execution, session, "asked", status, pipestatus))
+
+    def on_prompt(
+        self, number: int, status: int, turn: Turn, pipestatus: tuple[int, ...], *, sure: bool, discarded: bool = False
+    ) -> None:
+        begun, session = self._begun(number), self._terminal.session
+        if session is None:
+            return
+        if not session.in_front():
+            if begun is not None and sure and session.has_died():
+                ending = self._ending(begun.given.execution, session, "mark", status, pipestatus)
+                self._end_is_told(begun, session, ending)
+            return
+        self._terminal._moved(session.directory())
+        if isinstance(self.state, ByPerson):
+            self.end(self.state.execution, "done", "mark", status)
+            turn = "was theirs" if turn == "theirs" else turn  # they took our hook away; but their line is done
+        elif begun is not None:
+            if discarded and begun.given.execution.cause:
+                status, pipestatus = INTERRUPTED, ()  # whatever zsh says of a line that it did not get through
+            self._ended_by_prompt(begun, session, status, pipestatus, sure=sure)
+        self._terminal.keyboard.prompt(session, turn)
+        if turn == "ours":
+            self._terminal._released.ring()
+            if self._terminal.current is None and self._terminal._listeners and number != self.internal:
+                self._terminal._emit(events.BecameIdle(at=time.monotonic(), terminal=self._terminal.id))
+
+    def _ended_by_prompt(
+        self, begun: Begun, session: Session, status: int, pipestatus: tuple[int, ...], *, sure: bool
+    ) -> None:
+        execution = begun.given.execution
+        if isinstance(begun, EndTold) and sure and begun.ending.exit_code == status:
+            self.confirm(begun)
+            return
+        begun = self._give_up(begun)
+        if not sure and execution.cause and status > 128:
+            # bash leaves a $? above 128 as it was; a line that it discards with such a status was interrupted.
+            self._finish(execution, self._ending(execution, session, "mark", INTERRUPTED, ()))
+        elif sure:
+            self._finish(execution, self._ending(execution, session, "mark", status, pipestatus))
+        else:  # something printed our prompt; or it is the prompt, and our own words are gone
+            self._terminal.monitor.look_soon()
+
+    def confirm(self, told: EndTold) -> None:
+        """The end that was told is one; what came after it was a prompt hook's."""
+        self._finish(told.given.execution, told.ending, at=told.at)
+
+    def _give_up(self, begun: Begun) -> Begun:
+        """An end that was told is none: what came after it is output."""
+        if not isinstance(begun, EndTold):
+            return begun
+        execution = begun.given.execution
+        execution.notes.remove(begun.note)
+        execution.feed(bytes(begun.held))
+        self.state = running = Running(begun.given, looks=begun.looks)
+        return running
+
+    def _begun(self, number: int) -> Begun | None:
+        """The command of that number, if it has begun."""
+        state = self.state
+        if isinstance(state, Running | Asked | EndTold) and state.given.execution.number == number:
+            return state
+        return None
+
+    def on_person_ran(self, command: str) -> None:
+        if self._terminal.current is None:
+            execution = self._terminal._new_execution(command, by_person=True)
+            self.state = ByPerson(execution)
+            execution.begin()
+
+    def on_exit(self, status: int) -> None:
+        code = status if status >= 0 else 128 - status
+        self._terminal._lifecycle.died(status, leftovers=not self._terminal.closed)
+        match self.state:
+            case EndTold() as told:
+                self.confirm(told)  # it had ended, then its shell did
+            case Running(given) | Asked(given):
+                self.end(given.execution, given.execution.cause or "terminal closed", "waitpid", code)
+            case ByPerson(execution):
+                self.end(execution, execution.cause or "terminal closed", "waitpid", code)
+            case Restarting() if not self._terminal.closed:
+                pass  # the fresh shell left; its task decides
+            case Loading(given) if not self._terminal.closed and not given.execution.cause and not given.restarted:
+                self.state = Restarting(given, asyncio.get_running_loop().create_task(self._run_again(given)))
+            case Loading(given) | Restarting(given):
+                self._not_run(given.execution)
+        self._terminal.keyboard = Keyboard()
+        self._terminal._released.ring()
+        if self._terminal.session is not None and self._terminal.session.integrated and not self._terminal.closed:
+            self._terminal._emit(events.ShellEnded(at=time.monotonic(), terminal=self._terminal.id, status=status))
+
+    async def _run_again(self, given: Given) -> None:
+        """The shell died before the command began, so it was not run: run it in a fresh one, once."""
+        execution = given.execution
+        try:
+            await self._terminal._live_shell()
+            execution.fresh_shell, notes = self._terminal._lifecycle.take_news()
+            execution.notes += notes
+            self._terminal._load(self._terminal._need_session(), execution, given.data, given.move, restarted=True)
+        except TarmacError:
+            self._not_run(execution)
+
+    def _not_run(self, execution: Execution) -> None:
+        if not execution.running:
+            return
+        if self._terminal.closed:
+            self.end(execution, "terminal closed", "waitpid", None)
+        else:
+            notes = ("the shell ended before the command was started",)
+            self.end(execution, "not run", "waitpid", None, notes=notes)
+
+    # Ends
+
+    def _ending(
+        self, execution: Execution, session: Session, evidence: Evidence, status: int, pipestatus: tuple[int, ...]
+    ) -> Ending:
+        ending = ending_of(
+            execution,
+            session,
+            status=status,
+            pipestatus=pipestatus,
+            evidence=evidence,
+            cwd=self._terminal.cwd,
+            baseline=self._terminal.baseline,
+        )
+        if ending.reason == "stopped" or (execution.cause and session.has_children()):
+            session.has_had_jobs = True
+        return ending
+
+    def end(
+        self, execution: Execution, reason: Reason, evidence: Evidence, code: int | None, notes: tuple[str, ...] = ()
+    ) -> None:
+        self._finish(
+            execution, Ending(reason=reason, evidence=evidence, cwd=self._terminal.cwd, exit_code=code, notes=notes)
+        )
+
+    def _finish(self, execution: Execution, ending: Ending, *, at: float | None = None) -> None:
+        state, self.state = self.state, Idle()
+        if isinstance(state, EndTold):
+            execution.notes.remove(state.note)
+        if (
+            isinstance(state, Running | Asked | EndTold)
+            and self._terminal.session is not None
+            and was_killed_for_memory(execution, ending, state.given.oom_kills, self._terminal.session.oom_kills)
+        ):
+            execution.note("out of memory: the kernel killed it")
+        if execution.secrets is not None and (rest := execution.secrets.rest()):
+            self._feed(execution, rest)
+        execution.finish(ending, at=at)
+        self._terminal._finished_execution(execution)
+        self._terminal._released.ring()
+
+    def _compact(self, execution: Execution) -> None:
+        """Let the oldest output go, in a thread; the program waits meanwhile."""
+        session = self._terminal._need_session()
+        session.pty.pause()
+
+        async def compact() -> None:
+            await asyncio.get_running_loop().run_in_executor(None, execution.spool.compact)
+            session.pty.resume()
+
+        task = asyncio.get_running_loop().create_task(compact())
+        self._compacting.add(task)
+        task.add_done_callback(self._compacting.discard)
