@@ -27,6 +27,8 @@ _CLONE_NEW = 0x7E020000  # any of CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSE
 # fcntl: leases stop other programs, and an owner or a signal of a file sends signals to them
 _F_SETOWN, _F_SETSIG, _F_SETOWN_EX, _F_SETLEASE, _F_NOTIFY = 8, 10, 15, 1024, 1026
 
+_GROUP = 12
+
 _Code = list[tuple[int, int, int, int]]
 
 # Calls that are new have one number on all machines. Those after the last one here answer "no such call" to a reader.
@@ -198,10 +200,19 @@ def _own_calls(arch: int) -> _Code:
 
 
 def _any_of(names: tuple[str, ...], calls: dict[str, int], answer: int) -> _Code:
-    """The answer to each of these calls; a machine may lack some."""
-    numbers = [calls[name] for name in names if name in calls]
-    code = [(_EQUAL, len(numbers) - 1 - place, 0, number) for place, number in enumerate(numbers[:-1])]
-    return [*code, (_EQUAL, 0, 1, numbers[-1]), (_RETURN, 0, 0, answer)]
+    """The answer to each of these calls; a machine may lack some.
+
+    They are compared in groups, which are skipped by number. Loading a filter tries it on every call there is, so that
+    a long list would take 0.1 ms.
+    """
+    numbers = sorted(calls[name] for name in names if name in calls)
+    code: _Code = []
+    for start in range(0, len(numbers), _GROUP):
+        group = numbers[start : start + _GROUP]
+        code.append((_AT_LEAST, len(group) + 1, 0, group[-1] + 1))
+        code += [(_EQUAL, len(group) - 1 - place, 0, number) for place, number in enumerate(group[:-1])]
+        code += [(_EQUAL, 0, 1, group[-1]), (_RETURN, 0, 0, answer)]
+    return code
 
 
 def _only_if(name: str, calls: dict[str, int], argument: int, value: int, answer: int) -> _Code:

@@ -62,6 +62,10 @@ class Canaries:
     victim: "subprocess.Popen[bytes]"
     before: dict[str, tuple[bytes, int, int]]
 
+    def note(self) -> None:
+        """What is there now is how it should stay."""
+        self.before = {str(each): _state(str(each)) for each in self.root.rglob("*")}
+
     def damage(self) -> list[str]:
         """What is not as it was planted, and what arrived."""
         found = [path for path, was in self.before.items() if _state(path) != was]
@@ -89,8 +93,8 @@ def plant() -> Iterator[Canaries]:
             "inside": workspace / "src/inside.txt", "doomed": workspace / "src/doomed.txt", "env": workspace / ".env",
             "ignored": workspace / "src/hidden.txt", "outside": root / "outside.txt", "key": home / ".ssh/id_ed25519",
         }  # fmt: skip
-        for file in files.values():
-            file.write_text(SECRET)
+        for kind, file in files.items():
+            file.write_text("no secret" if kind in ("inside", "doomed") else SECRET)
         (workspace / ".tarmacignore").write_text("hidden.txt\n")
         (workspace / "link").symlink_to(files["key"])
         sockets = [socket.socket(), socket.socket(type=socket.SOCK_DGRAM)]
@@ -116,8 +120,9 @@ def plant() -> Iterator[Canaries]:
         places |= {"unix": str(root / "stream"), "unix_datagrams": str(root / "datagrams")}
         places["temporary"] = str(Path(tempfile.gettempdir()) / f"{root.name}-written")
         stack.callback(Path(places["temporary"]).unlink, missing_ok=True)
-        before = {str(each): _state(str(each)) for each in root.rglob("*")}
-        yield Canaries(root, workspace, places, sockets, victim, before)
+        planted = Canaries(root, workspace, places, sockets, victim, {})
+        planted.note()
+        yield planted
 
 
 async def attack() -> tuple[list[Attack], list[str]]:

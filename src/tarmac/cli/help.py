@@ -160,13 +160,15 @@ disk space, the logs of all tasks and their index, and the programs that other p
 It opens real terminals, takes a second or two, or up to 5 for each shell that does not
 come up, and changes nothing unless told to repair.
 
-Usage: tarmac doctor [--shell SHELL]... [--timeout S] [--repair] [--json]
+Usage: tarmac doctor [--shell SHELL]... [--timeout S] [--repair] [--confinement] [--json]
 
 Options:
   --shell SHELL  Only this one, by its name or path; may be given again. It must be there.
   --timeout S    How long a shell may take to come up [5, as for terminals].
   --repair       Repair what can be: cut off (and keep) what a crash left at the end of a
                  log, make a damaged index anew, finish deletions. Nothing is thrown away.
+  --confinement  Attack what keeps commands to reading that run without a question, with
+                 canaries of our own; say what stopped each attack. No other check is made.
   --json         One JSON object: version, ok, and findings with topic, name, level,
                  what, advice and facts.
   -h, --help     Show this page.

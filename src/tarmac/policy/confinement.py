@@ -130,9 +130,7 @@ class _Needs:
         if self._enforcement is Enforcement.BUBBLEWRAP:
             self._lists.pop(self._ground.workspace, None)
             if self._lists or "/proc" in self._reads:
-                raise Unproven(
-                    "bubblewrap, which keeps commands to reading here, can't show other folders or processes"
-                )
+                raise Unproven("bubblewrap keeps commands to reading here, and can't show other folders or processes")
         if len(self._reads) > MOST_ENTRIES:
             raise Unproven("there are too many files next to hidden ones")
         return Confinement(

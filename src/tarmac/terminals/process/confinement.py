@@ -166,7 +166,7 @@ class Confined:
         )
         try:
             for number, most in limits:
-                hard = resource.prlimit(pid, number)[1]
+                hard = resource.getrlimit(number)[1]  # of ours, which it inherited
                 most = most if hard == resource.RLIM_INFINITY else min(most, hard)
                 resource.prlimit(pid, number, (most, most))
             with open(f"/proc/{pid}/task/{pid}/children", "rb") as children:  # noqa: PTH123
