@@ -134,14 +134,15 @@ class PtyTerminal(Terminal):
         self, session: Session, execution: Execution, data: bytes, move: bytes, *, restarted: bool = False
     ) -> None:
         session.pty.forget_input()
-        self.tracker.loading(Given(execution, data, move, session.oom_kills(), restarted))
         session.has_had_jobs = session.has_had_jobs or bool(self.baseline)
         try:
             session.load(execution.number, execution.command, data, cwd=move, jobs=session.has_had_jobs)
         except TarmacError:  # a full disk, say
             self.tracker.end(execution, "not run", "unknown", None)
             raise
-        if not execution.internal:  # the shell works meanwhile
+        # The shell works meanwhile.
+        self.tracker.loading(Given(execution, data, move, session.oom_kills(), restarted))
+        if not execution.internal:
             session.fresh = False
             self._wrote(echo_of(execution.command))
         self.monitor.watch()
