@@ -17,8 +17,8 @@ from tarmac.show.columns import Wrapping, cut, padded, width, wrapped
 from tarmac.show.harmless import harmless, one_line
 from tarmac.show.look import Look
 from tarmac.show.markdown import page
-from tarmac.show.story import story
 from tarmac.show.teller import Teller
+from tarmac.show.transcript import transcript
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
 from tarmac.tasks.events import CallId, QuestionId, RequestId
@@ -113,7 +113,7 @@ def test_a_hostile_log_is_told_without_its_escapes(look: Look, past: bool) -> No
     told = tell(look, *evil_facts(), past=past)
     assert controls(told) == set() and "⟨U+001B⟩" in told
     reading = Reading(header=None, events=evil_facts(), damage=(), torn=None, size=1)
-    assert controls("".join(story(EVIL, reading, look, at_work=False))) == set()
+    assert controls("".join(transcript(EVIL, reading, look, at_work=False))) == set()
     assert controls(page(evil_facts(), at_work=False)) == set()
 
 

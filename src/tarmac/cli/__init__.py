@@ -28,7 +28,7 @@ VERBS = {
     "tour": "Watch a real terminal at work: a dozen short commands.",
     "help": "Show this page, or that of a command: tarmac help exec.",
 }
-ELSEWHERE = {"import": "importing", "resume": "run:resume"}  # verbs that are not called like their module
+ELSEWHERE = {"import": "import_roo", "resume": "run:resume"}  # verbs that are not called like their module
 UNUSABLE = 2  # the command line makes no sense
 FAILED = 125  # Tarmac itself failed, or nobody knows how the command ended
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Literal, cast
 
 from tarmac.cli import FAILED, complain, stdio
-from tarmac.cli.feeding import Keys, own_input, same_size
 from tarmac.cli.help import suggest
+from tarmac.cli.own_stdin import Keys, own_input, same_size
 from tarmac.cli.stopping import Stop, meanwhile, run
 from tarmac.errors import BadRequest
 from tarmac.terminals import Answer, Execution, Gap, Result, Settings, open_terminal

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from tarmac.cli.writing import write_whole
+from tarmac.cli.atomic_file import write_whole
 from tarmac.errors import BadRequest, FileUnavailable
 from tarmac.paths import config_dir
 

@@ -194,10 +194,10 @@ async def _show(store: TaskStore, task: str, given: Given) -> int:
         for seq, event in enumerate(reading.events, 1):
             print(json.dumps(record(seq, event)))
         return 0
-    from tarmac.show.story import story
+    from tarmac.show.transcript import transcript
 
     look = look_of(sys.stdout, os.environ)
-    for piece in story(folder.name, reading, look, at_work=is_at_work(store, TaskId(folder.name))):
+    for piece in transcript(folder.name, reading, look, at_work=is_at_work(store, TaskId(folder.name))):
         sys.stdout.write(piece)
     return 0
 
@@ -283,7 +283,7 @@ def _sure(what: str) -> bool:
 
 
 async def _export(store: TaskStore, task: str, given: Given) -> int:
-    from tarmac.cli.exporting import export
+    from tarmac.cli.export import export
 
     folder = store.path(task)
     to = Path(given["to"][-1]) if "to" in given else None

@@ -1,4 +1,4 @@
-"""A file that the command line writes for a person: whole, or not at all, and theirs alone."""
+"""Write a file for a person: completely or not at all, and readable by that person alone."""
 
 import os
 import tempfile
@@ -8,7 +8,7 @@ from tarmac.errors import FileUnavailable
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Put `text` there, in place of what was there."""
+    """Replace the file at `path` with `text`."""
     new = ""
     try:
         with tempfile.NamedTemporaryFile(

@@ -1,12 +1,12 @@
-"""How a command gets our own standard input.
+"""Pass our own standard input on to a command.
 
-Keys     both ends of us are a terminal: each key is typed on, Ctrl-C too, and the size follows
+Keys     stdin and stdout are a terminal: each key is passed on, Ctrl-C too, and the size follows
 Stream   a pipe, a file, a socket: the shell opens it as the command's standard input
 Nothing  /dev/null, or closed: the end of input
 
-A stream is not typed into the terminal: there a byte 3 would be Ctrl-C, a line of 4,096 bytes be cut, and all of it be
-echoed. The shell opens /proc/OUR-PID/fd/0 instead, so that the command takes no more of it than it reads. What can't
-be opened so (a socket, another user's pipe, a file somebody has read half of) is copied into a pipe of our own.
+A stream is not typed into the terminal. There a byte 3 would be Ctrl-C, a line would be cut at 4,096 bytes, and all of
+it would be echoed. Instead the shell opens /proc/OUR-PID/fd/0, so the command takes no more than it reads. Some streams
+can't be opened this way: a socket, another user's pipe, a file that was partly read. They are copied into a pipe.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""`tarmac tasks export`: a task as a Markdown page, as one JSON object, or as Roo-Code's own files."""
+"""`tarmac tasks export`: write a task as a Markdown page, as one JSON object, or as Roo-Code's files."""
 
 import asyncio
 import base64
@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from tarmac.cli.atomic_file import write_whole
 from tarmac.cli.help import suggest
-from tarmac.cli.writing import write_whole
 from tarmac.errors import BadRequest
 from tarmac.events import TaskId
 from tarmac.models.messages import Blob, Image

@@ -1,4 +1,4 @@
-"""`tarmac import roo DIR`: the tasks of Roo-Code become tasks here, its modes yours. Its files are only read."""
+"""`tarmac import roo DIR`: import the tasks, modes and settings of Roo-Code. Its files are only read."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""A task that is over, or elsewhere, told from its log: `tarmac tasks show`."""
+"""`tarmac tasks show`: a task as text, from its log."""
 
 from collections.abc import Iterator
 
@@ -12,8 +12,8 @@ from tarmac.tasks.metadata import metadata
 from tarmac.tasks.reading import Reading
 
 
-def story(task: str, reading: Reading, look: Look, *, at_work: bool) -> Iterator[str]:
-    """What it is, what is wrong with its log, and all that happened, piece by piece."""
+def transcript(task: str, reading: Reading, look: Look, *, at_work: bool) -> Iterator[str]:
+    """The task's facts, damage in its log, and everything that happened, piece by piece."""
     meta = metadata(reading.events)
     yield look.paint("1", f"Task {one_line(task)}") + (f" (#{meta.number})\n" if meta.number else "\n")
     facts = [
