@@ -111,7 +111,7 @@ def plant() -> Iterator[Canaries]:
             made.setblocking(False)
             if made.type == socket.SOCK_STREAM:
                 made.listen()
-        victim = subprocess.Popen([sys.executable, "-I", "-S", "-c", "import time; time.sleep(600)"])
+        victim = subprocess.Popen([sys.executable, "-I", "-S", "-c", "import time; time.sleep(86_400)"])
         stack.callback(victim.wait)
         stack.callback(victim.kill)
         places = {name: str(file) for name, file in files.items()}

@@ -106,6 +106,7 @@ class _Needs:
         for word in (each.rpartition("/")[2] for each in words):
             self._scratch = self._scratch or word in needs.WRITES_TEMPORARY
             self._private_home = self._private_home or word in needs.EMPTY_HOME
+            self._variables.update(needs.VARIABLES.get(word, ()))
             for place in needs.OF_PROGRAMS.get(word, ()):
                 self._reads[place] = None
             for name_there in needs.IN_HOME.get(word, ()) if home else ():

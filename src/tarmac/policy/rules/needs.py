@@ -6,6 +6,7 @@ PROGRAMS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store", "
 ALWAYS = (
     "/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/locale.alias", "/etc/localtime", "/etc/timezone", "/etc/passwd",
     "/etc/group", "/etc/nsswitch.conf", "/etc/os-release", "/etc/alternatives", "/etc/ssl/openssl.cnf",
+    "/etc/ssl/certs", "/etc/pki/tls/certs",
     "/sys/devices/system/cpu",
 )  # fmt: skip
 
@@ -15,6 +16,7 @@ _APT = (
     "/etc/apt/apt.conf.d", "/etc/apt/preferences.d", "/etc/apt/trusted.gpg.d",
 )  # fmt: skip
 _PROC = ("/proc",)  # Landlock closes what shows the inside of others: environ, mem, maps, fd, cwd, root
+_MANUALS = ("/etc/manpath.config", "/etc/man_db.conf", "/var/cache/man")
 _JAVA = ("/etc/java", "/etc/java-11-openjdk", "/etc/java-17-openjdk", "/etc/java-21-openjdk", *_PROC)
 # ── By the name of the program.
 OF_PROGRAMS: dict[str, tuple[str, ...]] = {
@@ -28,11 +30,11 @@ OF_PROGRAMS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("java", "javac", "javap", "jar", "kotlin", "scala", "mvn", "gradle", "sbt", "ant"), _JAVA),
     **dict.fromkeys(("lsblk", "lscpu", "lsmem", "lsusb", "lspci", "udevadm"), ("/sys", "/run/udev/data", *_PROC)),
     **dict.fromkeys(("who", "w", "users", "last", "lastlog"), ("/run/utmp", "/var/log/wtmp", *_PROC)),
-    **dict.fromkeys(("man", "apropos", "whatis"), ("/etc/manpath.config", "/etc/man_db.conf", "/var/cache/man")),
+    **dict.fromkeys(("man", "apropos", "whatis", "npm"), _MANUALS),
     **dict.fromkeys(("perl", "exiftool", "cloc", "ack", "prove"), ("/etc/perl",)),
     **dict.fromkeys(("python", "python3", "pip", "pip3"), ("/etc/python3", "/etc/python3.11", "/etc/python3.12")),
     "file": ("/etc/magic", "/etc/magic.mime"),
-    "git": ("/etc/gitconfig",),
+    "git": ("/etc/gitconfig", *_MANUALS),
     "locale": ("/etc/default/locale",),
     "hostname": ("/etc/hostname", "/etc/hosts"),
     "hostnamectl": ("/etc/hostname",),
@@ -56,7 +58,9 @@ IN_HOME: dict[str, tuple[str, ...]] = {
     "opam": (".opam",),
 }
 # ── These take a home that they can't read for an error. They get an empty one.
-EMPTY_HOME = frozenset("npm npx yarn pnpm mvn gradle sbt dotnet conda mamba go cargo terraform tofu helm".split())
+EMPTY_HOME = frozenset("npm npx yarn pnpm mvn gradle sbt dotnet conda mamba terraform tofu helm".split())
+# ── What tells a program that it can't keep what it downloads.
+VARIABLES: dict[str, tuple[tuple[str, str], ...]] = dict.fromkeys(("pip", "pip3"), (("PIP_NO_CACHE_DIR", "1"),))
 # ── These read the files they are given, and nothing else of the workspace.
 NAMED_ONLY = frozenset(
     """
