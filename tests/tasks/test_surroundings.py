@@ -33,9 +33,9 @@ async def test_after_the_first_turn_only_what_came_and_went_is_told(tmp_path: Pa
         assert (await task.run_until_idle()).why == "completed"
     first, second, *later = told(seen)
     assert "# Files in the workspace\n    .gitignore\n    old.txt\n" in first
-    assert "# New files\n    src/new.py\n# Files that are gone\n    old.txt\n" in second
+    assert "# New files\n    src/new.py\n# Deleted files\n    old.txt\n" in second
     assert "Files in the workspace" not in second and "    made.log" not in second
-    assert len(later) == 2 and not any("New files" in each or "gone" in each or "own.txt" in each for each in later)
+    assert len(later) == 2 and not any("New files" in each or "Deleted" in each or "own.txt" in each for each in later)
 
 
 async def test_a_door_says_what_the_person_has_before_them(tmp_path: Path) -> None:
@@ -53,8 +53,8 @@ async def test_a_door_says_what_the_person_has_before_them(tmp_path: Path) -> No
         task.editor = editor
         assert (await task.run_until_idle()).why == "completed"
     first, _ = told(seen)
-    assert f"# The user looks at: src/a.py\n# Open files\n    src/a.py\n    {work}/b.py\n" in first
-    assert "# Problems the editor reports\n    src/a.py:3: error: no such name\n" in first
+    assert f"# File in front of the user: src/a.py\n# Open files\n    src/a.py\n    {work}/b.py\n" in first
+    assert "# Problems in the editor\n    src/a.py:3: error: no such name\n" in first
     assert "secret" not in first
 
 
@@ -84,7 +84,7 @@ async def test_what_was_looked_at_and_not_told_is_told_in_the_next_run(tmp_path:
         assert (await task.run_until_idle()).why == "completed"
         everything = "\n".join([*told(seen), *(text for _, _, text in results(seen))])
     assert [everything.count(f"beat {n}\n") for n in (1, 2, 3)] == [1, 1, 1]
-    assert everything.count("It has ended: exit code 7") == 1
+    assert everything.count("Ended: exit code 7") == 1
     assert everything.count("# New files\n    made.txt") == 1
 
 

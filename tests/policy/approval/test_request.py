@@ -27,6 +27,7 @@ from tarmac.policy.approval import (
     digest,
     make_request,
 )
+from tarmac.policy.rule import Basis
 
 HERE = Path("/project")
 TASK = TaskId("task-1")
@@ -305,7 +306,7 @@ def test_only_a_timely_yes_lets_anything_run(
 
 def test_what_was_denied_without_asking_is_told_with_its_reason() -> None:
     """P6."""
-    denied = verdict(decision="deny", rule="user.deny", reason="a rule of yours")
+    denied = verdict(decision="deny", rule="user.deny", basis=Basis.USER_RULE, reason="a rule of yours")
     assert denied_text(PUSH, denied) == "Command 'git push' is in the denied commands list"
     floor = verdict(decision="deny", rule="floor.disk", reason="it would erase a disk")
     assert denied_text(PUSH, floor) == "Command 'git push' is not allowed, and was not done: it would erase a disk"

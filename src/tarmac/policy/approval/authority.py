@@ -2,6 +2,7 @@
 
 from enum import StrEnum
 
+from tarmac.policy.rule import Basis
 from tarmac.policy.verdict import Part, Verdict
 
 
@@ -18,15 +19,16 @@ class Authority(StrEnum):
 
 def authority(verdict: Verdict) -> Authority:
     """Who decided a verdict: the user's rules, a grant, or the policy itself."""
-    kind = verdict.rule.partition(".")[0]
-    return {"grant": Authority.GRANT, "user": Authority.RULES}.get(kind, Authority.POLICY)
+    if verdict.decision == "ask":  # what the user allowed did not suffice
+        return Authority.POLICY
+    return {Basis.GRANT: Authority.GRANT, Basis.USER_RULE: Authority.RULES}.get(verdict.basis, Authority.POLICY)
 
 
 def proven_as(part: Part, program: str) -> bool:
     """Whether a part of a line was proven to only read by what is known of this program."""
-    return part.rule.split(".")[:2] == ["read", program]
+    return part.basis is Basis.PROVEN and part.rule.split(".")[:2] == ["read", program]
 
 
 def grant_used(verdict: Verdict) -> str | None:
     """The id of the grant that a verdict rests on."""
-    return verdict.rule.partition(".")[2] if authority(verdict) is Authority.GRANT else None
+    return verdict.grant or None if authority(verdict) is Authority.GRANT else None
