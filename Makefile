@@ -9,7 +9,7 @@ export PYTHONPYCACHEPREFIX := $(CURDIR)/.venv/bytecode
 unexport PYTHONDONTWRITEBYTECODE
 TOGETHER := -n 2 --dist loadfile  # two at a time: most of the time they wait for shells
 
-.PHONY: help run test check peers allpeers lint bench clean
+.PHONY: help run test check faults peers allpeers lint bench clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -24,7 +24,10 @@ test: lint  ## Everything CI runs: checks and all the tests, on real shells
 	$(RUN) pytest $(TOGETHER)
 
 check: lint  ## The quick part, about a minute: checks and unit tests
-	TARMAC_QUICK=1 $(RUN) pytest $(TOGETHER) -m "not shell and not slow and not peers"
+	TARMAC_QUICK=1 $(RUN) pytest $(TOGETHER) -m "not shell and not slow and not peers and not faults"
+
+faults: .venv/.dev  ## Real faults: full disks, no processes, killed programs; a few minutes, best as root
+	$(RUN) pytest -m faults $(TOGETHER) tests/faults
 
 peers: .venv/.dev  ## Against programs nobody here wrote, from the registries: minutes, and a network
 	$(RUN) pytest -m "peers and not allpeers"

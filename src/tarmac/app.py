@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 
 from tarmac.config import Config
-from tarmac.errors import BadRequest
+from tarmac.errors import BadRequest, ParserUnavailable
 from tarmac.events import TaskId
 from tarmac.models.factory import open_model, warm
 from tarmac.models.provider import Model
@@ -22,6 +22,7 @@ from tarmac.policy import Enforcement, Policy
 from tarmac.policy.approval import Picture
 from tarmac.policy.files import Files
 from tarmac.policy.grants import GrantFile
+from tarmac.policy.parser import check_parser
 from tarmac.prompts.instructions import read_instructions
 from tarmac.prompts.modes import Modes, load_modes
 from tarmac.prompts.system import SystemFacts
@@ -118,6 +119,7 @@ class App:
             raise BadRequest("a task needs words", hint="say what is to be done")
         spec = self._model(model)
         warm(spec)
+        unjudged = await _check_parser(attended=attended)
         workspace = check_directory(Path(cwd) if cwd is not None else self.config.workspace)
         modes = await asyncio.to_thread(load_modes, workspace, self.config.user_folder)
         chosen = find_mode(modes, mode or self.config.mode)
@@ -126,7 +128,7 @@ class App:
             past = (await asyncio.to_thread(read_log, log.folder)).events
             state = self._open_state(log, past, workspace, opened, modes, attended=attended, auto=auto, limits=limits)
             unread = await asyncio.to_thread(read_instructions, workspace, self.config.user_folder, chosen.slug)
-            for trouble in (*self.config.notes, *modes.trouble, *unread.trouble, *self.installed.trouble):
+            for trouble in (*unjudged, *self.config.notes, *modes.trouble, *unread.trouble, *self.installed.trouble):
                 log.add(Noted(at=now(), what="notice", text=trouble))
             if text is not None:
                 blobs = [await asyncio.to_thread(log.blobs.keep, data, media) for data, media in images]
@@ -152,6 +154,7 @@ class App:
         One that is completed asks `resume_completed_task`, and goes on only after a yes, or words.
         """
         folder = await asyncio.to_thread(self.store.path, id)
+        unjudged = await _check_parser(attended=attended)
         async with self.store.open(TaskId(folder.name)) as log:
             past, log.past = log.past, []
             created = next((each for each in past if isinstance(each, TaskCreated)), None)
@@ -164,6 +167,8 @@ class App:
                 last = self.config.model
             opened = await asyncio.to_thread(self.open_model, self._model(model or last))
             state = self._open_state(log, past, workspace, opened, modes, attended=attended, auto=auto, limits=limits)
+            for trouble in unjudged:
+                log.add(Noted(at=now(), what="notice", text=trouble))
             async with self._closing(Task(state, past, self.open_model)) as task:
                 if wanted:
                     await task.switch_mode(wanted.slug)
@@ -279,3 +284,16 @@ class App:
                 raise failed[0]
         finally:
             await self.registry.aclose()
+
+
+async def _check_parser(*, attended: bool) -> tuple[str, ...]:
+    """A notice when the parser can't run: every command has to be asked about. Without a person that is an error."""
+    why = await check_parser()
+    if not why:
+        return ()
+    if not attended:
+        raise ParserUnavailable(
+            f"no command can be judged: {why}",
+            hint="nobody is here to approve each command; `tarmac doctor` tells what is wrong",
+        )
+    return (f"no command can be judged, so that you are asked about each: {why}",)

@@ -14,6 +14,7 @@ TarmacError
 ├── ShellNotFound (FileNotFoundError)  no such shell on this machine
 ├── ShellFailed (RuntimeError)         the shell could not be started, or left before its first prompt
 ├── SandboxUnavailable (RuntimeError)  this machine can't keep commands in a sandbox
+├── ParserUnavailable (RuntimeError)   the shell parser can't run, so that no command can be judged
 ├── OutOfTerminals (OSError)           PTYs, file descriptors or processes are used up
 ├── LeaseTimedOut (TimeoutError)       all terminals a task may have are in use, and stayed so
 ├── TerminalClosed (RuntimeError)      it was closed, by you or with its task
@@ -97,6 +98,10 @@ class ShellFailed(TarmacError, RuntimeError):
 
 class SandboxUnavailable(TarmacError, RuntimeError):
     """This machine can't keep commands in a sandbox, and nothing is run without it."""
+
+
+class ParserUnavailable(TarmacError, RuntimeError):
+    """The shell parser can't run, so that no command can be judged."""
 
 
 class OutOfTerminals(TarmacError, OSError):

@@ -95,6 +95,11 @@ def _run(verb: str, rest: list[str]) -> int:
             return complain("the folder that you are in is gone", hint="cd to one that is there")
         where = f": {error.filename}" if error.filename else ""
         return complain(f"{error.strerror or error}{where}", code=FAILED)
+    except MemoryError:
+        return complain("there is not enough memory", hint="raise the limit: `ulimit -v`", code=FAILED)
+    except ImportError as error:  # damaged, or no memory was left to load it
+        hint = "raise the limit on memory (`ulimit -v`), or install Tarmac anew"
+        return complain(f"a part of Tarmac can't be loaded: {error}", hint=hint, code=FAILED)
 
 
 def _nowhere() -> bool:
@@ -110,9 +115,13 @@ def _nowhere() -> bool:
 
 def complain(what: str, *, hint: str = "", code: int = UNUSABLE) -> int:
     """Say on standard error what went wrong and what to do next; returns `code`."""
-    from tarmac.show.harmless import harmless
+    text = f"tarmac: {what}\n" + (f"  hint: {hint}\n" if hint else "")
+    try:
+        from tarmac.show.harmless import harmless
 
-    text = harmless(f"tarmac: {what}\n" + (f"  hint: {hint}\n" if hint else ""))  # it may quote anybody
+        text = harmless(text)  # it may quote anybody
+    except (ImportError, MemoryError):  # there is not even memory for that
+        text = "".join(each if each == "\n" or " " <= each <= "~" else "?" for each in text)
     try:
         sys.stdout.flush()
         sys.stderr.write(text.encode("utf-8", "backslashreplace").decode())

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, cast
 from tarmac.cli import stdio
 from tarmac.cli.options import HelpShown, parse
 from tarmac.cli.stopping import run
-from tarmac.errors import BadRequest
+from tarmac.errors import BadRequest, TarmacError
 from tarmac.paths import check_directory
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ BY_HAND = (
     "tarmac: this speaks MCP with a program that starts it, and waits for its messages; end it with Ctrl-D.\n"
     "  hint: `tarmac mcp --help`; docs/mcp.md has what to write into a client's configuration"
 )
+LEAST_MEMORY = 256 << 20  # bytes of address space; it takes 130 MiB to load
 LEVELS = ("ask", "safe", "all")
 
 
@@ -50,7 +51,18 @@ def main(arguments: list[str]) -> int:
         wanted = _wanted(arguments)
     except HelpShown:
         return 0
+    _check_memory()
     return run(lambda _: _serve(wanted))
+
+
+def _check_memory() -> None:
+    """Refuse a limit under which the libraries of the protocol abort the process while they are loaded."""
+    import resource
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if 0 <= limit < LEAST_MEMORY:
+        what = f"`tarmac mcp` needs {LEAST_MEMORY >> 20} MiB of address space, and may have {limit >> 20} MiB"
+        raise TarmacError(what, hint="raise the limit: `ulimit -v unlimited`")
 
 
 def _wanted(arguments: list[str]) -> Wanted:

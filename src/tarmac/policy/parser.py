@@ -24,6 +24,7 @@ Tree = Mapping[str, object]
 
 DIALECTS = {"bash": "bash", "sh": "posix", "dash": "posix", "ash": "posix", "ksh": "mksh", "mksh": "mksh", "zsh": "zsh"}
 LARGEST_TREE = 1 << 20  # bytes of JSON: reading it is one call that holds up everything else, 25 ms a megabyte
+SYNTAX_ERROR = 1  # the parser's exit status; any other means that it failed itself
 PIPE = 60_000  # bytes: what a pipe takes at once, so that nobody has to wait to write it
 
 _answered: set[str] = set()  # parsers that have read a line in this process: one that is broken shows with the first
@@ -32,10 +33,11 @@ _answered: set[str] = set()  # parsers that have read a line in this process: on
 class Unreadable(Exception):
     """The line can't be read; `reason` says why, in plain words."""
 
-    def __init__(self, reason: str, *, passing: bool = False) -> None:
+    def __init__(self, reason: str, *, passing: bool = False, parser_failed: bool = False) -> None:
         super().__init__(reason)
         self.reason = reason
-        self.passing = passing  # a busy machine, and no property of the line
+        self.passing = passing or parser_failed  # a busy machine, and no property of the line
+        self.parser_failed = parser_failed  # it did not run at all, so the next line will fare no better
 
 
 def dialect_of(shell: str) -> str | None:
@@ -89,12 +91,21 @@ async def parse(line: str, dialect: str, *, timeout: float) -> Tree:
     """The syntax tree of `line`; Unreadable when there is none."""
     program = parser_path()
     if program is None:
-        raise Unreadable("the parser (shfmt) is not installed")
+        raise Unreadable("the parser (shfmt) is not installed", parser_failed=True)
     if program in _answered and (known := plain_tree(line)) is not None:
         return known
     tree = await parsed_by(program, line, dialect, timeout=timeout)
     _answered.add(program)
     return tree
+
+
+async def check_parser(*, timeout: float = 5.0) -> str:
+    """Why the parser can't run on this machine; empty when it can."""
+    try:
+        await parse("true", "bash", timeout=timeout)
+    except Unreadable as error:
+        return error.reason if error.parser_failed else ""
+    return ""
 
 
 async def parsed_by(program: str, line: str, dialect: str, *, timeout: float) -> Tree:
@@ -107,7 +118,9 @@ async def parsed_by(program: str, line: str, dialect: str, *, timeout: float) ->
     except TimeoutError:  # before OSError: it is one
         raise Unreadable("the parser took too long", passing=True) from None
     except OSError as error:
-        raise Unreadable(f"the parser can't be started: {error.strerror}", passing=True) from None
+        raise Unreadable(f"the parser can't be started: {error.strerror}", parser_failed=True) from None
+    if status not in (0, SYNTAX_ERROR):
+        raise Unreadable(f"the parser failed: {_first_line(output)}", parser_failed=True)
     if status != 0:
         raise Unreadable(f"it can't be parsed: {_first_line(output)}")
     try:

@@ -40,8 +40,13 @@ class Hand:
                 pass
 
         if self._thread is None:
-            self._thread = threading.Thread(target=_work, args=(self._waiting,), name=self._name, daemon=True)
-            self._thread.start()
+            thread = threading.Thread(target=_work, args=(self._waiting,), name=self._name, daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:  # the system allows no more threads: do it here, and try again with the next
+                job()
+                return
+            self._thread = thread
         self._waiting.put(job)
 
     async def do(self, work: Callable[[], Result]) -> Result:
