@@ -11,7 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from tarmac.models.messages import Blob
-from tarmac.tasks.disk import sync, sync_folder, write_all
+from tarmac.tasks.disk import sync, sync_folder, unavailable, write_all
 
 
 class Blobs:
@@ -38,7 +38,10 @@ class Blobs:
     def keep(self, data: bytes, media_type: str = "application/octet-stream") -> Blob:
         """Store `data`; it is durable on return. (It waits for the disk: not for the event loop.)"""
         name = sha256(data).hexdigest()
-        self.keep_all({name: data})
+        try:
+            self.keep_all({name: data})
+        except OSError as error:
+            raise unavailable(self.folder / name, error) from None
         return Blob(name, len(data), media_type)
 
     def keep_all(self, contents: Mapping[str, bytes]) -> int:

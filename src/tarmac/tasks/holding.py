@@ -112,7 +112,7 @@ def lock(folder: Path) -> int:
     except OSError as error:  # a file system that knows no locks
         os.close(fd)
         raise unavailable(folder / LOG, error, "locked") from None
-    if not _is_here(fd, folder / LOG):  # deleted between our opening and our locking it
+    if not is_here(fd, folder / LOG):  # deleted between our opening and our locking it
         os.close(fd)
         raise TaskNotFound(f"there is no task in {folder}")
     _sign(folder)
@@ -129,12 +129,26 @@ def _is_alive(pid: int) -> bool:
     return True
 
 
-def _is_here(fd: int, path: Path) -> bool:
+def is_here(fd: int, path: Path) -> bool:
     """Whether `fd` is still the file of that name."""
     try:
         return os.path.samestat(os.fstat(fd), os.stat(path))
     except OSError:
         return False
+
+
+def check_unchanged(folder: Path, fd: int, size: int) -> None:
+    """StateUnavailable when the log is no longer the file of its name, or not as long as we left it."""
+    path = folder / LOG
+    hint = "nothing is recorded any more, so that the task stops here; what it did until then is not undone"
+    try:
+        ours, there = os.fstat(fd), path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        raise StateUnavailable(f"{path} was removed while the task was running", hint=hint) from None
+    if not os.path.samestat(ours, there):
+        raise StateUnavailable(f"{path} was replaced while the task was running", hint=hint)
+    if there.st_size != size:
+        raise StateUnavailable(f"{path} was changed by another program while the task was running", hint=hint)
 
 
 def _sign(folder: Path) -> None:

@@ -4,6 +4,9 @@ append(event) ─┐
 append(event) ─┼→ one group: blobs, lines, one sync → sequence numbers → listeners, followers' doorbells
 add(event) ────┘   (what comes while a group is being written is the next group)
 
+Before it is told that a fact is durable, the log is compared with the file of its name: what was written to a file that
+somebody removed or replaced meanwhile is not recorded.
+
 The surprise: after an error nothing of the group is in the file, but what was `add`ed stays in line for the next group,
 in its order; what was `append`ed does not, for whoever called was told that it failed.
 """
@@ -24,7 +27,7 @@ from tarmac.tasks.disk import FULL, sync, unavailable, write_all
 from tarmac.tasks.doorbell import ring
 from tarmac.tasks.events import TaskEvent
 from tarmac.tasks.hand import Hand
-from tarmac.tasks.holding import WRITER, create, locked, recover, to_its_end
+from tarmac.tasks.holding import WRITER, check_unchanged, create, is_here, locked, recover, to_its_end
 from tarmac.tasks.reading import BLOBS, LOG, Reading
 from tarmac.tasks.records import frame
 
@@ -85,6 +88,8 @@ class TaskLog:
     async def commit(self) -> None:
         """Return when all that was added is durable."""
         while self._pending or self._group:
+            if self._broken and self._failure:
+                raise self._failure
             self._start()
             assert self._group
             await asyncio.shield(self._group)
@@ -155,6 +160,7 @@ class TaskLog:
         """In a thread: all of it is on the disk, so many bytes, or the log is as it was."""
         bodies = (body for each in group for body in each.bodies)
         data = b"".join(frame(seq, body) for seq, body in enumerate(bodies, self.seq + 1))
+        check_unchanged(self.folder, self._fd, self.size)
         self.syncs += self.blobs.keep_all({name: content for each in group for name, content in each.blobs.items()})
         try:
             write_all(self._fd, data, self.size)
@@ -163,11 +169,14 @@ class TaskLog:
         except OSError:
             os.ftruncate(self._fd, self.size)
             raise
+        check_unchanged(self.folder, self._fd, self.size + len(data))
         ring(self.folder)
         return len(data)
 
     def _written(self, group: list[_Batch], size: int | None, error: BaseException | None) -> None:
-        if isinstance(error, OSError):
+        if isinstance(error, StateUnavailable):
+            self._fail(group, error, broken=True)
+        elif isinstance(error, OSError):
             self._fail(group, unavailable(self.folder / LOG, error), broken=error.errno not in FULL)
         elif error is not None:
             self._fail(group, StateUnavailable(f"{self.folder / LOG} can't be written: {error!r}"), broken=True)
@@ -208,10 +217,11 @@ class TaskLog:
         finally:
             if self._timer:
                 self._timer.cancel()
-            try:
-                (self.folder / WRITER).unlink(missing_ok=True)
-            except OSError:
-                pass
+            if is_here(self._fd, self.folder / LOG):
+                try:
+                    (self.folder / WRITER).unlink(missing_ok=True)
+                except OSError:
+                    pass
             self._hand.close()
             os.close(self._fd)
 

@@ -162,7 +162,7 @@ class TaskStore:
         """Bring the index up to date with a task's log. It may fail: a list does it, too."""
         try:
             await asyncio.to_thread(self._refresh, task)
-        except StateUnavailable:
+        except (StateUnavailable, TaskNotFound):
             pass
 
     async def rebuild(self) -> list[Listed]:
