@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarmac.errors import BadRequest
-from tarmac.events import TerminalId
 from tarmac.terminals import Settings
 from tarmac.terminals.output.spool import Spool
 from tarmac.terminals.output.spool_lines import BLOCK, Lines, Match
@@ -530,7 +529,7 @@ def test_old_output_is_looked_for_once_an_hour_and_not_with_each_command(tmp_pat
 
     kept_here = Settings(spool_directory=tmp_path)
     first = aged("first")
-    Spools(TerminalId("t1"), kept_here).new(1)
+    Spools("t1.1.00", kept_here).new(1)
     second = aged("second")
-    Spools(TerminalId("t2"), kept_here).new(1)
+    Spools("t2.1.00", kept_here).new(1)
     assert (first.exists(), second.exists()) == (False, True)

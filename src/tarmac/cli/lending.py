@@ -183,7 +183,10 @@ class Shared(Workspace):
         def started(terminal: TerminalId, spool: Path) -> None:
             live().started(terminal, spool)
 
-        return replace(bench, show=show, started=started)
+        async def recorded() -> None:
+            await live().recorded()
+
+        return replace(bench, show=show, started=started, recorded=recorded)
 
 
 class Offering(Door):

@@ -201,6 +201,11 @@ async def _again(
         raise BadRequest(
             f"task {task_id} is completed", hint=f'say what more is to be done: tarmac resume {task_id} "…"'
         )
+    if not (meta.title or text or images):
+        raise BadRequest(
+            f"nothing was said in task {task_id}: it was ended before your words were recorded",
+            hint=f'say them again: tarmac resume {task_id} "…"',
+        )
     config = load_config(meta.workspace or where, os.environ, overrides)
     if not (config.model or meta.model):
         raise BadRequest("no model is configured", hint=_no_model())

@@ -15,7 +15,7 @@ from typing import Final
 from tarmac.calls.judge import Judged
 from tarmac.calls.permission import Permission
 from tarmac.calls.pipeline import Call, CallResult
-from tarmac.errors import TerminalNotFound
+from tarmac.errors import StateUnavailable, TerminalNotFound
 from tarmac.events import TerminalId
 from tarmac.models.messages import Part, Text, ToolUse
 from tarmac.tasks.context import now
@@ -171,6 +171,13 @@ class Live:
     def started(self, terminal: TerminalId, spool: Path) -> None:
         """A command prints into this spool."""
         self._tell(CommandOutput(at=now(), call=self._call, terminal=terminal, spool=spool, offset=0))
+
+    async def recorded(self) -> None:
+        """Return when all that was told is durable."""
+        try:
+            await self._state.context.log.commit()
+        except StateUnavailable:  # the call learns of it when it records its result
+            pass
 
     def show(self, shown: Shown) -> None:
         """The next piece of it."""

@@ -28,7 +28,7 @@ from tarmac.policy.approval import AnswerKind
 from tarmac.policy.tables import read_tables
 from tarmac.tasks import events as e
 from tarmac.tasks.context import Ended, now
-from tarmac.tasks.interrupted_calls import settle
+from tarmac.tasks.interrupted_calls import end_survivors, killed_host, settle
 from tarmac.tasks.limits import WorkTime
 from tarmac.tasks.questions import Questions, words
 from tarmac.tasks.queue import Queue
@@ -72,6 +72,7 @@ class Engine:
         # The run
         self.begun = False  # in this process
         self._resumes = bool(state.metadata.requests)
+        self._killed = killed_host(past)
         self._work: asyncio.Task[Ended] | None = None
         self._at_work = False  # it has made its first step
         self._stop: Ended | None = None  # why it was stopped
@@ -147,10 +148,11 @@ class Engine:
             await log.append(started, *([e.TaskPaused(at=now())] if paused else []))
         elif outcome or (state.metadata.status == "paused" and not paused):
             await log.append(e.TaskUnpaused(at=now()))
+        left = await end_survivors(state, self._killed) if not self.begun else ""
         if state.history.open_calls:
             await settle(state, why="Tarmac was stopped", skip=spoken, again=self._asked_again())
         if not self.begun and self._resumes:
-            state.add(e.ModelTold(at=now(), text=RESUMED, about="resumption"))
+            state.add(e.ModelTold(at=now(), text=RESUMED + left, about="resumption"))
         elif self._interrupted and not (state.history.owed or self._queue):  # in the middle of an answer
             state.add(e.ModelTold(at=now(), text=STOPPED, about="resumption"))
         self._interrupted = False

@@ -5,15 +5,16 @@ known: of a file, by its hash, whether it was written; of a command, what it had
 """
 
 import asyncio
-from collections.abc import Set
+from collections.abc import Iterable, Set
 from pathlib import Path
 
 from tarmac.models.messages import Part, Text, ToolUse
 from tarmac.tasks.call_recorder import TAIL
 from tarmac.tasks.context import now
-from tarmac.tasks.events import CallId, FileSeen, Outcome, ToolFinished
+from tarmac.tasks.events import CallId, FileSeen, Noted, Outcome, TaskEvent, TaskSaved, TaskStarted, ToolFinished
 from tarmac.tasks.recovery import Unfinished, digest_of, fates
 from tarmac.tasks.state import TaskState
+from tarmac.terminals.process import survivors
 from tarmac.tools.boundary import labelled
 from tarmac.vt.text import clean
 
@@ -35,6 +36,32 @@ async def settle(state: TaskState, *, why: str, skip: bool, again: Set[CallId] =
         elif skip:
             told = f"[not run: {why} before this call was started]"
             _finish(state, use, (Text(told),), outcome="skipped", title=f"Did not run {use.name}")
+
+
+def killed_host(past: Iterable[TaskEvent]) -> int | None:
+    """The process that ran the task last, if it did not leave in order."""
+    pid: int | None = None
+    for event in past:
+        match event:
+            case TaskStarted(pid=started):
+                pid = started
+            case TaskSaved():
+                pid = None
+    return pid
+
+
+async def end_survivors(state: TaskState, host: int | None) -> str:
+    """End what the killed process `host` left running, and tell the person; a sentence for the model."""
+    if host is None:
+        return ""
+    found = await survivors.end_survivors(host, state.context.registry.settings)
+    if not found:
+        return ""
+    named = ", ".join(f"`{each.command}` (process {each.pid})" for each in found)
+    stays = ", ".join(str(each.pid) for each in found if not each.ended)
+    but = f"; these could not be ended: {stays}" if stays else ""
+    state.add(Noted(at=now(), what="notice", text=f"the killed run had left processes running. Ended now: {named}{but}"))
+    return f" [Processes that were still running have been ended now: {named}{but}.]"
 
 
 async def _interrupted(state: TaskState, use: ToolUse, found: Unfinished, why: str) -> None:

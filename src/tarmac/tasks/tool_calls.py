@@ -176,6 +176,7 @@ class Calls:
             seen=state.seen,
             show=live.show,
             started=live.started,
+            recorded=live.recorded,
             settings=state.context.settings.tools,
             unsaved=state.unsaved,
             secrets=state.waits if state.attended and state.types_secrets else None,

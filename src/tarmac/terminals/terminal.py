@@ -108,7 +108,7 @@ class Terminal(ABC):
         self._closing: asyncio.Task[None] | None = None
         self._heading: Path | None = None  # where its next command must run
         self._heading_counts = False
-        self.spools = Spools(id, settings)
+        self.spools = Spools(self.cookie, settings)
 
     # State
 

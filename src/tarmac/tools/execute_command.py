@@ -221,8 +221,11 @@ async def _show(bench: Bench, execution: Execution, terminal: TerminalId | None)
         if isinstance(piece, Gap):
             end += piece.bytes
             continue
+        execution.spool.flush()  # what a person sees is on the disk, should we be killed the next moment
         if not end and terminal is not None:
             bench.started(terminal, execution.spool.path)
+            if execution.running:  # else its result is recorded next
+                await bench.recorded()
         end += len(piece)
         bench.show(Output(terminal=terminal, data=piece, end=end))
 

@@ -191,6 +191,10 @@ class ToolSettings:
 Unsaved = Callable[[Path, str], Awaitable[str | None]]  # a file and its saved text → the editor's, where it differs
 
 
+async def _at_once() -> None:
+    """Nothing is recorded."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
     """Where a tool works: made by the task for each call."""
@@ -205,6 +209,7 @@ class Bench:
     seen: Mapping[Path, str | None] = field(default_factory=dict)  # digest of the version the task knows (S21)
     show: Callable[[Live], None] = lambda _: None
     started: Callable[[TerminalId, Path], None] = lambda *_: None  # a command prints into this spool
+    recorded: Callable[[], Awaitable[None]] = _at_once  # returns when that is durable
     settings: ToolSettings = ToolSettings()
     elsewhere: Callable[[Path], Awaitable[Terminal]] | None = None  # where approved commands run instead: one for each
     unsaved: Unsaved | None = None  # what an editor holds of a file that is not on disk yet

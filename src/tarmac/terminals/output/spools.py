@@ -8,7 +8,6 @@ from typing import Final
 from weakref import WeakSet
 
 from tarmac.errors import TarmacError
-from tarmac.events import TerminalId
 from tarmac.paths import private_dir, remove_scratch, state_dir
 from tarmac.terminals.output.spool import Spool
 from tarmac.terminals.settings import Settings
@@ -18,10 +17,10 @@ _swept: dict[Path, float] = {}  # when this process last looked through a folder
 
 
 class Spools:
-    """The spools of one terminal."""
+    """The spools of one terminal. Their folder is named by its cookie: `survivors` reads it there."""
 
-    def __init__(self, terminal: TerminalId, settings: Settings) -> None:
-        self._terminal = terminal
+    def __init__(self, cookie: str, settings: Settings) -> None:
+        self._cookie = cookie
         self._settings = settings
         self._folder: Path | None = None
         self._live: WeakSet[Spool] = WeakSet()  # those somebody may still read; the others are known by their files
@@ -47,7 +46,7 @@ class Spools:
             if time.monotonic() - _swept.get(base, -math.inf) > SWEEP_EVERY:
                 _swept[base] = time.monotonic()
                 sweep_old(base, older_than=self._settings.spool_days * 86400)
-            folder = base / f"{self._terminal}-{os.getpid()}-{time.time_ns():x}"
+            folder = base / self._cookie
             folder.mkdir(mode=0o700)
             self._folder = folder
         return self._folder

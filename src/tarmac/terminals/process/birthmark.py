@@ -61,9 +61,15 @@ def orphans(cookie: str, *, session: int = -1) -> set[Process]:
 
 def bears(pid: int, mark: int) -> bool:
     """Whether that process has this mark."""
+    return read_mark(pid) == mark
+
+
+def read_mark(pid: int) -> int | None:
+    """The mark of a process; None when it has none."""
     try:
         limits = read(f"/proc/{pid}/limits")
     except OSError:
-        return False
+        return None
     _, _, row = limits.partition(_ROW)
-    return row.split(None, 1)[:1] == [b"%d" % mark]
+    first = row.split(None, 1)[:1]
+    return int(first[0]) if first and first[0].isdigit() else None

@@ -137,16 +137,21 @@ def sweep(
     One scan of all processes; environments we may not read are passed over, as are we ourselves.
     """
     spared = {os.getpid(), *exclude}
-    everyone = _everyone()
-    leader = everyone.get(session)
+    living = _everyone()
+    leader = living.get(session)
     ours = session if not (leader and leader.alive) else None
     return {
         each.process
-        for pid, each in everyone.items()
+        for pid, each in living.items()
         if pid not in spared
         and each.alive
-        and (each.session == ours or (bears_mark and bears_mark(pid)) or cookie in _environment(pid))
+        and (each.session == ours or (bears_mark and bears_mark(pid)) or cookie in entries(pid))
     }
+
+
+def everyone() -> list[Process]:
+    """All living processes."""
+    return [each.process for each in _everyone().values() if each.alive]
 
 
 def stat(pid: int) -> Stat | None:
@@ -243,7 +248,8 @@ def _ask_ps(*words: str) -> str:
     return run.stdout
 
 
-def _environment(pid: int) -> list[bytes]:
+def entries(pid: int) -> list[bytes]:
+    """The environment that a process was started with; empty when we may not read it."""
     try:
         return read(f"/proc/{pid}/environ").split(b"\0")
     except OSError:

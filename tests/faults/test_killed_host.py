@@ -1,0 +1,112 @@
+"""Rows 1 and 5: kill −9 of the program. What was shown is known, what was left running is ended and named."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import TARMAC, read_until, running, tarmac
+from tests.conftest import lacking
+from tests.e2e.scripts import command, done, script, turn
+
+from tarmac.terminals.processes import look
+
+KILLS = int(os.environ.get("TARMAC_KILLS", "4"))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+def _facts(task: str) -> list[dict[str, object]]:
+    return [json.loads(line) for line in tarmac("tasks", "show", task, "--json").out.splitlines()]
+
+
+def _killed(play: str, project: Path, wanted: bytes) -> tuple[str, bytes]:
+    """Run it until `wanted` was shown, then kill −9; the task and all that was shown."""
+    with running("run", "x", "--script", play, "--cwd", str(project), "--auto", "all", "--json") as process:
+        assert process.stdout
+        seen = read_until(process.stdout.fileno(), wanted)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        seen += process.stdout.read()
+    found = re.search(rb'"task": ?"(\w+)"', seen)
+    assert found
+    return found[1].decode(), seen
+
+
+def test_what_ignores_a_hang_up_is_ended_by_the_next_start_which_names_it(project: Path, tmp_path: Path) -> None:
+    """Row 1: nohup, setsid, a trap, and one without its environment."""
+    line = (
+        "(trap '' HUP; sleep 1001) & nohup sleep 1002 >/dev/null & setsid sleep 1003 & setsid env -i sleep 1004 & "
+        "echo they-$((40 + 2)); sleep 1000"
+    )
+    play = script(tmp_path, turn("", command(line)), done())
+    task, _ = _killed(play, project, b"they-42")
+    outcome = tarmac("resume", task, "--script", _only_done(project), "--cwd", str(project), "--auto", "all", "--json")
+    assert outcome.code == 0, outcome.err
+    facts = [json.loads(line) for line in outcome.out.splitlines()]
+    told = [str(each["text"]) for each in facts if each.get("kind") == "model_told" and each["about"] == "resumption"]
+    ours = [pid for pid in _sleepers() if look(pid) is not None]
+    assert ours == []
+    for seconds in ("1001", "1002", "1003", "1004"):  # what the kernel ended already need not be named
+        assert f"sleep {seconds}" in told[-1] or seconds == "1001"
+    notices = [str(each["text"]) for each in facts if each.get("kind") == "noted"]
+    assert any("sleep 1003" in each for each in notices)
+
+
+def _only_done(folder: Path) -> str:
+    return script(folder, *[done()] * 4)
+
+
+def _sleepers() -> list[int]:
+    said = subprocess.run(["pgrep", "-f", "^sleep 100[0-4]$"], capture_output=True, text=True, check=False).stdout
+    return [int(pid) for pid in said.split()]
+
+
+def test_what_a_person_saw_before_the_kill_is_known_to_the_resumed_task(project: Path, tmp_path: Path) -> None:
+    """Row 1: the output is on the disk before it is shown."""
+    line = "for i in $(seq 100000); do echo line-$i; sleep 0.01; done"
+    for attempt in range(KILLS):
+        play = script(tmp_path, turn("", command(line)), done())
+        task, seen = _killed(play, project, f"line-{1 + 7 * attempt}".encode())
+        shown = re.findall(rb"line-(\d+)\\[rn]", seen)
+        resumed = tarmac("resume", task, "--script", _only_done(project), "--cwd", str(project), "--auto", "all")
+        assert resumed.code == 0, resumed.err
+        (cut,) = (
+            each for each in _facts(task) if each.get("kind") == "tool_finished" and each["outcome"] == "interrupted"
+        )
+        text = str(cut["content"])
+        assert shown and f"line-{shown[-1].decode()}" in text, (attempt, shown[-3:], text)
+
+
+def test_killed_before_the_words_were_recorded_a_resume_says_so(project: Path, tmp_path: Path) -> None:
+    """Row 5: SIGKILL at the first, second … write to the disk that a thread waits for, all of them at the start."""
+    if subprocess.run(["strace", "-V"], capture_output=True, check=False).returncode:
+        lacking("strace is not installed")
+    play = script(tmp_path, turn("", command("echo one")), done(), done(), done())
+    for number in (6, 7, 5, 8, 4, 9):  # of one thread; which of them is in between depends on the index
+        before = _tasks()
+        inject = f"inject=fdatasync:signal=SIGKILL:when={number}"
+        traced = ["strace", "-f", "-qq", "-o", os.devnull, "-e", "trace=fdatasync", "-e", inject]
+        argv = [*traced, *TARMAC, "run", "x", "--script", play, "--cwd", str(project), "--auto", "all"]
+        subprocess.run(argv, capture_output=True, check=False, stdin=subprocess.DEVNULL, timeout=60)
+        for task in _tasks() - before:
+            outcome = tarmac("resume", task, "--script", play, "--cwd", str(project), "--auto", "all")
+            if "before your words were recorded" in outcome.err:
+                assert outcome.code == 2
+                again = tarmac("resume", task, "x", "--script", play, "--cwd", str(project), "--auto", "all")
+                assert (again.code, "It is done." in again.out) == (0, True), again
+                return
+            assert (outcome.code, "It is done." in outcome.out) == (0, True), (number, outcome)
+    pytest.fail("it was never killed in between")
+
+
+def _tasks() -> set[str]:
+    return {json.loads(line)["id"] for line in tarmac("tasks", "--json").out.splitlines()}
