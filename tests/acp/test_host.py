@@ -253,6 +253,14 @@ async def test_cancelling_answers_every_question_with_cancelled(tmp_path: Path) 
         assert (await stage.turn({"stop": "end_turn"})).why == "idle"
 
 
+async def test_an_agent_that_says_nothing_is_given_up(tmp_path: Path) -> None:
+    """A1: after a time that is told; it is not silent while it waits for a command of ours."""
+    async with hosting(tmp_path) as stage:
+        stage.hosted.longest_silence = 0.5
+        ended = await stage.turn({"until": "session/cancel"}, {"stop": "cancelled"})
+        assert (ended.why, ended.text.endswith("said nothing for 0.5 s")) == ("failed", True)
+
+
 async def test_what_stands_beside_a_command_is_not_overlooked(tmp_path: Path) -> None:
     """A1: the agent's word is no proof: another machine, an editor's verb, git by a workspace's settings."""
     async with hosting(tmp_path) as stage:

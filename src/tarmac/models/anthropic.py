@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from tarmac.models.bounded_stream import bound
 from tarmac.models.completion_builder import CompletionBuilder
 from tarmac.models.conversation import encodable, json_object, normalized
 from tarmac.models.endpoint import is_local
@@ -61,7 +62,9 @@ class Anthropic(RemoteModel["AsyncAnthropic", "RawMessageStreamEvent"]):
             max_retries=0,
             timeout=limits,
             # a redirect would carry the key to another host
-            http_client=DefaultAsyncHttpxClient(follow_redirects=False, timeout=limits, mounts=direct),
+            http_client=DefaultAsyncHttpxClient(
+                follow_redirects=False, timeout=limits, event_hooks={"response": [bound]}, mounts=direct
+            ),
             open_telemetry=False,
         )
 

@@ -56,4 +56,7 @@ def warm(spec: str) -> None:
     provider, _ = parse_spec(spec)
     modules = {"scripted": (), "anthropic": ("anthropic", "genai_prices"), "openai": ("openai", "genai_prices")}
     for module in modules[provider.dialect]:
-        threading.Thread(target=importlib.import_module, args=[module], daemon=True).start()
+        try:
+            threading.Thread(target=importlib.import_module, args=[module], daemon=True).start()
+        except RuntimeError:  # the system allows no more threads; imported when first needed
+            return

@@ -14,6 +14,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from tarmac.models.bounded_stream import bound
 from tarmac.models.completion_builder import CompletionBuilder, Opaque
 from tarmac.models.conversation import encodable, json_object, normalized, plain_id, short_id
 from tarmac.models.endpoint import is_local
@@ -42,7 +43,9 @@ def client(key: str, base_url: str, settings: ModelSettings) -> "AsyncOpenAI":
         max_retries=0,
         timeout=limits,
         # a redirect would carry the key to another host; a proxy can't reach a server on this machine
-        http_client=DefaultAsyncHttpxClient(follow_redirects=False, timeout=limits, trust_env=not is_local(base_url)),
+        http_client=DefaultAsyncHttpxClient(
+            follow_redirects=False, timeout=limits, event_hooks={"response": [bound]}, trust_env=not is_local(base_url)
+        ),
     )
 
 

@@ -83,8 +83,18 @@ def to_read(bench: Bench, said: str) -> tuple[ResolvedPath, Want]:
     return place, Want(action=ReadFile(place.full), outside=not place.look.inside)
 
 
+def check_workspace(workspace: Path) -> None:
+    """Raise ToolFailed if the workspace was moved or deleted. Writing would create an empty one in its place."""
+    if not workspace.is_dir():
+        raise ToolFailed(
+            f"The workspace {workspace} is gone: it was moved or deleted. Nothing was done. "
+            "Tell the person, and don't make it anew."
+        )
+
+
 def unmoved(bench: Bench, place: ResolvedPath) -> ResolvedPath:
     """Resolve a path again just before use. ToolFailed if it leads to another file now."""
+    check_workspace(bench.workspace)
     now = find(bench, place.said)
     if now.path != place.path:
         raise ToolFailed(f"'{place.name}' leads to another file than before. Nothing was done.")

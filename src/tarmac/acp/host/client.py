@@ -1,5 +1,6 @@
 """What an agent hears from its host: ACP v1's client side. Each request goes to who serves it; updates are told."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -38,10 +39,25 @@ class Client:
         self.updates = Translation(self.terminals.__contains__)
         self.agent = "the agent"  # what it calls itself
         self._deaf = False
+        self._served = 0  # requests of its that we have not answered yet
+        self.heard = time.monotonic()  # when it said something
         self.nonsense = 0  # lines that were no message
         self.first_nonsense = ""
 
+    @property
+    def silence(self) -> float:
+        """Seconds since the agent last said something; 0 while it waits for an answer of ours."""
+        return 0.0 if self._served else time.monotonic() - self.heard
+
     async def requested(self, method: str, params: Json) -> Json:
+        self._served += 1
+        try:
+            return await self._serve(method, params)
+        finally:
+            self._served -= 1
+            self.heard = time.monotonic()
+
+    async def _serve(self, method: str, params: Json) -> Json:
         given = object_of(params)
         match method:
             case "session/request_permission":
@@ -68,6 +84,7 @@ class Client:
         raise unknown(method)
 
     def notified(self, method: str, params: Json) -> None:
+        self.heard = time.monotonic()
         if method == "session/update" and not self._deaf:  # of whatever session, at whatever time: there is one agent
             self._tell(object_of(object_of(params).get("update")))
 

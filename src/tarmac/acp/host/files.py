@@ -15,6 +15,7 @@ from tarmac.events import CallId
 from tarmac.policy.actions import ReadFile
 from tarmac.tasks.state import TaskState
 from tarmac.tools.edit.save import read_bytes, save_file
+from tarmac.tools.file_access import check_workspace
 from tarmac.tools.tool import Done, Go, Ready, Want
 
 
@@ -54,6 +55,7 @@ class Files:
         want = self.permission.file_want(path, before, content)
 
         async def act(_: Go) -> Done:
+            check_workspace(self.desk.workspace)
             if self._behind(path) != target:
                 raise ToolDenied(f"{path} has come to mean another file meanwhile")
             await asyncio.to_thread(save_file, target, content, expected=before, new=before is None)

@@ -6,6 +6,7 @@ with it.
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Final, Protocol
 
@@ -31,6 +32,7 @@ from tarmac.tasks.state import TaskState
 TO_CONNECT: Final = 0.5  # seconds after it has its session for an agent to start our MCP server
 TO_LIST: Final = 5.0  # seconds for it to ask for the tools
 TO_READ: Final = 0.1  # seconds to take them in: they came on another pipe than the prompt will
+LONGEST_SILENCE: Final = 1800.0  # seconds in a turn, with no command of ours running; then it is given up
 TO_CANCEL: Final = 10.0  # seconds for an agent to end its turn once it is told to
 
 
@@ -62,6 +64,7 @@ class Hosted:
         self._questions = Questions(state.context.log)
         self._words: list[Said] = []
         self._turn: asyncio.Task[object] | None = None
+        self.longest_silence = LONGEST_SILENCE
         self._cancelled = asyncio.Event()
         self.lent: Lent | None = None
         self.bridge: BridgeServer | None = None
@@ -216,12 +219,13 @@ class Hosted:
     async def _prompt(self, words: Sequence[Said]) -> Ended:
         params: Object = {"sessionId": self.session, "prompt": prompt_of(words)}
         self._cancelled.clear()
+        self.client.heard = time.monotonic()
         self._turn = asyncio.create_task(self._take_turn(params))
         watching = asyncio.create_task(self._overdue())
         try:
             await asyncio.wait({self._turn, watching}, return_when=asyncio.FIRST_COMPLETED)
             if not self._turn.done():
-                return Ended("interrupted", f"{self.name} did not end its turn when told to")
+                return watching.result()
             ended = how_ended(self._turn, self.name, cancelled=self._cancelled.is_set())
             if ended.why == "failed":
                 self.state.add(e.Noted(at=now(), what="error", text=str(self._turn.exception())))
@@ -246,9 +250,20 @@ class Hosted:
             self.client.cancel()
             self.client.permission.turn = "none"
 
-    async def _overdue(self) -> None:
-        await self._cancelled.wait()
+    async def _overdue(self) -> Ended:
+        """Return when it is to be given up: it said nothing for too long, or did not stop when told to."""
+        while not self._cancelled.is_set():
+            left = self.longest_silence - self.client.silence
+            if left <= 0:
+                self.cancel()
+                return Ended("failed", f"{self.name} said nothing for {self.longest_silence:g} s")
+            try:
+                async with asyncio.timeout(left):
+                    await self._cancelled.wait()
+            except TimeoutError:
+                pass
         await asyncio.sleep(TO_CANCEL)
+        return Ended("interrupted", f"{self.name} did not end its turn when told to")
 
     async def aclose(self) -> None:
         """End the agent, its commands and all it started; leave the log in order."""
