@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 TARMAC = [sys.executable, "-m", "tarmac"]
-PATIENCE = 30.0
+PATIENCE = 120.0  # seconds: a busy machine is no fault
 
 
 @dataclass(frozen=True, slots=True)
