@@ -156,9 +156,12 @@ ROWS = (
         15,
         "Memory used up",
         "The command is killed and named as out of memory; Tarmac is unharmed",
-        "partly",
-        ("test_with_little_memory_every_verb_comes_to_an_end", "test_memory_has_a_limit"),
-        "Told as killed by SIGKILL; not yet named as out of memory.",
+        "holds",
+        (
+            "test_an_out_of_memory_kill_is_named",
+            "test_with_little_memory_every_verb_comes_to_an_end",
+            "test_memory_has_a_limit",
+        ),
     ),
     Row(
         16,
@@ -216,8 +219,11 @@ ROWS = (
         "Ten thousand short commands",
         "No zombies; descriptors and memory stay flat",
         "partly",
-        ("test_a_thousand_commands_leave_nothing_behind",),
-        "A thousand here, for time.",
+        (
+            "test_a_thousand_commands_leave_nothing_behind",
+            "test_memory_does_not_grow_with_the_commands_of_a_terminal",
+        ),
+        "Fewer than ten thousand here, for time.",
     ),
     Row(
         23,
@@ -251,7 +257,13 @@ ROWS = (
         ("test_only_the_monotonic_clock_measures_waits",),
         "Read from the source: the clock of a shared machine is not set by a test.",
     ),
-    Row(27, "Suspended for a minute", "No false timeout", "open", note="Belongs to the shell's states."),
+    Row(
+        27,
+        "Suspended, or frozen past a timeout",
+        "What came meanwhile is read before anything is given up",
+        "holds",
+        ("test_a_host_that_was_frozen_past_the_timeout_reads_before_it_gives_up",),
+    ),
     Row(28, "A browser loses its connection", "It goes on from its offset", "not here", note="There is no page yet."),
     Row(
         29,

@@ -12,7 +12,7 @@ from tests.cli.conftest import TARMAC, read_until, running, tarmac
 from tests.conftest import lacking
 from tests.e2e.scripts import command, done, script, turn
 
-from tarmac.terminals.processes import look
+from tarmac.terminals.process.processes import look
 
 KILLS = int(os.environ.get("TARMAC_KILLS", "4"))
 

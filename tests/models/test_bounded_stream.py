@@ -10,7 +10,7 @@ from tests.models.server import Reply
 
 from tarmac.models.bounded_stream import LONGEST_LINE
 from tarmac.models.messages import Text
-from tarmac.models.provider import Answer
+from tarmac.models.provider import Completion
 
 pytestmark = pytest.mark.slow
 
@@ -30,7 +30,7 @@ async def test_a_packed_answer_is_read(dialect: Dialect) -> None:
     pieces = [whole[i : i + 7] for i in range(0, len(whole), 7)]
     async with talking(dialect, Reply(pieces, headers={"content-encoding": "gzip"})) as (model, _):
         answer = (await asked(model))[-1]
-    assert isinstance(answer, Answer) and answer.parts == (Text("Hello"),)
+    assert isinstance(answer, Completion) and answer.parts == (Text("Hello"),)
 
 
 @every
