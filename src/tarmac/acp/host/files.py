@@ -55,7 +55,7 @@ class Files:
         want = self.permission.file_want(path, before, content)
 
         async def act(_: Go) -> Done:
-            check_workspace(self.desk.workspace)
+            check_workspace(self.state.context.workspace)
             if self._behind(path) != target:
                 raise ToolDenied(f"{path} has come to mean another file meanwhile")
             await asyncio.to_thread(save_file, target, content, expected=before, new=before is None)
