@@ -37,7 +37,7 @@ class Unreadable(Exception):
         super().__init__(reason)
         self.reason = reason
         self.passing = passing or parser_failed  # a busy machine, and no property of the line
-        self.parser_failed = parser_failed  # it did not run at all: the next line will fare no better
+        self.parser_failed = parser_failed  # it did not run at all, so the next line will fare no better
 
 
 def dialect_of(shell: str) -> str | None:

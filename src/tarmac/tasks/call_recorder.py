@@ -173,7 +173,7 @@ class Live:
         self._tell(CommandOutput(at=now(), call=self._call, terminal=terminal, spool=spool, offset=0))
 
     async def recorded(self) -> None:
-        """Return when everything that was told is durable."""
+        """Return when all that was told is durable."""
         try:
             await self._state.context.log.commit()
         except StateUnavailable:  # the call learns of it when it records its result

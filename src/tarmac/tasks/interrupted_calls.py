@@ -60,9 +60,8 @@ async def end_survivors(state: TaskState, host: int | None) -> str:
     named = ", ".join(f"`{each.command}` (process {each.pid})" for each in found)
     stays = ", ".join(str(each.pid) for each in found if not each.ended)
     but = f"; these could not be ended: {stays}" if stays else ""
-    state.add(
-        Noted(at=now(), what="notice", text=f"the killed run had left processes running. Ended now: {named}{but}")
-    )
+    text = f"the killed run had left processes running. Ended now: {named}{but}"
+    state.add(Noted(at=now(), what="notice", text=text))
     return f" [Processes that were still running have been ended now: {named}{but}.]"
 
 
