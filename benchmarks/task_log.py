@@ -18,7 +18,7 @@ from tarmac.events import TaskId
 from tarmac.models.messages import Text, ToolUse, Usage
 from tarmac.tasks.events import CallId, ModelSaid, RequestId, TaskEvent, ToolFinished, ToolStarted
 from tarmac.tasks.log import Listener, TaskLog, create_log, open_log
-from tarmac.tasks.reading import uncollected
+from tarmac.tasks.log.reader import uncollected
 from tarmac.tasks.views import Metadata, ModelHistory, Timeline
 
 

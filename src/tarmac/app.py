@@ -31,7 +31,7 @@ from tarmac.tasks.context import TaskContext, TaskSettings, find_mode, now
 from tarmac.tasks.events import ModelSwitched, Noted, RequestStarted, TaskCreated, TaskEvent, UserSaid
 from tarmac.tasks.limits import Limits
 from tarmac.tasks.log import TaskLog
-from tarmac.tasks.reading import read_log
+from tarmac.tasks.log.reader import read_log
 from tarmac.tasks.state import TaskState
 from tarmac.tasks.store import TaskStore
 from tarmac.tasks.task import Task

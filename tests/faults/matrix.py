@@ -30,7 +30,8 @@ ROWS = (
         "holds",
         (
             "test_what_a_person_saw_before_the_kill_is_known_to_the_resumed_task",
-            "test_what_ignores_a_hang_up_is_ended_by_the_next_start_which_names_it",
+            "test_what_ignores_a_hang_up_does_not_outlive_a_killed_host",
+            "test_what_a_dead_host_left_running_is_ended_and_named",
         ),
     ),
     Row(

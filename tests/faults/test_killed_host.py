@@ -12,7 +12,9 @@ from tests.cli.conftest import TARMAC, read_until, running, tarmac
 from tests.conftest import lacking
 from tests.e2e.scripts import command, done, script, turn
 
+from tarmac.terminals import Settings
 from tarmac.terminals.process.processes import look
+from tarmac.terminals.process.survivors import end_survivors
 
 KILLS = int(os.environ.get("TARMAC_KILLS", "4"))
 
@@ -41,7 +43,7 @@ def _killed(play: str, project: Path, wanted: bytes) -> tuple[str, bytes]:
     return found[1].decode(), seen
 
 
-def test_what_ignores_a_hang_up_is_ended_by_the_next_start_which_names_it(project: Path, tmp_path: Path) -> None:
+def test_what_ignores_a_hang_up_does_not_outlive_a_killed_host(project: Path, tmp_path: Path) -> None:
     """Row 1: nohup, setsid, a trap, and one without its environment."""
     line = (
         "(trap '' HUP; sleep 1001) & nohup sleep 1002 >/dev/null & setsid sleep 1003 & setsid env -i sleep 1004 & "
@@ -51,14 +53,18 @@ def test_what_ignores_a_hang_up_is_ended_by_the_next_start_which_names_it(projec
     task, _ = _killed(play, project, b"they-42")
     outcome = tarmac("resume", task, "--script", _only_done(project), "--cwd", str(project), "--auto", "all", "--json")
     assert outcome.code == 0, outcome.err
-    facts = [json.loads(line) for line in outcome.out.splitlines()]
-    told = [str(each["text"]) for each in facts if each.get("kind") == "model_told" and each["about"] == "resumption"]
-    ours = [pid for pid in _sleepers() if look(pid) is not None]
-    assert ours == []
-    for seconds in ("1001", "1002", "1003", "1004"):  # what the kernel ended already need not be named
-        assert f"sleep {seconds}" in told[-1] or seconds == "1001"
-    notices = [str(each["text"]) for each in facts if each.get("kind") == "noted"]
-    assert any("sleep 1003" in each for each in notices)
+    assert [pid for pid in _sleepers() if look(pid) is not None] == []  # by the watchdog, or by this start
+
+
+async def test_what_a_dead_host_left_running_is_ended_and_named(tmp_path: Path) -> None:
+    """Row 1: where nothing else ended it, the next start finds it by its cookie."""
+    host = subprocess.Popen(["true"])  # noqa: ASYNC220
+    host.wait()
+    environ = {**os.environ, "TARMAC_TERMINAL": f"t1.{host.pid}.0a1b2c3d4e5f"}
+    left = subprocess.Popen(["sleep", "1005"], env=environ, start_new_session=True)  # noqa: ASYNC220
+    found = await end_survivors(host.pid, Settings(spool_directory=tmp_path))
+    assert [(each.pid, each.command, each.ended) for each in found] == [(left.pid, "sleep 1005", True)]
+    assert left.wait() == -signal.SIGTERM
 
 
 def _only_done(folder: Path) -> str:

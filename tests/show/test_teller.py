@@ -22,7 +22,7 @@ from tarmac.show.transcript import transcript
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
 from tarmac.tasks.events import CallId, QuestionId, RequestId
-from tarmac.tasks.reading import Reading
+from tarmac.tasks.log.reader import Reading
 
 SCREEN = Look(colour=True, columns=60, live=True)
 PIPE = Look()

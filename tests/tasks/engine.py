@@ -20,11 +20,11 @@ from tarmac.tasks.events import (
     ToolFinished,
     ToolStarted,
 )
-from tarmac.tasks.history import model_messages
 from tarmac.tasks.limits import Limits
-from tarmac.tasks.reading import read_log
+from tarmac.tasks.log.reader import read_log
 from tarmac.tasks.signals import CallStreamed, OutputStreamed, ReasoningStreamed, Signal, TextStreamed
 from tarmac.tasks.task import Task
+from tarmac.tasks.views.model_history import model_messages
 
 Turn = dict[str, object]
 

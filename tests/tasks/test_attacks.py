@@ -20,7 +20,7 @@ from tarmac.tasks.events import (
     UserSaid,
 )
 from tarmac.tasks.limits import Limits
-from tarmac.tasks.reading import read_log
+from tarmac.tasks.log.reader import read_log
 from tarmac.tasks.task import Task
 
 pytestmark = pytest.mark.slow

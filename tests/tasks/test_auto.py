@@ -20,8 +20,8 @@ from tarmac.tasks.events import (
     UserSaid,
 )
 from tarmac.tasks.limits import Limits
-from tarmac.tasks.metadata import metadata
 from tarmac.tasks.signals import TextStreamed
+from tarmac.tasks.views.metadata import metadata
 
 pytestmark = pytest.mark.slow
 

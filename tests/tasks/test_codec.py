@@ -10,8 +10,8 @@ from tests.tasks.samples import any_event, of_type, one_of_each
 
 from tarmac.models.messages import Text
 from tarmac.tasks import events as e
-from tarmac.tasks.codec import INLINE, KINDS, decode, encode, kind_of
-from tarmac.tasks.records import FORMAT, Scanner, frame, header_line
+from tarmac.tasks.log.codec import INLINE, KINDS, decode, encode, kind_of
+from tarmac.tasks.log.records import FORMAT, Scanner, frame, header_line
 
 GOLDEN = Path(__file__).parent / "golden"
 

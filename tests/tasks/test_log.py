@@ -17,11 +17,11 @@ from tests.tasks.samples import a_task, one_of_each
 
 from tarmac.errors import BadRequest, StateUnavailable, TaskInUse, TaskNotFound
 from tarmac.events import TaskId
-from tarmac.tasks.doorbell import FOLDER, Doorbell
 from tarmac.tasks.events import RecordLost, TaskEvent, UserSaid
-from tarmac.tasks.holding import writer_of
 from tarmac.tasks.log import create_log, open_log
-from tarmac.tasks.reading import BLOBS, LOG, follow, read_log
+from tarmac.tasks.log.doorbell import FOLDER, Doorbell
+from tarmac.tasks.log.lock import writer_of
+from tarmac.tasks.log.reader import BLOBS, LOG, follow, read_log
 
 pytestmark = pytest.mark.slow
 
@@ -339,7 +339,7 @@ async def test_a_second_writer_is_refused_and_told_who_is_the_first(tmp_path: Pa
         await log.append(said("seen"))
         script = (
             "import asyncio, sys; from pathlib import Path; from tarmac.tasks.log import open_log;"
-            "from tarmac.tasks.reading import read_log; from tarmac.errors import TaskInUse\n"
+            "from tarmac.tasks.log.reader import read_log; from tarmac.errors import TaskInUse\n"
             "async def main():\n"
             "    try:\n"
             "        async with open_log(Path(sys.argv[1])): pass\n"

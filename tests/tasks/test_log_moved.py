@@ -10,7 +10,7 @@ from tarmac.errors import StateUnavailable
 from tarmac.events import TaskId
 from tarmac.tasks.events import UserSaid
 from tarmac.tasks.log import create_log
-from tarmac.tasks.reading import LOG, read_log
+from tarmac.tasks.log.reader import LOG, read_log
 
 
 def said(text: str) -> UserSaid:

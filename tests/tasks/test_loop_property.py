@@ -30,9 +30,9 @@ from tarmac.models.messages import ToolUse
 from tarmac.policy.approval import Always, Answer, AnswerKind, GrantScope
 from tarmac.tasks.auto import LEVELS, Auto
 from tarmac.tasks.events import MessageId, ModelSaid, TaskEvent, ToolFinished, ToolStarted
-from tarmac.tasks.history import model_messages
 from tarmac.tasks.limits import Limits
 from tarmac.tasks.task import Task
+from tarmac.tasks.views.model_history import model_messages
 
 pytestmark = pytest.mark.slow
 

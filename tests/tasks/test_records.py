@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from tests.tasks.samples import a_task, one_of_each
 
 from tarmac.errors import StateUnavailable
-from tarmac.tasks.codec import encode
 from tarmac.tasks.events import RecordLost, TaskEvent, UserSaid
-from tarmac.tasks.records import Scanner, frame, header_line
+from tarmac.tasks.log.codec import encode
+from tarmac.tasks.log.records import Scanner, frame, header_line
 
 some_event = st.sampled_from([*a_task(2), *one_of_each()])  # that any event survives is test_codec.py's
 HEADER = header_line("t", at=1.0, by="test")

@@ -12,7 +12,7 @@ from tests.tasks.test_killing import a_nursery
 from tarmac.errors import BadRequest, DirectoryUnavailable, TaskInUse, TaskNotFound
 from tarmac.models.messages import Text
 from tarmac.tasks.events import CommandOutput, MessageQueued, ModelTold, Noted, TaskSaved, TaskStarted, ToolStarted
-from tarmac.tasks.reading import read_log
+from tarmac.tasks.log.reader import read_log
 
 
 async def test_a_task_is_saved_and_goes_on_in_another_process(tmp_path: Path) -> None:

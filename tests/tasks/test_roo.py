@@ -13,13 +13,13 @@ from tarmac.errors import ImportFailed
 from tarmac.models.messages import NO_USAGE, Blob, Image, Message, Part, Reasoning, Text, ToolResult, ToolUse
 from tarmac.policy.approval import AnswerKind
 from tarmac.tasks import events as e
-from tarmac.tasks.blobs import Blobs
-from tarmac.tasks.metadata import metadata
-from tarmac.tasks.roo.files import API, UI, RooTask, find_tasks, read_task
-from tarmac.tasks.roo.taking import facts_of, workspace_of
-from tarmac.tasks.roo.telling import api_messages, ui_messages
-from tarmac.tasks.roo.writing import write_task
+from tarmac.tasks.log.blobs import Blobs
+from tarmac.tasks.roo.export_files import write_task
+from tarmac.tasks.roo.exporter import api_messages, ui_messages
+from tarmac.tasks.roo.importer import facts_of, workspace_of
+from tarmac.tasks.roo.task_files import API, UI, RooTask, find_tasks, read_task
 from tarmac.tasks.views import model_messages, timeline
+from tarmac.tasks.views.metadata import metadata
 
 pytestmark = pytest.mark.slow
 

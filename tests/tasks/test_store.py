@@ -12,7 +12,7 @@ from tarmac.errors import BadRequest, TaskInUse, TaskNotFound
 from tarmac.events import TaskId
 from tarmac.models.messages import Text, Usage
 from tarmac.tasks.events import CallId, ModelSaid, RequestId, TaskCompleted, ToolFinished, UserSaid
-from tarmac.tasks.reading import LOG
+from tarmac.tasks.log.reader import LOG
 from tarmac.tasks.store import TaskStore
 
 

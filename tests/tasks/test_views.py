@@ -13,10 +13,10 @@ from tarmac.events import TaskId
 from tarmac.models.messages import Message, Text, ToolResult, ToolUse, Usage
 from tarmac.policy.approval import AnswerKind
 from tarmac.tasks import events as e
-from tarmac.tasks.codec import from_plain, to_plain
 from tarmac.tasks.events import CallId, MessageId, QuestionId, RequestId
-from tarmac.tasks.history import INTERRUPTED, LOST, NOT_RUN
+from tarmac.tasks.log.codec import from_plain, to_plain
 from tarmac.tasks.views import Metadata, ModelHistory, Timeline, metadata, model_messages, timeline
+from tarmac.tasks.views.model_history import INTERRUPTED, LOST, NOT_RUN
 
 pytestmark = pytest.mark.slow
 

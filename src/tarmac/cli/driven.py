@@ -8,7 +8,7 @@ from tarmac.policy.approval import Answer, Picture
 from tarmac.tasks.audience import Listener
 from tarmac.tasks.context import Ended
 from tarmac.tasks.events import MessageId, QuestionAsked, QuestionId
-from tarmac.tasks.metadata import Metadata
+from tarmac.tasks.views.metadata import Metadata
 
 STATUS = {
     "completed": 0,

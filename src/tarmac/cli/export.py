@@ -15,12 +15,12 @@ from tarmac.events import TaskId
 from tarmac.models.messages import Blob, Image
 from tarmac.show.markdown import page
 from tarmac.show.records import record
-from tarmac.tasks.blobs import Blobs
-from tarmac.tasks.codec import to_plain
 from tarmac.tasks.events import TaskEvent, ToolFinished, UserSaid
-from tarmac.tasks.metadata import metadata
-from tarmac.tasks.reading import BLOBS
+from tarmac.tasks.log.blobs import Blobs
+from tarmac.tasks.log.codec import to_plain
+from tarmac.tasks.log.reader import BLOBS
 from tarmac.tasks.store import TaskStore
+from tarmac.tasks.views.metadata import metadata
 
 FORMATS: Final = ["markdown", "json", "roo"]
 
@@ -33,7 +33,7 @@ async def export(store: TaskStore, task: TaskId, form: str, to: Path | None, *, 
     reading = await store.read(task)
     blobs = Blobs(store.path(task) / BLOBS)
     if form == "roo":
-        from tarmac.tasks.roo.writing import write_task
+        from tarmac.tasks.roo.export_files import write_task
 
         if to is None:
             raise BadRequest("Roo-Code's files need a folder", hint="--to DIR: the task goes to DIR/ID")

@@ -17,10 +17,10 @@ from tarmac.events import TaskId
 from tarmac.show.columns import cut
 from tarmac.show.harmless import one_line
 from tarmac.tasks.events import KeptFile, TaskImported
-from tarmac.tasks.metadata import metadata
-from tarmac.tasks.roo.files import RooTask, find_tasks, read_task
-from tarmac.tasks.roo.taking import began, facts_of, workspace_of
+from tarmac.tasks.roo.importer import began, facts_of, workspace_of
+from tarmac.tasks.roo.task_files import RooTask, find_tasks, read_task
 from tarmac.tasks.store import TaskStore
+from tarmac.tasks.views.metadata import metadata
 
 OPTIONS = ["salvage", "workspace=", "json"]
 

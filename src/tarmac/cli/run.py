@@ -22,8 +22,8 @@ from tarmac.show.pictures import picture
 if TYPE_CHECKING:
     from tarmac.cli.stopping import Stop
     from tarmac.config import Config
-    from tarmac.tasks.metadata import Metadata
     from tarmac.tasks.store import Listed, TaskStore
+    from tarmac.tasks.views.metadata import Metadata
 
 OPTIONS: Final = [
     "model=",

@@ -21,7 +21,7 @@ from tarmac.show.columns import cut, padded
 from tarmac.show.harmless import one_line
 from tarmac.show.look import Look, look_of
 from tarmac.show.summary import money, size, status, when
-from tarmac.tasks.holding import writer_of
+from tarmac.tasks.log.lock import writer_of
 from tarmac.tasks.store import Listed, Sort, TaskStore
 
 OPTIONS: Final = ["json", "workspace=", "sort=", "limit=", "format=", "to=", "yes", "force", "all", "settings"]
@@ -204,7 +204,7 @@ async def _show(store: TaskStore, task: str, given: Given) -> int:
 
 async def _audit(store: TaskStore, task: str, given: Given) -> int:
     from tarmac.show.accounts import audit_lines
-    from tarmac.tasks.audit import audit
+    from tarmac.tasks.views.audit import audit
 
     entries = audit((await store.read(TaskId(store.path(task).name))).events)
     if "json" in given:
@@ -222,7 +222,7 @@ async def _usage(store: TaskStore, task: str, given: Given) -> int:
 
     from tarmac.show.accounts import requests_of, tool_line, usage_lines
     from tarmac.show.summary import spent
-    from tarmac.tasks.metadata import metadata
+    from tarmac.tasks.views.metadata import metadata
 
     events = (await store.read(TaskId(store.path(task).name))).events
     found = requests_of(events)

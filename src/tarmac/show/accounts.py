@@ -9,9 +9,9 @@ from tarmac.show.columns import cut
 from tarmac.show.harmless import one_line
 from tarmac.show.look import Look
 from tarmac.show.summary import money, seconds, tokens
-from tarmac.tasks.audit import Entry
 from tarmac.tasks.events import ModelSaid, RequestFailed, RequestStarted, TaskEvent
-from tarmac.tasks.metadata import Metadata
+from tarmac.tasks.views.audit import Entry
+from tarmac.tasks.views.metadata import Metadata
 
 COLOURS = {"allow": "32", "yes": "32", "deny": "31", "no": "31", "skip": "35", "ask": "35"}
 

@@ -9,8 +9,8 @@ from tarmac.models.messages import Reasoning, Text, ToolUse
 from tarmac.show.harmless import harmless, one_line
 from tarmac.show.summary import spent, status
 from tarmac.tasks import events as e
-from tarmac.tasks.history import text_of
-from tarmac.tasks.metadata import metadata
+from tarmac.tasks.views.metadata import metadata
+from tarmac.tasks.views.model_history import text_of
 
 LONGEST = 20_000  # characters of one output: a page is to be read
 

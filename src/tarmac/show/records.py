@@ -9,8 +9,8 @@ import dataclasses
 import json
 import re
 
-from tarmac.tasks.codec import kind_of, to_plain
 from tarmac.tasks.events import TaskEvent, UnknownEvent
+from tarmac.tasks.log.codec import kind_of, to_plain
 from tarmac.tasks.signals import Signal
 
 

@@ -3,7 +3,7 @@
 import time
 
 from tarmac.models.messages import Usage
-from tarmac.tasks.metadata import Metadata
+from tarmac.tasks.views.metadata import Metadata
 
 
 def when(at: float, *, now: float | None = None) -> str:

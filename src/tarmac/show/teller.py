@@ -21,7 +21,7 @@ from tarmac.show.summary import size, spent
 from tarmac.show.working import Working, elapsed
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
-from tarmac.tasks.metadata import Metadata
+from tarmac.tasks.views.metadata import Metadata
 
 TODOS = {"open": "☐", "doing": "▸", "done": "☑"}
 

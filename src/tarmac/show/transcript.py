@@ -8,8 +8,8 @@ from tarmac.show.harmless import one_line
 from tarmac.show.look import Look
 from tarmac.show.summary import size, spent, status, when
 from tarmac.show.teller import Teller
-from tarmac.tasks.metadata import metadata
-from tarmac.tasks.reading import Reading
+from tarmac.tasks.log.reader import Reading
+from tarmac.tasks.views.metadata import metadata
 
 
 def transcript(task: str, reading: Reading, look: Look, *, at_work: bool) -> Iterator[str]:

@@ -15,7 +15,7 @@ from tarmac.show.harmless import harmless, one_line
 from tarmac.show.lines import Lines
 from tarmac.show.summary import seconds
 from tarmac.tasks import events as e
-from tarmac.tasks.history import text_of
+from tarmac.tasks.views.model_history import text_of
 from tarmac.tools.boundary import inside
 
 SAID_ELSEWHERE = {"attempt_completion", "ask_followup_question", "update_todo_list", "switch_mode"}

@@ -12,10 +12,10 @@ from pathlib import Path
 from tarmac.errors import TarmacError, TaskInUse
 from tarmac.events import TaskId
 from tarmac.paths import state_dir
-from tarmac.tasks.blobs import Blobs
 from tarmac.tasks.log import open_log
-from tarmac.tasks.reading import BLOBS, opened, read_all
-from tarmac.tasks.records import Damage, Scanner
+from tarmac.tasks.log.blobs import Blobs
+from tarmac.tasks.log.reader import BLOBS, opened, read_all
+from tarmac.tasks.log.records import Damage, Scanner
 from tarmac.tasks.store import TaskStore
 from tarmac.terminals.doctor import Case, Check, Finding, Findings, Level
 

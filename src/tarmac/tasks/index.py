@@ -14,8 +14,8 @@ from typing import Final, TypeVar
 
 from tarmac.errors import StateUnavailable
 from tarmac.events import TaskId
-from tarmac.tasks.codec import from_plain, to_plain
-from tarmac.tasks.metadata import Metadata
+from tarmac.tasks.log.codec import from_plain, to_plain
+from tarmac.tasks.views.metadata import Metadata
 
 SCHEMA: Final = 1
 PATIENCE: Final = 10.0  # seconds to wait for another process

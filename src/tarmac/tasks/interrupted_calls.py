@@ -12,8 +12,8 @@ from tarmac.models.messages import Part, Text, ToolUse
 from tarmac.tasks.call_recorder import TAIL
 from tarmac.tasks.context import now
 from tarmac.tasks.events import CallId, FileSeen, Noted, Outcome, TaskEvent, TaskSaved, TaskStarted, ToolFinished
-from tarmac.tasks.recovery import Unfinished, digest_of, fates
 from tarmac.tasks.state import TaskState
+from tarmac.tasks.views.recovery import Unfinished, digest_of, fates
 from tarmac.terminals.process import survivors
 from tarmac.tools.boundary import labelled
 from tarmac.vt.text import clean

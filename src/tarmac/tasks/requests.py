@@ -25,11 +25,11 @@ from tarmac.prompts.instructions import read_instructions, read_replacement
 from tarmac.prompts.system import PromptContext, system_prompt, unsuited_edit_tools
 from tarmac.tasks.context import Ended, judged, now
 from tarmac.tasks.conversation import commands
-from tarmac.tasks.counting import Came, estimate
 from tarmac.tasks.events import CallId, ModelSaid, RequestFailed, RequestId, RequestStarted, TaskEvent
 from tarmac.tasks.questions import Questions, words
 from tarmac.tasks.signals import CallStreamed, ReasoningStreamed, RetryCounted, TextStreamed
 from tarmac.tasks.state import TaskState
+from tarmac.tasks.views.counting import Came, estimate
 
 FIRST_DELAY: Final = 1.0  # seconds
 JITTER: Final = 0.25  # of the delay: many tasks that were refused together do not come back together

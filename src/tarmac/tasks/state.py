@@ -36,11 +36,11 @@ from tarmac.tasks.events import (
     ToolFinished,
     ToolStarted,
 )
-from tarmac.tasks.history import ModelHistory
 from tarmac.tasks.limits import Used, WorkTime
-from tarmac.tasks.metadata import Metadata
-from tarmac.tasks.reading import uncollected
-from tarmac.tasks.recovery import Unfinished, unfinished
+from tarmac.tasks.log.reader import uncollected
+from tarmac.tasks.views.metadata import Metadata
+from tarmac.tasks.views.model_history import ModelHistory
+from tarmac.tasks.views.recovery import Unfinished, unfinished
 from tarmac.terminals.terminal import Terminal
 from tarmac.tools.tool import Unsaved
 

@@ -22,8 +22,6 @@ from typing import Final, Literal
 from tarmac.errors import BadRequest, StateUnavailable, TaskNotFound
 from tarmac.events import TaskId
 from tarmac.paths import private_dir
-from tarmac.tasks.blobs import Blobs
-from tarmac.tasks.disk import unavailable
 from tarmac.tasks.events import (
     MessageQueued,
     ModelSaid,
@@ -34,13 +32,15 @@ from tarmac.tasks.events import (
     ToolFinished,
     UserSaid,
 )
-from tarmac.tasks.history import text_of
-from tarmac.tasks.holding import lock
 from tarmac.tasks.index import Found, Index, Row, Words
 from tarmac.tasks.log import TaskLog, create_log, open_log
-from tarmac.tasks.metadata import Metadata, metadata
-from tarmac.tasks.reading import BLOBS, LOG, Reading, opened, read_all, read_log
-from tarmac.tasks.records import Scanner
+from tarmac.tasks.log.blobs import Blobs
+from tarmac.tasks.log.disk import unavailable
+from tarmac.tasks.log.lock import lock
+from tarmac.tasks.log.reader import BLOBS, LOG, Reading, opened, read_all, read_log
+from tarmac.tasks.log.records import Scanner
+from tarmac.tasks.views.metadata import Metadata, metadata
+from tarmac.tasks.views.model_history import text_of
 
 SEARCHED: Final = 4000  # characters of a tool's result that can be searched: its beginning
 Sort = Literal["newest", "oldest", "cost", "tokens", "size"]

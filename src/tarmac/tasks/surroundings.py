@@ -19,9 +19,9 @@ from typing import Final
 
 from tarmac.prompts.environment import MOST_NAMES, Facts, FileListing, TerminalFacts, TodoFacts, environment_details
 from tarmac.tasks.context import Editor
-from tarmac.tasks.hand import Hand
-from tarmac.tasks.recovery import digest_of
+from tarmac.tasks.log.worker_thread import WorkerThread
 from tarmac.tasks.state import TaskState
+from tarmac.tasks.views.recovery import digest_of
 from tarmac.tools.terminal_status import facts_of
 from tarmac.tools.tree import Changes, Tree
 
@@ -61,11 +61,11 @@ class Surroundings:
         self._news: dict[str, TerminalFacts] = {}  # of terminals, by id: read, and not told yet
         self._came: tuple[str, ...] = ()  # the same of files
         self._went: tuple[str, ...] = ()
-        self._hand = Hand(f"eyes of {state.context.task}")
+        self._worker = WorkerThread(f"eyes of {state.context.task}")
 
     def close(self) -> None:
         """For now there is nothing more to look at."""
-        self._hand.close()
+        self._worker.close()
 
     async def look(self, *, first: bool) -> str:
         """The text for the model. `first`: it knows nothing of the workspace yet."""
@@ -74,7 +74,7 @@ class Surroundings:
         terminals = await self._terminals()
         files = None if first else self._glance()
         if files is None:
-            files = await self._hand.do(partial(self._look_at_files, dict(state.seen), state.editor, listed=first))
+            files = await self._worker.do(partial(self._look_at_files, dict(state.seen), state.editor, listed=first))
         facts = Facts(
             workspace=state.context.workspace,
             now=datetime.now().astimezone(),

@@ -24,10 +24,10 @@ from tarmac.tasks.audience import Listener
 from tarmac.tasks.context import Editor, Ended, find_mode, now
 from tarmac.tasks.engine import Engine
 from tarmac.tasks.log import TaskLog
-from tarmac.tasks.metadata import Metadata
 from tarmac.tasks.questions import Questions
 from tarmac.tasks.queue import Queue
 from tarmac.tasks.state import TaskState
+from tarmac.tasks.views.metadata import Metadata
 from tarmac.terminals.terminal import Terminal
 from tarmac.tools.tool import Unsaved
 

@@ -25,9 +25,9 @@ from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
 from tarmac.tasks.audience import Listener
 from tarmac.tasks.context import Ended, now
-from tarmac.tasks.metadata import Metadata
 from tarmac.tasks.questions import Questions
 from tarmac.tasks.state import TaskState
+from tarmac.tasks.views.metadata import Metadata
 
 TO_CONNECT: Final = 0.5  # seconds after it has its session for an agent to start our MCP server
 TO_LIST: Final = 5.0  # seconds for it to ask for the tools

@@ -3,7 +3,7 @@
 import json
 
 from tarmac.models.messages import NO_USAGE, ToolUse, Usage
-from tarmac.tasks.roo.files import Object
+from tarmac.tasks.roo.task_files import Object
 
 
 def blocks(message: Object) -> list[Object]:

@@ -1,8 +1,8 @@
-"""Whose a log is: made, locked, and recovered from what a crash left, before anything is appended to it.
+"""Create, lock and recover a task's log.
 
-create(folder)  → it exists with its header, or not at all
-lock(folder)    → ours alone, or TaskInUse, with the process that has it
-recover(folder) → read to its end; what is torn there is kept beside it, then cut off
+create(folder)  → a new log with its header, or none at all
+lock(folder)    → the log, locked for this process; TaskInUse names the process that has it
+recover(folder) → all events; a torn tail is copied beside the log, then cut off
 """
 
 import asyncio
@@ -17,10 +17,10 @@ from typing import TypeVar
 from tarmac import __version__
 from tarmac.errors import BadRequest, StateUnavailable, TaskInUse, TaskNotFound
 from tarmac.events import TaskId
-from tarmac.tasks.blobs import Blobs
-from tarmac.tasks.disk import sync, sync_folder, unavailable, write_all
-from tarmac.tasks.reading import BLOBS, LOG, Reading, read_all
-from tarmac.tasks.records import Damage, Scanner, header_line
+from tarmac.tasks.log.blobs import Blobs
+from tarmac.tasks.log.disk import sync, sync_folder, unavailable, write_all
+from tarmac.tasks.log.reader import BLOBS, LOG, Reading, read_all
+from tarmac.tasks.log.records import Damage, Scanner, header_line
 
 WRITER = "writer"  # a file with the writer's process id; the lock itself is on the log
 _HEADER = 4096  # bytes that a header may have; what is torn of it is less

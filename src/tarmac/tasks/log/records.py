@@ -15,8 +15,8 @@ from zlib import crc32
 import msgspec
 
 from tarmac.errors import StateUnavailable
-from tarmac.tasks.codec import Fetch, decode, unknown
 from tarmac.tasks.events import RecordLost, TaskEvent
+from tarmac.tasks.log.codec import Fetch, decode, unknown
 
 FORMAT: Final = 1  # of lines; a reader refuses a higher one. Kinds have no version: they are only added to
 _MOST_LOST: Final = 1_000_000  # records in a row; a higher number is another log's, or nobody's

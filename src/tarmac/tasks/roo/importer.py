@@ -18,7 +18,7 @@ from tarmac.policy.approval import AnswerKind
 from tarmac.tasks import events as e
 from tarmac.tasks.events import CallId, RequestId
 from tarmac.tasks.roo.blocks import arguments, blocks, seconds, spending, title
-from tarmac.tasks.roo.files import Object, RooTask
+from tarmac.tasks.roo.task_files import Object, RooTask
 
 Keep = Callable[[bytes, str], Blob]  # stores an image
 _PERSON: Final = re.compile(r"\s*<(user_message|task|feedback|answer)>\n?(.*?)\n?</\1>\s*", re.DOTALL)

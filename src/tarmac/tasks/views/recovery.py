@@ -1,7 +1,7 @@
-"""PURE: what was under way when a task's process died, and whether it happened (S4).
+"""Find the calls that were running when a task's process died, and whether they took effect.
 
-Before a tool touches a file, the log has the hashes of before and after (`FileIntent`). So afterwards the file itself
-tells: it is as it was, it is as it was meant to be, or somebody else has been at it.
+Before a tool changes a file, the log has the file's hash before and after (`FileIntent`). So the file itself later
+tells whether it was changed as intended, not changed, or changed by somebody else.
 """
 
 import os

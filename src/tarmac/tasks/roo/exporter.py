@@ -11,8 +11,8 @@ from typing import Final
 
 from tarmac.models.messages import Blob, Image, Message, Part, Reasoning, Text, ToolResult, ToolUse, Usage
 from tarmac.tasks import events as e
-from tarmac.tasks.history import model_messages, text_of
-from tarmac.tasks.roo.files import Object
+from tarmac.tasks.roo.task_files import Object
+from tarmac.tasks.views.model_history import model_messages, text_of
 
 Fetch = Callable[[str], bytes | None]
 _TOOLS: Final = {

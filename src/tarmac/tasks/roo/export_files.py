@@ -9,9 +9,9 @@ from pathlib import Path
 
 from tarmac.errors import BadRequest, FileUnavailable
 from tarmac.tasks import events as e
-from tarmac.tasks.metadata import metadata
-from tarmac.tasks.roo.files import API, ITEM, METADATA, OLD_API, UI, Object, RooTask, read_task
-from tarmac.tasks.roo.telling import api_messages, milliseconds, ui_messages
+from tarmac.tasks.roo.exporter import api_messages, milliseconds, ui_messages
+from tarmac.tasks.roo.task_files import API, ITEM, METADATA, OLD_API, UI, Object, RooTask, read_task
+from tarmac.tasks.views.metadata import metadata
 
 Fetch = Callable[[str], bytes | None]
 

@@ -1,14 +1,14 @@
-"""The log of one task: facts are appended to it by one process, and are on the disk before anything acts on them.
+"""Append facts to a task's log. They are on the disk before anything acts on them.
 
 append(event) ─┐
 append(event) ─┼→ one group: blobs, lines, one sync → sequence numbers → listeners, followers' doorbells
-add(event) ────┘   (what comes while a group is being written is the next group)
+add(event) ────┘   (events that arrive while a group is written form the next group)
 
-Before it is told that a fact is durable, the log is compared with the file of its name: what was written to a file that
-somebody removed or replaced meanwhile is not recorded.
+Before a group is acknowledged, the log is compared with the file of its name. If the file was removed or replaced, the
+group is not recorded and the log refuses everything from then on.
 
-The surprise: after an error nothing of the group is in the file, but what was `add`ed stays in line for the next group,
-in its order; what was `append`ed does not, for whoever called was told that it failed.
+After an error nothing of the group is in the file. Events from `add` stay in line for the next group, in order. Events
+from `append` do not: their callers were told that it failed.
 """
 
 import asyncio
@@ -21,15 +21,15 @@ from pathlib import Path
 
 from tarmac.errors import BadRequest, StateUnavailable
 from tarmac.events import TaskId
-from tarmac.tasks.blobs import Blobs
-from tarmac.tasks.codec import encode
-from tarmac.tasks.disk import FULL, sync, unavailable, write_all
-from tarmac.tasks.doorbell import ring
 from tarmac.tasks.events import TaskEvent
-from tarmac.tasks.hand import Hand
-from tarmac.tasks.holding import WRITER, check_unchanged, create, is_here, locked, recover, to_its_end
-from tarmac.tasks.reading import BLOBS, LOG, Reading
-from tarmac.tasks.records import frame
+from tarmac.tasks.log.blobs import Blobs
+from tarmac.tasks.log.codec import encode
+from tarmac.tasks.log.disk import FULL, sync, unavailable, write_all
+from tarmac.tasks.log.doorbell import ring
+from tarmac.tasks.log.lock import WRITER, check_unchanged, create, is_here, locked, recover, to_its_end
+from tarmac.tasks.log.reader import BLOBS, LOG, Reading
+from tarmac.tasks.log.records import frame
+from tarmac.tasks.log.worker_thread import WorkerThread
 
 LINGER = 0.05  # seconds that what was added waits for company
 
@@ -67,7 +67,7 @@ class TaskLog:
         self._failure: StateUnavailable | None = None  # of the last group
         self._broken = False
         self._closing: asyncio.Task[None] | None = None
-        self._hand = Hand(f"log of {folder.name}")
+        self._worker = WorkerThread(f"log of {folder.name}")
 
     async def append(self, *events: TaskEvent) -> int:
         """Record them, together and in order; they are durable on return. The number of the last.
@@ -154,7 +154,7 @@ class TaskLog:
         """Make a group of all that is pending now, and have it written."""
         group, self._pending = self._pending, []
         self._writing = sum(len(each.events) for each in group)
-        self._hand.give(partial(self._write, group), partial(self._written, group))
+        self._worker.give(partial(self._write, group), partial(self._written, group))
 
     def _write(self, group: list[_Batch]) -> int:
         """In a thread: all of it is on the disk, so many bytes, or the log is as it was."""
@@ -222,7 +222,7 @@ class TaskLog:
                     (self.folder / WRITER).unlink(missing_ok=True)
                 except OSError:
                     pass
-            self._hand.close()
+            self._worker.close()
             os.close(self._fd)
 
 

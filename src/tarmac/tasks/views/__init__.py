@@ -5,8 +5,8 @@ timeline(events)        Timeline.add(event)       what a person sees
 metadata(events)        Metadata.add(event)       what a list shows
 """
 
-from tarmac.tasks.history import ModelHistory, model_messages
-from tarmac.tasks.metadata import Metadata, metadata
-from tarmac.tasks.timeline import Item, Timeline, timeline
+from tarmac.tasks.views.metadata import Metadata, metadata
+from tarmac.tasks.views.model_history import ModelHistory, model_messages
+from tarmac.tasks.views.timeline import Item, Timeline, timeline
 
 __all__ = ["Item", "Metadata", "ModelHistory", "Timeline", "metadata", "model_messages", "timeline"]

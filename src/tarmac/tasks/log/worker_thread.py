@@ -1,10 +1,10 @@
-"""A thread for what blocks: one thing after another, in order, each answered on the event loop.
+"""A thread that runs blocking calls one after another and reports each result on the event loop.
 
-give(work, then)   then(result, error) is called on the loop
-do(work)           the same as a future
+give(work, then)   calls then(result, error) on the event loop
+do(work)           returns a future
 
-asyncio.to_thread costs half as much again: the idle threads of its pool wake each other, and its futures have locks. A
-log is written several times a turn (ADR 83).
+`asyncio.to_thread` takes half as long again: idle threads of its pool wake each other up, and its futures have locks. A
+log is written several times a turn (ADR 83). If the system allows no more threads, the work runs on the event loop.
 """
 
 import asyncio
@@ -16,8 +16,8 @@ from typing import TypeVar
 Result = TypeVar("Result")
 
 
-class Hand:
-    """It starts with the first thing it is given, ends when it is told to, and starts again with the next."""
+class WorkerThread:
+    """The thread starts with the first call, ends with close(), and starts again with the next call."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -25,7 +25,7 @@ class Hand:
         self._thread: threading.Thread | None = None
 
     def give(self, work: Callable[[], Result], then: Callable[[Result | None, BaseException | None], None]) -> None:
-        """Do `work` when all before it is done."""
+        """Run `work` after everything that was given before it."""
         loop = asyncio.get_running_loop()
 
         def job() -> None:
@@ -50,7 +50,7 @@ class Hand:
         self._waiting.put(job)
 
     async def do(self, work: Callable[[], Result]) -> Result:
-        """Its result. Whoever stops waiting does not stop it."""
+        """Return the result of `work`. Cancelling the caller does not stop the work."""
         done: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
 
         def then(result: Result | None, error: BaseException | None) -> None:
@@ -65,7 +65,7 @@ class Hand:
         return await done
 
     def close(self) -> None:
-        """End, after all it was given."""
+        """End the thread after all work it was given."""
         if self._thread is not None:
             self._waiting.put(None)
             self._thread, self._waiting = None, SimpleQueue()

@@ -1,9 +1,9 @@
-"""Reading a task's log: all of it at once, or as it grows. Anybody may, while one process writes.
+"""Read a task's log at once, or follow it as it grows. Any process may read while one writes.
 
-read_log(folder) → Reading: events, and what is damaged, with its place
-follow(folder)   → (seq, event) …, those to come too; woken by the writer's doorbell
+read_log(folder) → Reading: the events, and each damaged place
+follow(folder)   → (seq, event) …, including future ones; the writer's doorbell wakes the follower
 
-Nothing is skipped in silence: the event at index i of a reading has the sequence number i + 1, a lost one too.
+The event at index i has the sequence number i + 1. A lost record has an event of its own, so no number is missing.
 """
 
 import asyncio
@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tarmac.errors import StateUnavailable, TaskNotFound
-from tarmac.tasks.blobs import Blobs
-from tarmac.tasks.disk import unavailable
-from tarmac.tasks.doorbell import Doorbell
 from tarmac.tasks.events import TaskEvent
-from tarmac.tasks.records import Damage, Header, Scanner
+from tarmac.tasks.log.blobs import Blobs
+from tarmac.tasks.log.disk import unavailable
+from tarmac.tasks.log.doorbell import Doorbell
+from tarmac.tasks.log.records import Damage, Header, Scanner
 
 LOG = "log.jsonl"
 BLOBS = "blobs"

@@ -1,7 +1,7 @@
-"""Contents too large for a line of the log, each in a file named by the SHA-256 of its bytes.
+"""Store contents that are too large for a line of the log, in files named by their SHA-256.
 
-A blob is on the disk, under its name, before a record names it. It is never changed: what is read is compared with
-its name, and what does not fit is told as lost.
+A blob is on the disk under its name before a record refers to it. It never changes. What is read is checked against the
+name; a blob that does not match counts as lost.
 """
 
 import os
@@ -11,7 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from tarmac.models.messages import Blob
-from tarmac.tasks.disk import sync, sync_folder, unavailable, write_all
+from tarmac.tasks.log.disk import sync, sync_folder, unavailable, write_all
 
 
 class Blobs:

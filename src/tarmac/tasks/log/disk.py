@@ -1,4 +1,4 @@
-"""Bytes that are on the disk when a call returns, and errors that say why they are not."""
+"""Write and sync files, and turn OSError into errors for the user."""
 
 import errno
 import fcntl

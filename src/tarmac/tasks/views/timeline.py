@@ -10,7 +10,7 @@ import msgspec
 
 from tarmac.models.messages import Blob, Image, Reasoning, Text
 from tarmac.tasks import events as e
-from tarmac.tasks.history import text_of
+from tarmac.tasks.views.model_history import text_of
 
 Kind = Literal[
     "text",
