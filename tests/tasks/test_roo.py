@@ -240,9 +240,9 @@ def test_wherever_it_is_cut_what_is_whole_before_is_salvaged(cut: int) -> None:
     """S3: nothing that can be read is lost."""
     whole = (NATIVE / API).read_bytes()
     cut = min(cut, len(whole) - 1)
-    from tarmac.tasks.roo import files
+    from tarmac.tasks.roo import task_files
 
-    found = files._whole(whole[:cut].decode("utf-8", "ignore"))
+    found = task_files._whole(whole[:cut].decode("utf-8", "ignore"))
     every = json.loads(whole)
     assert found == every[: len(found)]
     ends = [len(json.dumps(every[: n + 1], ensure_ascii=False).encode()) - 1 for n in range(len(every))]
