@@ -160,7 +160,7 @@ def test_the_dangerous_part_of_a_long_command_is_in_the_title_and_the_whole_comm
     whole = f"{before}; rm -rf src; {after}"
     call: Any = permission(asked(shown=whole, parts=parts, risk="high"), "execute_command")["toolCall"]
     assert call["title"] == "Run 3 commands. Riskiest: `rm -rf src` (high risk: deletes `src`)"
-    assert call["content"][0]["content"]["text"].startswith(f"```\n{whole}\n```\n")
+    assert call["content"][0]["content"]["text"].startswith(f"```\n{whole}\n```")
 
 
 def test_a_permission_for_an_edit_carries_both_texts_first(tmp_path: Path) -> None:
