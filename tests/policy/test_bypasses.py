@@ -12,10 +12,10 @@ import pytest
 from tests.policy.test_plan import carry_out
 
 from tarmac.policy import Execute, Policy, Verdict
-from tarmac.policy.checks import FURTHER
-from tarmac.policy.grammar import programs
-from tarmac.policy.own_grammars import OWN
 from tarmac.policy.plan import environment
+from tarmac.policy.programs.checks import FURTHER
+from tarmac.policy.programs.grammar import programs
+from tarmac.policy.programs.own_grammars import OWN
 
 
 @pytest.fixture
