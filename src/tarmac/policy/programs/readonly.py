@@ -25,7 +25,7 @@ from tarmac.policy.programs.grammar import Program, Reading, Unproven, match, pr
 from tarmac.policy.programs.own_grammars import OWN
 from tarmac.policy.programs.repository import check_addresses, check_repository
 from tarmac.policy.programs.spelling import program_name, variables
-from tarmac.policy.programs.starters import WRAPPERS, compose, compose_options, python_module, wrapped, xargs
+from tarmac.policy.programs.starters import compose, compose_options, python_module, starts_only, wrapped, xargs
 from tarmac.policy.programs.streams import streams_of
 from tarmac.policy.proof import Proof
 from tarmac.policy.verdict import STATUS, Stage
@@ -86,7 +86,7 @@ class Prover:
         if len(words) == 2 and known.answer(name, words[1]):
             self._check_unless(name)
             return Proof(Stage(words), "read.version", "prints its version or its help")
-        if name in WRAPPERS:
+        if starts_only(name):
             return wrapped(self, words)
         if name == "xargs":
             return xargs(self, words, upstream)
@@ -259,7 +259,7 @@ class Prover:
                 os.path.join(starts[0], SAMPLE + each) for each in ("12" if name == "exec+" else "1")
             ]  # + gives several
             sample = [each for word in inner for each in (found if word == "{}" else [word])]
-            if inner[0] in ("xargs", "find", "git") or inner[0] in WRAPPERS:
+            if inner[0] in ("xargs", "find", "git") or starts_only(inner[0]):
                 raise Unproven("find -exec of another launcher")
             proof = self.prove_words(tuple(sample))
             if proof.connects:

@@ -18,13 +18,18 @@ from tarmac.policy.programs.find_xargs import (
 )
 from tarmac.policy.programs.grammar import Unproven, programs
 from tarmac.policy.programs.own_grammars import OWN
+from tarmac.policy.programs.wrappers import wrappers
 from tarmac.policy.proof import Proof
 from tarmac.policy.verdict import Stage
 
 if TYPE_CHECKING:
     from tarmac.policy.programs.readonly import Prover
 
-WRAPPERS = frozenset({"timeout", "nice", "stdbuf", "command", "nohup"})
+
+def starts_only(name: str) -> bool:
+    """Whether a program does no more than start the command in its words: timeout, nice, nohup."""
+    wrapper = wrappers().get(name)
+    return wrapper is not None and wrapper.plain is not None
 
 
 def wrapped(prover: "Prover", words: tuple[str, ...]) -> Proof:
@@ -38,26 +43,20 @@ def wrapped(prover: "Prover", words: tuple[str, ...]) -> Proof:
                 "says where a program is",
             )
         raise Unproven("it asks for more than a command")
-    options = {
-        "timeout": r"-[ks]?[0-9.]*[smhd]?|--preserve-status|--foreground",
-        "nice": r"-n?-?[0-9]*",
-        "stdbuf": r"-[ioe][0L]",
-    }
-    pattern = options.get(words[0])
+    wrapper = wrappers()[words[0]]
     while rest and rest[0].startswith("-"):
-        if pattern is None or not re.fullmatch(pattern, rest[0]):
-            raise Unproven(f"`{words[0]}` with {rest[0]} is not known")
-        if rest[0] in ("-n", "-k", "-s") and len(rest) > 1:
+        option = rest.pop(0)
+        if not wrapper.plain or not re.fullmatch(wrapper.plain, option):
+            raise Unproven(f"`{words[0]}` with {option} is not known")
+        if option in wrapper.value and rest:
             rest.pop(0)
-        rest.pop(0)
-    if words[0] == "timeout":
-        if not rest or not re.fullmatch(r"[0-9.]+[smhd]?", rest[0]):
-            raise Unproven("timeout lacks its time")
-        rest.pop(0)
-    if not rest or rest[0] in WRAPPERS or rest[0] == "xargs":
+    for _ in range(wrapper.skip):
+        if not rest or not re.fullmatch(wrapper.before, rest.pop(0)):
+            raise Unproven(f"`{words[0]}` lacks a word before its command")
+    if not rest or starts_only(rest[0]) or rest[0] == "xargs":
         raise Unproven(f"`{words[0]}` of another launcher")
     inner = prover.prove_words(tuple(rest))
-    front = words[: len(words) - len(rest)] if words[0] not in ("command", "nohup") else ()
+    front = () if wrapper.left_out else words[: len(words) - len(rest)]
     return replace(inner, stage=Stage((*front, *inner.stage.words)))
 
 

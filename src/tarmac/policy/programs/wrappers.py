@@ -35,6 +35,9 @@ class Wrapper:
     project: str  # what it runs is code of the project, or fetched
     fetches: bool  # it fetches what it runs
     elsewhere: bool  # what it runs sees other files than those of this machine
+    plain: str | None  # its options that a plan may have; None: a plan can't have it at all
+    before: str
+    left_out: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,9 @@ def wrappers() -> Mapping[str, Wrapper]:
             project=entry.get("project", ""),
             fetches=entry.get("fetches", False),
             elsewhere=entry.get("elsewhere", False),
+            plain=entry.get("plain"),
+            before=entry.get("before", ""),
+            left_out=entry.get("left_out", False),
         )
 
     return Table(WRAPPERS, make)

@@ -67,3 +67,6 @@ class Wrapping(TypedDict, total=False):
     project: str
     fetches: bool
     elsewhere: bool
+    plain: str
+    before: str
+    left_out: bool

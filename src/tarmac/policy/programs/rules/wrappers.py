@@ -5,6 +5,9 @@ skip     how many words come before the command (timeout's time, ssh's host)
 script   the rest is shell text, not words: it is parsed again
 code     the option whose value is shell text (bash -c)
 assigns  VAR=x may stand before the command
+plain    the options with which it does no more than what it starts, as a pattern: then a plan may hold it
+before   what the words before the command must be, in a plan
+left_out a plan runs what is inside, without it
 risk     at least this, whatever is inside; `does` says what the wrapper adds
 """
 
@@ -30,17 +33,22 @@ WRAPPERS = {
     ),
     "runuser": Wrapping(value="-u -g -G -s", code="-c --command", risk="high", does="as another user"),
     "env": Wrapping(value="-u --unset -C --chdir", assigns=True, code="-S --split-string", does=""),
-    "nice": Wrapping(value="-n --adjustment"),
+    "nice": Wrapping(value="-n --adjustment", plain=r"-n?-?[0-9]*"),
     "ionice": Wrapping(value="-c -n -p --class --classdata"),
     "chrt": Wrapping(skip=1),
-    "nohup": Wrapping(),
+    "nohup": Wrapping(plain="", left_out=True),
     "setsid": Wrapping(),
-    "stdbuf": Wrapping(value="-i -o -e --input --output --error"),
-    "timeout": Wrapping(value="-k -s --kill-after --signal", skip=1),
+    "stdbuf": Wrapping(value="-i -o -e --input --output --error", plain="-[ioe][0L]"),
+    "timeout": Wrapping(
+        value="-k -s --kill-after --signal",
+        skip=1,
+        plain=r"-[ks]?[0-9.]*[smhd]?|--preserve-status|--foreground",
+        before=r"[0-9.]+[smhd]?",
+    ),
     "gtimeout": Wrapping(value="-k -s", skip=1),
     "time": Wrapping(value="-o -f --output --format"),
     "gtime": Wrapping(value="-o -f"),
-    "command": Wrapping(),
+    "command": Wrapping(plain="", left_out=True),
     "builtin": Wrapping(),
     "exec": Wrapping(value="-a"),
     "catchsegv": Wrapping(),
