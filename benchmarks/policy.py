@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks.home import private_home
 from benchmarks.rounds import Goal, Row, compared
 from tarmac.policy import Execute, Policy
-from tarmac.policy.parser import parser_path
+from tarmac.policy.parse.parser import parser_path
 
 EVERYDAY = [
     "ls -la src",

@@ -18,7 +18,7 @@ from benchmarks.rounds import Goal, Row, compared
 from benchmarks.task_log import many
 from tarmac.app import App, open_app
 from tarmac.config import Config
-from tarmac.policy import parser
+from tarmac.policy.parse import parser
 from tarmac.tasks.limits import Limits
 from tarmac.tasks.task import Task
 
@@ -30,7 +30,7 @@ name = "{tool}"
 arguments = {{ {arguments} }}
 """
 READING = 'path = "module.py"'
-# Another line each time: one that is known is not parsed again. Plain words need no parser at all (plainwords.py).
+# Another line each time: one that is known is not parsed again. Plain words need no parser at all (plain_words.py).
 PLAIN, QUOTED = 'command = "touch made-{n}"', "command = \"touch 'made {n}'\""
 
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarmac.policy import veto
-from tarmac.policy.agreement import disagreement
-from tarmac.policy.command import read_line
-from tarmac.policy.course import Course
-from tarmac.policy.parser import parse
+from tarmac.policy.parse import second_reader as veto
+from tarmac.policy.parse.agreement import disagreement
+from tarmac.policy.parse.command import read_line
+from tarmac.policy.parse.control_flow import Course
+from tarmac.policy.parse.parser import parse
 
 
 def words_of(line: str) -> list[str]:

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from tarmac.policy.grammar import Program, programs
-from tarmac.policy.own_grammars import OWN
 from tarmac.policy.plan import environment
+from tarmac.policy.programs.grammar import Program, programs
+from tarmac.policy.programs.own_grammars import OWN
 
 pytestmark = pytest.mark.slow
 

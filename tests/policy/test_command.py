@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tarmac.policy.command import KNOWN_NODES, Line, Obstacle, ObstacleKind, read_line
-from tarmac.policy.parser import Unreadable, check_text, parse, parser_path
-from tarmac.policy.words import ansi_c
+from tarmac.policy.parse.command import KNOWN_NODES, Line, Obstacle, ObstacleKind, read_line
+from tarmac.policy.parse.parser import Unreadable, check_text, parse, parser_path
+from tarmac.policy.parse.words import ansi_c
 
 
 async def read(line: str, dialect: str = "bash") -> Line:

@@ -334,7 +334,7 @@ async def test_a_plan_says_it_more_safely_than_the_line(line: str, words: str) -
     [
         "cp --help", "rm --version", "git commit --help", "git push -h", "cargo build --help", "docker run --help",
         "docker compose logs --help", "gh pr create --help", "uv pip install --help", "kill -l", "kill -l 9",
-        "kill -0 12", "mount", "ldconfig -p", "lsof -i :80 -sTCP:LISTEN",
+        "kill -0 12", "mount", "ldconfig -p", "lsof -nP -i :80 -sTCP:LISTEN",
         "crontab -l", "ulimit -a", "git clean -nd", "git add -n .", "git commit --dry-run", "git hash-object a",
         "git diff --no-index a b", "git remote show -n origin", "git submodule", "git fsck", "jq .a[0].b x.json",
         "jq .env x.json", "npm query '*'", "cat /var/log/syslog", "cat /proc/self/status", "cat /proc/self/cgroup",
@@ -389,7 +389,7 @@ async def test_what_looks_like_a_question_and_does_more_asks(line: str) -> None:
     [
         'echo "branch: $(git branch --show-current)"', "echo $(date)", "echo `git rev-parse HEAD`",
         'echo "$(git log -1 --format=%s)" "$(wc -l < a)"', "case a in a) ls ;; esac", "while true; do git status; done",
-        "ls & git status", "for f in $(git ls-files); do echo $f; done", "x=$(git rev-parse HEAD)", "echo $((1 + 2))",
+        "ls & git status", "for f in $(git ls-files); do echo $f; done", "x=$(git rev-parse HEAD)", "echo $((x + 2))",
     ],
 )  # fmt: skip
 async def test_reading_that_no_plan_can_have_is_of_low_risk(line: str) -> None:

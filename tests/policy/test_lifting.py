@@ -6,7 +6,7 @@ import pytest
 
 from tarmac.policy import Execute, Policy, PolicySettings, PrefixRules, SuggestedGrant, Verdict
 from tarmac.policy.grants import GrantFile
-from tarmac.policy.userrules import prefixes
+from tarmac.policy.user_rules import prefixes
 
 WORKSPACE = Path("/home/dev/project")
 LOOSE = PolicySettings(ask_medium=False)

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarmac.policy import launchers
-from tarmac.policy.names import Names, _folded
-from tarmac.policy.rules import files, read_git, read_system, read_text, read_tools
-from tarmac.policy.rules import launchers as listed
+from tarmac.policy.paths.names import Names, _folded
+from tarmac.policy.programs.rules import files, read_git, read_system, read_text, read_tools
+from tarmac.policy.programs.rules import launchers as listed
 
 LISTS = {"protected": files.PROTECTED, "credential": files.CREDENTIAL, "example": files.EXAMPLE, "public": files.PUBLIC}
 NAMES = {kind: Names(names) for kind, names in LISTS.items()}

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tarmac.policy import Execute, Policy, PolicySettings, Verdict
-from tarmac.policy.arithmetic import value_of_text
 from tarmac.policy.launchers import fits
+from tarmac.policy.parse.arithmetic import value_of_text
 from tarmac.policy.rule import Basis
 from tarmac.policy.settings import PrefixRules
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tarmac.policy import Execute, Policy, PolicySettings, Verdict
-from tarmac.policy.patterns import expand
-from tarmac.policy.words import _expands, ansi_c
+from tarmac.policy.parse.words import _expands, ansi_c
+from tarmac.policy.paths.patterns import expand
 
 pytestmark = pytest.mark.slow
 

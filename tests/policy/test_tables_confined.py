@@ -15,11 +15,11 @@ from tests.conftest import lacking
 
 from tarmac.cli.breakout import SECRET, Canaries, plant
 from tarmac.policy.confinement import confine
-from tarmac.policy.files import Files
-from tarmac.policy.grammar import Unproven, programs
-from tarmac.policy.places import Ground
+from tarmac.policy.paths.files import Files
+from tarmac.policy.paths.places import Ground
 from tarmac.policy.plan import environment, search_path
-from tarmac.policy.rules import versions
+from tarmac.policy.programs.grammar import Unproven, programs
+from tarmac.policy.programs.rules import versions
 from tarmac.policy.verdict import Plan, Stage, Step
 from tarmac.terminals import run_plan
 from tarmac.terminals.process.confinement import Means, means

@@ -9,12 +9,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tarmac.policy import Execute, Policy, Verdict, parser
-from tarmac.policy.checks import FURTHER
-from tarmac.policy.effects import rules
-from tarmac.policy.grammar import programs, read_programs, versions
-from tarmac.policy.own_grammars import OWN
-from tarmac.policy.wrappers import wrappers
+from tarmac.policy import Execute, Policy, Verdict
+from tarmac.policy.parse import parser
+from tarmac.policy.programs.checks import FURTHER
+from tarmac.policy.programs.effects import rules
+from tarmac.policy.programs.grammar import programs, read_programs, versions
+from tarmac.policy.programs.own_grammars import OWN
+from tarmac.policy.programs.wrappers import wrappers
 
 pytestmark = pytest.mark.slow
 

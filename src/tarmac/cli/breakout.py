@@ -19,8 +19,8 @@ from pathlib import Path
 
 from tarmac.cli import intruder
 from tarmac.policy.confinement import confine, installation
-from tarmac.policy.files import Files
-from tarmac.policy.places import Ground
+from tarmac.policy.paths.files import Files
+from tarmac.policy.paths.places import Ground
 from tarmac.policy.verdict import Confinement, Enforcement, Plan, Stage, Step
 from tarmac.terminals.plans import run_plan
 from tarmac.terminals.process.confinement import Means, means

@@ -23,8 +23,8 @@ from tarmac.errors import BadRequest
 from tarmac.policy import Enforcement, Execute, Policy, PolicySettings, PrefixRules, SuggestedGrant, Verdict
 from tarmac.policy.grants import GrantFile
 from tarmac.policy.launchers import refusal
-from tarmac.policy.parser import DIALECTS
-from tarmac.policy.userrules import prefixes
+from tarmac.policy.parse.parser import DIALECTS
+from tarmac.policy.user_rules import prefixes
 from tarmac.policy.visible import visible
 from tarmac.tasks.auto import settings_for
 

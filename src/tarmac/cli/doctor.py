@@ -137,7 +137,7 @@ PROGRAMS = (Check("programs", look_at_shfmt, seconds=10), Check("programs", look
 
 
 def _shfmt() -> Finding:
-    from tarmac.policy.parser import parser_path
+    from tarmac.policy.parse.parser import parser_path
 
     path = parser_path()
     if path is None:

@@ -90,7 +90,7 @@ def _check_rules(rules: list[str]) -> None:
     if not rules:
         return
     from tarmac.policy.launchers import refusal
-    from tarmac.policy.userrules import prefixes
+    from tarmac.policy.user_rules import prefixes
 
     try:
         made = prefixes(rules)

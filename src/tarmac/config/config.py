@@ -166,7 +166,7 @@ class Config:
         """The rules of policy.toml, `policy.allow` and `policy.deny`."""
         from dataclasses import replace
 
-        from tarmac.policy.userrules import load_rules, prefixes
+        from tarmac.policy.user_rules import load_rules, prefixes
 
         own = load_rules(self.user_folder / "policy.toml")
         try:

@@ -7,7 +7,8 @@ It knows nothing of tasks or doors, and never waits for a person.
 """
 
 from tarmac.policy.actions import Action, Execute, KillTerminal, OpenTerminal, ReadFile, SendInput, WriteFile
-from tarmac.policy.policy import Policy
+from tarmac.policy.decision import Grants
+from tarmac.policy.judge import Policy
 from tarmac.policy.settings import PolicySettings, PrefixRules
 from tarmac.policy.verdict import (
     Confinement,
@@ -21,7 +22,6 @@ from tarmac.policy.verdict import (
     SuggestedGrant,
     Verdict,
 )
-from tarmac.policy.weighing import Grants
 
 __all__ = [
     "Action",

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-from tarmac.policy.grammar import Unproven
+from tarmac.policy.programs.grammar import Unproven
 
 LOOKS = 8_000  # at single names
 NAMES = 20_000  # seen in folders, for patterns

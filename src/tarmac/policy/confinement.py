@@ -15,15 +15,15 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 
-from tarmac.policy.files import STORES, Files
-from tarmac.policy.grammar import Unproven
-from tarmac.policy.ignore import NAME as IGNORE_FILE
-from tarmac.policy.places import Ground, is_secret, listable
+from tarmac.policy.cache_key import note
+from tarmac.policy.paths.files import STORES, Files
+from tarmac.policy.paths.ignore import NAME as IGNORE_FILE
+from tarmac.policy.paths.places import Ground, is_secret, listable
 from tarmac.policy.plan import search_path
-from tarmac.policy.repository import git_folders, outer_root, personal_settings
-from tarmac.policy.rules import needs
+from tarmac.policy.programs.grammar import Unproven
+from tarmac.policy.programs.repository import git_folders, outer_root, personal_settings
+from tarmac.policy.programs.rules import needs
 from tarmac.policy.verdict import Confinement, Enforcement, Stage, Step
-from tarmac.policy.witness import note
 
 MOST_FOLDERS = 20_000  # of a workspace that is searched for files to leave out
 MOST_ENTRIES = 4_000  # that the rules name one by one
@@ -357,7 +357,7 @@ def _read(folder: str, workspace: str, files: Files, state: tuple[object, ...]) 
 
 @lru_cache(maxsize=50_000)
 def _is_credential(name: str) -> bool:
-    from tarmac.policy.files import credential_name
+    from tarmac.policy.paths.files import credential_name
 
     return is_secret(name) or bool(credential_name(name))
 

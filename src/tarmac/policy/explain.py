@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tarmac.policy.effects import Effect
+from tarmac.policy.programs.effects import Effect
 from tarmac.policy.verdict import RISKS, Part
 
 if TYPE_CHECKING:

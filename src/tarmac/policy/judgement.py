@@ -11,21 +11,21 @@ from dataclasses import dataclass, field
 
 from tarmac.policy import planning
 from tarmac.policy.budget import Spent
-from tarmac.policy.command import Line, Obstacle, ObstacleKind, Simple
 from tarmac.policy.confinement import asks_a_server
-from tarmac.policy.deeds import MOST_WORDS, assess
-from tarmac.policy.effects import Assessment, Effect, effect_of
-from tarmac.policy.files import Files
-from tarmac.policy.grammar import Program, Unproven
-from tarmac.policy.places import LONGEST_NAME, Ground
+from tarmac.policy.parse.command import Line, Obstacle, ObstacleKind, Simple
+from tarmac.policy.paths.files import Files
+from tarmac.policy.paths.places import LONGEST_NAME, Ground
 from tarmac.policy.planning import Proofs
+from tarmac.policy.programs.code import fetched_files, sends
+from tarmac.policy.programs.effects import Assessment, Effect, effect_of
+from tarmac.policy.programs.files_touched import At
+from tarmac.policy.programs.grammar import Program, Unproven
+from tarmac.policy.programs.readonly import Prover
+from tarmac.policy.programs.risk import MOST_WORDS, assess
+from tarmac.policy.programs.wrappers import peel
 from tarmac.policy.proof import Proof
-from tarmac.policy.readonly import Prover
 from tarmac.policy.rule import EffectKind, Rule
-from tarmac.policy.running import fetched_files, sends
-from tarmac.policy.touching import At
 from tarmac.policy.verdict import RISKS, Enforcement, Plan, Risk
-from tarmac.policy.wrappers import peel
 
 # Never lifted by a rule or a grant of the user: always asked.
 ASK_ALWAYS: frozenset[str] = frozenset(

@@ -12,8 +12,8 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
-from tarmac.policy.rules import launchers as listed
-from tarmac.policy.rules.table import names
+from tarmac.policy.programs.rules import launchers as listed
+from tarmac.policy.programs.rules.table import names
 from tarmac.policy.verdict import Part, Risk, SuggestedGrant
 from tarmac.policy.visible import is_plain
 

@@ -12,16 +12,16 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from tarmac.policy.agreement import disagreement
-from tarmac.policy.command import Line, Simple
 from tarmac.policy.confinement import asks_a_server, confine
-from tarmac.policy.course import Condition, Course, Group, Loop, Pipeline
-from tarmac.policy.expansion import looks_alike, names_of
-from tarmac.policy.files import Files
-from tarmac.policy.grammar import Program, Unproven
-from tarmac.policy.places import Ground
+from tarmac.policy.parse.agreement import disagreement
+from tarmac.policy.parse.command import Line, Simple
+from tarmac.policy.parse.control_flow import Condition, Course, Group, Loop, Pipeline
+from tarmac.policy.paths.files import Files
+from tarmac.policy.paths.places import Ground
+from tarmac.policy.programs.expansion import looks_alike, names_of
+from tarmac.policy.programs.grammar import Program, Unproven
+from tarmac.policy.programs.readonly import Prover
 from tarmac.policy.proof import Proof
-from tarmac.policy.readonly import Prover
 from tarmac.policy.verdict import STATUS, Enforcement, Plan, Stage, Step, When
 
 ALONE = ("read.version", "read.help")  # what is around such a command means nothing to it

@@ -21,8 +21,8 @@ from pathlib import Path
 from tarmac.errors import BadRequest
 from tarmac.paths import remove_scratch, scratch_dir, state_dir
 from tarmac.policy.bwrap import JOIN, probe
-from tarmac.policy.files import protected_name
 from tarmac.policy.limits import Groups, make_groups
+from tarmac.policy.paths.files import protected_name
 from tarmac.policy.stubs import Stub, stand_in
 from tarmac.seccomp import sandbox_filter
 

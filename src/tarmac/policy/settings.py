@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tarmac.policy.grammar import Program
+from tarmac.policy.programs.grammar import Program
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

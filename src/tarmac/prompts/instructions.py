@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tarmac.policy.ignore import NAME as IGNORE_FILE
+from tarmac.policy.paths.ignore import NAME as IGNORE_FILE
 from tarmac.prompts.mode_file import SLUG
 from tarmac.prompts.safe_files import Unread, files_below, folders_of, name_of, read_text
 

@@ -8,8 +8,8 @@ from typing import Literal
 from tarmac.errors import BadRequest
 from tarmac.events import TaskId
 from tarmac.policy import Decision, Policy
-from tarmac.policy.files import Files
 from tarmac.policy.grants import GrantFile
+from tarmac.policy.paths.files import Files
 from tarmac.prompts.modes import Mode, Modes
 from tarmac.prompts.system import SystemFacts
 from tarmac.tasks.auto import Auto, Kinds

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tarmac.errors import ToolFailed
 from tarmac.policy import PolicySettings, ReadFile, WriteFile
-from tarmac.policy.files import Look, follow
+from tarmac.policy.paths.files import Look, follow
 from tarmac.tools.tool import Bench, Want
 
 _SETTINGS = PolicySettings()

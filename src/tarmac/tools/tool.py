@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal, Protocol, Self
 from tarmac.events import TaskId, TerminalId
 from tarmac.models.messages import Blob, Part, Text
 from tarmac.policy import Action, Verdict
-from tarmac.policy.files import Files
+from tarmac.policy.paths.files import Files
 from tarmac.terminals.pool import Pool
 from tarmac.terminals.terminal import Terminal
 

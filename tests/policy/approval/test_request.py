@@ -11,7 +11,17 @@ from hypothesis import strategies as st
 
 from tarmac.errors import BadRequest
 from tarmac.events import TaskId, TerminalId
-from tarmac.policy import Execute, KillTerminal, Part, ReadFile, Risk, SendInput, SuggestedGrant, Verdict, WriteFile
+from tarmac.policy import (
+    Execute,
+    KillTerminal,
+    Part,
+    ReadFile,
+    Risk,
+    SendInput,
+    SuggestedGrant,
+    Verdict,
+    WriteFile,
+)
 from tarmac.policy.actions import Action
 from tarmac.policy.approval import (
     Always,

@@ -1,0 +1,292 @@
+"""Judge what an agent wants to do: read it, judge its parts, weigh them.
+
+Execute ─check─ parse (shfmt, cached) ─ judge each part ─ text inside parts, again ─ weigh → Verdict
+"""
+
+import asyncio
+import os
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tarmac.events import TaskId
+from tarmac.policy import budget
+from tarmac.policy import cache_key as witness
+from tarmac.policy.actions import Action, Execute, KillTerminal, OpenTerminal, ReadFile, SendInput, WriteFile
+from tarmac.policy.decision import Grants, Scales, Whole
+from tarmac.policy.input import judge_input
+from tarmac.policy.judgement import Court, Judgement
+from tarmac.policy.parse.command import Line, read_line
+from tarmac.policy.parse.other_shells import is_powershell, same_in_bash
+from tarmac.policy.parse.parser import Unreadable, check_text, dialect_of, parse
+from tarmac.policy.paths.files import Files
+from tarmac.policy.paths.places import Ground
+from tarmac.policy.programs.effects import Effect
+from tarmac.policy.rule import Rule
+from tarmac.policy.settings import PolicySettings, PrefixRules
+from tarmac.policy.verdict import Decision, Enforcement, Verdict
+
+KNOWN_VARIABLES = ("HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ")  # nobody's secret
+PARSERS_AT_ONCE = 3
+DEEPEST_SCRIPT = 4  # bash -c "bash -c …"
+FEW = 8  # commands of such a line
+QUICK = 512  # characters of a line that is read and judged at once; a longer one beside the event loop
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A verdict, and what it rests on."""
+
+    verdict: Verdict
+    noted: dict[str, witness.Found]
+    grants: tuple[str | None, ...]
+
+
+class Policy:
+    """The judge. It holds rules and a cache, and no process."""
+
+    def __init__(
+        self,
+        settings: PolicySettings | None = None,
+        *,
+        rules: PrefixRules | None = None,
+        grants: Grants | None = None,
+        files: Files | None = None,
+        environ: Mapping[str, str] = os.environ,
+        enforcement: Enforcement = Enforcement.LANDLOCK,
+    ) -> None:
+        self.settings = settings or PolicySettings()
+        self.rules = rules or PrefixRules()
+        self.grants = grants
+        self.files = files or Files()
+        self._court = Court(
+            self.files,
+            self.rules.programs.get,
+            {name: environ[name] for name in KNOWN_VARIABLES if name in environ},
+            enforcement,
+        )
+        self._turns: tuple[asyncio.AbstractEventLoop, asyncio.Semaphore] | None = None
+        self._verdicts: OrderedDict[tuple[Execute, Path, TaskId | None], _Known] = OrderedDict()
+        self._lines: OrderedDict[tuple[str, str], Line | Unreadable] = OrderedDict()
+
+    async def judge(self, action: Action, *, workspace: Path, task: TaskId | None = None) -> Verdict:
+        """May this be done? It never raises for what the action holds, and never waits for a person."""
+        match action:
+            case Execute():
+                return await self._judge_command(action, workspace, task)
+            case OpenTerminal():
+                return self._judge_opening(action, workspace)
+            case KillTerminal():
+                return _judge_killing(action)
+            case ReadFile() | WriteFile():
+                return self.files.judge(action, workspace=workspace, settings=self.settings)
+            case SendInput():
+                return await self._judge_input(action, workspace, task)
+
+    # commands
+
+    async def _judge_command(self, action: Execute, workspace: Path, task: TaskId | None) -> Verdict:
+        key = (action, workspace, task)
+        known = self._verdicts.get(key)
+        if known is not None and self._still(known, action, workspace, task):
+            self._verdicts.move_to_end(key)
+            return known.verdict
+        noted = witness.begin()
+        budget.begin()
+        try:
+            whole = await self._whole(action, Ground.of(action.cwd, workspace))
+            verdict = Scales(self.settings, self.rules, self.grants).weigh(action, whole, workspace, task)
+            grants = self._grants_for(action, verdict, workspace, task)
+        except (Unreadable, budget.Spent) as error:
+            return self._unread(action, error.reason)
+        except RecursionError:
+            return self._unread(action, "it is nested too deeply")
+        except Exception as error:  # a fault of ours must never let anything pass, nor stop the one who asks
+            return self._unread(action, f"the judge itself failed: {type(error).__name__}", rule=Rule.ASK_FAILED)
+        finally:
+            witness.end()
+            budget.end()
+        if not any("*" in path or "?" in path for path in noted):  # a pattern of folders can't be watched
+            self._verdicts[key] = _Known(verdict, noted, grants)
+            while len(self._verdicts) > self.settings.cache_size:
+                self._verdicts.popitem(last=False)
+        return verdict
+
+    def _still(self, known: "_Known", action: Execute, workspace: Path, task: TaskId | None) -> bool:
+        same = self._grants_for(action, known.verdict, workspace, task) == known.grants
+        return same and witness.holds(known.noted)
+
+    def _grants_for(
+        self, action: Execute, verdict: Verdict, workspace: Path, task: TaskId | None
+    ) -> tuple[str | None, ...]:
+        """What the grants say of a line now: a verdict holds only as long as they say the same."""
+        if self.grants is None:
+            return ()
+        line = self.grants.covers_line(action.command, cwd=action.cwd, workspace=workspace, task=task)
+        words = [
+            self.grants.covers_words(each.words, workspace=workspace, task=task) for each in verdict.parts if each.words
+        ]
+        return (self.grants.trouble, line, *words)
+
+    async def _whole(self, action: Execute, ground: Ground) -> Whole:
+        """Read the line, then all shell text that its commands carry, down to a depth."""
+        dialect = dialect_of(action.shell)
+        whole = Whole()
+        if dialect is None:
+            plain = same_in_bash(action)
+            provable = plain is not None
+            if plain is None and is_powershell(action.shell):
+                check_text(action.command, longest=self.settings.longest_command, deepest=self.settings.deepest_nesting)
+                from tarmac.policy.parse.powershell import read_powershell
+
+                line = await asyncio.to_thread(read_powershell, action.command)
+            else:
+                line = await self._read(plain or action.command, "bash")  # if it is not the same, for its risk only
+        else:
+            line = await self._read(action.command, dialect)
+            provable = True
+        provable = provable and len(action.command) <= self.settings.longest_allowed
+        top = await self._judged(line, ground, may_prove=provable, dialect=dialect or "bash")
+        whole.top, whole.parts, whole.extra = top, list(top.parts), list(top.line_effects)
+        whole.plain = line.steps is not None and not top.obstacles and not line.hurdles
+        waiting = [(script, here, 1) for script, _, here in top.scripts]
+        while waiting:
+            script, here, depth = waiting.pop(0)
+            if depth > DEEPEST_SCRIPT or len(whole.parts) > 200:
+                whole.extra.append(
+                    Effect(
+                        "high",
+                        Rule.ASK_HIDDEN,
+                        "hides its command behind too many others",
+                        Rule.ASK_HIDDEN.kind,
+                        known=False,
+                    )
+                )
+                break
+            try:
+                inner = await self._read(script, dialect or "bash")
+            except Unreadable as error:
+                whole.extra.append(
+                    Effect(
+                        "high",
+                        Rule.ASK_HIDDEN,
+                        f"runs text that can't be read: {error.reason}",
+                        Rule.ASK_HIDDEN.kind,
+                        known=False,
+                    )
+                )
+                continue
+            judged = await self._judged(inner, here, may_prove=False)
+            whole.parts += judged.parts
+            whole.extra += judged.line_effects
+            waiting += [(each, ground, depth + 1) for each, _, ground in judged.scripts]
+        return whole
+
+    async def _judged(self, line: Line, ground: Ground, *, may_prove: bool, dialect: str = "bash") -> Judgement:
+        """Judge a line that was read; a long one, one with patterns to look up or loops, beside the event loop."""
+
+        def judge() -> Judgement:
+            with budget.working():
+                return self._court.judge_line(line, ground, may_prove=may_prove, dialect=dialect)
+
+        patterns = any(word.glob or word.brace for simple in line.simples for word in simple.words)
+        much = patterns or len(line.text) > QUICK or len(line.simples) > FEW or line.hurdles  # a loop is written out
+        return await asyncio.to_thread(judge) if much else judge()
+
+    async def _read(self, text: str, dialect: str) -> Line:
+        """Parse a line, or remember it."""
+        key = (text, dialect)
+        known = self._lines.get(key)
+        if known is None:
+            try:
+                settings = self.settings
+                check_text(text, longest=settings.longest_command, deepest=settings.deepest_nesting)
+                async with self._turn():  # waiting for it is no part of the time it has
+                    tree = await parse(text, dialect, timeout=settings.parse_timeout)
+                if len(text) > QUICK:
+                    known = await asyncio.to_thread(read_line, tree, text, most=settings.most_parts)
+                else:
+                    known = read_line(tree, text, most=settings.most_parts)
+            except Unreadable as error:
+                if error.passing:
+                    raise
+                known = error
+            self._lines[key] = known
+            while len(self._lines) > self.settings.cache_size:
+                self._lines.popitem(last=False)
+        if isinstance(known, Unreadable):
+            raise Unreadable(known.reason)
+        return known
+
+    def _turn(self) -> asyncio.Semaphore:
+        """A place among the parser's processes, of which few run at once."""
+        loop = asyncio.get_running_loop()
+        if self._turns is None or self._turns[0] is not loop:
+            self._turns = (loop, asyncio.Semaphore(PARSERS_AT_ONCE))
+        return self._turns[1]
+
+    def _unread(self, action: Execute, reason: str, *, rule: str = Rule.ASK_UNREADABLE) -> Verdict:
+        return Verdict(
+            decision="ask",
+            risk="high",
+            reason=reason,
+            part=action.command[:200],
+            explanation="nobody can say what it would do",
+            rule=rule,
+            personal=reason,
+        )
+
+    # terminals and input
+
+    def _judge_opening(self, action: OpenTerminal, workspace: Path) -> Verdict:
+        name = action.shell.rpartition("/")[2]
+        part = " ".join((action.shell, *action.arguments))
+        inside = Ground.of(action.cwd, workspace).inside
+        known = name in ("bash", "sh", "zsh", "fish", "dash", "ksh") and not action.arguments
+        explanation = f"opens a terminal with {name} in {action.cwd}"
+        if inside and known:
+            decision: Decision = "allow" if self.settings.auto_approve_safe_commands else "ask"
+            return Verdict(
+                decision=decision,
+                risk="low",
+                reason="a shell in the workspace runs nothing by itself",
+                part=part,
+                explanation=explanation,
+                rule="terminal.open",
+            )
+        reason = (
+            "it is outside of the workspace"
+            if known
+            else "a shell with arguments, or an unknown one, runs what they say"
+        )
+        return Verdict(
+            decision="ask", risk="medium", reason=reason, part=part, explanation=explanation, rule="terminal.open"
+        )
+
+    async def _judge_input(self, action: SendInput, workspace: Path, task: TaskId | None) -> Verdict:
+        async def judge(command: Execute) -> Verdict:
+            return await self._judge_command(command, workspace, task)
+
+        return await judge_input(action, judge=judge)
+
+
+def _judge_killing(action: KillTerminal) -> Verdict:
+    part = f"terminal {action.terminal}"
+    if action.running is None:
+        return Verdict(
+            decision="allow",
+            risk="low",
+            reason="nothing runs in it",
+            part=part,
+            explanation="closes a terminal",
+            rule="terminal.kill",
+        )
+    return Verdict(
+        decision="ask",
+        risk="medium",
+        reason=f"`{action.running[:80]}` runs in it",
+        part=part,
+        explanation="closes a terminal and ends what runs in it",
+        rule="terminal.kill",
+    )

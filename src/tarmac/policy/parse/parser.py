@@ -1,0 +1,284 @@
+"""Read a command line as its shell would: shfmt's syntax tree, as JSON.
+
+line ─caps→ shfmt --to-json (a process of milliseconds) → tree | Unreadable
+         └→ plain words, once the parser has answered: their tree is known without it (plain_words.py)
+
+Whatever goes wrong (no parser, a crash, nonsense, no answer in time) is `Unreadable`, and the line is asked about.
+The event loop stays free meanwhile.
+"""
+
+import asyncio
+import functools
+import json
+import os
+import signal
+import sys
+import sysconfig
+import unicodedata
+from collections.abc import Mapping
+from typing import cast
+
+from tarmac.policy.parse.plain_words import plain_tree
+
+Tree = Mapping[str, object]
+
+DIALECTS = {"bash": "bash", "sh": "posix", "dash": "posix", "ash": "posix", "ksh": "mksh", "mksh": "mksh", "zsh": "zsh"}
+LARGEST_TREE = 1 << 20  # bytes of JSON: reading it is one call that holds up everything else, 25 ms a megabyte
+SYNTAX_ERROR = 1  # the parser's exit status; any other means that it failed itself
+PIPE = 60_000  # bytes: what a pipe takes at once, so that nobody has to wait to write it
+
+_answered: set[str] = set()  # parsers that have read a line in this process: one that is broken shows with the first
+
+
+class Unreadable(Exception):
+    """The line can't be read; `reason` says why, in plain words."""
+
+    def __init__(self, reason: str, *, passing: bool = False, parser_failed: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.passing = passing or parser_failed  # a busy machine, and no property of the line
+        self.parser_failed = parser_failed  # it did not run at all, so the next line will fare no better
+
+
+def dialect_of(shell: str) -> str | None:
+    """shfmt's name for the language of `shell`; None: it can't read that one."""
+    return DIALECTS.get(os.path.basename(shell).lstrip("-"))
+
+
+@functools.cache
+def parser_path() -> str | None:
+    """Where the parser is: beside our own Python first, so that no other file of that name is taken."""
+    beside = [sysconfig.get_path("scripts"), os.path.dirname(sys.executable)]
+    try:
+        beside.append(sysconfig.get_path("scripts", f"{os.name}_user"))
+    except KeyError:
+        pass
+    for place in beside:
+        path = os.path.join(place, "shfmt")
+        if os.access(path, os.X_OK):
+            return path
+    import shutil
+
+    found = shutil.which("shfmt")
+    return found if found and os.path.isabs(found) else None
+
+
+def check_text(line: str, *, longest: int, deepest: int) -> None:
+    """Refuse what nobody should have to read: too long, too deep, or with characters that don't show."""
+    if len(line) > longest:
+        raise Unreadable(f"it is {len(line):,} characters long; only {longest:,} are read")
+    if not line.isascii() or not line.isprintable():
+        for character in line:
+            if character in "\n\t":
+                continue
+            kind = unicodedata.category(character)
+            if kind in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"):
+                raise Unreadable(f"it holds a character that doesn't show (U+{ord(character):04X})")
+    depth = deepest_level = 0
+    for character in line:
+        if character in "({[":
+            depth += 1
+            deepest_level = max(deepest_level, depth)
+        elif character in ")}]":
+            depth = max(0, depth - 1)
+    words = line.split()
+    blocks = sum(words.count(word) for word in ("if", "do", "case", "then")) if len(words) > deepest else 0
+    if deepest_level > deepest or line.count("`") > deepest or blocks > deepest:
+        raise Unreadable("it is nested too deeply")
+
+
+async def parse(line: str, dialect: str, *, timeout: float) -> Tree:
+    """The syntax tree of `line`; Unreadable when there is none."""
+    program = parser_path()
+    if program is None:
+        raise Unreadable("the parser (shfmt) is not installed", parser_failed=True)
+    if program in _answered and (known := plain_tree(line)) is not None:
+        return known
+    tree = await parsed_by(program, line, dialect, timeout=timeout)
+    _answered.add(program)
+    return tree
+
+
+async def check_parser(*, timeout: float = 5.0) -> str:
+    """Why the parser can't run on this machine; empty when it can."""
+    try:
+        await parse("true", "bash", timeout=timeout)
+    except Unreadable as error:
+        return error.reason if error.parser_failed else ""
+    return ""
+
+
+async def parsed_by(program: str, line: str, dialect: str, *, timeout: float) -> Tree:
+    """The tree that the parser itself gives."""
+    data = line.encode("utf-8", "surrogatepass")
+    if len(data) > PIPE:
+        raise Unreadable("it is too long to be read")
+    try:
+        output, status = await _run([program, "-ln", dialect, "--to-json"], data, timeout)
+    except TimeoutError:  # before OSError: it is one
+        raise Unreadable("the parser took too long", passing=True) from None
+    except OSError as error:
+        raise Unreadable(f"the parser can't be started: {error.strerror}", parser_failed=True) from None
+    if status not in (0, SYNTAX_ERROR):
+        raise Unreadable(f"the parser failed: {_first_line(output)}", parser_failed=True)
+    if status != 0:
+        raise Unreadable(f"it can't be parsed: {_first_line(output)}")
+    try:
+        tree = json.loads(output.decode())
+    except (ValueError, RecursionError):
+        raise Unreadable("the parser gave no answer that can be read") from None
+    if not isinstance(tree, dict):
+        raise Unreadable("the parser gave no answer that can be read")
+    if b"#" in data and b"\\\n" in data and _comment_goes_on(tree):
+        raise Unreadable("a comment ends with a backslash: the parser takes the next line for a part of it")
+    return cast(Tree, tree)
+
+
+def _comment_goes_on(tree: object) -> bool:
+    """Whether the parser read on past a comment's line. Shells do not; shfmt 3.14 does after a backslash."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            if "Hash" in node and "\n" in str(node.get("Text", "")):
+                return True
+            waiting += node.values()
+        elif isinstance(node, list):
+            waiting += node
+    return False
+
+
+def _first_line(output: bytes) -> str:
+    text = output.decode("utf-8", "replace").strip().split("\n")[0]
+    text = text.removeprefix("<standard input>:")
+    return "".join(c if c.isprintable() else "?" for c in text)[:160] or "the parser failed"
+
+
+async def _run(argv: list[str], data: bytes, timeout: float) -> tuple[bytes, int]:
+    """Run the parser on `data`; what it printed, and its status. Ended, whatever happens, before this returns.
+
+    It prints in a hundred small pieces. They go to a file in memory, so that only its end wakes us up.
+    """
+    output = os.memfd_create("tarmac-parser") if hasattr(os, "memfd_create") else _unnamed_file()
+    status = -1
+    try:
+        ending, pid = _start(argv, data, output)
+        try:
+            await _readable(ending, timeout)
+            status = await _reap(pid)
+        finally:
+            os.close(ending)
+            if status == -1:
+                _end(pid)
+        size = os.fstat(output).st_size
+        if size > LARGEST_TREE:
+            raise TimeoutError
+        return os.pread(output, size, 0), status
+    finally:
+        os.close(output)
+
+
+async def _readable(fd: int, timeout: float) -> None:
+    """Return when `fd` can be read; TimeoutError. (asyncio.timeout would cost as much as all the rest of it.)"""
+    loop = asyncio.get_running_loop()
+    ready: asyncio.Future[None] = loop.create_future()
+
+    def once(error: type[TimeoutError] | None = None) -> None:
+        loop.remove_reader(fd)  # it stays readable: without this the loop would spin
+        if ready.done():
+            return
+        if error is not None:
+            ready.set_exception(error)
+        else:
+            ready.set_result(None)
+
+    loop.add_reader(fd, once)
+    late = loop.call_later(timeout, once, TimeoutError)
+    try:
+        await ready
+    finally:
+        late.cancel()
+        if ready.cancelled():
+            loop.remove_reader(fd)
+
+
+def _unnamed_file() -> int:
+    import tempfile
+
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
+
+
+def _pipe() -> tuple[int, int]:
+    return os.pipe2(os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
+
+
+def _start(argv: list[str], data: bytes, output: int) -> tuple[int, int]:
+    """Start the parser with its whole input already in the pipe: an fd that ends when it ends, and its pid."""
+    fds: list[int] = []
+    try:
+        stdin, feed = _pipe()
+        fds += [stdin, feed]
+        actions = [
+            (os.POSIX_SPAWN_DUP2, stdin, 0),
+            (os.POSIX_SPAWN_DUP2, output, 1),
+            (os.POSIX_SPAWN_DUP2, output, 2),
+        ]
+        ending = -1
+        if not _has_pidfd():  # the parser holds one end of a pipe; when it is gone we can read the end of file
+            ending, held = _pipe()
+            fds += [ending, held]
+            actions.append((os.POSIX_SPAWN_DUP2, held, 3))
+        os.set_blocking(feed, False)
+        if os.write(feed, data) != len(data):
+            raise OSError(0, "its input does not fit")
+        pid = os.posix_spawn(
+            argv[0],
+            argv,
+            {"GOMAXPROCS": "1", "GOGC": "off", "GOMEMLIMIT": "256MiB"},  # it lives for a millisecond
+            file_actions=actions,
+            setsigmask=[],
+            setsigdef=[signal.SIGPIPE],
+        )
+        if ending >= 0:
+            fds.remove(ending)
+            return ending, pid
+        try:
+            return os.pidfd_open(pid), pid
+        except OSError:  # no descriptor is left
+            _end(pid)
+            raise
+    finally:
+        for fd in fds:
+            os.close(fd)
+
+
+@functools.cache
+def _has_pidfd() -> bool:
+    """Not every system has them: a pipe tells the end as well, a little early."""
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except (AttributeError, OSError):
+        return False
+    return True
+
+
+async def _reap(pid: int) -> int:
+    """Its exit status. Its output has ended, so it is all but gone."""
+    for pause in (0, 0.0005, 0.001, 0.005, 0.02, 0.05):
+        try:
+            ended, status = os.waitpid(pid, os.WNOHANG)  # noqa: ASYNC222 it does not block
+        except ChildProcessError:  # somebody else took it: its answer must speak for itself
+            return 0
+        if ended:
+            return os.waitstatus_to_exitcode(status)
+        await asyncio.sleep(pause)
+    return -1
+
+
+def _end(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    except (ProcessLookupError, ChildProcessError):
+        pass

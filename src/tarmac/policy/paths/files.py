@@ -1,0 +1,289 @@
+"""Which file a name means, and what is special about it: outside the workspace, hidden, protected, a credential.
+
+look(path, cwd, workspace) → Look          for a word of a command: a few system calls, and never an exception
+judge_file(action, …)      → Verdict       for a file tool
+
+A name is judged twice: as it is written, and as the kernel would follow it, through every symlink and `..`. So neither
+a link to a protected file nor a protected name that is a link gets by. What can't be followed (a loop, a folder that
+may not be entered) is trouble, and trouble means no. Directories that don't exist are judged by their names.
+
+Whoever asks must use `Look.path` at once: between the look and the use a name may come to mean another file.
+"""
+
+import errno
+import os
+import re
+import stat
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from tarmac.policy.actions import ReadFile, WriteFile
+from tarmac.policy.budget import once
+from tarmac.policy.paths.ignore import IgnoreFiles
+from tarmac.policy.paths.names import Names
+from tarmac.policy.settings import PolicySettings
+from tarmac.policy.verdict import Decision, Risk, Verdict
+
+MOST_LINKS = 40  # as many as the kernel follows
+LONGEST_PATH = 4096  # characters, as many as the kernel takes
+_STREAMS = re.compile(r"/dev/(?:stdin|stdout|stderr|fd/[0-2])")
+_OF_ITSELF = re.compile(r"/proc/self/(status|limits|cgroup|mountinfo|mounts|stat|comm)")
+# Here programs share one copy of a file among many folders (pnpm, uv, cargo): another name for it is no trick.
+STORES = frozenset(["node_modules", "site-packages", ".venv", "venv", "target", ".git", ".pnpm-store"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """What a name means. Each of the texts says why; empty: it is not so."""
+
+    path: Path  # what it leads to, through all symlinks
+    inside: bool  # in the workspace, by both its names
+    exists: bool = False
+    ignored: str = ""
+    protected: str = ""
+    credential: str = ""
+    public: str = ""  # outside, but no secret to anybody
+    linked: str = ""  # a hard link: the same file may have a name elsewhere
+    special: str = ""  # a device, a pipe, a socket
+    own: str = ""  # Tarmac's own folder
+    trouble: str = ""  # it can't be known: that means no
+
+    @property
+    def unread(self) -> str:
+        """Why it may not be read without asking; empty when it may."""
+        outside = "" if self.inside or self.public else "it is outside of the workspace"
+        special = "" if self.public else self.special
+        return self.trouble or self.own or self.ignored or self.credential or special or outside or self.linked
+
+    @property
+    def unwritten(self) -> str:
+        """Why it may not be changed without asking, even where writing is approved; empty when it may."""
+        outside = "" if self.inside else "it is outside of the workspace"
+        known = self.trouble or self.own or self.ignored or self.protected or self.credential
+        return known or self.special or outside or self.linked
+
+
+class Files:
+    """Looks at names. It remembers the ignore files it has read, and sees when they change."""
+
+    def __init__(self, *, own: Sequence[Path] = (), ignore_case: bool | None = None) -> None:
+        self._own = tuple(map(os.fspath, own))
+        self._ignore_case = sys.platform in ("darwin", "win32") if ignore_case is None else ignore_case
+        self._ignore = IgnoreFiles(ignore_case=self._ignore_case)
+
+    def look(self, path: str | Path, *, cwd: str | Path, workspace: str | Path) -> Look:
+        """What `path`, said in `cwd`, means for an agent that works in `workspace`."""
+        try:
+            return self._look(os.fspath(path), os.fspath(cwd), os.fspath(workspace))
+        except (OSError, ValueError) as error:
+            why = os.strerror(error.errno).lower() if isinstance(error, OSError) and error.errno else str(error)
+            return Look(path=Path(path), inside=False, trouble=f"nobody can tell what it leads to: {why}")
+
+    def _look(self, path: str, cwd: str, workspace: str) -> Look:
+        if not path:
+            raise ValueError("it has no name")
+        given = os.path.join(workspace, cwd, path)  # noqa: PTH118
+        if not given.startswith("/"):
+            raise ValueError("the workspace has no full path")
+        said = os.path.normpath(given)
+        if _STREAMS.fullmatch(said):  # whatever is behind them now is not what will be
+            return Look(path=Path(said), inside=False, exists=True, public="it is a stream of the program itself")
+        if given == said and _OF_ITSELF.fullmatch(said):
+            return Look(path=Path(said), inside=False, exists=True, public="it tells of the program that reads it")
+        root = once("followed", workspace, follow)
+        below = given.startswith(workspace.rstrip("/") + "/") and len(given) <= LONGEST_PATH
+        there = follow(given[len(workspace) :], start=root) if below else follow(given)
+        # As written it may be under the workspace's other name; outside of it a name counts in full.
+        written = self._below(said, workspace) or self._below(said, root)
+        led = self._below(there, root)
+        names = list(dict.fromkeys((led or there, written or said)))
+        local = list(dict.fromkeys(each for each in (led, written) if each is not None))
+        special, linked, exists = _kind(there)
+        return Look(
+            path=Path(there),
+            inside=led is not None,
+            exists=exists,
+            ignored=next((why for each in local if (why := self._ignore.why(root, each))), ""),
+            protected=_why("protected", names),
+            credential=_why("credential", [each for each in names if not _names("example").why(each)]),
+            public=_why("public", [there]) if led is None else "",
+            linked=linked if STORES.isdisjoint(names[0].split("/")) else "",
+            special=special,
+            own=self._own_folder(said, there),
+        )
+
+    def _below(self, path: str, root: str) -> str | None:
+        """`path` as seen from `root`, "." for itself; None when it is elsewhere. By whole parts, never by text."""
+        a, b = (path.lower(), root.lower()) if self._ignore_case else (path, root)
+        if a == b:
+            return "."
+        b = b.rstrip("/") + "/"
+        return path[len(b) :] if a.startswith(b) else None
+
+    def _own_folder(self, *paths: str) -> str:
+        for folder in self._own:
+            for name in {folder, once("own", folder, os.path.realpath)}:
+                if any(self._below(path, name) is not None for path in {*paths}):
+                    return "it belongs to Tarmac itself"
+        return ""
+
+    def judge(self, action: ReadFile | WriteFile, *, workspace: Path, settings: PolicySettings) -> Verdict:
+        """May this file be read, or written, by a tool? A relative path is meant from the workspace."""
+        seen = self.look(action.path, cwd=workspace, workspace=workspace)
+        reading = isinstance(action, ReadFile)
+        new = not seen.exists if isinstance(action, ReadFile) or action.new is None else action.new
+        decision, risk, reason, rule = _read(seen, settings) if reading else _written(seen, settings)
+        verb = "reads" if reading else "makes" if new else "changes"
+        what = "folder" if reading and os.path.isdir(seen.path) else "file"  # noqa: PTH112
+        place = "" if seen.inside else ", outside of the workspace"
+        return Verdict(
+            decision=decision,
+            risk=risk,
+            reason=reason,
+            part=str(action.path),
+            explanation=f"{verb} the {what} {seen.path}{place}",
+            rule=rule,
+            personal=reason if decision == "ask" and rule in ("file.protected", "file.credential") else "",
+        )
+
+
+_Answer = tuple[Decision, Risk, str, str]
+
+
+def _read(seen: Look, settings: PolicySettings) -> _Answer:
+    match seen:
+        case Look(trouble=why) if why:
+            return "deny", "high", why, "file.trouble"
+        case Look(own=why) if why:
+            return "deny", "high", why, "file.own"
+        case Look(ignored=why) if why:
+            return "deny", "medium", why, "file.ignored"
+        case Look(special=why, public="") if why:
+            return "deny", "medium", why, "file.special"
+        case Look(credential=why) if why:
+            return "ask", "high", why, "file.credential"
+        case Look(inside=False, public=""):
+            return "ask", "medium", "it is outside of the workspace", "file.outside"
+        case Look(linked=why) if why:
+            return "ask", "medium", why, "file.linked"
+    if settings.auto_approve_read:
+        return "allow", "low", "reading is approved", "file.read"
+    return "ask", "low", "reading is not approved by itself", "file.read"
+
+
+def _written(seen: Look, settings: PolicySettings) -> _Answer:
+    match seen:
+        case Look(trouble=why) if why:
+            return "deny", "high", why, "file.trouble"
+        case Look(own=why) if why:
+            return "deny", "critical", why, "file.own"
+        case Look(ignored=why) if why:
+            return "deny", "medium", why, "file.ignored"
+        case Look(special=why) if why:
+            return "deny", "high", why, "file.special"
+        case Look(protected=why) if why:
+            return "ask", "high", f"it is protected: {why}", "file.protected"
+        case Look(credential=why) if why:
+            return "ask", "high", why, "file.credential"
+        case Look(linked=why) if why:
+            return "ask", "medium", why, "file.linked"
+        case Look(inside=False):
+            if settings.auto_approve_write_outside:
+                return "allow", "high", "writing outside of the workspace is approved", "file.outside"
+            return "ask", "high", "it is outside of the workspace", "file.outside"
+    if settings.auto_approve_write:
+        return "allow", "medium", "writing in the workspace is approved", "file.write"
+    return "ask", "medium", "writing is not approved by itself", "file.write"
+
+
+def _kind(path: str) -> tuple[str, str, bool]:
+    """Why it is special, why it may have another name, and whether it is there at all."""
+    try:
+        found = os.lstat(path)
+    except FileNotFoundError:
+        return "", "", False
+    if stat.S_ISREG(found.st_mode):
+        return "", "it has another name as well (a hard link), and may be another file's" * (found.st_nlink > 1), True
+    return "" if stat.S_ISDIR(found.st_mode) else "it is a device, a pipe or a socket", "", True
+
+
+def follow(path: str, *, start: str = "/") -> str:
+    """Where the kernel would get to. OSError for a loop or a closed folder; what does not exist is taken by its name.
+
+    `start` is where the path begins, followed already. Not os.path.realpath: that passes over errors, and follows
+    /proc/self as if we were the one who asks.
+    """
+    if len(path) > LONGEST_PATH:
+        raise OSError(errno.ENAMETOOLONG, "")
+    done = start
+    rest = [part for part in reversed(path.split("/")) if part]
+    links, missing = 0, False
+    while rest:
+        part = rest.pop()
+        if part in (".", ".."):
+            if part == "..":
+                done, missing = os.path.dirname(done), False  # noqa: PTH120 what is not there may be made: look on
+            continue
+        here = done.rstrip("/") + "/" + part
+        if missing:
+            done = here
+            continue
+        try:
+            target = os.readlink(here) if stat.S_ISLNK(os.lstat(here).st_mode) else None
+        except FileNotFoundError:
+            target, missing = None, True
+        if target is None:
+            done = here
+            continue
+        links += 1
+        if links > MOST_LINKS:
+            raise OSError(errno.ELOOP, "")
+        if here.startswith("/proc/"):
+            raise ValueError("it goes through /proc, where names mean another thing to each process")
+        if target.startswith("/"):
+            done = "/"
+        rest += [part for part in reversed(target.split("/")) if part]
+    return done
+
+
+@cache
+def _names(kind: Literal["protected", "credential", "example", "public"]) -> Names:
+    from tarmac.policy.programs.rules import files as listed
+
+    return Names(
+        {
+            "protected": listed.PROTECTED,
+            "credential": listed.CREDENTIAL,
+            "example": listed.EXAMPLE,
+            "public": listed.PUBLIC,
+        }[kind]
+    )
+
+
+def _why(kind: Literal["protected", "credential", "public"], paths: Sequence[str]) -> str:
+    names = _names(kind)
+    return next((why for each in paths if (why := names.why(each))), "")
+
+
+def protected_name(path: str) -> str:
+    """Why something of this name is protected, wherever it is; empty when it is not."""
+    return _names("protected").why(path)
+
+
+def credential_name(name: str) -> str:
+    """Why a file of this name may hold credentials, wherever it is; empty when it may not."""
+    return "" if _names("example").why(name) else _names("credential").why(name)
+
+
+# For those who keep no Files of their own
+
+_shared = Files()
+
+
+def look(path: str | Path, *, cwd: Path, workspace: Path) -> Look:
+    """What `path`, said in `cwd`, means for an agent that works in `workspace`."""
+    return _shared.look(path, cwd=cwd, workspace=workspace)

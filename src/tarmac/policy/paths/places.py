@@ -1,0 +1,205 @@
+"""Where a path of a command lies: in the workspace, harmless, secret, a disk, somewhere else.
+
+By name where nothing exists.
+Names decide what is secret; the disk decides what is inside, through symlinks and `..`.
+"""
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tarmac.policy.budget import once, spend
+from tarmac.policy.cache_key import note
+from tarmac.policy.paths.files import LONGEST_PATH, Files, Look
+
+Kind = Literal[
+    "workspace", "harmless", "listable", "secret", "own", "disk", "root", "system", "home", "temporary", "outside"
+]
+
+_SECRET_NAME = re.compile(
+    r"""^(
+      \.env(\.(?!example$|sample$|template$|dist$|defaults?$|schema$)[\w.-]+)?
+    | id_(rsa|dsa|ecdsa|ed25519)(_\w+)?  | \.?netrc | \.pgpass | \.git-credentials | \.npmrc | \.pypirc | \.htpasswd
+    | .*\.(pem|p12|pfx|jks|keystore|kdbx|ppk|ovpn|asc) | (.*[-_.])?(private|server|tls|ssl|client)[-_.]?key | .*\.key
+    | (.*[-_.])?credentials(\.(json|ya?ml|toml|ini|csv))? | (.*[-_.])?secrets?(\.(json|ya?ml|toml|ini|env|txt))?
+    | service[-_]?account.*\.json | g?shadow-? | sudoers | master\.key | \.vault[-_]pass(word)?
+    | .*_history | \.my\.cnf | .*\.keychain(-db)? | \.?[\w-]*[-_]?token(\.(txt|json))?
+    | authorized_keys | kubeconfig | known_hosts | wp-config\.php
+    | passwords?(\.(txt|json|ya?ml|csv))? | .*adminsdk.*\.json
+    )$""",
+    re.VERBOSE | re.IGNORECASE,
+)
+LONGEST_NAME = 255  # characters: no file has a longer one
+_SECRET_FOLDER = re.compile(r"^(\.ssh|\.gnupg|\.aws|\.azure|\.kube|\.docker|\.password-store|sudoers\.d)$")
+_SECRET_PATH = re.compile(
+    r"^/(var/)?run/secrets(/|$)|^/etc/ssl/private(/|$)|/\.config/gcloud/"
+    r"|^/proc/([0-9]+|self|thread-self)/(environ|mem|maps|fd|cmdline)|^/(dev/(k?mem|port)|proc/kcore)"
+)
+_HARMLESS = re.compile(
+    r"""^/(
+      dev/(null|stdin|stdout|stderr|tty|fd/[0-9]+)
+    | etc/([\w-]*release|[\w-]*version|hostname|hosts|timezone|issue|shells|localtime)
+    | proc/(cpuinfo|meminfo|version|loadavg|uptime|filesystems|mounts|stat|partitions|swaps)
+    | proc/sys/(kernel|fs)/[\w/-]+
+    | sys/(class|devices|block)/(net|thermal|power_supply|system/cpu)?.*
+    | usr/(local/)?(share|include|lib|lib64|libexec|src|bin|sbin)(/.*)? | lib(64)?(/.*)? | s?bin(/.*)?
+    )$""",
+    re.VERBOSE,
+)
+_LISTABLE = re.compile(r"^/$|^/(etc|usr|var|opt|tmp|proc|sys|dev|mnt|media|srv|boot|run|snap)(/.*)?$|^/home$|^/Users$")
+_SYSTEM = re.compile(
+    r"^/(etc|usr|bin|sbin|lib|lib32|lib64|boot|var|opt|srv|proc|sys|dev|run|System|Library|Applications)(/|$)"
+)
+_DISK = re.compile(
+    r"^/dev/((sd|hd|vd|xvd)[a-z]+[0-9]*|nvme[0-9]+(n[0-9]+(p[0-9]+)?)?|mmcblk[0-9]+(p[0-9]+)?|r?disk[0-9]+(s[0-9]+)?|"
+    r"md[0-9/]+|dm-[0-9]+|loop[0-9]+|mapper/.+|disk/.+|sr[0-9]+|(sd|hd|vd|nvme)[\w*?\[\]\0-]*)$"
+)
+_STREAM = re.compile(r"^/+(dev/(stdin|stdout|stderr|tty|fd/[0-9]+)|proc/(self|thread-self)(/.*)?)$")
+_TEMPORARY = re.compile(r"^/(var/)?tmp(/|$)|^/dev/shm(/|$)")
+_OWN = re.compile(r"(^|/)(\.config/tarmac|\.local/state/tarmac|\.local/share/tarmac|\.tarmac)(/|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A path, resolved, and what kind of place it is."""
+
+    path: str  # absolute, symlinks followed where they exist
+    kind: Kind
+    shown: str  # for a person: relative inside the workspace
+
+    @property
+    def inside(self) -> bool:
+        return self.kind == "workspace"
+
+    @property
+    def changed(self) -> Kind:
+        """Its kind for whoever would change it: what is harmless to read belongs to the system, but for streams."""
+        return "system" if self.kind == "harmless" and not self.path.startswith("/dev/") else self.kind
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """Where a command stands: its directory, the workspace around it, the home of its user."""
+
+    cwd: str
+    workspace: str  # resolved
+
+    @classmethod
+    def of(cls, cwd: Path, workspace: Path) -> "Ground":
+        return cls(_real(str(cwd.absolute())), _real(str(workspace.absolute())))
+
+    def moved(self, directory: str) -> "Ground":
+        return Ground(_real(os.path.join(self.cwd, directory)), self.workspace)
+
+    @property
+    def inside(self) -> bool:
+        """Whether the directory itself is in the workspace."""
+        return _below(self.cwd, self.workspace)
+
+    def look(self, files: Files, text: str) -> Look:
+        """What a file named from here means: outside, hidden, protected, a credential."""
+        spend()
+        note(os.path.join(self.cwd, text))
+        folder = os.path.dirname(os.path.normpath(os.path.join(self.cwd, text)))
+        for _ in range(8):  # ignore files may lie in any folder up to the workspace
+            note(f"{folder}/.tarmacignore")
+            if folder in (self.workspace, "/", ""):
+                break
+            folder = os.path.dirname(folder)
+        return files.look(text, cwd=self.cwd, workspace=self.workspace)
+
+    def locate(self, text: str) -> Place:
+        """What `text` names, seen from here. `~` is somebody's home, an UNKNOWN piece ends what is known."""
+        if text.startswith("~"):
+            kind: Kind = "secret" if is_secret(text) else "own" if _OWN.search(text) else "home"
+            return Place(text, kind, text)
+        joined = os.path.join(self.cwd, text)
+        path = _real(joined)
+        lexical = os.path.normpath(joined)
+        return Place(path, self._kind(path, lexical), self._shown(path, text))
+
+    def _kind(self, path: str, lexical: str) -> Kind:
+        if path == "/" or _strip_pattern(lexical) == "/":
+            return "root"
+        if _DISK.match(path) or _DISK.match(lexical):
+            return "disk"
+        if _OWN.search(path) or _OWN.search(lexical):
+            return "own"
+        if is_secret(path) or is_secret(lexical):
+            return "secret"
+        if _below(path, self.workspace):
+            return "workspace"
+        if _HARMLESS.match(path):
+            return "harmless"
+        if _TEMPORARY.match(path):
+            return "temporary"
+        if _SYSTEM.match(path):
+            return "system"
+        if re.match(r"^/(home|Users)/[^/]+|^/root(/|$)", path):
+            return "home"
+        return "outside"
+
+    def _shown(self, path: str, text: str) -> str:
+        if _below(path, self.workspace) and self.workspace != "/":
+            return os.path.relpath(path, self.workspace) if path != self.workspace else "the workspace itself"
+        return path if os.path.isabs(text) or ".." in text.split("/") else text
+
+
+def listable(place: Place) -> bool:
+    """Whether its name, size and dates may be shown: nobody's home, no secrets."""
+    return place.kind in ("workspace", "harmless") or (
+        place.kind in ("system", "temporary", "root", "disk") and _LISTABLE.match(place.path) is not None
+    )
+
+
+def is_secret(path: str) -> bool:
+    """Whether a path is named like credentials."""
+    parts = path.split("/")
+    return (
+        (len(parts[-1]) <= LONGEST_NAME and _SECRET_NAME.match(parts[-1]) is not None)
+        or _SECRET_PATH.match(path) is not None
+        or any(_SECRET_FOLDER.match(part) for part in parts)
+    )
+
+
+def _strip_pattern(path: str) -> str:
+    """`/*` and `/.` and `/{a,b}` are all of `/`."""
+    while path.startswith("/"):
+        rest, _, last = path.rpartition("/")
+        if not (last in (".", ".*") or (last and not last.strip("*")) or (last[:1] == "{" and last[-1:] == "}")):
+            break
+        path = rest
+    return path or "/"
+
+
+def _real(path: str) -> str:
+    spend()
+    # The kernel follows no path that long, and for each process the streams lead elsewhere: ours say nothing.
+    streams = ("dev" in path or "proc" in path) and _STREAM.match(os.path.normpath(path))
+    if streams or len(path) > LONGEST_PATH:
+        return os.path.normpath(path).replace("//", "/", 1)
+    note(path)
+    return once("real", path, _resolved)
+
+
+def _resolved(path: str) -> str:
+    """As os.path.realpath has it; its folder, which other names of the line are in as well, is followed once."""
+    folder, _, name = path.rpartition("/")
+    if not folder or "\0" in path or "//" in path or name in ("", ".", ".."):
+        return _followed(path)
+    here = f"{once('real', folder, _followed).rstrip('/')}/{name}"
+    return _followed(here) if os.path.islink(here) else here
+
+
+def _followed(path: str) -> str:
+    try:
+        real = os.path.realpath(path)
+    except (OSError, ValueError):
+        real = os.path.normpath(path)
+    return real[1:] if real.startswith("//") else real
+
+
+def _below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder if folder.endswith("/") else folder + "/")

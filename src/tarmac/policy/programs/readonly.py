@@ -1,0 +1,333 @@
+"""Prove that a simple command only reads, and say how to run it without a shell. Whatever isn't proven asks.
+
+Simple → prove() → Proof(stage, paths looked at) | Unproven(reason)
+
+The command word must be written plainly; every other word must be certain. A pattern is expanded here and now, and the
+names it gives are judged like typed ones; where the directory doesn't exist, a pattern passes only if nothing it could
+become is an option that does more than read.
+"""
+
+import os
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tarmac.policy.cache_key import note
+from tarmac.policy.parse.command import Simple
+from tarmac.policy.paths.files import Files, Look
+from tarmac.policy.paths.places import Ground, is_secret, listable
+from tarmac.policy.programs.checks import FURTHER
+from tarmac.policy.programs.expansion import expand_words, looks_alike
+from tarmac.policy.programs.find_xargs import SAMPLE, check_found, check_pattern, exec_of_plain_files
+from tarmac.policy.programs.grammar import Program, Reading, Unproven, match, programs, versions
+from tarmac.policy.programs.own_grammars import OWN
+from tarmac.policy.programs.repository import check_addresses, check_repository
+from tarmac.policy.programs.spelling import program_name, variables
+from tarmac.policy.programs.starters import compose, compose_options, python_module, starts_only, wrapped, xargs
+from tarmac.policy.programs.streams import streams_of
+from tarmac.policy.proof import Proof
+from tarmac.policy.verdict import STATUS, Stage
+
+_ENDLESS = ("/dev/zero", "/dev/random", "/dev/urandom", "/dev/full", "/dev/tty")
+# Programs whose options take patterns and formats: a slash in them is text.
+_TEXT_VALUES = frozenset(
+    """
+    grep egrep fgrep rg ag sed awk gawk mawk find fd fdfind date cut sort paste git printf zgrep man tree
+""".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Prover:
+    """Proves commands in one place."""
+
+    files: Files
+    ground: Ground
+    extra: Callable[[str], Program | None]  # what the user's own rules know
+
+    def prove(self, simple: Simple) -> Proof:
+        """The proof; Unproven when there is none."""
+        if not simple.words:
+            raise Unproven("it holds no command")
+        if not self.ground.inside:
+            raise Unproven("it runs outside of the workspace")
+        first = simple.words[0]
+        if not (first.plain and first.literal):
+            raise Unproven("its command is not written plainly")
+        front = variables(simple.assigns)
+        words = expand_words(simple.words, self.ground)
+        if any(looks_alike(word) for word in words):
+            raise Unproven("it holds letters that only look like others")
+        if any(STATUS in word for word in words) and words[0] not in ("echo", "printf", "test", "["):
+            raise Unproven("it uses the status of another command")
+        streams = streams_of(simple.redirects)
+        if streams.stdin is not None:
+            self.check_path(streams.stdin, content=True)
+            self._check_end(streams.stdin)
+        came_from = (
+            program_name(simple.upstream[0].name or "", workspace=self.ground.workspace) if simple.upstream else ""
+        )
+        if came_from in ("env", "printenv") and _asks_for_secret(words):
+            raise Unproven("it looks for secrets in the environment")
+        name = program_name(words[0], workspace=self.ground.workspace)
+        proof = self.prove_words((name, *words[1:]), upstream=simple.upstream)
+        own = proof.stage.words
+        if name != words[0]:
+            if own[0] != name:
+                raise Unproven(f"the plan has another program in place of `{words[0]}`")
+            own = (words[0], *own[1:])
+        return replace(proof, stage=replace(streams, words=(*front, *own)))
+
+    def prove_words(self, words: tuple[str, ...], *, upstream: tuple[Simple, ...] = ()) -> Proof:
+        name = words[0]
+        known = versions()
+        if len(words) == 2 and known.answer(name, words[1]):
+            self._check_unless(name)
+            return Proof(Stage(words), "read.version", "prints its version or its help")
+        if starts_only(name):
+            return wrapped(self, words)
+        if name == "xargs":
+            return xargs(self, words, upstream)
+        if len(words) > 2 and known.helps(words):
+            self._check_unless(name)
+            if name == "git":
+                check_repository(self.ground)
+            return Proof(Stage(words), "read.help", "prints its help")
+        if re.fullmatch(r"python3?", name) and words[1:2] == ("-m",):
+            return python_module(self, words)
+        if len(options := compose_options(words)) > 0:
+            return compose(self, words, options)
+        program, written, moved = self.find(words)
+        arguments = written
+        if program.name == "find":
+            arguments = exec_of_plain_files(arguments)
+        reading = self.read(program, arguments)
+        place = self if moved is None else Prover(self.files, moved, self.extra)
+        place.check_paths(reading, program)
+        place._check_values(reading, program)
+        if program.name == "find":
+            arguments = place._harden_exec(reading, arguments)
+        if name in ("git", "go"):
+            check_repository(place.ground)
+        if program.name in ("git remote", "git config"):
+            check_addresses(place.ground)
+        if program.name in ("git diff", "git grep"):  # outside of a repository they read any file
+            for operand in reading.operands:
+                if os.path.lexists(os.path.join(place.ground.cwd, operand)):
+                    place.check_path(operand, content=True)
+        own = program.instead or words[: len(words) - len(written)]
+        if program.name == "git config":  # what the person has set, not what a plan sets over it
+            own = ("env", "-u", "GIT_CONFIG_COUNT", *own)
+        plan = (
+            *own,
+            *(() if program.name == "sed" and sys.platform == "darwin" else program.adds),  # BSD's knows no --sandbox
+            *_unlinked(program, arguments, reading),
+            *_instead_of_terminal(program, reading, upstream),
+        )
+        return Proof(Stage(plan), f"read.{program.name.replace(' ', '.')}", program.why, program.connects)
+
+    def _check_unless(self, name: str) -> None:
+        for each in versions().unless:
+            program, _, file = each.partition(":")
+            if program == name and _exists_above(file, self.ground):
+                raise Unproven(f"the project's {file} may name a program to run")
+
+    def read(self, program: Program, arguments: list[str]) -> Reading:
+        if program.name in ("[", "test") and program.name == "[" and arguments[-1:] != ["]"]:
+            raise Unproven("a test lacks its ]")
+        if replacement := OWN.get(program.check):
+            return replacement(arguments)
+        reading = match(program, arguments)
+        if further := FURTHER.get(program.check):
+            further(reading)
+        return reading
+
+    def find(self, words: tuple[str, ...]) -> tuple[Program, list[str], Ground | None]:
+        """The entry for these words, the arguments after its name, and the directory it is sent to (`git -C`)."""
+        table = programs()
+        rest = list(words[1:])
+        name = words[0]
+        ground: Ground | None = None
+        entry = self.extra(name) or table.get(name)
+        while entry is not None and entry.prefix:
+            rest, moved = self._past_options(entry, rest)
+            ground = moved or ground
+            for size in (2, 1):
+                longer = " ".join((entry.name, *rest[:size]))
+                if len(rest) >= size and (found := self.extra(longer) or table.get(longer)):
+                    return self._deeper(found, rest[size:], ground)
+            raise Unproven(f"`{' '.join((name, *rest[:1]))}` is not known to only read")
+        for size in (3, 2):
+            longer = " ".join(words[:size])
+            if len(words) >= size and (found := self.extra(longer) or table.get(longer)):
+                return self._deeper(found, list(words[size:]), ground)
+        if entry is None:
+            raise Unproven(f"`{name}` is not known to only read")
+        return entry, rest, ground
+
+    def _deeper(
+        self, entry: Program, rest: list[str], ground: Ground | None
+    ) -> tuple[Program, list[str], Ground | None]:
+        if not entry.prefix:
+            return entry, rest, ground
+        if rest and (found := programs().get(f"{entry.name} {rest[0]}")):
+            return found, rest[1:], ground
+        raise Unproven(f"`{' '.join((entry.name, *rest[:1]))}` is not known to only read")
+
+    def _past_options(self, entry: Program, rest: list[str]) -> tuple[list[str], Ground | None]:
+        """Past the options between a program and its subcommand."""
+        ground: Ground | None = None
+        while rest and rest[0].startswith("-"):
+            name, _, value = rest[0].lstrip("-").partition("=")
+            kind = entry.long.get(name) if rest[0].startswith("--") else entry.short.get(rest[0][1:2])
+            if kind is None or (not rest[0].startswith("--") and len(rest[0]) > 2):
+                raise Unproven(f"`{entry.name}` is not known to only read with {rest[0]}")
+            taken = 1
+            if kind in (":", "@") and not value:
+                if len(rest) < 2:
+                    raise Unproven(f"{rest[0]} lacks its value")
+                value, taken = rest[1], 2
+            if kind == "@":  # git -C: the rest is meant from there
+                ground = (ground or self.ground).moved(value)
+                if not ground.inside:
+                    raise Unproven("it looks outside of the workspace")
+            rest = rest[taken:]
+        return rest, ground
+
+    def check_paths(self, reading: Reading, program: Program) -> None:
+        for name in program.unless:
+            if _exists_above(name, self.ground):
+                raise Unproven(f"the project's {name} may name a program to run")
+        for path, content in reading.paths:
+            if program.check in ("recursive", "ls") and self.ground.look(self.files, path).inside:
+                content = False  # names and sizes of all below it, no more
+            self.check_path(path, content=content)
+            if (content or program.name == "wc") and not (program.name == "head" and _takes_little(reading)):
+                self._check_end(path)
+
+    def _check_end(self, path: str) -> None:
+        if str(self.named(path).path) in _ENDLESS:
+            raise Unproven(f"{path} has no end")
+
+    def check_path(self, path: str, *, content: bool) -> None:
+        look = self.ground.look(self.files, path)
+        if content:
+            why = look.unread or ("it is named like credentials" if is_secret(path) else "")
+        elif look.inside or look.public:
+            why = look.trouble or look.own or look.ignored
+        else:
+            why = "" if listable(self.ground.locate(path)) else "it is outside of the workspace"
+        if why:
+            raise Unproven(f"{path}: {why}")
+
+    def named(self, name: str) -> Look:
+        """What a name would be here, that may be a pattern: the disk is not asked for it."""
+        for folder in (self.ground.cwd, self.ground.workspace):
+            note(f"{folder}/.tarmacignore")
+        return self.files.look(name, cwd=Path(self.ground.cwd), workspace=Path(self.ground.workspace))
+
+    def _check_values(self, reading: Reading, program: Program) -> None:
+        """The value of an option that names a file elsewhere is more than text, whatever the table says."""
+        for pattern, certain in reading.patterns:
+            check_pattern(pattern, self.named, certain=certain)
+        for name, value in reading.options:
+            if name in ("include", "g", "glob", "iglob") and value and not value.startswith("!"):
+                check_pattern(value, self.named)
+            if name == "L" and value and program.name == "git log":
+                check_pattern(value.rpartition(":")[2], self.named)
+            if not value or name.startswith("exec") or len(value) < 2 or program.name.split()[0] in _TEXT_VALUES:
+                continue
+            if re.search(r"(^|[=@:,])(/|~|\.\./)", value) or self.ground.locate(value).kind in ("secret", "own"):
+                raise Unproven(f"`{value}` may name a file")
+
+    def _harden_exec(self, reading: Reading, arguments: list[str]) -> list[str]:
+        """find -exec: the command inside reads too, and gets names below the workspace only. With its plan inside."""
+        starts = [path for path, _ in reading.paths] or ["."]
+        made: list[str] = list(arguments)
+        for name, value in reading.options:
+            if name not in ("exec", "exec+") or value is None:
+                continue
+            inner = value.split("\0")
+            if "{}" in inner[0] or any("{}" in word and word != "{}" for word in inner):
+                raise Unproven("find -exec puts names inside other words")
+            check_found(reading, inner[0], self.named)
+            if starts[0].startswith("-"):
+                raise Unproven("a name could be an option")
+            found = [
+                os.path.join(starts[0], SAMPLE + each) for each in ("12" if name == "exec+" else "1")
+            ]  # + gives several
+            sample = [each for word in inner for each in (found if word == "{}" else [word])]
+            if inner[0] in ("xargs", "find", "git") or starts_only(inner[0]):
+                raise Unproven("find -exec of another launcher")
+            proof = self.prove_words(tuple(sample))
+            if proof.connects:
+                raise Unproven(f"find -exec of what asks {proof.connects}")
+            hardened = ["{}" if word == found[0] else word for word in proof.stage.words if word not in found[1:]]
+            if hardened.count("{}") != inner.count("{}"):
+                raise Unproven("find -exec of a command that gets other words in a plan")
+            made = _replaced(made, inner, hardened)
+        return made
+
+
+def _replaced(words: list[str], old: list[str], new: list[str]) -> list[str]:
+    """`words` with the command after an -exec replaced."""
+    for at, word in enumerate(words):
+        if word == "-exec" and words[at + 1 : at + 1 + len(old)] == old:
+            return [*words[: at + 1], *new, *words[at + 1 + len(old) :]]
+    raise Unproven("find -exec of a command that can't be read")
+
+
+def _takes_little(reading: Reading) -> bool:
+    """Whether `head` ends soon, whatever it reads."""
+    counts = [
+        value or name for name, value in reading.options if name in ("c", "n", "bytes", "lines") or name.isdigit()
+    ]
+    return all(re.fullmatch(r"[0-9]{1,6}", count) for count in counts)
+
+
+def _unlinked(program: Program, arguments: list[str], reading: Reading) -> list[str]:
+    """The arguments, so that searching all below a folder does not follow links out of the workspace."""
+    names = {name for name, _ in reading.options}
+    if program.name in ("diff", "colordiff") and {"r", "recursive"} & names:
+        return ["--no-dereference", *arguments]
+    if program.name not in ("grep", "egrep", "fgrep") or not {"R", "dereference-recursive"} & names:
+        return arguments
+    made: list[str] = []
+    value = False  # of the option before
+    for number, word in enumerate(arguments):
+        if word == "--" and not value:
+            return made + arguments[number:]
+        if value or not word.startswith("-"):
+            made.append(word)
+            value = False
+        elif word.startswith("--"):
+            made.append("--recursive" if word.startswith("--der") else word)
+            value = "=" not in word and program.long.get(word[2:]) in (":", "@")
+        else:
+            end = next((i for i, letter in enumerate(word) if program.short.get(letter)), len(word))
+            made.append(word[:end].replace("R", "r") + word[end:])
+            value = end == len(word) - 1
+    return made
+
+
+def _instead_of_terminal(program: Program, reading: Reading, upstream: tuple[Simple, ...]) -> tuple[str, ...]:
+    """What a program does in a terminal and not in a plan: without one, git shortlog waits for a log."""
+    whole = {"all", "branches", "tags", "remotes"} & {name for name, _ in reading.options}
+    return ("HEAD",) if program.name == "git shortlog" and not (upstream or reading.operands or whole) else ()
+
+
+def _exists_above(name: str, ground: Ground) -> bool:
+    place = Path(ground.cwd)
+    for folder in (place, *place.parents):
+        note(str(folder / name))
+        if (folder / name).exists():
+            return True
+        if str(folder) == ground.workspace:
+            return False
+    return False
+
+
+def _asks_for_secret(words: Sequence[str]) -> bool:
+    return any(re.search(r"key|token|secret|passw|credential|auth|aws|api", word, re.IGNORECASE) for word in words[1:])

@@ -1,0 +1,227 @@
+"""What a simple command would do, through all its wrappers: the tables, the special cases, the code it runs.
+
+Simple → assess(simple, at) → Assessment. Wrappers are peeled on the way; the worst of all layers counts.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tarmac.policy.budget import Spent
+from tarmac.policy.parse.command import Simple
+from tarmac.policy.parse.words import UNKNOWN, Word
+from tarmac.policy.programs.code import INTERPRETERS, run_code
+from tarmac.policy.programs.effects import (
+    LOADING_VARIABLES,
+    TELLING_VARIABLES,
+    Arguments,
+    Assessment,
+    Effect,
+    arguments,
+    from_tables,
+    shown,
+)
+from tarmac.policy.programs.files_touched import NAMES_ONLY, At, look_at_argument, read_file, write_file
+from tarmac.policy.programs.files_written import look_for_protected
+from tarmac.policy.programs.grammar import programs, versions
+from tarmac.policy.programs.specials import PARTIAL, SPECIALS, guess_removal, make_file_system, search
+from tarmac.policy.programs.wrappers import Peeled, peel, program_name
+from tarmac.policy.rule import EffectKind, Rule
+from tarmac.policy.verdict import Risk
+
+MOST_WORDS = 300  # of one command that are looked at one by one
+DEEPEST = 8  # wrappers in wrappers
+MOST_READ = 2_000  # words of a command that are read at all: the first and the last
+_SYSTEM_PROGRAM = re.compile(r"^/(usr/(local/)?)?s?bin/[^/]+$|^/opt/homebrew/bin/[^/]+$|^[^/]+$")
+STREAM = re.compile(r"/dev/(null|stdout|stderr|tty|fd/[0-9]+)")  # to write there is to print
+_QUIET = frozenset(
+    """
+    echo printf test [ true false : pwd expr seq tr cut basename dirname
+""".split()
+)
+
+
+def assess(simple: Simple, at: At) -> Assessment:
+    """What `simple` would do, with all wrappers around it."""
+    found = Assessment()
+    for name, _ in simple.assigns:
+        if TELLING_VARIABLES.match(name):
+            _telling(found, name)
+        elif simple.words:
+            found.add("low", Rule.ENVIRONMENT, f"sets the variable {name}")
+    try:
+        _redirections(found, simple, at)
+        _command(found, simple, at)
+    except Spent as error:
+        found.add("high", Rule.ASK_WRAPPERS, error.does, known=False)
+    return found
+
+
+def _command(found: Assessment, simple: Simple, at: At) -> None:
+    if simple.words:
+        words = simple.words
+        if len(words) > MOST_READ:
+            found.add("high", Rule.ASK_WRAPPERS, f"has more than {MOST_READ} words", known=False)
+            words = (*words[: MOST_READ // 2], *words[-MOST_READ // 2 :])
+            simple = replace(simple, words=words)
+        _words(found, simple, words, at, depth=0)
+    elif not found.effects:
+        found.add("low", Rule.ASSIGN, "sets a variable of the shell" if simple.assigns else "does nothing")
+
+
+def _telling(found: Assessment, name: str) -> None:
+    risk: Risk = "high" if LOADING_VARIABLES.match(name) else "medium"
+    found.add(risk, Rule.ENVIRONMENT, f"sets {name}, which tells programs what to run")
+
+
+def _redirections(found: Assessment, simple: Simple, at: At) -> None:
+    for each in simple.redirects:
+        if each.target is None or "<<" in each.op:
+            continue
+        target = each.target.shape
+        if re.search(r"/dev/(tcp|udp)/", target):
+            found.add("critical", Rule.SOCKET, f"speaks with another machine through {shown([target])}")
+        elif each.op == "<":
+            read_file(found, target, at)
+        elif each.op == ">&" and re.fullmatch(r"[0-9]+-?|-", target):
+            pass  # between streams
+        elif each.op.startswith((">", "&>", "<>")) and not STREAM.fullmatch(target):
+            write_file(found, target, at, verb="appends to" if ">>" in each.op else "overwrites")
+
+
+def _words(found: Assessment, simple: Simple, words: tuple[Word, ...], at: At, *, depth: int) -> None:
+    if depth > DEEPEST:
+        found.add("high", Rule.ASK_WRAPPERS, "hides its command behind too many others", known=False)
+        return
+    first = words[0]
+    if first.text is None or first.brace or first.home or first.glob:
+        found.add("high", Rule.ASK_HIDDEN, "runs a command whose name is known only when it runs", known=False)
+        guess_removal(found, words, at)
+        for word in words[1:]:
+            look_at_argument(found, "", word, at)
+        return
+    name = program_name(first) or ""
+    args = arguments(words)
+    if len(words) > MOST_WORDS:
+        found.add(
+            "medium", Rule.ASK_WORDS, f"has {len(words)} words, of which {MOST_WORDS} were looked at", known=False
+        )
+    for number, word in enumerate(words[1:MOST_WORDS], 2):
+        look_at_argument(found, name, word, at, written=number == len(words) and name in ("cp", "mv", "tee", "touch"))
+    peeled = peel(words)
+    if peeled is not None:
+        _peeled(found, simple, words, peeled, at, depth=depth)
+    if name in INTERPRETERS:
+        run_code(found, simple, args, words, at)
+    special = _FIND if name in ("find", "gfind") else SPECIALS.get(name)
+    if re.match(r"(mkfs|newfs_)", name):
+        special = make_file_system
+    if special is not None:
+        special(found, args, at, words, simple)
+    known = from_tables(found, args, vague=peeled is not None and bool(peeled.wrapper.does))
+    if peeled is None and len(words) <= MOST_WORDS:
+        look_for_protected(found, args, words, at)
+    place = at.ground.locate(first.text) if "/" in first.text else None
+    if place is not None and (place.path in at.fetched or not _SYSTEM_PROGRAM.match(first.text)):
+        _own_program(found, first.text, place.path in at.fetched, inside=place.inside)
+    elif not known and (special is None or name in PARTIAL) and peeled is None:
+        _unlisted(found, name, args, at)
+
+
+def _own_program(found: Assessment, text: str, fetched: bool, *, inside: bool) -> None:
+    if fetched:
+        found.add("critical", Rule.REMOTE, "runs what it just fetched from another machine")
+    else:
+        whose = "a program of the project" if inside else "a program from an unusual place"
+        found.add("medium", Rule.PROJECT, f"runs {shown([text])}, {whose}")
+
+
+def _unlisted(found: Assessment, name: str, args: Arguments, at: At) -> None:
+    """A reader that wasn't proven, or a program nobody knows."""
+    table = programs()
+    if name in table or any(key.startswith(name + " ") for key in table):
+        outside = [each for each in args.operands if at.outside(each)]
+        if outside and name not in NAMES_ONLY | _QUIET:
+            found.add("medium", Rule.READ, f"reads {shown(outside)}, outside of the workspace")
+        elif any(UNKNOWN in each for each in args.operands) and name not in _QUIET | NAMES_ONLY:
+            found.add("medium", Rule.READ, "reads what is known only when it runs")
+        elif name in _QUIET:
+            found.add("low", Rule.READ, _with_words(name, args))
+        else:
+            found.add("low", Rule.READ, f"reads {shown(args.operands)}" if args.operands else "reads")
+    elif name in versions().programs:
+        found.add("medium", Rule.TOOL, f"runs {name}")
+    else:
+        found.add("medium", Rule.ASK_UNKNOWN, f"runs `{shown([name])}`, which is not known", known=False)
+
+
+def _with_words(name: str, args: Arguments) -> str:
+    """What a program does whose words are no files."""
+    if name == "printf" and args.has("-v"):
+        return "sets a variable"
+    return programs()[name].why.partition(",")[0]
+
+
+# wrappers
+
+
+def _peeled(found: Assessment, simple: Simple, words: tuple[Word, ...], peeled: Peeled, at: At, *, depth: int) -> None:
+    wrapper = peeled.wrapper
+    for name in peeled.assigns:
+        if TELLING_VARIABLES.match(name):
+            _telling(found, name)
+    before = len(found.effects)
+    if peeled.script is not None:
+        found.scripts.append(peeled.script)
+        if wrapper.fed:
+            found.add("medium", Rule.FED, "runs a command with words that come from elsewhere")
+    elif peeled.hidden:
+        found.add("high", Rule.ASK_HIDDEN, "runs text that is known only when it runs", known=False)
+    elif peeled.words:
+        inner = (*peeled.words, Word("…", None, UNKNOWN)) if wrapper.fed else peeled.words
+        _words(found, replace(simple, words=inner), inner, at, depth=depth + 1)
+        if wrapper.name in ("sudo", "doas", "pkexec"):
+            _as_administrator(found, inner)
+        if not peeled.certain or wrapper.project or wrapper.risk == "medium":
+            _later(found, simple, inner, at, depth=depth)
+    if wrapper.does:
+        found.effects[before:] = [
+            replace(each, where="" if wrapper.elsewhere else each.where, how=(*each.how, wrapper.does))
+            for each in found.effects[before:]
+        ]
+    if wrapper.risk != "low":
+        rule, does = f"effect.{wrapper.name.replace(' ', '.')}", f"runs a command {wrapper.does}".strip()
+        told = any(effect.risk != "low" for effect in found.effects[before:])  # with how it is done
+        kind = EffectKind.CONNECTS if wrapper.elsewhere else EffectKind.RUNS
+        found.effects.append(Effect(wrapper.risk, rule, does, kind, vague=told))
+    if wrapper.project:
+        _project(found, words, peeled)
+
+
+def _later(found: Assessment, simple: Simple, inner: tuple[Word, ...], at: At, *, depth: int) -> None:
+    """The command inside may begin later than we think: look for the worst."""
+    for start in range(1, min(len(inner), 6)):
+        if program_name(inner[start]) in ("rm", "dd", "mkfs", "sh", "bash"):
+            _words(found, replace(simple, words=inner[start:]), inner[start:], at, depth=depth + 1)
+
+
+def _project(found: Assessment, words: tuple[Word, ...], peeled: Peeled) -> None:
+    """npx, uv run …: what they start may be fetched first; well-known tools weigh less."""
+    name = program_name(peeled.words[0]) if peeled.words else None
+    fetched = peeled.wrapper.fetches or arguments(words).has("-y", "--yes", "-p", "--package")
+    known = name is not None and name.partition("@")[0] in versions().programs
+    found.add("high" if fetched and not known else "medium", Rule.PROJECT, peeled.wrapper.project)
+    found.effects = [effect for effect in found.effects if effect.rule != Rule.ASK_UNKNOWN]
+
+
+def _as_administrator(found: Assessment, inner: Sequence[Word]) -> None:
+    name = program_name(inner[0]) or ""
+    if name in ("chmod", "chown", "chgrp") or name.startswith("mkfs"):
+        found.add("critical", Rule.SUDO, f"runs {name} with power over the whole machine")
+
+
+def _enter(found: Assessment, simple: Simple, inner: tuple[Word, ...], at: At) -> None:
+    _words(found, replace(simple, words=inner, upstream=()), inner, at, depth=1)
+
+
+_FIND = search(_enter)

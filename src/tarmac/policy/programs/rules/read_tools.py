@@ -1,0 +1,466 @@
+"""Tools of developers: their questions.
+
+What runs code of the project (yarn with its yarnPath, pnpm with its pnpmfile, composer with its plugins, anything that
+compiles) is not here.
+"""
+
+from tarmac.policy.programs.rules.shapes import Reader
+
+READERS = {
+    "npm ls": Reader(
+        also="""
+            npm list|npm la|npm ll|npm explain|npm why|npm root|npm prefix|npm bin|npm config get|npm get|npm pkg get
+        """,
+        why="asks npm about packages",
+        short="alpgJs",
+        long="""
+            all json long parseable global depth: omit: include: link package-lock-only unicode workspace:
+            workspaces include-workspace-root production prod dev only: silent no-color color:: registry-undefined
+        """,
+        refuse="registry script-shell node-options userconfig globalconfig prefix browser editor viewer",
+        operands="word",
+        abbreviate=False,
+        unless=".npmrc",
+        check="no-secrets",
+    ),
+    "npm query": Reader(
+        why="asks npm about packages",
+        long="json global workspaces",
+        operands="text",
+        most=1,
+        abbreviate=False,
+        unless=".npmrc",
+    ),
+    "npm fund": Reader(
+        why="says which packages ask for money; of one it would open a page",
+        long="json",
+        abbreviate=False,
+        unless=".npmrc",
+    ),
+    "npm help": Reader(
+        why="shows a page of npm's manual",
+        operands="word",
+        most=1,
+        unless=".npmrc",
+        check="man",
+        adds="--viewer=man",
+    ),
+    "npm run": Reader(
+        also="npm run-script", why="lists the project's scripts; with a name it would run one", unless=".npmrc"
+    ),
+    "pip list": Reader(
+        also="pip3 list",
+        why="asks pip about installed packages",
+        short="ulvqe",
+        long="""
+            uptodate editable local user pre format: not-required exclude-editable include-editable exclude: verbose
+            quiet disable-pip-version-check no-color no-input
+        """,
+        refuse="outdated path python index-url extra-index-url find-links log cert client-cert proxy cache-dir",
+        abbreviate=False,
+    ),
+    "pip list --outdated": Reader(
+        also="pip list -o|pip3 list --outdated|pip3 list -o",
+        why="asks the registry for newer packages",
+        connects="the package registry",
+        short="ulvq",
+        long="local user pre format: not-required exclude: disable-pip-version-check no-color no-input",
+        abbreviate=False,
+    ),
+    "pip show": Reader(
+        also="pip3 show",
+        why="asks pip about installed packages",
+        short="fvq",
+        long="files verbose quiet disable-pip-version-check no-color no-input",
+        refuse="log python",
+        operands="word",
+        abbreviate=False,
+    ),
+    "pip freeze": Reader(
+        also="pip3 freeze|pip check|pip3 check|pip inspect|pip cache dir|pip3 cache dir|pip cache info|pip cache list",
+        why="asks pip about installed packages",
+        short="lvq",
+        long="local user all exclude: exclude-editable verbose quiet disable-pip-version-check no-color no-input",
+        refuse="log python requirement path cache-dir",
+        abbreviate=False,
+    ),
+    "pip help": Reader(also="pip3 help", why="prints its help", operands="word", most=1, abbreviate=False),
+    "go list": Reader(
+        why="asks go about packages",
+        check="go-list",
+        short="m",
+        long="m json:: f: deps test find e u versions retracted tags:",
+        refuse="toolexec exec modfile overlay export compiled C vcs",
+        operands="word",
+        single=True,
+        abbreviate=False,
+        cwd=True,
+    ),
+    "go env": Reader(
+        why="prints some of go's settings; -w and -u would change them, and others may hold credentials",
+        check="go-env",
+        long="json",
+        refuse="w u",
+        operands="word",
+        least=1,
+        single=True,
+        abbreviate=False,
+    ),
+    "go version": Reader(
+        also="go doc|go help|go mod graph|go mod why|go mod verify",
+        why="asks go about versions, documentation and modules",
+        long="m v all src short u c cmd",
+        operands="word",
+        single=True,
+        abbreviate=False,
+    ),
+    "go tool": Reader(why="lists go's tools; with a name it would run one"),
+    "rustc -vV": Reader(
+        also="""
+            rustc --print sysroot|rustc --print target-list|rustc --print cfg|rustc --print target-cpus|
+            rustc --print host-tuple
+        """,
+        why="prints facts about the compiler",
+        unless="rust-toolchain rust-toolchain.toml .cargo",
+    ),
+    "gofmt": Reader(
+        why="prints how it would format files; -w would write them",
+        short="lds",
+        refuse="w r cpuprofile",
+        operands="path",
+    ),
+    "javap": Reader(
+        why="prints what is in a class",
+        short="cpvsl",
+        long="c p v s l public protected package private constants help version",
+        single=True,
+        refuse="J classpath cp bootclasspath module-path",
+        operands="path",
+    ),
+    "jar": Reader(check="jar", why="lists an archive; other forms write", operands="text"),
+    "rustup toolchain list": Reader(
+        also="rustup target list|rustup component list",
+        why="asks rustup what is installed",
+        long="installed verbose",
+        short="v",
+        unless="rust-toolchain rust-toolchain.toml",
+    ),
+    "kubectl config get-contexts": Reader(
+        also="kubectl config current-context|kubectl config get-clusters|kubectl config get-users",
+        why="prints the names in kubectl's settings",
+        short="o:",
+        long="output: no-headers",
+        refuse="raw flatten kubeconfig",
+        operands="word",
+        abbreviate=False,
+    ),
+    "kubectl version": Reader(
+        why="prints its version; without --client it would ask the cluster",
+        check="client",
+        short="o:",
+        long="client output: short",
+        refuse="kubeconfig server token",
+        abbreviate=False,
+    ),
+    "terraform version": Reader(
+        also="terraform workspace show|tofu version",
+        why="asks terraform what there is",
+        long="json",
+        single=True,
+        abbreviate=False,
+    ),
+    "conda list": Reader(
+        also="""
+            conda env list|pipx list|pyenv versions|pyenv version|rbenv versions|rbenv version|gem list|gem which|
+            gem contents|asdf list|asdf current|opam list|update-alternatives --list|update-alternatives --display|
+            brew --prefix|brew --cellar
+        """,
+        why="asks a tool what is installed",
+        short="anelpovgq",
+        long="""
+            all json env envs name: tree latest top-level no-dev only: installed local short full-path prefix verbose
+            no-headers format:
+        """,
+        operands="word",
+        abbreviate=False,
+    ),
+    "dotnet --info": Reader(
+        also="""
+            dotnet --list-sdks|dotnet --list-runtimes|gcc -dumpversion|gcc -dumpmachine|gcc -v|g++ -dumpversion|
+            clang -dumpversion|nginx -v|nginx -V|java --list-modules|php -m|perl -V|node --v8-options|
+            brew --repository|screen -ls|code --list-extensions
+        """,
+        why="asks a tool what there is",
+        operands="none",
+    ),
+    "openssl x509": Reader(
+        also="openssl dgst|openssl asn1parse",
+        why="shows a certificate or a checksum",
+        check="openssl",
+        long="""
+            in@ noout text subject issuer dates startdate enddate fingerprint serial pubkey sha256 sha1 sha512 md5
+            inform: ext: hash r hex email purpose checkend:
+        """,
+        refuse="out signkey CA CAkey engine provider sign key",
+        operands="path",
+        single=True,
+        abbreviate=False,
+    ),
+    "shellcheck": Reader(
+        why="reads a script and tells its faults",
+        short="s:S:f:e:i:W:C::",
+        long="shell: severity: format: exclude: include: color:: wiki-link-count: version help norc list-optional",
+        operands="path",
+        refuse="rcfile source-path",
+    ),
+    "kubectl": Reader(
+        also="oc",
+        why="options before the command",
+        prefix=True,
+        short="n:",
+        long="namespace: context:",
+        refuse="kubeconfig server token",
+        abbreviate=False,
+    ),
+    "npm": Reader(
+        why="options before the command",
+        prefix=True,
+        short="sg",
+        long="silent global no-color",
+        refuse="prefix registry",
+        abbreviate=False,
+    ),
+    # ── Questions to a server or a daemon. They only read, and are asked about, as is all that needs the network.
+    "npm view": Reader(
+        also="npm info|npm show|npm v",
+        why="asks the registry about a package",
+        connects="the package registry",
+        long="json silent no-color",
+        operands="word",
+        abbreviate=False,
+        unless=".npmrc",
+        check="npm-view",
+    ),
+    "npm outdated": Reader(
+        also="npm search|npm ping|npm owner ls|npm dist-tag ls|npm whoami",
+        why="asks the registry about packages",
+        connects="the package registry",
+        long="json long parseable global depth: silent no-color",
+        operands="word",
+        unless=".npmrc",
+        abbreviate=False,
+        check="no-secrets",
+    ),
+    "pip index versions": Reader(
+        also="pip3 index versions",
+        why="asks the registry about a package",
+        connects="the package registry",
+        long="pre disable-pip-version-check no-color no-input",
+        operands="word",
+        abbreviate=False,
+    ),
+    "cargo tree": Reader(
+        also="""
+            cargo metadata|cargo locate-project|cargo pkgid|cargo search|cargo info|cargo help|cargo read-manifest|
+            cargo verify-project
+        """,
+        why="asks cargo about packages",
+        connects="the package registry, and fetches what is missing",
+        short="p:e:i:F:dvq",
+        long="""
+            package: workspace all exclude: edges: invert: prune: depth: no-dedupe duplicates charset: format:
+            features: all-features no-default-features target: prefix: locked offline frozen quiet verbose color:
+            no-deps format-version: filter-platform: message-format: limit:
+        """,
+        refuse="config manifest-path registry index",
+        operands="word",
+        abbreviate=False,
+        unless=".cargo/config .cargo/config.toml rust-toolchain rust-toolchain.toml",
+        cwd=True,
+    ),
+    "docker ps": Reader(
+        also="""
+            docker images|docker container ls|docker container list|docker container ps|docker image ls|
+            docker image list|docker volume ls|docker network ls|docker info|docker version|docker history|
+            docker image history|docker port|docker container port|docker top|docker container top|docker diff|
+            docker container diff|docker system df|docker system info|docker context ls|docker context show|
+            docker stack ls|docker service ls|docker service ps|docker node ls|docker search|docker stats|
+            docker container stats|docker events|docker buildx ls|docker compose ls|docker compose version|
+            docker plugin ls|docker secret ls|docker config ls|podman ps|podman images|podman info|podman version|
+            podman volume ls|podman network ls|podman stats|podman top
+        """,
+        why="asks docker what there is",
+        connects="the docker daemon",
+        short="aqslnf:",
+        long="""
+            all quiet size latest last: no-trunc filter: format: digests tree no-stream human:: since: until: limit:
+            verbose
+        """,
+        operands="word",
+        abbreviate=False,
+    ),
+    "docker logs": Reader(
+        also="docker container logs|docker service logs|podman logs|docker compose logs|docker-compose logs",
+        why="prints a container's output",
+        connects="the docker daemon",
+        short="ftn:",
+        long="follow timestamps tail: since: until: details no-color no-log-prefix",
+        operands="word",
+        abbreviate=False,
+    ),
+    "docker inspect": Reader(
+        also="""
+            docker container inspect|docker image inspect|docker volume inspect|docker network inspect|
+            podman inspect
+        """,
+        why="prints a container's settings",
+        connects="the docker daemon",
+        short="f:s",
+        long="format: size type: verbose",
+        operands="word",
+        check="docker-inspect",
+        abbreviate=False,
+    ),
+    "docker compose ps": Reader(
+        also="""
+            docker compose images|docker compose top|docker compose port|docker-compose ps|docker-compose images|
+            docker-compose top
+        """,
+        why="asks about the services of the project",
+        connects="the docker daemon",
+        short="aq",
+        long="""
+            all quiet services status: filter: format: volumes images hash: profiles no-interpolate environment
+            orphans
+        """,
+        refuse="output lock-image-digests",
+        operands="word",
+        abbreviate=False,
+    ),
+    "kubectl get": Reader(
+        also="""
+            kubectl describe|kubectl top pods|kubectl top pod|kubectl top nodes|kubectl top node|
+            kubectl api-resources|kubectl api-versions|kubectl explain|kubectl cluster-info|
+            kubectl rollout status|kubectl rollout history|kubectl auth can-i|kubectl events|oc get|oc describe
+        """,
+        why="asks the cluster what there is",
+        connects="the cluster",
+        check="kubectl",
+        short="n:Al:o:wLR",
+        long="""
+            namespace: all-namespaces selector: output: watch watch-only show-labels label-columns: field-selector:
+            sort-by: no-headers ignore-not-found chunk-size: context: cluster: show-kind show-managed-fields
+            recursive api-version: client short verbs: namespaced api-group: containers revision: timeout: types:
+            for: output-watch-events server-print:: limit:
+        """,
+        refuse="""
+            kubeconfig server token raw filename kustomize template user as password username
+            insecure-skip-tls-verify
+        """,
+        operands="word",
+        abbreviate=False,
+    ),
+    "kubectl logs": Reader(
+        also="oc logs",
+        why="prints a container's output",
+        connects="the cluster",
+        short="n:fc:l:p",
+        long="""
+            namespace: follow container: selector: previous tail: since: since-time: timestamps all-containers
+            prefix context: limit-bytes: max-log-requests: ignore-errors
+        """,
+        refuse="kubeconfig server token insecure-skip-tls-verify",
+        operands="word",
+        abbreviate=False,
+    ),
+    "helm list": Reader(
+        also="""
+            helm ls|helm status|helm history|helm version|helm search repo|helm repo list|helm env|helm show chart|
+            helm get notes
+        """,
+        why="asks helm what is installed",
+        connects="the cluster",
+        short="n:aAo:qdr",
+        long="""
+            namespace: all all-namespaces output: filter: short date reverse max: revision: versions kube-context:
+            failed deployed pending
+        """,
+        refuse="kubeconfig post-renderer registry-config repository-config",
+        operands="word",
+        abbreviate=False,
+    ),
+    "gh pr list": Reader(
+        also="""
+            gh pr view|gh pr status|gh pr diff|gh pr checks|gh issue list|gh issue view|gh issue status|
+            gh repo view|gh repo list|gh run list|gh run view|gh workflow list|gh workflow view|gh release list|
+            gh release view|gh search issues|gh search prs|gh search repos|gh search code|gh label list|
+            gh gist list|gh status|gh org list|gh cache list|gh ruleset list|gh project list
+        """,
+        why="reads from GitHub",
+        connects="GitHub",
+        short="cs:a:A:l:L:q:H:B:S:R:j:b:u:",
+        long="""
+            comments state: assignee: author: label: limit: json: jq: template: head: base: search: draft repo: app:
+            milestone: mention: log log-failed job: verbose exit-status attempt: workflow: branch: user: event:
+            commit: status: patch name-only color: hostname: active required watch interval: archived fork source
+            language: topic: visibility: owner: language: sort: order: created: updated: match: filename: extension:
+            exclude-drafts exclude-pre-releases all
+        """,
+        refuse="web show-token",
+        operands="text",
+        abbreviate=False,
+    ),
+    "aws s3 ls": Reader(
+        why="lists a bucket",
+        connects="a cloud service",
+        long="recursive human-readable summarize profile: region:",
+        refuse="endpoint-url",
+        operands="word",
+        abbreviate=False,
+    ),
+    "docker compose config": Reader(
+        also="docker-compose config",
+        why="says what services there are",
+        check="compose-config",
+        short="q",
+        long="quiet services volumes images profiles",
+        refuse="output lock-image-digests environment",
+        operands="none",
+        abbreviate=False,
+    ),
+    "docker compose": Reader(
+        also="docker-compose",
+        why="options before the command",
+        prefix=True,
+        refuse="file project-directory env-file",
+        abbreviate=False,
+    ),
+    "terraform state list": Reader(
+        also="terraform workspace list|tofu state list",
+        why="asks terraform what there is",
+        connects="the place where its state is kept",
+        long="id:",
+        refuse="state",
+        operands="word",
+        single=True,
+        abbreviate=False,
+    ),
+    "gcloud info": Reader(
+        also="""
+            gcloud projects list|az account show|az account list|aws sts get-caller-identity|
+            aws ec2 describe-instances|heroku apps|conda info|conda search|gem env|gem info|gem search|
+            tmux ls|tmux list-sessions|tmux list-windows|virsh list|multipass list|ollama list|ollama ps|
+            tailscale status
+        """,
+        why="asks a tool what there is",
+        connects="a server or a daemon",
+        short="anelpovgq",
+        long="""
+            all json env envs name: tree latest outdated installed local remote short verbose no-headers format: output:
+            region: profile:
+        """,
+        refuse="endpoint-url",
+        operands="word",
+        abbreviate=False,
+    ),
+}

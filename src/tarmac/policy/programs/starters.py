@@ -1,0 +1,160 @@
+"""Programs that run others, where what they run only reads: timeout, nice, xargs, python -m, docker compose."""
+
+import itertools
+import os
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tarmac.policy.parse.command import Simple
+from tarmac.policy.programs.find_xargs import (
+    FILTERS,
+    METADATA,
+    READERS,
+    SAMPLE,
+    check_found,
+    of_whole_names,
+    plain_files,
+)
+from tarmac.policy.programs.grammar import Unproven, programs
+from tarmac.policy.programs.own_grammars import OWN
+from tarmac.policy.programs.wrappers import wrappers
+from tarmac.policy.proof import Proof
+from tarmac.policy.verdict import Stage
+
+if TYPE_CHECKING:
+    from tarmac.policy.programs.readonly import Prover
+
+
+def starts_only(name: str) -> bool:
+    """Whether a program does no more than start the command in its words: timeout, nice, nohup."""
+    wrapper = wrappers().get(name)
+    return wrapper is not None and wrapper.plain is not None
+
+
+def wrapped(prover: "Prover", words: tuple[str, ...]) -> Proof:
+    """timeout 5 ls, nice ls: no more than what they start."""
+    rest = list(words[1:])
+    if words[0] == "command" and rest[:1] in (["-v"], ["-V"]):
+        if len(rest) >= 2 and all(re.fullmatch(r"[\w.+-]+", word) for word in rest[1:]):
+            return Proof(
+                Stage(("bash", "-p", "-c", 'command "$@"', "bash", *rest)),
+                "read.command",
+                "says where a program is",
+            )
+        raise Unproven("it asks for more than a command")
+    wrapper = wrappers()[words[0]]
+    while rest and rest[0].startswith("-"):
+        option = rest.pop(0)
+        if not wrapper.plain or not re.fullmatch(wrapper.plain, option):
+            raise Unproven(f"`{words[0]}` with {option} is not known")
+        if option in wrapper.value and rest:
+            rest.pop(0)
+    for _ in range(wrapper.skip):
+        if not rest or not re.fullmatch(wrapper.before, rest.pop(0)):
+            raise Unproven(f"`{words[0]}` lacks a word before its command")
+    if not rest or starts_only(rest[0]) or rest[0] == "xargs":
+        raise Unproven(f"`{words[0]}` of another launcher")
+    inner = prover.prove_words(tuple(rest))
+    front = () if wrapper.left_out else words[: len(words) - len(rest)]
+    return replace(inner, stage=Stage((*front, *inner.stage.words)))
+
+
+def xargs(prover: "Prover", words: tuple[str, ...], upstream: tuple[Simple, ...]) -> Proof:
+    """find … | xargs wc -l: a command that shows no more than sizes and counts, whatever names it gets."""
+    rest = list(words[1:])
+    exact, holder = False, ""
+    while rest and rest[0].startswith("-"):
+        word = rest.pop(0)
+        if word in ("-0", "--null", "-r", "--no-run-if-empty", "-t", "-0r", "-r0"):
+            exact |= "0" in word or word == "--null"
+        elif re.fullmatch(r"-[nPL][0-9]+", word):
+            pass
+        elif word in ("-n", "-P", "-L") and rest and rest[0].isdigit():
+            rest.pop(0)
+        elif word in ("-I{}", "-I%") or (word == "-I" and rest[:1] in (["{}"], ["%"])):
+            holder = word[2:] or rest.pop(0)
+        else:
+            raise Unproven(f"`xargs` with {word} is not known")
+    if not rest or not upstream:
+        raise Unproven("xargs runs a command with words from elsewhere")
+    own = words[: len(words) - len(rest)]
+    if holder:
+        if any(holder in word for word in rest[:-1]) or rest[-1] != holder:
+            raise Unproven("xargs puts names inside other words")
+        rest.pop()
+    before = _check_handed(prover, rest[0], upstream, exact=exact)
+    inner = prover.prove_words((*rest, f"{os.curdir}/{SAMPLE}"))
+    hardened = inner.stage.words
+    if hardened[-1] != f"{os.curdir}/{SAMPLE}":
+        raise Unproven(f"xargs can't give names to `{rest[0]}`")
+    end = () if rest[0] == "echo" or "--" in rest else ("--",)  # so that no name is an option
+    if before:
+        own = (own[0], "-0", *own[1:])
+    return replace(inner, stage=Stage((*own, *hardened[:-1], *end, *[holder] * bool(holder))), before=before)
+
+
+def _check_handed(
+    prover: "Prover", opener: str, upstream: tuple[Simple, ...], *, exact: bool
+) -> tuple[tuple[str, ...], ...]:
+    """Whether names from this pipe may be given to `opener`; and what must print them, if not what is written."""
+    lines = [simple.literal_words() or (simple.name or "",) for simple in upstream]
+    before: tuple[tuple[str, ...], ...] = ()
+    if opener in READERS:
+        if None in (simple.literal_words() for simple in upstream):
+            raise Unproven(f"xargs gives `{opener}` names that are not known")
+        if lines[0][0] != "find" or exact is not ("-print0" in lines[0]) or (exact and len(lines) != 1):
+            raise Unproven(f"xargs gives `{opener}` names that are not known")
+        before = () if exact else (plain_files(lines[0]), *map(of_whole_names, lines[1:]))
+        check_found(OWN["find"]((before or lines)[0][1:]), opener, prover.named)
+    elif opener not in METADATA or not _prints_names(lines[0]):
+        raise Unproven(f"xargs gives `{opener}` names that are not known")
+    for words in lines[1:]:
+        if words[0] not in FILTERS or prover.read(*prover.find(words)[:2]).paths:
+            raise Unproven(f"xargs gives `{opener}` names that are not known")
+    return before
+
+
+def python_module(prover: "Prover", words: tuple[str, ...]) -> Proof:
+    """python -m pip list: by itself (-I), so that no module of the project takes its place."""
+    interpreter = (words[0], "-I", "-m")
+    if words[2:3] == ("pip",) and len(words) > 3:
+        inner = prover.prove_words(("pip", *words[3:]))
+        return replace(inner, stage=Stage((*interpreter, *inner.stage.words)))
+    if words[2:3] == ("json.tool",):
+        program = programs()["python -m json.tool"]
+        prover.check_paths(prover.read(program, list(words[3:])), program)
+        return Proof(Stage((*interpreter, *words[2:])), "read.json.tool", program.why)
+    raise Unproven(f"`{' '.join(words[:3])}` is not known to only read")
+
+
+def compose(prover: "Prover", words: tuple[str, ...], options: tuple[str, ...]) -> Proof:
+    """docker compose -f FILE ps: the same as without, and the file is looked at."""
+    head = words[: 2 if words[0] == "docker" else 1]
+    for option, value in itertools.pairwise(options):
+        if option in ("-f", "--file"):
+            if ":" in value or value == "-":
+                raise Unproven(f"`{value}` may be an address")
+            prover.check_path(value, content=True)
+    inner = prover.prove_words((*head, *words[len(head) + len(options) :]))
+    return replace(inner, stage=Stage((*head, *options, *inner.stage.words[len(head) :])))
+
+
+def _prints_names(words: tuple[str, ...]) -> bool:
+    """Whether this command prints names of files, and not what is in them."""
+    if words[0] in ("grep", "rg"):
+        listing = {"-l", "-rl", "-lr", "-ril", "-rli", "--files", "--files-with-matches", "-L"}
+        return bool(listing & set(words))
+    return words[0] in ("find", "fd", "fdfind", "ls") or (
+        words[0] == "git" and bool({"ls-files", "--name-only", "-l"} & set(words))
+    )
+
+
+def compose_options(words: tuple[str, ...]) -> tuple[str, ...]:
+    """The options between `docker compose` and its command: its file, project and profile, each with a value."""
+    if words[:2] != ("docker", "compose") and words[0] != "docker-compose":
+        return ()
+    start = at = 2 if words[0] == "docker" else 1
+    while words[at : at + 1] and words[at] in ("-f", "--file", "-p", "--project-name", "--profile"):
+        at += 2
+    return words[start:at] if at < len(words) else ()

@@ -1,0 +1,73 @@
+"""The user's own rules, from one TOML file outside of every workspace. If it can't be trusted, everything asks.
+
+allow = ["npm test", "make lint"]        # prefixes of whole words
+deny = ["git push"]
+
+[read.mytool]                            # a program known to only read: with the keys of rules/read_*.py
+why = "lists my things"
+short = "la"
+operands = "path"
+"""
+
+import os
+import shlex
+import stat
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import cast
+
+from tarmac.policy.programs.grammar import read_programs
+from tarmac.policy.settings import PrefixRules
+
+LARGEST = 1 << 20
+KNOWN = frozenset(["allow", "deny", "read"])
+
+
+def load_rules(path: Path) -> PrefixRules:
+    """The rules in `path`; none when it doesn't exist. It never raises: trouble is part of the answer."""
+    try:
+        with path.open("rb") as file:
+            found = os.fstat(file.fileno())
+            if why := _distrust(found):
+                return PrefixRules(trouble=f"the rules in {path} can't be trusted: {why}")
+            raw = file.read(LARGEST + 1)
+    except FileNotFoundError:
+        return PrefixRules()
+    except OSError as error:
+        return PrefixRules(trouble=f"the rules in {path} can't be read: {error.strerror}")
+    try:
+        return _parsed(raw)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        return PrefixRules(trouble=f"the rules in {path} make no sense: {error}")
+
+
+def _distrust(found: os.stat_result) -> str:
+    if found.st_uid not in (os.geteuid(), 0):
+        return "they belong to another user"
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return "others may write to them"
+    return "" if stat.S_ISREG(found.st_mode) else "that is no file"
+
+
+def _parsed(raw: bytes) -> PrefixRules:
+    if len(raw) > LARGEST:
+        raise ValueError("they are too long")
+    data = tomllib.loads(raw.decode("utf-8"))
+    if unknown := data.keys() - KNOWN:
+        raise ValueError(f"`{min(unknown)}` is not known")
+    return PrefixRules(
+        allow=prefixes(data.get("allow", ())),
+        deny=prefixes(data.get("deny", ())),
+        programs=read_programs(data.get("read", {})),
+    )
+
+
+def prefixes(lines: Sequence[object]) -> tuple[tuple[str, ...], ...]:
+    """Prefixes of whole words, from lines as a person writes them."""
+    if not isinstance(lines, list | tuple) or not all(isinstance(line, str) for line in lines):
+        raise ValueError("a rule is a line of words")
+    found = [tuple(shlex.split(cast(str, line))) for line in lines]
+    if not all(found):
+        raise ValueError("a rule without words would fit everything")
+    return tuple(found)
