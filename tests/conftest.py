@@ -9,13 +9,18 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # CI looks at the same examples each time, so that a red run can be run again; at a desk hypothesis looks for new ones.
-settings.register_profile("ci", derandomize=True)
+# No property fails by the clock: the machine may be busy.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
+settings.register_profile("ci", parent=settings.get_profile("patient"), derandomize=True)
 if os.environ.get("TARMAC_REQUIRE_ALL"):
     settings.load_profile("ci")
-settings.register_profile("quick", max_examples=15)  # `make check`: each property a little, all of them each time
+settings.register_profile(
+    "quick", parent=settings.get_profile("patient"), max_examples=15
+)  # `make check`: each property a little, all of them each time
 if os.environ.get("TARMAC_QUICK"):
     settings.load_profile("quick")
 

@@ -210,7 +210,8 @@ async def test_one_bad_file_of_a_batch_does_not_fail_the_others(tmp_path: Path) 
     for name in ("a.txt", "b.txt", ".env"):
         (work / name).write_text(f"in {name}\n")
     files = [{"path": name} for name in ("a.txt", "b.txt", ".env")]
-    async with running(work, turn(call("read_file", files=files)), done()) as (task, seen, run):
+    asks: dict[str, object] = {"policy.auto_approve_read": False}
+    async with running(work, turn(call("read_file", files=files)), done(), config=asks) as (task, seen, run):
         asked = await seen.question()
         assert len(json.loads(asked.details)["requests"]) == 3
         wanted = {"a.txt": AnswerKind.YES, "b.txt": AnswerKind.NO}
@@ -229,7 +230,7 @@ async def test_questions_of_calls_that_run_together_come_one_by_one(tmp_path: Pa
     for name in "abc":
         (work / name).write_text(name)
     reads = turn(*(call("read_file", path=name) for name in "abc"))
-    async with running(work, reads, done()) as (task, seen, run):
+    async with running(work, reads, done(), config={"policy.auto_approve_read": False}) as (task, seen, run):
         first = await seen.question()
         assert len(task.questions) == 1
         await task.answer(first.question, Answer(AnswerKind.YES))

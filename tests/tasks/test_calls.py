@@ -220,18 +220,62 @@ async def test_a_command_whose_output_changes_may_be_repeated_and_one_whose_does
     assert [each[1] for each in results(seen)] == ["done"] * 6 + ["skipped", "done"]
 
 
-async def test_answers_without_a_tool_are_told_and_counted(tmp_path: Path) -> None:
-    """S11: no tool, an empty answer, a cut one; after three in a row it can't go on alone."""
-    async with a_task(
-        tmp_path / "work",
-        turn(text="I could do something."),
-        turn(),
-        turn(text="So much to say", stop="max_tokens"),
-    ) as task:
+def _mistakes(seen: Seen) -> list[str]:
+    return [each.text for each in seen.all if isinstance(each, ModelTold) and each.about == "mistake"]
+
+
+async def test_plain_text_is_the_answer_where_nobody_is_there(tmp_path: Path) -> None:
+    """S6: it is the result; the model is not asked again."""
+    async with a_task(tmp_path / "work", turn(text="There are three files."), done()) as task:
         seen = Seen(task)
         ended = await task.run_until_idle()
-    told = [each.text for each in seen.all if isinstance(each, ModelTold) and each.about == "mistake"]
-    assert ["did not use a tool" in told[0], "empty" in told[1], "limit of length" in told[2]] == [True] * 3
+    assert (ended.why, ended.text, _mistakes(seen)) == ("completed", "There are three files.", [])
+
+
+async def test_plain_text_makes_it_the_persons_turn_where_one_is_there(tmp_path: Path) -> None:
+    """S6."""
+    async with a_task(tmp_path / "work", turn(text="Which file?"), done("Done."), attended=True) as task:
+        seen = Seen(task)
+        assert (await task.run_until_idle()).why == "idle"
+        await task.say("a.py")
+        assert (await task.run_until_idle()).why == "completed"
+    assert _mistakes(seen) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<tool_call>{"name": "read_file"}',
+        '```json\n{"name": "read_file", "arguments": {}}\n```',
+        "<read_file><path>a</path></read_file>",
+        "<function=read_file>",
+    ],
+)
+async def test_a_call_written_as_text_is_told_once(tmp_path: Path, text: str) -> None:
+    """S6, S11: the second time it is the answer."""
+    async with a_task(tmp_path / "work", turn(text=text, times=2), done()) as task:
+        seen = Seen(task)
+        ended = await task.run_until_idle()
+    assert (ended.why, ended.text) == ("completed", text)
+    assert ["did not use a tool" in told for told in _mistakes(seen)] == [True]
+
+
+async def test_open_items_of_the_list_are_told_once(tmp_path: Path) -> None:
+    """S6: the model clearly meant to go on."""
+    todos = call("update_todo_list", todos="[ ] write it\n[x] read it")
+    async with a_task(tmp_path / "work", turn(todos), turn(text="I read it."), done()) as task:
+        seen = Seen(task)
+        assert (await task.run_until_idle()).why == "completed"
+    assert len(_mistakes(seen)) == 1
+
+
+async def test_empty_and_cut_answers_are_told_and_counted(tmp_path: Path) -> None:
+    """S11: after three in a row it can't go on alone."""
+    async with a_task(tmp_path / "work", turn(times=2), turn(text="So much to say", stop="max_tokens")) as task:
+        seen = Seen(task)
+        ended = await task.run_until_idle()
+    told = _mistakes(seen)
+    assert ["empty" in told[0], "empty" in told[1], "limit of length" in told[2]] == [True] * 3
     assert ended.why == "failed" and "3 mistakes in a row" in ended.text
 
 

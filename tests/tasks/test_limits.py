@@ -171,7 +171,7 @@ async def test_levels_allow_what_they_say_and_no_level_allows_what_only_a_person
         for auto in LEVELS
     }
     assert allowed == {
-        "ask": {"harmless"},
+        "ask": {"harmless", "read"},
         "read": {"harmless", "read"},
         "edit": {"harmless", "read", "write"},
         "safe": {"harmless", "read", "write", "medium"},

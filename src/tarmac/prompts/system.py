@@ -162,7 +162,7 @@ def _tool_use(context: PromptContext) -> str:
         )
     else:
         how_many = "Call one tool in each message, and wait for its result."
-    end = " Every message calls a tool until the task is done."
+    end = " Call tools until the task is done. A message without a call is your answer and ends your turn."
     if context.has("attempt_completion"):
         end += " Then call `attempt_completion`."
     return f"====\n\nTOOL USE\n\n{how_many}{end}"

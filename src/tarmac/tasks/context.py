@@ -66,7 +66,7 @@ class Editor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskContext:
-    """What an open task works with. Nothing in it is replaced while the task is open."""
+    """What an open task works with. Only a person who changes the level replaces it, as a whole."""
 
     task: TaskId
     workspace: Path

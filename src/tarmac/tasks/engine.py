@@ -17,7 +17,8 @@ Beside it: requests.py (the model, retries), tool_calls.py (the calls of one ans
 
 import asyncio
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from tarmac import __version__
@@ -55,6 +56,14 @@ RESUMED: Final = (
 STOPPED: Final = "[The person stopped you here, and now wants you to go on.]"
 
 
+_CALL_AS_TEXT = re.compile(r"<tool_call>|<function=|```(?:json)?\s*\{\s*\"(?:name|tool|function)\"")
+
+
+def looks_like_a_call(text: str, tools: Iterable[str]) -> bool:
+    """PURE: whether a model wrote a call as text instead of making it."""
+    return bool(_CALL_AS_TEXT.search(text)) or any(f"<{name}>" in text for name in tools)
+
+
 class Engine:
     """The runs of one open task, one at a time."""
 
@@ -82,6 +91,7 @@ class Engine:
         self._priced = ""  # the model whose price is known
         # Its turns
         self._mistakes = 0  # in a row, in which nothing worked
+        self._nudged = False  # the last answer was plain text, and the model was told to go on
         self._pauses = 0
         questions.left = state.unanswered
 
@@ -237,13 +247,34 @@ class Engine:
             return None
         if uses:
             return await self._make(uses, cut=said.stop in ("max_tokens", "cut"))
-        told = CUT if said.stop in ("max_tokens", "cut") and said.parts else NO_TOOL if text else EMPTY
-        return await self._mistaken(told, tell=True)
+        if said.stop in ("max_tokens", "cut") and said.parts:
+            return await self._mistaken(CUT, tell=True)
+        if text and said.stop != "pause":
+            return await self._answered(text)
+        return await self._mistaken(NO_TOOL if text else EMPTY, tell=True)
+
+    async def _answered(self, text: str) -> Ended | None:
+        """Plain text is an answer. A model that clearly meant to go on is told so, once."""
+        if not self._nudged and self._means_to_go_on(text):
+            self._nudged = True
+            return await self._mistaken(NO_TOOL, tell=True)
+        self._nudged, self._mistakes = False, 0
+        if not self._state.attended:
+            return await self._completed(text)
+        await self._state.context.log.commit()
+        return Ended("idle", text)
+
+    def _means_to_go_on(self, text: str) -> bool:
+        """It has no native tools, open items on its list, or wrote a call as text."""
+        state = self._state
+        open_items = any(todo.status != "done" for todo in state.todos)
+        return not state.model.info.native_tools or open_items or looks_like_a_call(text, state.context.toolbox.names)
 
     async def _make(self, uses: list[ToolUse], *, cut: bool) -> Ended | None:
         await self._may_go()
         if self._tables and not self._tables.done():
             await asyncio.shield(self._tables)
+        self._nudged = False
         tally = await self._calls.run(uses, cut=cut)
         if (result := self._state.take_result()) is not None:
             return await self._completed(result)

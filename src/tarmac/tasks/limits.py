@@ -4,12 +4,14 @@ A person who is asked something may drink a coffee first. A limit on time is for
 while a person is waited for.
 """
 
-import asyncio
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    import asyncio
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,4 +131,6 @@ class WorkTime:
             self._alarm = None
         if self._limit and self._since is not None:
             limit, over = self._limit
+            import asyncio  # settings are read by programs that have no event loop
+
             self._alarm = asyncio.get_running_loop().call_later(limit - self.seconds, over)

@@ -12,16 +12,19 @@ import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from tarmac.errors import BadRequest, StateUnavailable, TerminalNotFound
 from tarmac.events import TaskId, TerminalId
 from tarmac.models.messages import Blob
 from tarmac.models.provider import Model
+from tarmac.policy import Policy
 from tarmac.policy.approval import Answer, AnswerKind, Picture
+from tarmac.prompts.modes import Modes
 from tarmac.tasks import events as e
 from tarmac.tasks.audience import Listener
-from tarmac.tasks.context import Editor, Ended, find_mode, now
+from tarmac.tasks.context import Editor, Ended, TaskSettings, find_mode, now
 from tarmac.tasks.engine import Engine
 from tarmac.tasks.log import TaskLog
 from tarmac.tasks.questions import Questions
@@ -182,6 +185,16 @@ class Task:
         await self.log.append(e.ModelSwitched(at=now(), model=model))
         self._retired.append(self._state.model)  # an answer of its may be on its way: closed at the end
         self._state.model = opened
+
+    @property
+    def modes(self) -> Modes:
+        return self._state.context.modes
+
+    def switch_level(self, policy: Policy, settings: TaskSettings) -> None:
+        """What it may do without asking, from the next call on. Its limits stay."""
+        context = self._state.context
+        kept = replace(settings, limits=context.settings.limits)
+        self._state.context = replace(context, policy=policy, settings=kept)
 
     def warn_of_no_integration(self, terminal: TerminalId) -> None:
         """One of the terminals works without shell integration; told once, and only to the task that has it."""

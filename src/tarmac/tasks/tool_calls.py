@@ -81,7 +81,6 @@ class Calls:
         self.state = state
         self._questions = questions
         self._queue = queue
-        self._judge = judge_of(state)
         self._repetition = Repetition(state.context.settings.limits.max_repetitions)
 
     async def run(self, uses: Sequence[ToolUse], *, cut: bool = False) -> Tally:
@@ -138,7 +137,7 @@ class Calls:
             void=lambda: tally.stopped,
         )
         asker = TaskAsker(self.state, self._questions, call.id, void=call.void)
-        tally.count(await Pipeline(self._judge, asker, recorder).run(call), attended=self.state.attended)
+        tally.count(await Pipeline(judge_of(self.state), asker, recorder).run(call), attended=self.state.attended)
 
     def stuck(self, use: ToolUse) -> bool:
         """Whether it goes in circles."""
