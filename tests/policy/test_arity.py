@@ -20,7 +20,7 @@ from tarmac.policy.plan import environment
 from tarmac.policy.programs.grammar import Program, programs
 from tarmac.policy.programs.own_grammars import OWN
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.programs, pytest.mark.slow]
 
 UNKNOWN = "--no-such-option"
 _COMPLAINT = re.compile(

@@ -218,7 +218,8 @@ def test_tarmacs_own_folders_are_closed_to_tools(here: Path, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("action", "settings", "decision", "risk"),
     [
-        (ReadFile(Path("src/main.py")), PolicySettings(), "ask", "low"),
+        (ReadFile(Path("src/main.py")), PolicySettings(auto_approve_read=False), "ask", "low"),
+        (ReadFile(Path("src/main.py")), PolicySettings(), "allow", "low"),
         (ReadFile(Path("src/main.py")), APPROVED, "allow", "low"),
         (WriteFile(Path("src/main.py")), PolicySettings(), "ask", "medium"),
         (WriteFile(Path("src/new.py")), APPROVED, "allow", "medium"),
@@ -229,10 +230,10 @@ def test_tarmacs_own_folders_are_closed_to_tools(here: Path, tmp_path: Path) -> 
         (WriteFile(Path("/etc/hosts")), PolicySettings(auto_approve_write=True), "ask", "high"),
     ],
 )
-def test_nothing_is_approved_by_itself_until_a_person_says_so(
+def test_only_reading_the_workspace_is_approved_until_a_person_says_more(
     action: ReadFile | WriteFile, settings: PolicySettings, decision: str, risk: str, here: Path
 ) -> None:
-    """Part of P7: reading and writing; the other kinds, limits and the audit log come with tasks."""
+    """P7: reading and writing; the other kinds, limits and the audit log come with tasks."""
     verdict = Files().judge(action, workspace=here, settings=settings)
     assert (verdict.decision, verdict.risk) == (decision, risk)
 

@@ -24,7 +24,7 @@ from tarmac.policy.verdict import Plan, Stage, Step
 from tarmac.terminals import run_plan
 from tarmac.terminals.process.confinement import Means, means
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.programs, pytest.mark.slow]
 
 ENTRIES: dict[str, list[tuple[str, ...]]] = {}
 for _name in programs():

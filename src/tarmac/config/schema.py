@@ -172,7 +172,7 @@ KEYS = (
         "run commands that are proven read-only without asking",
         Tightening.OFF,
     ),
-    Key("policy.auto_approve_read", boolean(), False, "read files of the workspace without asking", Tightening.OFF),
+    Key("policy.auto_approve_read", boolean(), True, "read files of the workspace without asking", Tightening.OFF),
     Key(
         "policy.auto_approve_write",
         boolean(),

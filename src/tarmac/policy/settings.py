@@ -11,7 +11,7 @@ class PolicySettings:
     """The switches of the policy; the floor has none."""
 
     auto_approve_safe_commands: bool = True  # what is proven read-only runs without asking
-    auto_approve_read: bool = False  # files in the workspace, by tools; never hidden ones or credentials (P7, P8)
+    auto_approve_read: bool = True  # files in the workspace, by tools; never hidden ones or credentials
     auto_approve_write: bool = False  # in the workspace; never protected files
     auto_approve_write_outside: bool = False
     ask_medium: bool = True  # False: a known command of low or medium risk runs without asking, in its terminal
