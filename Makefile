@@ -9,7 +9,7 @@ export PYTHONPYCACHEPREFIX := $(CURDIR)/.venv/bytecode
 unexport PYTHONDONTWRITEBYTECODE
 TOGETHER := -n 2 --dist loadfile  # two at a time: most of the time they wait for shells
 
-.PHONY: help run test check faults peers allpeers lint bench clean
+.PHONY: help run test check faults programs peers allpeers lint bench clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -28,6 +28,9 @@ check: lint  ## The quick part, about a minute: checks and unit tests
 
 faults: .venv/.dev  ## Real faults: full disks, no processes, killed programs; a few minutes, best as root
 	$(RUN) pytest -m faults $(TOGETHER) tests/faults
+
+programs: .venv/.dev  ## Every program that the policy knows, run with hostile words and odd options: half an hour
+	$(RUN) pytest -m programs $(TOGETHER) tests/policy
 
 peers: .venv/.dev  ## Against programs nobody here wrote, from the registries: minutes, and a network
 	$(RUN) pytest -m "peers and not allpeers"

@@ -275,6 +275,14 @@ class App:
             for task in self.tasks.values():
                 task.warn_of_no_integration(event.terminal)
 
+    def modes(self) -> Modes:
+        """The modes of the workspace."""
+        return load_modes(self.config.workspace, self.config.user_folder)
+
+    def switch_level(self, task: Task, level: Auto) -> None:
+        """What a task may do without asking, from now on."""
+        task.switch_level(self.policy_for(level), self._settings(level, None))
+
     async def aclose(self) -> None:
         """Leave every task in order, then close the terminals. May be called twice."""
         try:

@@ -13,7 +13,8 @@ from tests.tasks.samples import any_event, one_of_each
 
 from tarmac.events import TerminalId
 from tarmac.models.messages import NO_USAGE, Text, Usage
-from tarmac.show.columns import Wrapping, cut, padded, width, wrapped
+from tarmac.show.columns import cut, padded, width, wrapped
+from tarmac.show.diffs import diff_lines
 from tarmac.show.harmless import harmless, one_line
 from tarmac.show.look import Look
 from tarmac.show.markdown import page
@@ -72,9 +73,10 @@ def test_no_control_character_reaches_the_terminal(look: Look, said: list[e.Task
     teller = Teller(look, past=past)
     for each in said:
         told = teller.signal(each) if isinstance(each, s.Signal) else teller.event(each)
-        assert controls(told) == set() and controls(teller.status) == set()
+        live = teller.live(look.columns)
+        assert controls(told) == set() and controls("".join(live)) == set()
         assert look.colour or "\x1b" not in told
-        assert width(teller.status) < look.columns and "\n" not in teller.status
+        assert all(width(line) < look.columns and "\n" not in line for line in live)
 
 
 def evil_facts() -> list[e.TaskEvent]:
@@ -151,24 +153,6 @@ def test_what_is_wrapped_fits_and_has_all_its_words(text: str, columns: int) -> 
     assert "".join("".join(lines).split()) == "".join(text.split())
 
 
-@given(st.lists(texts, max_size=6), st.integers(8, 30))
-def test_words_that_stream_are_broken_between_words_and_none_is_lost(pieces: list[str], columns: int) -> None:
-    wrapping = Wrapping(columns)
-    told = "".join(wrapping.feed(piece) for piece in pieces) + wrapping.finish()
-    assert "".join(told.split()) == "".join("".join(pieces).split())
-    words = [word for word in "".join(pieces).split(" ") if word]
-    if all(width(word) <= columns for word in words) and "\n" not in "".join(pieces):
-        assert all(width(line.rstrip(" ")) <= columns for line in told.split("\n"))
-
-
-def test_code_in_fences_is_not_broken() -> None:
-    code = "```\nlonger than the screen is wide\n```\n"
-    wrapping = Wrapping(12)
-    assert wrapping.feed(code) + wrapping.finish() == code
-    assert wrapping.feed("and this is") + wrapping.finish() == "and this is"
-    assert wrapping.feed(" text again") + wrapping.finish() == " \ntext again"
-
-
 # What is told
 
 
@@ -227,7 +211,7 @@ def test_a_progress_bar_is_one_line_and_its_state_is_the_status() -> None:
     teller = Teller(SCREEN)
     teller.event(e.ToolStarted(at=1.0, call=c, name="execute_command", title="Running `x`", command="x"))
     told = "".join(teller.signal(s.OutputStreamed(call=c, terminal=t, data=b"\r%d%%" % n)) for n in (10, 20))
-    assert "20%" in teller.status and "20%" not in told
+    assert "20%" in "".join(teller.live(60)) and "20%" not in told
 
 
 def test_a_quick_tool_is_one_line_on_a_screen_and_two_in_a_pipe() -> None:
@@ -261,6 +245,13 @@ def test_an_edit_shows_its_diff_in_colour_unless_it_was_in_the_question() -> Non
     assert told.count("return a + b") == 1
     assert told.splitlines()[:2] == ["? Write this file?", "    a.py"]
     assert "✓ Edited a.py · +1 −1" in told
+
+
+def test_a_diff_hides_no_line_that_looks_like_a_header() -> None:
+    """P6: a removed `-- x` is `--- x` in a diff; it was left out of what a person approves."""
+    diff = "--- a.sql\n+++ a.sql\n@@ -1,2 +1,2 @@\n--- drop nothing\n+++ drop everything\n\n"
+    shown = [line.strip() for line in diff_lines(diff, PIPE, most=60)]
+    assert shown == ["@@ -1,2 +1,2 @@", "--- drop nothing", "+++ drop everything"]
 
 
 def test_a_failed_tool_says_why() -> None:
@@ -307,7 +298,7 @@ def test_a_request_that_failed_is_told_with_when_it_is_tried_again() -> None:
     told = teller.event(e.RequestFailed(at=1.0, request=r, what="overloaded", status=529, retry_in=4.0))
     assert plain(told) == "! the model did not answer: overloaded (529); again in 4 s\n"
     teller.signal(s.RetryCounted(request=r, seconds=3.0))
-    assert teller.status == "• again in 3 s"
+    assert teller.live(60) == ["• again in 3 s"]
 
 
 def test_the_end_has_the_result_and_what_it_cost() -> None:

@@ -7,7 +7,6 @@ from tests.show.test_teller import PIPE, SCREEN, plain, tell
 
 from tarmac.events import TerminalId
 from tarmac.models.messages import Text
-from tarmac.show import working
 from tarmac.show.columns import width
 from tarmac.show.look import Look
 from tarmac.show.teller import Teller
@@ -123,16 +122,18 @@ def test_questions_stand_apart() -> None:
     assert "\n\n? " in tell(PIPE, *asked)
 
 
-def test_what_takes_long_says_how_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    """S6: a silent command is seen to run."""
-    monkeypatch.setattr(working, "SLOW", 0.0)
+def test_a_running_command_shows_its_latest_lines_and_how_long_it_takes() -> None:
+    """U7: and nothing is printed before it ends."""
     teller = Teller(Look(columns=60, live=True))
     teller.event(e.ToolStarted(at=1.0, call=C, name="execute_command", title="Running `make`", command="make"))
-    assert teller.status == "  │ … · 0 s"
-    teller.signal(s.OutputStreamed(call=C, terminal=TerminalId("t1"), data=b"37% of a very long line " * 9))
-    assert teller.status.endswith("… · 0 s") and width(teller.status) < 60
-    teller.event(finished("execute_command", title="Ran `make`"))
-    assert teller.status == ""
+    assert teller.live(60) == ["  │ …"]
+    lines = b"".join(b"line %d\r\n" % number for number in range(100)) + b"37% of a very long line " * 9
+    assert teller.signal(s.OutputStreamed(call=C, terminal=TerminalId("t1"), data=lines)) == ""
+    live = teller.live(60)
+    assert live[-3:-1] == ["  │ line 99", live[-2]] and "37%" in live[-2] and live[-1] == "  │ … · 88 lines more"
+    assert all(width(line) < 60 for line in live)
+    told = plain(teller.event(finished("execute_command", title="Ran `make`")))
+    assert "line 0\n" in told and "lines not shown" in told and teller.live(60) == []
 
 
 def test_a_wait_is_never_said_to_be_shorter_than_it_is() -> None:
@@ -140,7 +141,7 @@ def test_a_wait_is_never_said_to_be_shorter_than_it_is() -> None:
     r = e.RequestId("r")
     told = teller.event(e.RequestFailed(at=1.0, request=r, what="slow down", retry_in=5.2))
     teller.signal(s.RetryCounted(request=r, seconds=6.0))
-    assert ("again in 6 s" in told, teller.status) == (True, "• again in 6 s")
+    assert ("again in 6 s" in told, teller.live(60)) == (True, ["• again in 6 s"])
 
 
 def test_a_screen_that_became_narrower_is_not_overrun() -> None:

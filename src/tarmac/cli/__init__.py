@@ -55,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _dispatch(words: list[str]) -> int:
-    verb, rest = (words[0], words[1:]) if words else ("help", [])
+    verb, rest = (words[0], words[1:]) if words else (_alone(), [])
     if verb in ("--version", "-V"):
         import tarmac
 
@@ -74,6 +74,11 @@ def _dispatch(words: list[str]) -> int:
 
         return show(rest if verb == "help" else [verb])
     return _run(verb, rest)
+
+
+def _alone() -> str:
+    """What `tarmac` without words does: open a session where a person is, else print the help."""
+    return "run" if sys.stdin.isatty() and sys.stdout.isatty() else "help"
 
 
 def _run(verb: str, rest: list[str]) -> int:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from tarmac.cli.answering import Answering
 from tarmac.cli.driven import Driven
 from tarmac.cli.person import Person
-from tarmac.cli.stopping import Stop, meanwhile
+from tarmac.cli.stopping import Stop
 from tarmac.cli.turn import Turn
 from tarmac.errors import BadRequest
 from tarmac.policy.approval import Answer, AnswerKind, Picture
@@ -25,8 +25,6 @@ from tarmac.tasks.context import Ended
 from tarmac.tasks.events import RESTING, QuestionAnswered, QuestionAsked, TaskEvent, ToolFinished
 from tarmac.tasks.signals import Signal
 from tarmac.terminals.pool import Pool
-
-TICK = 1.0  # seconds between two drawings of how long something takes
 
 
 class Door:
@@ -71,8 +69,7 @@ class Door:
             while True:
                 if self._answering:
                     self._answering.listen()
-                async with meanwhile(self._tick()):
-                    ended = await self.task.run_until_idle()
+                ended = await self.task.run_until_idle()
                 await self._rest()
                 self.screen.quiet()
                 if ended.why == "completed":
@@ -101,7 +98,6 @@ class Door:
             told = self._told(thing)
             if not (isinstance(thing, QuestionAsked) and (self._person and self._person.beside)):
                 self.screen.say(told)
-            self.screen.status(self.teller.status)
         if self.screen.broken:
             self.task.cancel()
         if isinstance(thing, QuestionAsked) and self._yes:
@@ -119,12 +115,6 @@ class Door:
         if self._turn and self._turn.typed(thing):
             return self.teller.typed(thing)
         return self.teller.event(thing)
-
-    async def _tick(self) -> None:
-        """Draw anew how long something takes, while nothing else happens."""
-        while self.screen.look.live and not self._json:
-            await asyncio.sleep(TICK)
-            self.screen.status(self.teller.status)
 
     def _allow(self, asked: QuestionAsked) -> None:
         job = asyncio.create_task(self.task.answer(asked.question, Answer(AnswerKind.YES, by=f"auto: {self._yes}")))

@@ -4,8 +4,10 @@ RUN = """\
 Give a task to an agent, and watch it work: what it says, what it reads, runs and changes.
 What is risky is asked about first, where a person sits at the terminal.
 
-Usage: tarmac run [OPTIONS] TEXT...
+Usage: tarmac run [OPTIONS] [TEXT...]
        tarmac run [OPTIONS] -          (the text comes from standard input)
+
+Without TEXT, at a terminal, it opens a session that waits for your words; so does `tarmac`.
 
 Options:
   --model P/NAME  The model: anthropic/NAME, openai/NAME, openrouter/NAME, ollama/NAME …
@@ -23,17 +25,18 @@ Options:
   --max-cost X    Stop before more than X US dollars are spent.
   --max-turns N   Stop after N answers of the model.
   --script FILE   Play a script in place of a model (docs/models.md).
+  --print         One answer, then end: no session, nobody is asked.
   --json          One JSON object a line: every fact and signal (docs/json.md).
   -h, --help      Show this page.
 
-Questions are answered with y, n, a (always: shows exactly what would be allowed), e (edit
-the command), or with words for the model. What you type while it works is queued for it.
-Words may show a picture: @shot.png. Passwords that a command asks for go from your
-keyboard to that command alone. In `tarmac run … | tee log` you are asked on the terminal;
-without one, with </dev/null or --json, what would be asked is denied, and the model told.
+Questions are answered with single keys (`?` lists them) or with words for the model. What
+you type while it works stays in the editor; Enter queues it. @shot.png attaches a picture.
+Passwords that a command asks for go from your keyboard to that command alone.
+In `tarmac run … | tee log` you are asked on the terminal; without one, with </dev/null or
+--json, what would be asked is denied, and the model told.
 
-Ctrl-C stops the current command or answer, and you can say what to do instead; a second
-one ends the task. However it ends, `tarmac resume` goes on with it.
+Ctrl-C stops the current command or answer, and you can say what to do instead. Ctrl-D
+leaves. However it ends, `tarmac resume` goes on with it.
 
 Exit status: 0 completed; 1 failed; 2 the arguments or the configuration make no sense;
 5 a limit was reached; 130 interrupted.
@@ -44,11 +47,13 @@ Go on with a task of before: after a limit, an interrupt, a crash, or with new w
 
 Usage: tarmac resume [OPTIONS] [ID [TEXT...]]
 
-Without ID it is the newest task of this folder that is not completed. TEXT is said to the
-model first; a completed task needs some. Commands that ran are gone, and the model is told
+Without ID, at a terminal, you pick one of this folder's tasks; elsewhere it is the newest
+that is not completed. TEXT is said to the model first. Without TEXT a recap is shown, and
+nothing is sent until you say something. Commands that ran are gone, and the model is told
 what became of calls that were under way.
 
-Options: as for `tarmac run`. The model is that of before, unless you choose another.
+Options: as for `tarmac run`, and
+  --go            Go on at once, without waiting for words. The model is that of before, unless you choose another.
 
 Exit status: as for `tarmac run`.
 """

@@ -5,6 +5,7 @@ arguments → Config → App → Task ─Door→ what is seen, and the exit stat
 The person's own words are the first line: they are on the screen before the rest of Tarmac is even imported.
 """
 
+import asyncio
 import os
 import sys
 from collections.abc import Callable
@@ -20,6 +21,8 @@ from tarmac.show.look import Look, look_of
 from tarmac.show.pictures import picture
 
 if TYPE_CHECKING:
+    from tarmac.app import App
+    from tarmac.cli.interactive import Tasks
     from tarmac.cli.stopping import Stop
     from tarmac.config import Config
     from tarmac.tasks.store import Listed, TaskStore
@@ -35,6 +38,7 @@ OPTIONS: Final = [
     "max-cost=",
     "max-turns=",
     "json",
+    "print",
     "script=",
 ]
 LEVELS: Final = ("ask", "read", "edit", "safe", "all")
@@ -46,6 +50,7 @@ CHOOSE: Final = (
     "there is a key in {key}, so choose one: --model {provider}/NAME, or for always TARMAC_MODEL={provider}/NAME or "
     "`model` in config.toml. `tarmac demo` needs none of this"
 )
+MOST_OFFERED: Final = 20  # tasks in a list to pick from
 Given = dict[str, list[str]]
 
 
@@ -55,8 +60,10 @@ def main(arguments: list[str]) -> int:
         given, words = parse("run", arguments, OPTIONS)
     except HelpShown:
         return 0
-    if not words:
+    if not words and not _can_chat(given):
         raise BadRequest("what is to be done?", hint='tarmac run "make the tests pass"')
+    if not words:
+        return _guarded(lambda: _chat(folder(given), overrides(given)))
     if words == ["-"] and sys.stdin.isatty():
         print("what is to be done? Ctrl-D on a line of its own ends it", file=sys.stderr)
     text = sys.stdin.read() if words == ["-"] else " ".join(words)
@@ -72,7 +79,7 @@ def main(arguments: list[str]) -> int:
 def resume(arguments: list[str]) -> int:
     """Go on with a task of before; the exit status."""
     try:
-        given, words = parse("resume", arguments, OPTIONS)
+        given, words = parse("resume", arguments, [*OPTIONS, "go"])
     except HelpShown:
         return 0
     where = folder(given)
@@ -98,6 +105,42 @@ def _guarded(work: Callable[[], int]) -> int:
         return complain(error.what, hint=error.hint, code=1)
 
 
+# A session without a task yet
+
+
+def _can_chat(given: Given) -> bool:
+    """Whether a person can be asked what to do."""
+    return sys.stdin.isatty() and look_of(sys.stdout, os.environ).live and "json" not in given and "print" not in given
+
+
+def _chat(where: Path, overrides: dict[str, object]) -> int:
+    from tarmac.cli.stopping import run
+
+    config = _config(where, overrides)
+    return run(lambda stop: _session(config, stop))
+
+
+async def _session(config: "Config", stop: "Stop") -> int:
+    from tarmac.app import open_app
+    from tarmac.cli.interactive import Interactive
+    from tarmac.terminals.environment import wipe_own_environment
+
+    async with open_app(config) as app:
+        wipe_own_environment(config.terminals)
+        header = f"Tarmac · {config.model} · {config.workspace} · {config.mode} · /help lists the commands"
+        return await Interactive(app, stop, _tasks(app), header=header).run()
+
+
+def _tasks(app: "App") -> "Tasks":
+    """How a session opens tasks."""
+    from tarmac.cli.interactive import Tasks
+
+    return Tasks(
+        new=lambda text, images: app.create_task(text, images=images, cwd=app.config.workspace),
+        old=lambda id: app.resume_task(id),
+    )
+
+
 # Starting
 
 
@@ -118,7 +161,7 @@ def _start(
     from tarmac.cli.stopping import run
 
     config = _config(where, overrides)
-    attended = is_attended(as_json=as_json, input_read=input_read)
+    attended = "print" not in given and is_attended(as_json=as_json, input_read=input_read)
     return run(lambda stop: _new(text, images, config, stop, as_json=as_json, attended=attended))
 
 
@@ -161,7 +204,7 @@ async def _new(
         open_app(config) as app,
         app.create_task(text, images=images, attended=attended, cwd=config.workspace) as task,
     ):
-        return await drive(app, task, stop, as_json=as_json)
+        return await drive(app, task, stop, as_json=as_json, tasks=_tasks(app))
 
 
 # Resuming
@@ -172,7 +215,8 @@ def _resume(
 ) -> int:
     from tarmac.cli.stopping import run
 
-    return run(lambda stop: _again(id, text, images, where, overrides, stop, as_json="json" in given))
+    as_json, goes_on = "json" in given, "go" in given
+    return run(lambda stop: _again(id, text, images, where, overrides, stop, as_json=as_json, goes_on=goes_on))
 
 
 async def _again(
@@ -184,6 +228,7 @@ async def _again(
     stop: "Stop",
     *,
     as_json: bool,
+    goes_on: bool,
 ) -> int:
     from tarmac.app import open_app
     from tarmac.cli.person import is_attended
@@ -214,7 +259,9 @@ async def _again(
         open_app(config) as app,
         app.resume_task(task_id, model=model if isinstance(model, str) else None, attended=attended) as task,
     ):
-        return await drive(app, task, stop, as_json=as_json, words=text, images=images)
+        return await drive(
+            app, task, stop, as_json=as_json, words=text, images=images, tasks=_tasks(app), starts=goes_on
+        )
 
 
 async def _which(store: "TaskStore", id: str, where: Path) -> "tuple[str, Metadata]":
@@ -226,8 +273,31 @@ async def _which(store: "TaskStore", id: str, where: Path) -> "tuple[str, Metada
     here = [each for each in found if _ours(each, where)]
     if not here:
         raise BadRequest(f"there is no task in {where} to go on with", hint="`tarmac tasks` lists those elsewhere")
+    if len(here) > 1 and sys.stdin.isatty() and look_of(sys.stdout, os.environ).live:
+        chosen = await asyncio.to_thread(_picked, here[:MOST_OFFERED])
+        return chosen.task, chosen.metadata
     chosen = next((each for each in here if each.metadata.outcome != "completed"), here[0])
     return chosen.task, chosen.metadata
+
+
+def _picked(listed: "list[Listed]") -> "Listed":
+    """The task that the person picks from a list."""
+    from tarmac.show.columns import padded
+    from tarmac.show.harmless import one_line
+    from tarmac.show.summary import when
+
+    for place, each in enumerate(listed, 1):
+        meta = each.metadata
+        state = padded(meta.outcome or "open", 10)
+        print(f"  {place:>2}  {padded(when(meta.at), 11)} {state} {one_line(meta.name)[:60]}")
+    while True:
+        try:
+            line = input(f"Which task? 1 to {len(listed)} (Enter: 1) ").strip() or "1"
+        except EOFError:
+            raise BadRequest("no task was picked") from None
+        if line.isdecimal() and 1 <= int(line) <= len(listed):
+            return listed[int(line) - 1]
+        print(f"  `{one_line(line)}` is not on the list")
 
 
 def _ours(each: "Listed", where: Path) -> bool:

@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
+from typing import TYPE_CHECKING
 
 from tarmac.app import App
 from tarmac.cli.driven import Driven, status_of
@@ -24,6 +25,9 @@ from tarmac.tasks.context import Ended
 from tarmac.tasks.events import Noted
 from tarmac.terminals.environment import wipe_own_environment
 
+if TYPE_CHECKING:
+    from tarmac.cli.interactive import Tasks
+
 
 async def drive(
     app: App,
@@ -37,6 +41,8 @@ async def drive(
     offers: bool = True,
     header: str = "",
     after: str = "",
+    tasks: "Tasks | None" = None,
+    starts: bool = True,
 ) -> int:
     """Run it; the exit status. It goes on with `words`; `yes`: by whose word all that is asked is allowed.
 
@@ -47,6 +53,12 @@ async def drive(
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")
     wipe_own_environment(app.config.terminals)
+    if task.attended and not yes and not as_json and can_be_interactive(look):
+        from tarmac.cli.interactive import Interactive, Tasks
+
+        said = header or _header(app, task)
+        session = Interactive(app, stop, tasks or Tasks(), look=look, header=said, task=task, starts=starts)
+        return await session.run(words, images)
     screen = Screen(sys.stdout, look)
     teller = Teller(look, meta=task.metadata)
     after = after or task.afterwards
@@ -68,6 +80,11 @@ async def drive(
     if screen.broken:
         raise BrokenPipeError
     return status_of(ended)
+
+
+def can_be_interactive(look: Look) -> bool:
+    """Whether the session's editor can be drawn: a terminal on both sides that can move its cursor."""
+    return look.live and sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def _follow_terminal(screen: Screen, teller: Teller, person: Person | None) -> None:

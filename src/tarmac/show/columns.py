@@ -1,7 +1,5 @@
 """PURE: how wide text is on a screen, cut and broken to fit. For harmless text: no controls, no tabs."""
 
-import re
-
 from tarmac.vt.cells import is_simple, to_cells, width_of
 
 
@@ -59,40 +57,3 @@ def folded(line: str, columns: int) -> list[str]:
             piece, used = "", 0
         piece, used = piece + character, used + wide
     return [*pieces, piece]
-
-
-class Wrapping:
-    """Text that comes in pieces, broken between words; at most the last word is held back. Code in fences stays."""
-
-    def __init__(self, columns: int) -> None:
-        self.columns = columns
-        self._column = 0
-        self._held = ""  # a word that may go on
-        self._line = ""  # the beginning of the line: enough to see a fence
-        self._code = False
-
-    def feed(self, text: str) -> str:
-        """What can be printed now."""
-        *pieces, self._held = re.split(r"(?<=[ \n])(?=[^ \n])", self._held + text)
-        if self._held.endswith((" ", "\n")) or len(self._held) > self.columns:
-            pieces, self._held = [*pieces, self._held], ""
-        return "".join(map(self._word, pieces))
-
-    def finish(self) -> str:
-        """The rest."""
-        held, self._held = self._held, ""
-        return self._word(held)
-
-    def _word(self, piece: str) -> str:
-        """A word and the blanks behind it."""
-        word = piece.rstrip(" \n")
-        broken = ""
-        if not self._code and self._column and self._column + width(word) > self.columns:
-            broken, self._column = "\n", 0
-        for line in piece.splitlines(keepends=True):
-            self._line = (self._line + line)[:8]
-            self._column += width(line.rstrip("\n"))
-            if line.endswith("\n"):
-                self._code ^= self._line.lstrip().startswith("```")
-                self._line, self._column = "", 0
-        return broken + piece

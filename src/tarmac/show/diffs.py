@@ -9,7 +9,9 @@ GUTTER = "  "
 
 def diff_lines(diff: str, look: Look, *, most: int) -> list[str]:
     """Its lines, painted; of a long one the beginning and the end, and how much is between."""
-    lines = [line for line in harmless(diff).rstrip("\n").split("\n") if not line.startswith(("--- ", "+++ "))]
+    lines = harmless(diff).rstrip("\n").split("\n")
+    if lines[0].startswith("--- ") and lines[1:2] and lines[1].startswith("+++ "):
+        lines = lines[2:]  # the names: anything like them below is a line of the file
     return [part for line in bounded(lines, most) for part in _painted(line, look)]
 
 

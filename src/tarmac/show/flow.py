@@ -1,8 +1,9 @@
-"""The output of one running command, as it comes: its first lines at once, and at the end the last ones.
+"""The output of one running command: its first lines, its last ones, and how many are between.
 
 bytes → LiveText (what a reader would have seen) → lines → shown | counted
 
-However much a command prints, a screen of it is shown; all of it is in the spool.
+In a pipe the first lines are printed as they come. On a screen nothing is printed before the command ends; until
+then `latest` has the lines to show. All of the output is in the spool.
 """
 
 from collections import deque
@@ -14,6 +15,7 @@ from tarmac.vt.live import LiveText
 
 HEAD = 12
 TAIL = 6
+BAR = "│"
 MOST_AT_ONCE = 4000  # characters of a line that are looked at
 
 
@@ -25,29 +27,38 @@ class Flow:
         self._text = LiveText()
         self._partial = ""
         self._shown = 0
+        self._held: list[str] = []  # the first lines, on a screen
         self._kept: deque[str] = deque(maxlen=TAIL)
         self._passed = 0  # lines after the first ones
 
     def feed(self, data: bytes) -> str:
-        """The next bytes; what to print now, whole lines only."""
+        """Take the next bytes; return what to print now, whole lines only."""
         return self._take(self._text.feed(data))
 
     def finish(self) -> str:
-        """It has ended: the last lines, and how many were left out."""
+        """The command has ended: return the last lines, and how many were left out."""
         printed = self._take(self._text.finish())
         if self._partial:
             printed += self._line(self._partial)
             self._partial = ""
+        printed = "".join(map(self._gutter, self._held)) + printed
+        self._held = []
         if missing := self._passed - len(self._kept):
             printed += self._gutter(self.look.paint("2", f"… {missing:,} line{'s' * (missing > 1)} not shown …"))
         return printed + "".join(self._gutter(line) for line in self._kept)
 
     @property
-    def status(self) -> str:
-        """What is growing, or how much was passed over: for a line that is drawn again."""
+    def latest(self) -> list[str]:
+        """The newest lines, for a part of the screen that is drawn again."""
+        newest = [self._cut(harmless(self._partial[-MOST_AT_ONCE:]))] if self._partial.strip() else []
         if self._passed:
-            return f"… {self._passed:,} lines more"
-        return self._cut(harmless(self._partial[-MOST_AT_ONCE:]))
+            return [*self._kept, *newest]
+        return [*self._held, *newest]
+
+    @property
+    def passed(self) -> int:
+        """How many lines came after the first ones."""
+        return self._passed
 
     def _take(self, text: str) -> str:
         *lines, self._partial = (self._partial + text).split("\n")
@@ -63,6 +74,9 @@ class Flow:
         line = self._cut(harmless(line[:MOST_AT_ONCE]))
         if self._shown < HEAD:
             self._shown += 1
+            if self.look.live:
+                self._held.append(line)
+                return ""
             return self._gutter(line)
         self._passed += 1
         self._kept.append(line)
@@ -73,4 +87,4 @@ class Flow:
         return cut(line, room) if self.look.live and width(line) > room else line
 
     def _gutter(self, line: str) -> str:
-        return f"  {self.look.paint('2', '│')} {line}".rstrip(" ") + "\n"
+        return f"  {self.look.paint('2', BAR)} {line}".rstrip(" ") + "\n"

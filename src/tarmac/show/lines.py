@@ -3,9 +3,10 @@
 stream(text) in the middle of a line · block(kind, lines) whole lines · both return what is to be printed now
 """
 
-from tarmac.show.columns import Wrapping, cut, wrapped
+from tarmac.show.columns import cut, wrapped
 from tarmac.show.harmless import harmless
 from tarmac.show.look import Look
+from tarmac.show.markdown_stream import MarkdownStream
 
 TOGETHER = {"tool", "output", "note", "todos"}  # kinds that stand under each other without an empty line
 
@@ -18,7 +19,6 @@ class Lines:
         self._open = False  # in the middle of a line
         self._last = ""  # the kind of what was told last
         self._held = ""  # a carriage return that may belong to the next piece
-        self._wrapping: Wrapping | None = None  # of the words that stream
 
     def stream(self, text: str) -> str:
         """The next piece of what somebody says."""
@@ -31,7 +31,7 @@ class Lines:
             return ""
         gap = "" if self._open and self._last == "text" else self._gap("text")
         self._open = not text.endswith("\n")
-        return gap + self._wrapped(harmless(text))
+        return gap + harmless(text)
 
     def end_stream(self) -> str:
         """They have said it."""
@@ -54,8 +54,11 @@ class Lines:
         return rest
 
     def whole(self, text: str) -> str:
-        """What was said, all at once."""
-        return self._wrapped(f"{harmless(text.strip())}\n", whole=True)
+        """What was said, all at once; on a screen as rendered Markdown."""
+        if not self.look.live:
+            return f"{harmless(text.strip())}\n"
+        stream = MarkdownStream(self.look)
+        return stream.feed(text) + stream.finish()
 
     def note(self, colour: str, text: str, *, indent: str = "  ") -> str:
         """A remark, in lines that fit where somebody looks."""
@@ -72,18 +75,6 @@ class Lines:
     def fit(self, text: str) -> str:
         return cut(text, self.look.columns - 3) if self.look.live else text
 
-    def _wrapped(self, text: str, *, whole: bool = False) -> str:
-        """Broken between words, where somebody reads along; elsewhere lines are as the model made them."""
-        if not self.look.live:
-            return text
-        if self._wrapping is None:
-            self._wrapping = Wrapping(self.look.columns - 1)
-        self._wrapping.columns = self.look.columns - 1  # the screen may have another size by now
-        text = self._wrapping.feed(text)
-        if whole:
-            text, self._wrapping = text + self._wrapping.finish(), None
-        return text
-
     def _gap(self, kind: str) -> str:
         gap = self._break() + ("\n" if self._last else "")
         self._last = kind
@@ -92,5 +83,4 @@ class Lines:
     def _break(self) -> str:
         """The end of a line that is not at its end."""
         was, self._open = self._open, False
-        rest, self._wrapping = self._wrapping.finish() if self._wrapping else "", None
-        return f"{rest}\n" if was else rest
+        return "\n" if was else ""

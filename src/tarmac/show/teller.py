@@ -15,6 +15,7 @@ from tarmac.show.diffs import bounded
 from tarmac.show.harmless import harmless, one_line
 from tarmac.show.lines import Lines
 from tarmac.show.look import Look
+from tarmac.show.markdown_stream import MarkdownStream
 from tarmac.show.notes import note_on
 from tarmac.show.question import question_lines
 from tarmac.show.summary import size, spent
@@ -39,6 +40,8 @@ class Teller:
         self._resting: set[str] = set()  # questions of a task that stands still
         self._doing = ""  # what the model does
         self._since = 0.0
+        self._said_last = ""  # what the model said last
+        self._answer: MarkdownStream | None = None  # the one that streams, on a screen
 
     @property
     def look(self) -> Look:
@@ -48,13 +51,14 @@ class Teller:
     def look(self, look: Look) -> None:
         self._lines.look = look
 
-    @property
-    def status(self) -> str:
-        """What is under way, in one line without colour."""
-        if found := self._working.status(self.look.columns):
-            return found
-        took = elapsed(self._since) if self._doing else ""
-        return cut(f"• {self._doing}", self.look.columns - 1 - width(took)) + took if self._doing else ""
+    def live(self, columns: int) -> list[str]:
+        """What is under way, as lines that are drawn again: the answer that streams, commands that run."""
+        lines = self._answer.partial if self._answer else []
+        lines = [*lines, *self._working.live(columns)]
+        if not lines and self._doing:
+            took = elapsed(self._since)
+            lines = [cut(f"• {self._doing}", columns - 1 - width(took)) + took]
+        return lines
 
     # Signals
 
@@ -64,7 +68,7 @@ class Teller:
             case s.TextStreamed(request=request, text=text):
                 self._doing = ""
                 self._streamed.add(request)
-                return self._lines.stream(text)
+                return self._stream(text)
             case s.ReasoningStreamed(text=text):
                 self._doing = f"thinking: {one_line(text[-200:])}" if text.strip() else "thinking"
             case s.CallStreamed(name=name, arguments=arguments):
@@ -77,6 +81,21 @@ class Teller:
             case s.RetryCounted(seconds=left):
                 self._doing, self._since = f"again in {math.ceil(left)} s", time.monotonic()
         return ""
+
+    def _stream(self, text: str) -> str:
+        """The next piece of an answer: as it comes in a pipe, as whole blocks of Markdown on a screen."""
+        if not self.look.live:
+            return self._lines.stream(text)
+        if self._answer is None:
+            self._answer = MarkdownStream(self.look)
+        self._answer.look = self.look  # the screen may have another size by now
+        return self._lines.block("text", self._answer.feed(text))
+
+    def _end_stream(self) -> str:
+        if self._answer is None:
+            return self._lines.end_stream()
+        answer, self._answer = self._answer, None
+        return self._lines.block("text", answer.finish())
 
     # Facts
 
@@ -116,9 +135,9 @@ class Teller:
                 return self._lines.block("todos", "".join(lines) or "  the todo list is empty\n")
         return self._other(event)
 
-    def typed(self, event: e.TaskEvent) -> str:
-        """Words of the person that stand there already, as they typed them at a prompt."""
-        if self._counts:
+    def typed(self, event: e.TaskEvent | None = None) -> str:
+        """Words of the person that are on the screen already, as they typed them."""
+        if self._counts and event is not None:
             self.meta.add(event)
         images = len(event.images) if isinstance(event, e.UserSaid) else 0
         return self._lines.typed() + (self.look.paint("1;34", f"  {_images(images)}") + "\n" if images else "")
@@ -128,7 +147,7 @@ class Teller:
         match event:
             case e.TaskCompleted(result=result):
                 text = f"{self.look.paint('1;32', '✓ Done')}\n"
-                if result.strip():
+                if result.strip() and result.strip() != self._said_last:  # an answer in plain text stands right above
                     text += self._lines.whole(result)
                 return block("end", text + self._cost())
             case e.TaskAborted(why=why):
@@ -140,8 +159,9 @@ class Teller:
 
     def _said(self, event: e.ModelSaid) -> str:
         self._doing = ""
+        self._said_last = "".join(part.text for part in event.parts if isinstance(part, Text)).strip()
         if event.request in self._streamed:
-            return self._lines.end_stream()
+            return self._end_stream()
         printed = ""
         for part in event.parts:
             match part:

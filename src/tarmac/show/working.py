@@ -21,6 +21,7 @@ from tarmac.tools.boundary import inside
 SAID_ELSEWHERE = {"attempt_completion", "ask_followup_question", "update_todo_list", "switch_mode"}
 MOST_DIFF = 60  # lines
 MOST_TROUBLE = 8
+LATEST = 8  # lines of a running command
 TITLE = 20  # columns that a title needs to say something
 SLOW = 3.0  # seconds after which the status says how long it takes
 MARKS = {
@@ -46,19 +47,19 @@ class Working:
         self._asked: set[str] = set()  # calls that a person was asked about
         self._seen: set[str] = set()  # calls whose change was part of the question
 
-    def status(self, columns: int) -> str:
-        """What is under way, in one line; "": nothing is."""
-        for call, title in reversed(self._running.items()):
+    def live(self, columns: int) -> list[str]:
+        """What runs now: each command with its latest lines and its time, other tools on one line."""
+        lines = []
+        for call in self._told & self._running.keys():
+            took = elapsed(self._since[call], always=True)
             flow = self._flows.get(call)
-            growing = flow.status if flow else ""
-            if growing or call in self._told:
-                took = elapsed(self._since[call])
-                if not growing and not took:
-                    continue
-                return cut(f"  │ {growing or '…'}", columns - 1 - width(took)) + took
-            others = [each for name, each in self._running.items() if name not in self._told]
-            return cut(f"• {'; '.join(others) or title}", columns - 1)
-        return ""
+            latest = flow.latest[-LATEST:] if flow else []
+            lines += [cut(f"  │ {line}", columns - 1) for line in latest]
+            more = f" · {flow.passed:,} lines more" if flow and flow.passed else ""
+            lines.append(cut(f"  │ …{more}", columns - 1 - width(took)) + took)
+        if others := [title for call, title in self._running.items() if call not in self._told]:
+            lines.append(cut(f"• {'; '.join(others)}", columns - 1))
+        return lines
 
     def asked(self, event: e.QuestionAsked) -> None:
         """A person decides about it: what they saw is not told again."""
@@ -181,9 +182,9 @@ def _reason(text: str) -> str:
     return "\n".join(f"{path}: {why}" for path, why in found) if found else text.removeprefix("[ERROR] ")
 
 
-def elapsed(since: float) -> str:
+def elapsed(since: float, *, always: bool = False) -> str:
     """` · 12 s`, of what takes long."""
     took = time.monotonic() - since
-    if took < SLOW:
+    if took < (1.0 if always else SLOW):
         return ""
     return f" · {took:.0f} s" if took < 60 else f" · {seconds(took)}"

@@ -1,0 +1,429 @@
+"""A session with a person at the terminal: they type, the task works, questions come in between.
+
+SessionUI ─text→ Interactive ─say→ task           ─answers→ task
+          ←print─            ←events, signals─ task
+
+The session outlives its tasks: `/clear` and `/resume` change the task, the screen stays. Leaving accepts a result that
+is on the screen, and names every command that ends with the session.
+"""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+
+from tarmac.app import App
+from tarmac.cli.driven import Driven, status_of
+from tarmac.cli.secret import hides_input, waiting_for_secrets
+from tarmac.cli.slash import Slash
+from tarmac.cli.stopping import Stop
+from tarmac.cli.turn import complaint
+from tarmac.errors import BadRequest, SecretNotAsked, TarmacError, TerminalNotFound
+from tarmac.paths import state_dir
+from tarmac.policy.approval import Answer, AnswerKind, Picture
+from tarmac.show.columns import cut, width
+from tarmac.show.completion import SessionCompleter
+from tarmac.show.harmless import harmless, one_line
+from tarmac.show.look import Look, look_of
+from tarmac.show.permission import Permission, choices_for
+from tarmac.show.pictures import pictures_in
+from tarmac.show.summary import money, spent
+from tarmac.show.teller import Teller
+from tarmac.show.ui import Choices, SessionUI
+from tarmac.tasks.auto import LEVELS
+from tarmac.tasks.context import Ended
+from tarmac.tasks.events import RESTING, QuestionAnswered, QuestionAsked, TaskEvent, UserSaid
+from tarmac.tasks.signals import Signal
+from tarmac.tasks.task import Task
+from tarmac.tasks.views.metadata import Metadata
+from tarmac.terminals.events import AwaitingInput, TerminalEvent
+from tarmac.terminals.execution import Execution
+
+Opened = AbstractAsyncContextManager[Driven]
+LONGEST = 86_400.0  # seconds that a secret is waited for
+BELL = "\a"
+
+
+@dataclass(slots=True)
+class Tasks:
+    """How a session gets its tasks. None: it has the one task that it was given."""
+
+    new: Callable[[str, Sequence[Picture]], Opened] | None = None
+    old: Callable[[str], Opened] | None = None
+
+
+@dataclass(slots=True)
+class Interactive:
+    """One session. Call `run` once."""
+
+    app: App
+    stop: Stop
+    tasks: Tasks
+    look: Look = field(default_factory=lambda: look_of(sys.stdout, os.environ))
+    header: str = ""
+    task: Driven | None = None
+    starts: bool = True  # False: a task of before waits for the person's words
+    level: str = ""
+    ended: Ended = field(default_factory=lambda: Ended("idle"))
+    ui: SessionUI = field(init=False)
+    teller: Teller = field(init=False)
+    _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+    _go: asyncio.Event = field(default_factory=asyncio.Event)
+    _left: asyncio.Event = field(default_factory=asyncio.Event)
+    _waiting: "asyncio.Queue[QuestionAsked | Execution]" = field(default_factory=asyncio.Queue)
+    _asking: "asyncio.Task[None] | None" = None
+    _asked: str = ""  # the id of the question on the screen
+    _own_words: str | None = None  # words on their way to the task: they are on the screen already
+    _leave_task: Callable[[], object] = bool
+    _slash: Slash = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.level = self.app.config.auto
+        self._slash = Slash(self)
+        workspace = self.app.config.workspace
+        self.ui = SessionUI(
+            self.look,
+            history=state_dir(os.environ) / "history",
+            completer=SessionCompleter(workspace, self._slash.offered),
+        )
+        self.teller = Teller(self.look)
+        self.ui.shows = self
+        self.ui.on_submit = self._submitted
+        self.ui.on_interrupt = self._interrupted
+        self.ui.on_leave = self.leave
+        self.ui.on_level = self._slash.next_level
+
+    # The loop
+
+    async def run(self, words: str = "", images: Sequence[Picture] = ()) -> int:
+        """Run the session until the person leaves; return the exit status."""
+        self.stop.interrupt = self._interrupted
+        self.stop.elsewhere = lambda: self.ui.lent
+        unsubscribe = self.app.registry.subscribe(self._terminal_event)
+        try:
+            async with self.ui.running(), self._worker(self._answer_questions()):
+                if self.header:
+                    self.ui.print(self.look.paint("2", f"  {one_line(self.header)}"))
+                if self.task is not None:
+                    self._show_task(self.task)
+                    await self._begin(words, images)
+                await self._loop()
+                await self._farewell()
+        finally:
+            unsubscribe()
+            self._leave_task()
+            self.stop.interrupt = None
+            await self._stack.aclose()
+        if self.ended.why not in ("completed", "idle"):
+            said = f"task {self.task.id}" if self.task else "the task"
+            sys.stderr.write(f"tarmac: {said} stopped\n  hint: {self.task.afterwards if self.task else ''}\n")
+        return status_of(self.ended)
+
+    async def _begin(self, words: str, images: Sequence[Picture]) -> None:
+        assert self.task is not None
+        if words or images:
+            await self.task.say(words, images)
+        if words or images or self.starts:
+            self._go.set()
+        else:
+            self.ui.print(recap(self.task.metadata))
+
+    async def _loop(self) -> None:
+        left = asyncio.create_task(self._left.wait())
+        try:
+            while not self._left.is_set():
+                go = asyncio.create_task(self._go.wait())
+                await asyncio.wait({go, left}, return_when=asyncio.FIRST_COMPLETED)
+                go.cancel()
+                if self._left.is_set() or self.task is None:
+                    continue
+                self._go.clear()
+                self.stop.number = None
+                self.ended = await self.task.run_until_idle()
+                self._tell_end()
+                if self.ended.why == "failed":
+                    self.ended = Ended("idle") if self._left.is_set() else self.ended
+        finally:
+            left.cancel()
+
+    def _tell_end(self) -> None:
+        ended = self.ended
+        if ended.why == "interrupted":
+            self.ui.print(self.look.paint("35", "– Stopped. Say what to do instead."))
+        elif ended.why == "failed" and ended.text:
+            self.ui.print(self.look.paint("31", f"✗ {one_line(ended.text)}"))
+        if self.look.live and ended.why != "interrupted":
+            self._notify("Tarmac: your turn")
+
+    async def open(self, opened: Opened) -> None:
+        """Make this the session's task; leave the one before."""
+        self._leave_task()
+        await self._stack.aclose()
+        self._stack = AsyncExitStack()
+        self.task = None
+        task = await self._stack.enter_async_context(opened)
+        self._show_task(task)
+
+    def _show_task(self, task: Driven) -> None:
+        self.task = task
+        self.teller = Teller(self.look, meta=task.metadata)
+        leave = task.subscribe(self._show)
+        self._leave_task = leave
+        task.type_secrets()
+
+    async def close_task(self) -> None:
+        """Have no task until the person says something."""
+        if self.task is not None and self.task.running:
+            self.task.cancel()
+        self._leave_task()
+        self._leave_task = bool
+        await self._accept()
+        await self._stack.aclose()
+        self._stack = AsyncExitStack()
+        self.task = None
+        self.ended = Ended("idle")
+
+    # What is shown
+
+    def live(self, columns: int) -> list[str]:
+        """The lines above the editor."""
+        return self.teller.live(columns)
+
+    def status(self, columns: int) -> str:
+        """The line below the editor: mode, level, model, context, cost, what runs."""
+        meta = self.task.metadata if self.task else None
+        parts = [meta.mode if meta and meta.mode else self.app.config.mode, f"{self.level} (shift-tab)"]
+        model = (meta.model if meta else "") or self.app.config.model or ""
+        parts.append(model.rpartition("/")[2] if model.startswith("scripted/") else model)
+        if meta and meta.context_window and meta.context:
+            parts.append(f"{meta.context / meta.context_window:.0%} context")
+        if meta and meta.requests:
+            parts.append(money(meta.total_cost))
+        running = len(self.app.registry.listing(busy=True))
+        if running:
+            parts.append(f"{running} running")
+        if self.task is not None and (queued := len(getattr(self.task, "queue", ()))):
+            parts.append(f"{queued} queued")
+        text = "  " + " · ".join(one_line(part) for part in parts if part)
+        return cut(text, columns - 1) if width(text) >= columns else text
+
+    def _show(self, seq: int | None, thing: TaskEvent | Signal) -> None:
+        self.teller.look = self.look = self.ui.look = look_of(sys.stdout, os.environ)
+        if isinstance(thing, Signal):
+            self.ui.print(self.teller.signal(thing))
+        elif isinstance(thing, UserSaid) and thing.text == self._own_words:
+            self.ui.print(self.teller.typed(thing))
+        else:
+            self.ui.print(self.teller.event(thing))
+        self.ui.changed()
+        if isinstance(thing, QuestionAsked) and thing.ask not in RESTING:
+            self._waiting.put_nowait(thing)
+        elif isinstance(thing, QuestionAnswered) and thing.question == self._asked and self._asking:
+            self._asking.cancel()
+
+    def _notify(self, text: str) -> None:
+        """Ring the bell, and tell the terminal's own notifications (OSC 9, OSC 777)."""
+        if self.look.live:
+            self.ui.app.output.write_raw(f"\x1b]9;{text}\a\x1b]777;notify;Tarmac;{text}\a{BELL}")
+            self.ui.app.output.flush()
+
+    # What the person does
+
+    async def _submitted(self, text: str) -> None:
+        """The person pressed Enter: a command, or words for the task."""
+        shown = harmless(text.strip()).split("\n")
+        kept = shown if len(shown) <= 12 else [*shown[:8], f"… {len(shown) - 8:,} lines more …"]
+        lines = [f"❯ {kept[0]}", *(f"  {line}" for line in kept[1:])]
+        self.ui.print(self.teller.typed() + "\n" + "".join(self.look.paint("1;34", line) + "\n" for line in lines))
+        try:
+            if text.startswith("/"):
+                text = await self._slash.run(text.strip())
+            if text:
+                await self.say(text)
+        except TarmacError as error:
+            self.ui.print(self.look.paint("31", f"  {complaint(error)}"))
+            self.ui.prefill(text)
+
+    async def say(self, text: str) -> None:
+        """Words for the task; the first ones open one."""
+        task = self.task
+        if task is not None and hides_input(self.app.registry, task.id):
+            raise BadRequest("a command asks for a secret: this line went nowhere", hint="answer the question first")
+        images = await asyncio.to_thread(pictures_in, text)
+        if task is None:
+            if self.tasks.new is None:
+                raise BadRequest("there is no task")
+            self._own_words = text
+            await self.open(self.tasks.new(text, images))
+            self.ui.print(self.teller.typed())
+            self._own_words = None
+            self._go.set()
+            return
+        self._own_words = text
+        try:
+            queued = await task.say(text, images)
+        finally:
+            self._own_words = None
+        if queued is None:
+            self._go.set()
+
+    def _interrupted(self) -> bool:
+        """Ctrl-C: stop what the task does now."""
+        if self.task is None or not self.task.running:
+            return False
+        if self._asking:
+            self._asking.cancel()
+        self.task.cancel()
+        return True
+
+    def leave(self) -> None:
+        """End the session."""
+        if self.task is not None and self.task.running:
+            self.task.cancel()
+        self._left.set()
+
+    async def _farewell(self) -> None:
+        """Accept what is done, and name what ends with the session."""
+        await self._accept()
+        if self.task is None:
+            return
+        ends = [
+            f"`{one_line(execution.command)}` in {terminal.id}"
+            for terminal in self.app.registry.listing(busy=True)
+            if (execution := terminal.current) is not None
+        ]
+        if ends:
+            self.ui.print(self.look.paint("35", f"– Ends with this session: {', '.join(ends)}"))
+        if self.task.metadata.requests:
+            self.ui.print(self.look.paint("2", f"  {self.task.afterwards}"))
+
+    async def _accept(self) -> None:
+        if self.task is None:
+            return
+        for asked in self.task.questions:
+            if asked.ask == "completion_result":
+                try:
+                    await self.task.answer(asked.question, Answer(AnswerKind.YES, by="cli"))
+                except BadRequest:  # somebody was quicker
+                    pass
+
+    def switch_level(self, level: str) -> None:
+        """What runs without asking, from now on."""
+        if level not in LEVELS:
+            raise BadRequest(f"there is no level `{level}`", hint=", ".join(LEVELS))
+        self.level = level
+        if isinstance(self.task, Task):
+            self.app.switch_level(self.task, level)
+        self.ui.changed()
+
+    # Questions
+
+    @asynccontextmanager
+    async def _worker(self, work: Coroutine[object, object, None]) -> AsyncIterator[None]:
+        job = asyncio.create_task(work)
+        try:
+            yield
+        finally:
+            job.cancel()
+            await asyncio.gather(job, return_exceptions=True)
+
+    async def _answer_questions(self) -> None:
+        """Ask one thing after the other."""
+        while True:
+            thing = await self._waiting.get()
+            if isinstance(thing, Execution):
+                work = self._pass_secret(thing)
+            elif self._is_open(thing):
+                work = self._answer(thing)
+            else:
+                continue
+            self._asking = asyncio.create_task(work)
+            await asyncio.gather(self._asking, return_exceptions=True)
+            self._asking, self._asked = None, ""
+
+    def _is_open(self, asked: QuestionAsked) -> bool:
+        return self.task is not None and asked.question in {each.question for each in self.task.questions}
+
+    async def _answer(self, asked: QuestionAsked) -> None:
+        self._asked = asked.question
+        task = self.task
+        assert task is not None
+        self._notify("Tarmac asks you something")
+        permission = Permission(
+            asked,
+            self.look,
+            print=self.ui.print,
+            ask=self.ui.ask,
+            lend=self.ui.lend,
+            typing=lambda: task.hold(asked.question),
+        )
+        while self._is_open(asked):
+            said = await permission.answered(choices_for(asked))
+            if said is None:
+                continue
+            self._asked = ""  # the answer is on its way: it must not cancel us
+            try:
+                images = tuple(await asyncio.to_thread(pictures_in, said.text))
+                await task.answer(asked.question, replace(said, images=images, by="cli"))
+                return
+            except BadRequest as error:
+                self.ui.print(f"  {complaint(error)}")
+                self._asked = asked.question
+
+    # Secrets
+
+    def _terminal_event(self, event: TerminalEvent) -> None:
+        if not isinstance(event, AwaitingInput) or event.wants != "secret" or self.task is None:
+            return
+        try:
+            terminal = self.app.registry.get(event.terminal)
+        except TerminalNotFound:
+            return
+        if terminal.task == self.task.id and terminal.current is not None:
+            self._waiting.put_nowait(terminal.current)
+
+    def again_for_secrets(self) -> None:
+        """Ask once more for what commands still want."""
+        if self.task is not None:
+            for execution in waiting_for_secrets(self.app.registry, self.task.id):
+                self._waiting.put_nowait(execution)
+
+    async def _pass_secret(self, execution: Execution) -> None:
+        """Ask for a secret and hand it to the program, while that still wants it."""
+        wants = execution.waiting
+        if wants is None or wants.wants != "secret":
+            return
+        self._notify("Tarmac: a command asks for a secret")
+        name = one_line(wants.name) or "A command"
+        self.ui.print(self.look.paint("1;35", f"? {name} asks for a secret. It goes to that program alone."))
+        self.ui.print(f"  {harmless(wants.prompt.strip()) or 'secret:'}")
+        asked = asyncio.create_task(self.ui.ask(Choices(words="Enter sends it, Ctrl-D sends nothing", secret=True)))
+        over = asyncio.create_task(execution.ended(LONGEST))
+        try:
+            await asyncio.wait({asked, over}, return_when=asyncio.FIRST_COMPLETED)
+            if asked.done() and (secret := asked.result()) is not None:
+                await execution.send_secret(secret, timeout=2)
+        except SecretNotAsked:
+            self.ui.print("  The program no longer asks for it. Nothing was typed.")
+        except TarmacError as error:
+            self.ui.print(f"  {one_line(error.what)}")
+        finally:
+            for each in (asked, over):
+                each.cancel()
+            await asyncio.gather(asked, over, return_exceptions=True)
+
+
+def recap(meta: Metadata) -> str:
+    """What was asked, how it stands, what is open, and what it cost."""
+    state = {"completed": "done", "aborted": "ended before it was done"}.get(meta.outcome or "", "not done yet")
+    lines = [f"  You asked: {one_line(meta.name)[:200]}", f"  It is {state}. {spent(meta)}"]
+    if changed := [path for path, _ in list(meta.files.items())[-5:]]:
+        lines.append(f"  Files it knows: {', '.join(one_line(str(path)) for path in changed)}")
+    lines += [
+        f"  {'▸' if todo.status == 'doing' else '☐'} {one_line(todo.text)}"
+        for todo in meta.todos
+        if todo.status != "done"
+    ]
+    return "\n".join([*lines, "  Nothing is sent to the model until you say something."])

@@ -1,0 +1,75 @@
+"""Markdown that streams: blocks are whole, nothing is lost, nothing is doubled, wherever a piece is cut."""
+
+import re
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tarmac.show.look import Look
+from tarmac.show.markdown_stream import BlockSplitter, MarkdownStream, render
+
+LOOK = Look(columns=60, live=True)
+lines = st.sampled_from(
+    ["", "words", "# title", "- item", "```", "```python", "~~~", "    code", "| a | b |", "1. one", "> quote"]
+)
+documents = st.lists(lines, max_size=30).map("\n".join)
+
+
+def blocks(pieces: list[str]) -> list[str]:
+    splitter = BlockSplitter()
+    return [block for piece in pieces for block in splitter.feed(piece)] + splitter.finish()
+
+
+def cut(text: str, size: int) -> list[str]:
+    return [text[at : at + size] for at in range(0, len(text), size)]
+
+
+@given(documents, st.integers(1, 9))
+def test_blocks_are_the_same_wherever_the_text_is_cut(text: str, size: int) -> None:
+    """U6."""
+    assert blocks(cut(text, size)) == blocks([text])
+
+
+@given(documents)
+def test_no_line_is_lost_or_doubled(text: str) -> None:
+    """U6: a piece that ends in a newline doubled it."""
+    kept = [line for block in blocks([text]) for line in block.split("\n") if line.strip()]
+    assert kept == [line for line in text.split("\n") if line.strip()]
+
+
+def test_a_code_block_with_blank_lines_is_one_block() -> None:
+    """U6."""
+    assert blocks(["```\na\n\nb\n```\nafter"]) == ["```\na\n\nb\n```", "after"]
+    assert blocks(["````\n```\n\n````\n"]) == ["````\n```\n\n````"]
+
+
+@settings(deadline=None)
+@given(st.text(max_size=200), st.integers(20, 100))
+def test_whatever_a_model_says_fits_the_screen_and_is_whole_lines(text: str, columns: int) -> None:
+    """U6: without colour there is no escape in it."""
+    stream = MarkdownStream(Look(columns=columns, live=True))
+    told = "".join(stream.feed(piece) for piece in cut(text, 7)) + stream.finish()
+    assert "\x1b" not in told and (not told or told.endswith("\n"))
+
+
+def test_what_is_rendered_has_no_background_and_no_yellow() -> None:
+    """U6: it can be read on black and on white."""
+    shown = render(
+        "# T\n\n`code` **bold**\n\n```python\nx = 'a'  # c\n```\n\n> quote\n", Look(colour=True, columns=60, live=True)
+    )
+    codes = {int(code) for found in re.findall(r"\x1b\[([0-9;]*)m", shown) for code in found.split(";") if code}
+    assert codes and not codes & {33, 93, 37, 97, *range(40, 48), *range(100, 108)}
+
+
+def test_lists_stay_together_and_paragraphs_apart() -> None:
+    """U6."""
+    stream = MarkdownStream(LOOK)
+    told = stream.feed("One.\n\n- a\n\n- b\n\nTwo.\n\n") + stream.finish()
+    assert told == "One.\n\n • a\n • b\n\nTwo.\n"
+
+
+def test_the_block_that_grows_is_shown_until_it_is_whole() -> None:
+    """U6."""
+    stream = MarkdownStream(LOOK)
+    assert stream.feed("Half a sen") == "" and stream.partial == ["Half a sen"]
+    assert stream.feed("tence.\n\n") == "Half a sentence.\n" and stream.partial == []
