@@ -318,7 +318,7 @@ def test_every_check_is_used_and_every_check_that_is_named_exists() -> None:
 
 
 async def test_what_is_allowed_of_these_still_does_what_the_shell_would(repository: Path) -> None:
-    """T60: the hardened words print the same."""
+    """P2: the hardened words print the same."""
     for line in (
         "timeout 5 sed -n 1p a.txt",
         "find src -type f -name '*.py' -exec sed -n 1p {} +",
