@@ -3,6 +3,7 @@
 import asyncio
 import os
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -10,6 +11,11 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# Started by nohup, or below a program that ignores it: the programs that tests start would ignore it as well.
+for _each in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+    if signal.getsignal(_each) is signal.SIG_IGN:
+        signal.signal(_each, signal.default_int_handler if _each is signal.SIGINT else signal.SIG_DFL)
 
 # CI looks at the same examples each time, so that a red run can be run again; at a desk hypothesis looks for new ones.
 # No property fails by the clock: the machine may be busy.
