@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import re
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import alive, on_a_screen, tarmac
 from tests.e2e.scripts import command, done, script, turn
-from tests.e2e.tmux import READY, Tmux, tarmac_in_tmux
+from tests.e2e.tmux import PATIENCE, READY, Tmux, tarmac_in_tmux
 
 pytestmark = [pytest.mark.shell, pytest.mark.slow]
 ASK: tuple[str, dict[str, object]] = (
@@ -33,9 +34,9 @@ def project(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def run(project: Path, *turns: str, more: tuple[str, ...] = (), **environ: str) -> Iterator[Tmux]:
+def run(project: Path, *turns: str, more: tuple[str, ...] = (), before: str = "", **environ: str) -> Iterator[Tmux]:
     play = script(project.parent, *turns)
-    with tarmac_in_tmux("run", "do it", "--script", play, *more, cwd=project, **environ) as tmux:  # type: ignore[arg-type]
+    with tarmac_in_tmux("run", "do it", "--script", play, *more, cwd=project, before=before, **environ) as tmux:  # type: ignore[arg-type]
         yield tmux
 
 
@@ -263,6 +264,21 @@ def test_resume_offers_a_list_where_there_are_several_tasks(project: Path) -> No
         tmux.type("2")
         tmux.keys("Enter")
         tmux.until("You asked: first thing")
+
+
+@pytest.mark.parametrize("hangs_up", [True, False])
+def test_the_session_ends_when_its_terminal_goes_away(project: Path, hangs_up: bool) -> None:
+    """U1: also where nobody is told by a signal."""
+    trap = () if hangs_up else ("trap '' HUP; ",)
+    with run(project, turn("", command("touch made")), before="".join(trap)) as tmux:
+        tmux.question()
+        shell = int(tmux.run("display-message", "-p", "-t", "t", "#{pane_pid}"))
+        (child,) = map(int, Path(f"/proc/{shell}/task/{shell}/children").read_text().split())
+    end = time.monotonic() + PATIENCE
+    while alive(child):
+        assert time.monotonic() < end, "it goes on without a terminal"
+        time.sleep(0.05)
+    assert not (project / "made").exists()
 
 
 def test_a_limit_is_told_once(project: Path) -> None:

@@ -79,7 +79,7 @@ class Tmux:
 
 @contextmanager
 def tarmac_in_tmux(
-    *arguments: str, cwd: Path, columns: int = 90, rows: int = 30, shell: bool = False, **environ: str
+    *arguments: str, cwd: Path, columns: int = 90, rows: int = 30, shell: bool = False, before: str = "", **environ: str
 ) -> Iterator[Tmux]:
     """`tarmac …` in a terminal of its own; everything in it ends with the block. `shell`: below an interactive bash."""
     tmux = Tmux(f"tarmac-test-{secrets.token_hex(4)}")
@@ -89,7 +89,7 @@ def tarmac_in_tmux(
     setting = " ".join(f"{name}={shlex.quote(value)}" for name, value in own.items())
     line = f"env -u NO_COLOR -u EDITOR -u VISUAL {setting} {shlex.join([*TARMAC, *arguments])}"
     ended = "printf 'EXIT=%s\\n' $?"
-    body = "exec bash --norc --noprofile -i" if shell else f"{line}; {ended}; exec cat"
+    body = "exec bash --norc --noprofile -i" if shell else f"{before}{line}; {ended}; exec cat"
     size = ("-x", str(columns), "-y", str(rows))
     tmux.run("-f", "/dev/null", "new-session", "-d", *size, "-s", "t", "-c", str(cwd), body)
     tmux.run("set-option", "-g", "history-limit", "50000")

@@ -140,6 +140,7 @@ class SessionUI:
     async def running(self) -> AsyncIterator[None]:
         """Show it during the block. What is printed in the block is on the screen when it ends."""
         running = asyncio.create_task(self.app.run_async(handle_sigint=False, set_exception_handler=False))
+        running.add_done_callback(lambda _: self.on_leave())  # the terminal is gone: nobody can type any more
         try:
             yield
         finally:
