@@ -23,7 +23,7 @@ from tests.playing import Model, Turn, playing, say, use
 
 from tarmac.acp.host.open import Wishes, open_hosted
 from tarmac.app import open_app
-from tarmac.cli.host import Lending
+from tarmac.cli.host import LentTerminals
 from tarmac.config import load_config
 from tarmac.policy.approval import AnswerKind
 from tarmac.tasks import events as e
@@ -212,7 +212,7 @@ async def staged(folder: Path, agent: Agent, auto: str = "ask") -> AsyncIterator
             agent.argv,
             attended=True,
             wishes=Wishes(once=True),
-            lend=partial(Lending, app),
+            lend=partial(LentTerminals, app),
             environ=agent.environ,
         ) as hosted,
     ):

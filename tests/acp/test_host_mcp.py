@@ -19,7 +19,7 @@ from tarmac import paths
 from tarmac.acp.host.bridge_server import BRIDGE
 from tarmac.acp.host.open import Lend
 from tarmac.app import App
-from tarmac.cli.host import Lending
+from tarmac.cli.host import LentTerminals
 from tarmac.policy.approval import Answer, AnswerKind
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
@@ -30,7 +30,7 @@ CONNECT = {"connect": "mcp"}
 
 
 def lend(app: App) -> Lend:
-    return lambda hosted: Lending(app, hosted)
+    return lambda hosted: LentTerminals(app, hosted)
 
 
 @asynccontextmanager

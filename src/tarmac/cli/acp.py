@@ -4,7 +4,7 @@ import os
 import sys
 
 from tarmac.cli.options import HelpShown, parse
-from tarmac.cli.stopping import run
+from tarmac.cli.shutdown import run
 from tarmac.errors import BadRequest
 
 BY_HAND = "tarmac acp: an editor starts this, and speaks the Agent Client Protocol here (docs/acp.md). Ctrl-D ends it."

@@ -14,10 +14,10 @@ from getopt import GetoptError, getopt
 from pathlib import Path
 from typing import NoReturn
 
-from tarmac.cli import stdio
+from tarmac.cli import own_stdin
 from tarmac.cli.grants import grants_path
 from tarmac.cli.help import suggest
-from tarmac.cli.stopping import run
+from tarmac.cli.shutdown import run
 from tarmac.config import load_config
 from tarmac.errors import BadRequest
 from tarmac.policy import Enforcement, Execute, Policy, PolicySettings, PrefixRules, SuggestedGrant, Verdict
@@ -180,14 +180,14 @@ async def serve(policy: Policy, request: Request) -> int:
         while (task := await waiting.get()) is not None:
             held += json.dumps(await task).encode() + b"\n"
             if waiting.empty() or len(held) > 1 << 16:
-                await stdio.write(1, bytes(held))
+                await own_stdin.write(1, bytes(held))
                 held.clear()
-        await stdio.write(1, bytes(held))
+        await own_stdin.write(1, bytes(held))
 
     async with asyncio.TaskGroup() as group:
         answering = group.create_task(answer())
         number = 0
-        async for data in stdio.lines(0):
+        async for data in own_stdin.lines(0):
             number += 1
             if data.strip():
                 await waiting.put(group.create_task(_judged(policy, request, data, number)))

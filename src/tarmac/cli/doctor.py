@@ -19,7 +19,7 @@ from pathlib import Path
 
 import tarmac
 from tarmac.cli.help import suggest
-from tarmac.cli.stopping import run
+from tarmac.cli.shutdown import run
 from tarmac.errors import BadRequest, TarmacError
 from tarmac.tasks.checkup import checks as tasks_checks
 from tarmac.terminals.doctor import CHECKS, Case, Check, Finding, Findings, Level, aside, examine

@@ -14,13 +14,13 @@ from collections.abc import Sequence
 from tarmac.cli.answering import Answering
 from tarmac.cli.driven import Driven
 from tarmac.cli.person import Person
-from tarmac.cli.stopping import Stop
+from tarmac.cli.shutdown import Stop
 from tarmac.cli.turn import Turn
 from tarmac.errors import BadRequest
 from tarmac.policy.approval import Answer, AnswerKind, Picture
 from tarmac.show.records import record, signal_record
+from tarmac.show.renderer import TaskRenderer
 from tarmac.show.screen import Screen
-from tarmac.show.teller import Teller
 from tarmac.tasks.context import Ended
 from tarmac.tasks.events import RESTING, QuestionAnswered, QuestionAsked, TaskEvent, ToolFinished
 from tarmac.tasks.signals import Signal
@@ -35,7 +35,7 @@ class Door:
         task: Driven,
         registry: Pool,
         screen: Screen,
-        teller: Teller,
+        renderer: TaskRenderer,
         *,
         person: Person | None,
         as_json: bool,
@@ -45,7 +45,7 @@ class Door:
     ) -> None:
         self.task = task
         self.screen = screen
-        self.teller = teller
+        self.renderer = renderer
         self.denied = 0  # calls that a person might have allowed, had one been there
         self._json = as_json
         self._yes = yes  # by whose word everything is allowed: only for what is known beforehand
@@ -111,10 +111,10 @@ class Door:
 
     def _told(self, thing: TaskEvent | Signal) -> str:
         if isinstance(thing, Signal):
-            return self.teller.signal(thing)
+            return self.renderer.signal(thing)
         if self._turn and self._turn.typed(thing):
-            return self.teller.typed(thing)
-        return self.teller.event(thing)
+            return self.renderer.typed(thing)
+        return self.renderer.event(thing)
 
     def _allow(self, asked: QuestionAsked) -> None:
         job = asyncio.create_task(self.task.answer(asked.question, Answer(AnswerKind.YES, by=f"auto: {self._yes}")))

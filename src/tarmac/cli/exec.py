@@ -16,10 +16,10 @@ from getopt import GetoptError, getopt
 from pathlib import Path
 from typing import Literal, cast
 
-from tarmac.cli import FAILED, complain, stdio
+from tarmac.cli import FAILED, complain, own_stdin
 from tarmac.cli.help import suggest
 from tarmac.cli.own_stdin import Keys, own_input, same_size
-from tarmac.cli.stopping import Stop, meanwhile, run
+from tarmac.cli.shutdown import Stop, meanwhile, run
 from tarmac.errors import BadRequest
 from tarmac.terminals import Answer, Execution, Gap, Result, Settings, open_terminal
 from tarmac.terminals.environment import wipe_own_environment
@@ -157,7 +157,7 @@ async def run_one(request: Request, stop: Stop) -> int:
     kept = result.output_path if result.output_path and result.output_path.exists() else None  # only what is too long
     result = result._replace(command=request.command, output_path=kept)
     if request.json:
-        await stdio.write(1, json.dumps(result.as_dict()).encode() + b"\n")
+        await own_stdin.write(1, json.dumps(result.as_dict()).encode() + b"\n")
     return _exit_code(result, stop, limit, quiet=request.json)
 
 
@@ -205,7 +205,7 @@ async def _show(execution: Execution) -> None:
                 if isinstance(chunk, Gap):
                     _tell_gap(chunk)
                 else:
-                    await stdio.write(1, chunk.encode("utf-8", "replace"))
+                    await own_stdin.write(1, chunk.encode("utf-8", "replace"))
     except BrokenPipeError:
         await execution.kill()
         raise
@@ -217,11 +217,11 @@ async def _show_raw(execution: Execution) -> None:
         if isinstance(piece, Gap):
             _tell_gap(piece)
             continue
-        await stdio.write(1, piece)
+        await own_stdin.write(1, piece)
         enters, leaves = piece.rfind(b"\x1b[?1049h"), piece.rfind(b"\x1b[?1049l")
         full_screen = enters > leaves if enters != leaves else full_screen
     if full_screen:  # it was ended before it could tidy up
-        await stdio.write(1, LEAVE_FULL_SCREEN)
+        await own_stdin.write(1, LEAVE_FULL_SCREEN)
 
 
 def _tell_gap(gap: Gap) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tarmac.acp.host.hosted import Hosted
     from tarmac.acp.host.open import Wishes
     from tarmac.app import App
-    from tarmac.cli.stopping import Stop
+    from tarmac.cli.shutdown import Stop
     from tarmac.config import Config
     from tarmac.policy.approval import Picture
 
@@ -55,7 +55,7 @@ def main(arguments: list[str]) -> int:
         raise BadRequest(f"`{words[0]}` is no option of `tarmac host`", hint=USAGE)
     if not argv:
         raise BadRequest("which agent?", hint=USAGE)
-    from tarmac.cli.stopping import run
+    from tarmac.cli.shutdown import run
 
     wanted = _wanted(argv, given)
     try:
@@ -123,7 +123,7 @@ async def _host(wanted: Wanted, config: "Config", stop: "Stop") -> int:
 
     attended = is_attended(as_json=wanted.as_json)
     async with open_app(config) as app, AsyncExitStack() as stack:
-        lend = (lambda hosted: Lending(app, hosted)) if wanted.lends else None
+        lend = (lambda hosted: LentTerminals(app, hosted)) if wanted.lends else None
         with _starting(wanted.argv, live=attended):
             hosted = await stack.enter_async_context(
                 open_hosted(app, wanted.argv, attended=attended, wishes=wanted.wishes, lend=lend)
@@ -158,18 +158,20 @@ def _starting(argv: list[str], *, live: bool) -> Iterator[None]:
             sys.stdout.flush()
 
 
-class Lending:
+class LentTerminals:
     """Our terminals for the agent, over MCP; what that needs takes long to import, and is once the agent has spoken."""
 
     def __init__(self, app: "App", hosted: "Hosted") -> None:
         self._app, self._hosted = app, hosted
-        self._place: Any = None  # tarmac.cli.lending.Shared
+        self._place: Any = None  # tarmac.cli.host_terminals.Shared
         self._importing: asyncio.Task[Any] | None = None
         self.offered = asyncio.Event()
 
     def prepare(self) -> None:
         if self._importing is None:
-            self._importing = asyncio.create_task(asyncio.to_thread(importlib.import_module, "tarmac.cli.lending"))
+            self._importing = asyncio.create_task(
+                asyncio.to_thread(importlib.import_module, "tarmac.cli.host_terminals")
+            )
 
     async def serve(self, pieces: AsyncIterator[bytes], write: Callable[[bytes], Awaitable[None]]) -> None:
         self.prepare()

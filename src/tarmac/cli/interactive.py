@@ -10,27 +10,27 @@ is on the screen, and names every command that ends with the session.
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 
 from tarmac.app import App
 from tarmac.cli.driven import Driven, status_of
 from tarmac.cli.secret import hides_input, waiting_for_secrets
-from tarmac.cli.slash import Slash
-from tarmac.cli.stopping import Stop
+from tarmac.cli.shutdown import Stop
+from tarmac.cli.slash import Slash, next_level
 from tarmac.cli.turn import complaint
 from tarmac.errors import BadRequest, SecretNotAsked, TarmacError, TerminalNotFound
 from tarmac.paths import state_dir
 from tarmac.policy.approval import Answer, AnswerKind, Picture
 from tarmac.show.columns import cut, width
-from tarmac.show.completion import SessionCompleter
+from tarmac.show.completion import Offer, SessionCompleter
 from tarmac.show.harmless import harmless, one_line
 from tarmac.show.look import Look, look_of
 from tarmac.show.permission import Permission, choices_for
 from tarmac.show.pictures import pictures_in
+from tarmac.show.renderer import TaskRenderer
 from tarmac.show.summary import money, spent
-from tarmac.show.teller import Teller
 from tarmac.show.ui import Choices, SessionUI
 from tarmac.tasks.auto import LEVELS
 from tarmac.tasks.context import Ended
@@ -68,7 +68,7 @@ class Interactive:
     level: str = ""
     ended: Ended = field(default_factory=lambda: Ended("idle"))
     ui: SessionUI = field(init=False)
-    teller: Teller = field(init=False)
+    renderer: TaskRenderer = field(init=False)
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     _go: asyncio.Event = field(default_factory=asyncio.Event)
     _left: asyncio.Event = field(default_factory=asyncio.Event)
@@ -88,12 +88,16 @@ class Interactive:
             history=state_dir(os.environ) / "history",
             completer=SessionCompleter(workspace, self._slash.offered),
         )
-        self.teller = Teller(self.look)
+        self.renderer = TaskRenderer(self.look)
         self.ui.shows = self
         self.ui.on_submit = self._submitted
         self.ui.on_interrupt = self._interrupted
         self.ui.on_leave = self.leave
-        self.ui.on_level = self._slash.next_level
+        self.ui.on_level = lambda: next_level(self)
+
+    def commands(self) -> Mapping[str, Offer]:
+        """Every slash command, with what it does."""
+        return self._slash.offered()
 
     # The loop
 
@@ -168,7 +172,7 @@ class Interactive:
 
     def _show_task(self, task: Driven) -> None:
         self.task = task
-        self.teller = Teller(self.look, meta=task.metadata)
+        self.renderer = TaskRenderer(self.look, meta=task.metadata)
         leave = task.subscribe(self._show)
         self._leave_task = leave
         task.type_secrets()
@@ -189,7 +193,7 @@ class Interactive:
 
     def live(self, columns: int) -> list[str]:
         """The lines above the editor."""
-        return self.teller.live(columns)
+        return self.renderer.live(columns)
 
     def status(self, columns: int) -> str:
         """The line below the editor: mode, level, model, context, cost, what runs."""
@@ -210,13 +214,13 @@ class Interactive:
         return cut(text, columns - 1) if width(text) >= columns else text
 
     def _show(self, seq: int | None, thing: TaskEvent | Signal) -> None:
-        self.teller.look = self.look = self.ui.look = look_of(sys.stdout, os.environ)
+        self.renderer.look = self.look = self.ui.look = look_of(sys.stdout, os.environ)
         if isinstance(thing, Signal):
-            self.ui.print(self.teller.signal(thing))
+            self.ui.print(self.renderer.signal(thing))
         elif isinstance(thing, UserSaid) and thing.text == self._own_words:
-            self.ui.print(self.teller.typed(thing))
+            self.ui.print(self.renderer.typed(thing))
         else:
-            self.ui.print(self.teller.event(thing))
+            self.ui.print(self.renderer.event(thing))
         self.ui.changed()
         if isinstance(thing, QuestionAsked) and thing.ask not in RESTING:
             self._waiting.put_nowait(thing)
@@ -236,7 +240,7 @@ class Interactive:
         shown = harmless(text.strip()).split("\n")
         kept = shown if len(shown) <= 12 else [*shown[:8], f"… {len(shown) - 8:,} lines more …"]
         lines = [f"❯ {kept[0]}", *(f"  {line}" for line in kept[1:])]
-        self.ui.print(self.teller.typed() + "\n" + "".join(self.look.paint("1;34", line) + "\n" for line in lines))
+        self.ui.print(self.renderer.typed() + "\n" + "".join(self.look.paint("1;34", line) + "\n" for line in lines))
         try:
             if text.startswith("/"):
                 text = await self._slash.run(text.strip())
@@ -257,7 +261,7 @@ class Interactive:
                 raise BadRequest("there is no task")
             self._own_words = text
             await self.open(self.tasks.new(text, images))
-            self.ui.print(self.teller.typed())
+            self.ui.print(self.renderer.typed())
             self._own_words = None
             self._go.set()
             return

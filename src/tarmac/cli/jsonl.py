@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, cast
 
-from tarmac.cli import stdio
+from tarmac.cli import own_stdin
 from tarmac.errors import BadRequest, TarmacError
 from tarmac.terminals import Terminal, open_terminal
 from tarmac.terminals.environment import wipe_own_environment
@@ -43,11 +43,11 @@ async def serve(request: "Request") -> int:
         cwd=request.cwd, shell=request.shell, provider=request.provider, settings=settings
     ) as terminal:
         number = 0
-        async for data in stdio.lines(0):
+        async for data in own_stdin.lines(0):
             number += 1
             if data.strip():
                 answer = await _answer(terminal, data, number, default)
-                await stdio.write(1, json.dumps(answer).encode() + b"\n")
+                await own_stdin.write(1, json.dumps(answer).encode() + b"\n")
     return 0
 
 

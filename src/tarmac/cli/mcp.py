@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from tarmac.cli import stdio
+from tarmac.cli import own_stdin
 from tarmac.cli.options import HelpShown, parse
-from tarmac.cli.stopping import run
+from tarmac.cli.shutdown import run
 from tarmac.errors import BadRequest, TarmacError
 from tarmac.paths import check_directory
 
@@ -131,9 +131,9 @@ async def _on_pipes(door: "Door") -> None:
 
     async def write(data: bytes) -> None:
         async with writing:  # a message is whole before the next begins
-            await stdio.write(pipes[1], data)
+            await own_stdin.write(pipes[1], data)
 
-    await serve_lines(door, stdio.pieces(pipes[0]), write)
+    await serve_lines(door, own_stdin.pieces(pipes[0]), write)
 
 
 async def _on_http(door: "Door", port: int, token: str) -> None:

@@ -17,11 +17,10 @@ import signal
 import stat
 import termios
 import tty
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from tarmac.cli import stdio
 from tarmac.errors import ExecutionEnded, InputClosed, TarmacError
 from tarmac.terminals import Execution, Terminal
 from tarmac.terminals.process import tty_probe
@@ -84,8 +83,8 @@ class Stream:
         if self._into < 0:
             return
         try:
-            async for piece in stdio.pieces(0):
-                await stdio.write(self._into, piece)
+            async for piece in pieces(0):
+                await write(self._into, piece)
         finally:
             os.close(self._into)
 
@@ -97,7 +96,7 @@ class Keys:
         return command
 
     async def feed(self, execution: Execution) -> None:
-        async for keys in stdio.pieces(0):
+        async for keys in pieces(0):
             try:
                 await execution.send(keys)
             except InputClosed:  # a program that reads nothing: a person will notice, and type Ctrl-C
@@ -173,3 +172,70 @@ def same_size(terminal: Terminal) -> Iterator[None]:
         yield
     finally:
         loop.remove_signal_handler(signal.SIGWINCH)
+
+
+READ_SIZE = 64 << 10
+SURE_TO_FIT = 4096  # a pipe that says it is writable takes a page
+
+
+async def pieces(fd: int) -> AsyncIterator[bytes]:
+    """What comes in on `fd`, until its end."""
+    loop = asyncio.get_running_loop()
+    while True:
+        await _ready(fd, loop.add_reader, loop.remove_reader)
+        try:
+            data = os.read(fd, READ_SIZE)
+        except BlockingIOError:  # somebody else made it non-blocking, and took what was there
+            continue
+        except OSError:  # a terminal that hung up
+            return
+        if not data:
+            return
+        yield data
+
+
+async def lines(fd: int) -> AsyncIterator[bytes]:
+    """The lines of `fd`, without their ends, however long."""
+    held = bytearray()
+    async for piece in pieces(fd):
+        begun = len(held)
+        held += piece
+        start = 0
+        while (end := held.find(b"\n", max(start, begun))) >= 0:
+            yield bytes(held[start:end])
+            start = end + 1
+        del held[:start]
+    if held:
+        yield bytes(held)
+
+
+async def write(fd: int, data: bytes) -> None:
+    """Write all of `data`, as fast as it is read. BrokenPipeError when nobody reads any more."""
+    loop = asyncio.get_running_loop()
+    left = memoryview(data)
+    while left:
+        at_once = not await _ready(fd, loop.add_writer, loop.remove_writer)
+        try:
+            left = left[os.write(fd, left if at_once else left[:SURE_TO_FIT]) :]
+        except BlockingIOError:
+            continue
+
+
+async def _ready(fd: int, add: Callable[[int, Callable[[], None]], object], remove: Callable[[int], object]) -> bool:
+    """Wait until `fd` is ready; False when it always is."""
+    ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def set_ready() -> None:
+        if not ready.done():
+            ready.set_result(None)
+
+    try:
+        add(fd, set_ready)
+    except PermissionError:  # a regular file
+        await asyncio.sleep(0)
+        return False
+    try:
+        await ready
+    finally:
+        remove(fd)
+    return True

@@ -23,7 +23,7 @@ from tarmac.show.pictures import picture
 if TYPE_CHECKING:
     from tarmac.app import App
     from tarmac.cli.interactive import Tasks
-    from tarmac.cli.stopping import Stop
+    from tarmac.cli.shutdown import Stop
     from tarmac.config import Config
     from tarmac.tasks.store import Listed, TaskStore
     from tarmac.tasks.views.metadata import Metadata
@@ -114,7 +114,7 @@ def _can_chat(given: Given) -> bool:
 
 
 def _chat(where: Path, overrides: dict[str, object]) -> int:
-    from tarmac.cli.stopping import run
+    from tarmac.cli.shutdown import run
 
     config = _config(where, overrides)
     return run(lambda stop: _session(config, stop))
@@ -158,7 +158,7 @@ def _start(
     if not as_json:
         _echo(text, len(images), look)
     from tarmac.cli.person import is_attended
-    from tarmac.cli.stopping import run
+    from tarmac.cli.shutdown import run
 
     config = _config(where, overrides)
     attended = "print" not in given and is_attended(as_json=as_json, input_read=input_read)
@@ -213,7 +213,7 @@ async def _new(
 def _resume(
     id: str, text: str, images: list[tuple[bytes, str]], where: Path, overrides: dict[str, object], given: Given
 ) -> int:
-    from tarmac.cli.stopping import run
+    from tarmac.cli.shutdown import run
 
     as_json, goes_on = "json" in given, "go" in given
     return run(lambda stop: _again(id, text, images, where, overrides, stop, as_json=as_json, goes_on=goes_on))

@@ -13,14 +13,14 @@ from tarmac.app import App
 from tarmac.cli.driven import Driven, status_of
 from tarmac.cli.driving import Door
 from tarmac.cli.person import Person, at_terminal
-from tarmac.cli.stopping import Stop
+from tarmac.cli.shutdown import Stop
 from tarmac.policy.approval import Picture
 from tarmac.show.columns import cut, wrapped
 from tarmac.show.harmless import one_line
 from tarmac.show.look import Look, look_of
 from tarmac.show.records import record
+from tarmac.show.renderer import TaskRenderer
 from tarmac.show.screen import Screen
-from tarmac.show.teller import Teller
 from tarmac.tasks.context import Ended
 from tarmac.tasks.events import Noted
 from tarmac.terminals.environment import wipe_own_environment
@@ -60,15 +60,15 @@ async def drive(
         session = Interactive(app, stop, tasks or Tasks(), look=look, header=said, task=task, starts=starts)
         return await session.run(words, images)
     screen = Screen(sys.stdout, look)
-    teller = Teller(look, meta=task.metadata)
+    renderer = TaskRenderer(look, meta=task.metadata)
     after = after or task.afterwards
     with at_terminal(screen) if task.attended and not yes else nullcontext() as person:
         door = Door(
-            task, app.registry, screen, teller, person=person, as_json=as_json, yes=yes, offers=offers, after=after
+            task, app.registry, screen, renderer, person=person, as_json=as_json, yes=yes, offers=offers, after=after
         )
         if not as_json:
-            _follow_terminal(screen, teller, person)
-        await _begin(app, task, screen, teller, header, as_json=as_json)
+            _follow_terminal(screen, renderer, person)
+        await _begin(app, task, screen, renderer, header, as_json=as_json)
         try:
             ended = await door.drive(stop, words, images)
         except asyncio.CancelledError:
@@ -87,12 +87,12 @@ def can_be_interactive(look: Look) -> bool:
     return look.live and sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def _follow_terminal(screen: Screen, teller: Teller, person: Person | None) -> None:
+def _follow_terminal(screen: Screen, renderer: TaskRenderer, person: Person | None) -> None:
     """Its size may change, and after Ctrl-Z and `fg` the line for what is under way is gone."""
     loop = asyncio.get_running_loop()
 
     def resized() -> None:
-        screen.look = teller.look = look_of(sys.stdout, os.environ)
+        screen.look = renderer.look = look_of(sys.stdout, os.environ)
 
     if screen.look.live:
         loop.add_signal_handler(signal.SIGWINCH, resized)
@@ -101,7 +101,7 @@ def _follow_terminal(screen: Screen, teller: Teller, person: Person | None) -> N
         loop.add_signal_handler(signal.SIGCONT, person.again)
 
 
-async def _begin(app: App, task: Driven, screen: Screen, teller: Teller, header: str, *, as_json: bool) -> None:
+async def _begin(app: App, task: Driven, screen: Screen, renderer: TaskRenderer, header: str, *, as_json: bool) -> None:
     """The first lines: what it is; in JSON all that was before."""
     if as_json:
         await _tell_past(app, task, screen)
@@ -113,7 +113,7 @@ async def _begin(app: App, task: Driven, screen: Screen, teller: Teller, header:
     lines = wrapped(said, look.columns - 3) if look.live else [said]
     screen.say("".join(look.paint("2", f"  {line}") + "\n" for line in lines) + "\n")
     for note in await _notes(app, task):
-        screen.say(teller.event(note))
+        screen.say(renderer.event(note))
 
 
 def _header(app: App, task: Driven) -> str:

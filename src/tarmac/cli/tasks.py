@@ -13,7 +13,7 @@ from typing import Final, get_args
 from tarmac.cli import complain
 from tarmac.cli.help import suggest
 from tarmac.cli.options import HelpShown, number, parse
-from tarmac.cli.stopping import run
+from tarmac.cli.shutdown import run
 from tarmac.errors import BadRequest, TaskInUse, TaskNotFound
 from tarmac.events import TaskId
 from tarmac.paths import state_dir
@@ -82,7 +82,7 @@ def main(arguments: list[str]) -> int:
 
 def _give_settings(words: list[str], given: Given) -> int:
     """Roo-Code's other files: no task is needed for them."""
-    from tarmac.cli.roo_settings import give_settings
+    from tarmac.cli.import_roo import give_settings
 
     if words or "to" not in given or given.get("format", ["roo"])[-1] != "roo":
         raise BadRequest("settings go out by themselves", hint="tarmac tasks export --settings --to DIR")
@@ -194,7 +194,7 @@ async def _show(store: TaskStore, task: str, given: Given) -> int:
         for seq, event in enumerate(reading.events, 1):
             print(json.dumps(record(seq, event)))
         return 0
-    from tarmac.show.transcript import transcript
+    from tarmac.show.renderer import transcript
 
     look = look_of(sys.stdout, os.environ)
     for piece in transcript(folder.name, reading, look, at_work=is_at_work(store, TaskId(folder.name))):
@@ -203,7 +203,7 @@ async def _show(store: TaskStore, task: str, given: Given) -> int:
 
 
 async def _audit(store: TaskStore, task: str, given: Given) -> int:
-    from tarmac.show.accounts import audit_lines
+    from tarmac.show.summary import audit_lines
     from tarmac.tasks.views.audit import audit
 
     entries = audit((await store.read(TaskId(store.path(task).name))).events)
@@ -220,8 +220,7 @@ async def _audit(store: TaskStore, task: str, given: Given) -> int:
 async def _usage(store: TaskStore, task: str, given: Given) -> int:
     import msgspec
 
-    from tarmac.show.accounts import requests_of, tool_line, usage_lines
-    from tarmac.show.summary import spent
+    from tarmac.show.summary import requests_of, spent, tool_line, usage_lines
     from tarmac.tasks.views.metadata import metadata
 
     events = (await store.read(TaskId(store.path(task).name))).events

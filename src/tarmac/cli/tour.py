@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import tarmac
-from tarmac.cli.stopping import Stop, run
+from tarmac.cli.shutdown import Stop, run
 from tarmac.errors import BadRequest
 from tarmac.terminals import Result, Settings, Terminal, open_terminal
 

@@ -1,6 +1,6 @@
 """Asking the person at the terminal: y, a(lways), n, e(dit), or words.
 
-QuestionAsked ─shown by the teller→ ask() ─keys→ Answer → Task.answer(…)
+QuestionAsked ─shown by the renderer→ ask() ─keys→ Answer → Task.answer(…)
 
 What "always" would allow is shown word for word before it counts. The end of input is no answer: a request is denied
 by it, and said to be. Nothing that was typed before the question counts.

@@ -1,120 +1,120 @@
-"""PURE: a task as a Markdown page, for people who were not there."""
+"""Render Markdown while it streams.
 
-import json
+pieces of text → MarkdownStream.feed() → rendered blocks (whole lines) · `partial`: the block that still grows
+
+A block ends at a blank line, or where a code fence closes. A finished block is printed once and never changes, so
+the terminal's own scrollback stays right. The block that still grows is shown as plain text until it ends.
+"""
+
 import re
-import time
-from collections.abc import Iterable, Iterator
 
-from tarmac.models.messages import Reasoning, Text, ToolUse
-from tarmac.show.harmless import harmless, one_line
-from tarmac.show.summary import spent, status
-from tarmac.tasks import events as e
-from tarmac.tasks.views.metadata import metadata
-from tarmac.tasks.views.model_history import text_of
+from tarmac.show.columns import wrapped
+from tarmac.show.harmless import harmless
+from tarmac.show.look import Look
 
-LONGEST = 20_000  # characters of one output: a page is to be read
+LONGEST = 20_000  # characters of one block; a longer one is cut at a line end and rendered in parts
+_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$")
+_SGR = re.compile(r"\x1b\[[0-9;]*m")
+_ITEM = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s")
 
 
-def page(events: list[e.TaskEvent], *, at_work: bool) -> str:
-    """All that was said and done in it, in order."""
-    meta = metadata(events)
-    made = time.strftime("%Y-%m-%d %H:%M", time.localtime(meta.created))
-    how = status(meta, at_work=at_work)
-    head = [
-        f"# {one_line(meta.name)}",
-        "",
-        f"Task `{meta.task}`, {made}, in `{one_line(str(meta.workspace))}`, mode {meta.mode}, {how}.  ",
-        f"{spent(meta)}" + (f", with {one_line(meta.model)}" if meta.model else ""),
-    ]
-    return harmless("\n".join([*head, *_body(events)])) + "\n"
+class BlockSplitter:
+    """PURE: split Markdown that arrives in pieces into whole blocks."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []  # whole lines of the block that grows
+        self._rest = ""  # a line without its end
+        self._fence = ""  # what closes the code block we are in
+        self._size = 0
+
+    @property
+    def partial(self) -> str:
+        """The block that still grows."""
+        return "\n".join([*self._lines, self._rest])
+
+    def feed(self, text: str) -> list[str]:
+        """Take the next piece; return the blocks that are whole now."""
+        *lines, self._rest = (self._rest + text).split("\n")
+        return [self._take() for line in lines if self._line(line)]
+
+    def finish(self) -> list[str]:
+        """The text has ended: return what is left."""
+        if self._rest:
+            self._lines.append(self._rest)
+            self._rest = ""
+        return [self._take()] if any(line.strip() for line in self._lines) else self._nothing()
+
+    def _line(self, line: str) -> bool:
+        """Add a line; True: it ends the block."""
+        found = _FENCE.match(line)
+        if self._fence:
+            self._add(line)
+            if found and found[1].startswith(self._fence) and not found[2].strip():
+                self._fence = ""
+                return True
+        elif found:
+            self._add(line)
+            self._fence = found[1]
+        elif line.strip():
+            self._add(line)
+        elif self._lines:
+            return True
+        return self._size > LONGEST and not self._fence
+
+    def _add(self, line: str) -> None:
+        self._lines.append(line)
+        self._size += len(line) + 1
+
+    def _take(self) -> str:
+        block = "\n".join(self._lines)
+        self._nothing()
+        return block
+
+    def _nothing(self) -> list[str]:
+        self._lines, self._size, self._fence = [], 0, ""
+        return []
 
 
-def _body(events: Iterable[e.TaskEvent]) -> Iterator[str]:
-    calls: dict[str, ToolUse] = {}
-    for event in events:
-        match event:
-            case e.UserSaid(text=text) | e.MessageQueued(text=text):
-                yield from _section("You", text)
-                yield from (f"\n(image: {blob.media_type}, {blob.size:,} bytes)" for blob in event.images)
-            case e.ModelSaid(parts=parts):
-                for part in parts:
-                    match part:
-                        case Text(text=text) if text.strip():
-                            yield from _section("Model", text)
-                        case Reasoning(text=text) if text.strip():
-                            yield f"\n<details><summary>thinking</summary>\n\n{_fenced(text)}\n\n</details>"
-                        case ToolUse(id=call):
-                            calls[call] = part
-            case e.ToolFinished():
-                yield from _tool(event, calls.get(event.call))
-            case _:
-                yield from _other(event)
+class MarkdownStream:
+    """One answer of a model, as rendered text for a terminal."""
+
+    def __init__(self, look: Look) -> None:
+        self.look = look
+        self._splitter = BlockSplitter()
+        self._last = ""  # the block that was rendered last
+
+    @property
+    def partial(self) -> list[str]:
+        """The lines of the block that still grows, wrapped for the screen."""
+        text = harmless(self._splitter.partial[-LONGEST:]).strip("\n")
+        return [part for line in text.split("\n") for part in wrapped(line, self.look.columns - 1)] if text else []
+
+    def feed(self, text: str) -> str:
+        """Take the next piece; return what can be printed now."""
+        return self._rendered(self._splitter.feed(text))
+
+    def finish(self) -> str:
+        """Return the rest."""
+        printed = self._rendered(self._splitter.finish())
+        self._last = ""
+        return printed
+
+    def _rendered(self, blocks: list[str]) -> str:
+        printed = ""
+        for block in blocks:
+            together = _ITEM.match(block) and _ITEM.match(self._last.split("\n")[-1] if self._last else "")
+            printed += ("\n" if self._last and not together else "") + render(block, self.look)
+            self._last = block
+        return printed
 
 
-def _tool(event: e.ToolFinished, use: ToolUse | None) -> Iterator[str]:
-    yield f"\n### {_escaped(one_line(event.title or event.name))}" + (
-        "" if event.outcome == "done" else f": {event.outcome}"
-    )
-    if use is not None and (arguments := _arguments(use.arguments)):
-        yield f"\n{arguments}"
-    if text := text_of(event.content).strip():
-        yield f"\n{_fenced(text)}"
+def render(markdown: str, look: Look) -> str:
+    """A block of Markdown as text for a terminal, with a line end after each line."""
+    from tarmac.show.rich_markdown import rendered
 
-
-def _arguments(text: str) -> str:
-    """What the tool was given; long texts in blocks of their own."""
-    try:
-        given = json.loads(text)
-    except ValueError:
-        return _fenced(text)
-    if not isinstance(given, dict):
-        return _fenced(text)
-    lines = [f"- {one_line(name)}: {_value(value)}" for name, value in given.items()]
-    return "\n".join(lines)
-
-
-def _value(value: object) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    if "\n" in text or len(text) > 200:
-        return f"\n\n{_fenced(text)}\n"
-    return f"`{one_line(text)}`" if "`" not in text else one_line(text)
-
-
-def _other(event: e.TaskEvent) -> Iterator[str]:
-    match event:
-        case e.QuestionAnswered(text=text) if text.strip():
-            yield from _section("You", text)
-        case e.TaskCompleted(result=result):
-            yield from _section("Done", result)
-        case e.TaskAborted(why=why):
-            yield from _section("Ended", why or "before it was done")
-        case e.RequestFailed(what=what):
-            yield f"\n> The model did not answer: {one_line(what)}"
-        case e.Noted(what=what, text=text):
-            yield f"\n> {what}: {one_line(text)}"
-        case e.ModeSwitched(mode=mode):
-            yield f"\n> Mode: {one_line(mode)}"
-        case e.TodosUpdated(todos=todos):
-            yield ""
-            yield from (f"- [{'x' if todo.status == 'done' else ' '}] {one_line(todo.text)}" for todo in todos)
-        case e.RecordLost(seq=seq, why=why):
-            yield f"\n> Record {seq} is lost: {one_line(why)}"
-        case e.HistoryCondensed(summary=summary):
-            yield f"\n> What came before, as the model has it now:\n\n{_fenced(summary)}"
-
-
-def _section(who: str, text: str) -> Iterator[str]:
-    yield f"\n## {who}\n\n{harmless(text).strip()}"
-
-
-def _fenced(text: str) -> str:
-    """A block that nothing inside can end."""
-    if len(text) > LONGEST:
-        text = f"{text[: LONGEST // 2]}\n[… {len(text) - LONGEST:,} characters …]\n{text[-LONGEST // 2 :]}"
-    longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
-    fence = "`" * (longest + 1)
-    return f"{fence}\n{harmless(text)}\n{fence}"
-
-
-def _escaped(text: str) -> str:
-    return re.sub(r"([*_<>\[\]])", r"\\\1", text) if "`" not in text else text
+    lines = [line.rstrip() for line in rendered(harmless(markdown), look).split("\n")]
+    while lines and not _SGR.sub("", lines[-1]).strip():
+        lines.pop()
+    while lines and not _SGR.sub("", lines[0]).strip():
+        lines.pop(0)
+    return "".join(f"{line}\n" for line in lines)

@@ -77,7 +77,7 @@ def _say(look: Look, text: str, *, colour: str = "") -> None:
 
 
 def _play(folder: Path, *, yes: bool, as_json: bool, fast: bool) -> int:
-    from tarmac.cli.stopping import Stop, run
+    from tarmac.cli.shutdown import Stop, run
 
     project = folder / "durations"
     shutil.copytree(HERE / "project", project, ignore=shutil.ignore_patterns("__pycache__"))

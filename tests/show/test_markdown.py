@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarmac.show.look import Look
-from tarmac.show.markdown_stream import BlockSplitter, MarkdownStream, render
+from tarmac.show.markdown import BlockSplitter, MarkdownStream, render
 
 LOOK = Look(columns=60, live=True)
 lines = st.sampled_from(

@@ -6,12 +6,12 @@ stream(text) in the middle of a line · block(kind, lines) whole lines · both r
 from tarmac.show.columns import cut, wrapped
 from tarmac.show.harmless import harmless
 from tarmac.show.look import Look
-from tarmac.show.markdown_stream import MarkdownStream
+from tarmac.show.markdown import MarkdownStream
 
 TOGETHER = {"tool", "output", "note", "todos"}  # kinds that stand under each other without an empty line
 
 
-class Lines:
+class Blocks:
     """Where one stream stands: the kind of what was told last, and whether its line is at its end."""
 
     def __init__(self, look: Look) -> None:
@@ -68,7 +68,7 @@ class Lines:
         return self.look.paint(colour, text) + "\n"
 
     def gutter(self, text: str) -> str:
-        """Lines that belong to what stands above them; long ones go on in the next."""
+        """Blocks that belong to what stands above them; long ones go on in the next."""
         lines = wrapped(text, self.look.columns - 5, indent="  ") if self.look.live else text.split("\n")
         return "".join(f"  {self.look.paint('2', '│')} {line}".rstrip() + "\n" for line in lines)
 

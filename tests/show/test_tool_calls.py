@@ -3,13 +3,13 @@
 import json
 
 import pytest
-from tests.show.test_teller import PIPE, SCREEN, plain, tell
+from tests.show.test_renderer import PIPE, SCREEN, plain, tell
 
 from tarmac.events import TerminalId
 from tarmac.models.messages import Text
 from tarmac.show.columns import width
 from tarmac.show.look import Look
-from tarmac.show.teller import Teller
+from tarmac.show.renderer import TaskRenderer
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
 from tarmac.tasks.events import CallId, QuestionId
@@ -124,37 +124,37 @@ def test_questions_stand_apart() -> None:
 
 def test_a_running_command_shows_its_latest_lines_and_how_long_it_takes() -> None:
     """U7: and nothing is printed before it ends."""
-    teller = Teller(Look(columns=60, live=True))
-    teller.event(e.ToolStarted(at=1.0, call=C, name="execute_command", title="Running `make`", command="make"))
-    assert teller.live(60) == ["  │ …"]
+    renderer = TaskRenderer(Look(columns=60, live=True))
+    renderer.event(e.ToolStarted(at=1.0, call=C, name="execute_command", title="Running `make`", command="make"))
+    assert renderer.live(60) == ["  │ …"]
     lines = b"".join(b"line %d\r\n" % number for number in range(100)) + b"37% of a very long line " * 9
-    assert teller.signal(s.OutputStreamed(call=C, terminal=TerminalId("t1"), data=lines)) == ""
-    live = teller.live(60)
+    assert renderer.signal(s.OutputStreamed(call=C, terminal=TerminalId("t1"), data=lines)) == ""
+    live = renderer.live(60)
     assert live[-3:-1] == ["  │ line 99", live[-2]] and "37%" in live[-2] and live[-1] == "  │ … · 88 lines more"
     assert all(width(line) < 60 for line in live)
-    told = plain(teller.event(finished("execute_command", title="Ran `make`")))
-    assert "line 0\n" in told and "lines not shown" in told and teller.live(60) == []
+    told = plain(renderer.event(finished("execute_command", title="Ran `make`")))
+    assert "line 0\n" in told and "lines not shown" in told and renderer.live(60) == []
 
 
 def test_a_wait_is_never_said_to_be_shorter_than_it_is() -> None:
-    teller = Teller(SCREEN)
+    renderer = TaskRenderer(SCREEN)
     r = e.RequestId("r")
-    told = teller.event(e.RequestFailed(at=1.0, request=r, what="slow down", retry_in=5.2))
-    teller.signal(s.RetryCounted(request=r, seconds=6.0))
-    assert ("again in 6 s" in told, teller.live(60)) == (True, ["• again in 6 s"])
+    told = renderer.event(e.RequestFailed(at=1.0, request=r, what="slow down", retry_in=5.2))
+    renderer.signal(s.RetryCounted(request=r, seconds=6.0))
+    assert ("again in 6 s" in told, renderer.live(60)) == (True, ["• again in 6 s"])
 
 
 def test_a_screen_that_became_narrower_is_not_overrun() -> None:
     """A5: in the middle of an answer, and of a command."""
-    teller = Teller(Look(live=True, columns=90))
+    renderer = TaskRenderer(Look(live=True, columns=90))
     words = "words of seven letters, of which there are many and more, " * 3
     request = e.RequestId("r")
-    teller.signal(s.TextStreamed(request=request, text=words))
-    teller.look = Look(live=True, columns=30)
-    told = teller.signal(s.TextStreamed(request=request, text=words + "\n"))
+    renderer.signal(s.TextStreamed(request=request, text=words))
+    renderer.look = Look(live=True, columns=30)
+    told = renderer.signal(s.TextStreamed(request=request, text=words + "\n"))
     assert all(width(line.rstrip()) < 30 for line in told.splitlines()[1:])
-    teller.look = Look(live=True, columns=90)
-    teller.signal(s.OutputStreamed(call=C, terminal=TerminalId("t"), data=b"first\r\n"))
-    teller.look = Look(live=True, columns=30)
-    told = teller.signal(s.OutputStreamed(call=C, terminal=TerminalId("t"), data=b"long " * 30 + b"\r\n"))
+    renderer.look = Look(live=True, columns=90)
+    renderer.signal(s.OutputStreamed(call=C, terminal=TerminalId("t"), data=b"first\r\n"))
+    renderer.look = Look(live=True, columns=30)
+    told = renderer.signal(s.OutputStreamed(call=C, terminal=TerminalId("t"), data=b"long " * 30 + b"\r\n"))
     assert all(width(line) < 30 for line in plain(told).splitlines())

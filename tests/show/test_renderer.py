@@ -11,15 +11,14 @@ from hypothesis import strategies as st
 from tests.cli.recorded import DIFF, a_run
 from tests.tasks.samples import any_event, one_of_each
 
+from tarmac.cli.export import page
 from tarmac.events import TerminalId
 from tarmac.models.messages import NO_USAGE, Text, Usage
 from tarmac.show.columns import cut, padded, width, wrapped
 from tarmac.show.diffs import diff_lines
 from tarmac.show.harmless import harmless, one_line
 from tarmac.show.look import Look
-from tarmac.show.markdown import page
-from tarmac.show.teller import Teller
-from tarmac.show.transcript import transcript
+from tarmac.show.renderer import TaskRenderer, transcript
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
 from tarmac.tasks.events import CallId, QuestionId, RequestId
@@ -40,8 +39,8 @@ def controls(text: str) -> set[str]:
 
 
 def tell(look: Look, *said: e.TaskEvent | s.Signal, past: bool = False) -> str:
-    teller = Teller(look, past=past)
-    return "".join(teller.signal(each) if isinstance(each, s.Signal) else teller.event(each) for each in said)
+    renderer = TaskRenderer(look, past=past)
+    return "".join(renderer.signal(each) if isinstance(each, s.Signal) else renderer.event(each) for each in said)
 
 
 def plain(text: str) -> str:
@@ -70,10 +69,10 @@ looks = st.builds(Look, colour=st.booleans(), columns=st.integers(20, 130), live
 @given(looks, st.lists(any_event | any_signal, max_size=8), st.booleans())
 def test_no_control_character_reaches_the_terminal(look: Look, said: list[e.TaskEvent | s.Signal], past: bool) -> None:
     """A5: whatever a model, a command or a file says, in any field of any fact or signal."""
-    teller = Teller(look, past=past)
+    renderer = TaskRenderer(look, past=past)
     for each in said:
-        told = teller.signal(each) if isinstance(each, s.Signal) else teller.event(each)
-        live = teller.live(look.columns)
+        told = renderer.signal(each) if isinstance(each, s.Signal) else renderer.event(each)
+        live = renderer.live(look.columns)
         assert controls(told) == set() and controls("".join(live)) == set()
         assert look.colour or "\x1b" not in told
         assert all(width(line) < look.columns and "\n" not in line for line in live)
@@ -208,10 +207,10 @@ def test_much_output_is_bounded_with_its_first_and_last_lines() -> None:
 
 def test_a_progress_bar_is_one_line_and_its_state_is_the_status() -> None:
     c, t = CallId("c"), TerminalId("t1")
-    teller = Teller(SCREEN)
-    teller.event(e.ToolStarted(at=1.0, call=c, name="execute_command", title="Running `x`", command="x"))
-    told = "".join(teller.signal(s.OutputStreamed(call=c, terminal=t, data=b"\r%d%%" % n)) for n in (10, 20))
-    assert "20%" in "".join(teller.live(60)) and "20%" not in told
+    renderer = TaskRenderer(SCREEN)
+    renderer.event(e.ToolStarted(at=1.0, call=c, name="execute_command", title="Running `x`", command="x"))
+    told = "".join(renderer.signal(s.OutputStreamed(call=c, terminal=t, data=b"\r%d%%" % n)) for n in (10, 20))
+    assert "20%" in "".join(renderer.live(60)) and "20%" not in told
 
 
 def test_a_quick_tool_is_one_line_on_a_screen_and_two_in_a_pipe() -> None:
@@ -294,11 +293,11 @@ def test_a_question_about_a_command_has_all_one_must_see() -> None:
 def test_a_request_that_failed_is_told_with_when_it_is_tried_again() -> None:
     """S6: a visible countdown."""
     r = RequestId("r")
-    teller = Teller(SCREEN)
-    told = teller.event(e.RequestFailed(at=1.0, request=r, what="overloaded", status=529, retry_in=4.0))
+    renderer = TaskRenderer(SCREEN)
+    told = renderer.event(e.RequestFailed(at=1.0, request=r, what="overloaded", status=529, retry_in=4.0))
     assert plain(told) == "! the model did not answer: overloaded (529); again in 4 s\n"
-    teller.signal(s.RetryCounted(request=r, seconds=3.0))
-    assert teller.live(60) == ["• again in 3 s"]
+    renderer.signal(s.RetryCounted(request=r, seconds=3.0))
+    assert renderer.live(60) == ["• again in 3 s"]
 
 
 def test_the_end_has_the_result_and_what_it_cost() -> None:
@@ -327,8 +326,8 @@ def test_without_colour_nothing_but_text_and_on_a_screen_no_line_is_too_wide() -
 
 
 def test_every_kind_of_fact_can_be_told() -> None:
-    """A5: none is unknown to the teller by mistake."""
+    """A5: none is unknown to the renderer by mistake."""
     quiet = {e.TaskCreated, e.TaskStarted, e.TaskSaved, e.CallJudged, e.FileSeen, e.CommandOutput, e.RequestStarted,
              e.MessageDelivered, e.MessageWithdrawn, e.ModelTold, e.ToolStarted}  # fmt: skip
-    silent = {type(event) for event in one_of_each() if not Teller(PIPE, past=True).event(event)}
+    silent = {type(event) for event in one_of_each() if not TaskRenderer(PIPE, past=True).event(event)}
     assert silent == quiet

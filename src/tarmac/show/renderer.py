@@ -8,34 +8,83 @@ in it. The surprise: what streams is printed when it comes, so the fact that rep
 
 import math
 import time
+from collections.abc import Iterator
 
 from tarmac.models.messages import Reasoning, Text
-from tarmac.show.columns import cut, width
+from tarmac.show.blocks import Blocks
+from tarmac.show.columns import cut, width, wrapped
 from tarmac.show.diffs import bounded
 from tarmac.show.harmless import harmless, one_line
-from tarmac.show.lines import Lines
 from tarmac.show.look import Look
-from tarmac.show.markdown_stream import MarkdownStream
-from tarmac.show.notes import note_on
+from tarmac.show.markdown import MarkdownStream
 from tarmac.show.question import question_lines
-from tarmac.show.summary import size, spent
-from tarmac.show.working import Working, elapsed
+from tarmac.show.summary import size, spent, status, tool_line, when
+from tarmac.show.tool_calls import ToolCalls, elapsed
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
-from tarmac.tasks.views.metadata import Metadata
+from tarmac.tasks.log.reader import Reading
+from tarmac.tasks.views.metadata import Metadata, metadata
+
+RED, MAGENTA, CYAN, FAINT = "31", "35", "36", "2"
+
+
+def note_on(event: e.TaskEvent, *, past: bool) -> tuple[str, str] | None:
+    """A colour and a text, not yet harmless; None: nothing is said of it. `past`: read in a log, not seen."""
+    match event:
+        case e.TaskUnpaused():
+            return FAINT, "goes on"
+        case e.ModelTold(about="mistake", text=text):
+            text = text.removeprefix("[ERROR] ")
+            said = text if past else text.partition(". ")[0].rstrip(".")  # the rest is advice for the model
+            return MAGENTA, f"! the model is told: {said}"
+        case e.RequestFailed(what=what, status=status, retry_in=wait):
+            code = f" ({status})" if status and str(status) not in what else ""
+            return (
+                RED,
+                f"! the model did not answer: {what}{code}{'' if wait is None else f'; again in {math.ceil(wait)} s'}",
+            )
+        case e.Noted(what=what, text=text):
+            return RED if what == "error" else MAGENTA, f"! {text}"
+        case e.ModeSwitched(mode=mode, why=why):
+            return CYAN, f"→ mode {mode}{f': {why}' if why else ''}"
+        case e.ModelSwitched(model=model):
+            return CYAN, f"→ model {model}"
+        case e.HistoryCondensed(how=how, tokens_before=before, tokens_after=after):
+            sizes = f": {before:,} tokens became {after:,}" if before and after else ""
+            return FAINT, f"the conversation was {how}{sizes}"
+        case e.HistoryRewound(to=to):
+            return MAGENTA, f"– back to {to}: what followed no longer counts"
+        case e.CheckpointCreated(checkpoint=checkpoint) if past:
+            return FAINT, f"checkpoint {checkpoint}"
+        case e.CheckpointRestored(checkpoint=checkpoint):
+            return MAGENTA, f"– files are as at the checkpoint {checkpoint}"
+        case e.SubtaskStarted(child=child, text=text):
+            return CYAN, f"→ subtask {child}: {text}"
+        case e.SubtaskFinished(child=child, outcome=outcome, result=result):
+            return CYAN, f"← subtask {child} {outcome}: {result}"
+        case e.AgentHosted(name=name) if past:
+            return FAINT, f"the agent: {name}"
+        case e.TaskImported(source=source, name=name):
+            return FAINT, f"from {source}: {name}"
+        case e.RecordLost(seq=seq, why=why):
+            return RED, f"! record {seq} of this task is lost: {why}"
+        case e.UnknownEvent(kind=kind):
+            return FAINT, f"({kind}: a newer Tarmac knows what this is)"
+    return None
+
 
 TODOS = {"open": "☐", "doing": "▸", "done": "☑"}
 
 
-class Teller:
+class TaskRenderer:
     """One task, for one stream."""
 
     def __init__(self, look: Look, *, past: bool = False, meta: Metadata | None = None) -> None:
         self.meta = meta or Metadata()
         self._counts = meta is None  # else somebody keeps it up to date
         self._past = past  # read from a log, not seen: nothing streams, answers are told
-        self._lines = Lines(look)
-        self._working = Working(self._lines, past=past)
+        self._lines = Blocks(look)
+        self._calls = ToolCalls(self._lines, past=past)
         self._streamed: set[str] = set()  # requests whose words were told as they came
         self._resting: set[str] = set()  # questions of a task that stands still
         self._doing = ""  # what the model does
@@ -54,7 +103,7 @@ class Teller:
     def live(self, columns: int) -> list[str]:
         """What is under way, as lines that are drawn again: the answer that streams, commands that run."""
         lines = self._answer.partial if self._answer else []
-        lines = [*lines, *self._working.live(columns)]
+        lines = [*lines, *self._calls.live(columns)]
         if not lines and self._doing:
             took = elapsed(self._since)
             lines = [cut(f"• {self._doing}", columns - 1 - width(took)) + took]
@@ -74,9 +123,9 @@ class Teller:
             case s.CallStreamed(name=name, arguments=arguments):
                 self._doing = f"{one_line(name)} … {size(len(arguments))}"
             case s.OutputStreamed(call=call, data=data):
-                return self._working.output(call, data)
+                return self._calls.output(call, data)
             case s.ProgressMade(call=call, text=text):
-                if not self._working.progress(call, text):
+                if not self._calls.progress(call, text):
                     self._doing = one_line(text)
             case s.RetryCounted(seconds=left):
                 self._doing, self._since = f"again in {math.ceil(left)} s", time.monotonic()
@@ -108,9 +157,9 @@ class Teller:
                 return self._said(event)
             case e.ToolStarted():
                 self._doing = ""
-                return self._working.started(event)
+                return self._calls.started(event)
             case e.ToolFinished():
-                return self._working.finished(event)
+                return self._calls.finished(event)
             case e.UserSaid(text=text, images=images):
                 return self._user(text, len(images))
             case e.MessageQueued(text=text, images=images):
@@ -121,7 +170,7 @@ class Teller:
                 return ""
             case e.QuestionAsked():
                 self._doing = ""
-                self._working.asked(event)
+                self._calls.asked(event)
                 lines = question_lines(event, self.look)
                 return self._lines.block("question", "".join(f"{line}\n" for line in lines), apart=True)
             case e.QuestionAnswered():
@@ -195,7 +244,7 @@ class Teller:
             text += f" {_images(len(event.images))}"
         return self._lines.block("question", self._lines.note("2", text))
 
-    # Lines
+    # Blocks
 
     def _todo(self, todo: e.Todo) -> str:
         text = cut(one_line(todo.text), self.look.columns - 6)
@@ -209,3 +258,41 @@ class Teller:
 
 def _images(count: int) -> str:
     return f"({count} image{'s' * (count > 1)})"
+
+
+def transcript(task: str, reading: Reading, look: Look, *, at_work: bool) -> Iterator[str]:
+    """The task's facts, damage in its log, and everything that happened, piece by piece."""
+    meta = metadata(reading.events)
+    yield look.paint("1", f"Task {one_line(task)}") + (f" (#{meta.number})\n" if meta.number else "\n")
+    facts = [
+        status(meta, at_work=at_work),
+        f"mode {meta.mode}",
+        meta.model,
+        f"last at {when(meta.at)}",
+        f"log {size(reading.size)}",
+    ]
+    yield from (
+        f"  {line}\n" for line in wrapped(one_line(" · ".join(each for each in facts if each)), look.columns - 3)
+    )
+    if meta.workspace:
+        yield f"  {one_line(str(meta.workspace))}\n"
+    if meta.requests:
+        yield f"  {spent(meta)}\n"
+    if meta.tools:
+        yield from (f"  {line}\n" for line in wrapped(f"calls: {tool_line(meta)}", look.columns - 3))
+    for damage in reading.damage:
+        lost = (
+            f"{damage.lost} records from {damage.first} on are"
+            if damage.lost
+            else f"junk before record {damage.first} is"
+        )
+        yield look.paint("31", f"  ! {lost} damaged: {one_line(damage.why)}") + "\n"
+    if reading.torn:
+        yield look.paint("35", "  ! its last write was cut off; `tarmac doctor --repair` cleans up") + "\n"
+    yield "\n"
+    renderer = TaskRenderer(look, past=True)
+    for event in reading.events:
+        if told := renderer.event(event):
+            yield told
+    if meta.questions:
+        yield look.paint("35", "\nIt waits for an answer") + f": tarmac resume {one_line(task)}\n"

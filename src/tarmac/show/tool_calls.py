@@ -6,17 +6,96 @@ then are part of the status line.
 
 import re
 import time
+from collections import deque
 
 from tarmac.show import details
+from tarmac.show.blocks import Blocks
 from tarmac.show.columns import cut, width, wrapped
 from tarmac.show.diffs import bounded, content_lines, counts, diff_lines
-from tarmac.show.flow import HEAD, TAIL, Flow
 from tarmac.show.harmless import harmless, one_line
-from tarmac.show.lines import Lines
+from tarmac.show.look import Look
 from tarmac.show.summary import seconds
 from tarmac.tasks import events as e
 from tarmac.tasks.views.model_history import text_of
 from tarmac.tools.boundary import inside
+from tarmac.vt.live import LiveText
+
+HEAD = 12
+TAIL = 6
+BAR = "│"
+MOST_AT_ONCE = 4000  # characters of a line that are looked at
+
+
+class OutputTail:
+    """What is shown of one command."""
+
+    def __init__(self, look: Look) -> None:
+        self.look = look
+        self._text = LiveText()
+        self._partial = ""
+        self._shown = 0
+        self._held: list[str] = []  # the first lines, on a screen
+        self._kept: deque[str] = deque(maxlen=TAIL)
+        self._passed = 0  # lines after the first ones
+
+    def feed(self, data: bytes) -> str:
+        """Take the next bytes; return what to print now, whole lines only."""
+        return self._take(self._text.feed(data))
+
+    def finish(self) -> str:
+        """The command has ended: return the last lines, and how many were left out."""
+        printed = self._take(self._text.finish())
+        if self._partial:
+            printed += self._line(self._partial)
+            self._partial = ""
+        printed = "".join(map(self._gutter, self._held)) + printed
+        self._held = []
+        if missing := self._passed - len(self._kept):
+            printed += self._gutter(self.look.paint("2", f"… {missing:,} line{'s' * (missing > 1)} not shown …"))
+        return printed + "".join(self._gutter(line) for line in self._kept)
+
+    @property
+    def latest(self) -> list[str]:
+        """The newest lines, for a part of the screen that is drawn again."""
+        newest = [self._cut(harmless(self._partial[-MOST_AT_ONCE:]))] if self._partial.strip() else []
+        if self._passed:
+            return [*self._kept, *newest]
+        return [*self._held, *newest]
+
+    @property
+    def passed(self) -> int:
+        """How many lines came after the first ones."""
+        return self._passed
+
+    def _take(self, text: str) -> str:
+        *lines, self._partial = (self._partial + text).split("\n")
+        self._partial = self._partial[-MOST_AT_ONCE * 4 :]
+        head = max(HEAD - self._shown, 0)
+        printed = "".join(self._line(line) for line in lines[:head])
+        if len(rest := lines[head:]) > TAIL:  # of much at once, only what may be shown is looked at
+            self._passed += len(rest) - TAIL
+            rest = rest[-TAIL:]
+        return printed + "".join(self._line(line) for line in rest)
+
+    def _line(self, line: str) -> str:
+        line = self._cut(harmless(line[:MOST_AT_ONCE]))
+        if self._shown < HEAD:
+            self._shown += 1
+            if self.look.live:
+                self._held.append(line)
+                return ""
+            return self._gutter(line)
+        self._passed += 1
+        self._kept.append(line)
+        return ""
+
+    def _cut(self, line: str) -> str:
+        room = self.look.columns - 5
+        return cut(line, room) if self.look.live and width(line) > room else line
+
+    def _gutter(self, line: str) -> str:
+        return f"  {self.look.paint('2', BAR)} {line}".rstrip(" ") + "\n"
+
 
 SAID_ELSEWHERE = {"attempt_completion", "ask_followup_question", "update_todo_list", "switch_mode"}
 MOST_DIFF = 60  # lines
@@ -34,13 +113,13 @@ MARKS = {
 _ERROR = re.compile(r"<path>([^\n]*)</path>\n(?:<[^\n]*\n)*?<error>(.*?)</error>", re.DOTALL)
 
 
-class Working:
+class ToolCalls:
     """The calls of one task, for one stream."""
 
-    def __init__(self, lines: Lines, *, past: bool) -> None:
+    def __init__(self, lines: Blocks, *, past: bool) -> None:
         self._lines = lines
         self._past = past
-        self._flows: dict[str, Flow] = {}
+        self._outputs: dict[str, OutputTail] = {}
         self._running: dict[str, str] = {}  # calls under way → their titles
         self._since: dict[str, float] = {}
         self._told: set[str] = set()  # calls that were told when they began
@@ -52,10 +131,10 @@ class Working:
         lines = []
         for call in self._told & self._running.keys():
             took = elapsed(self._since[call], always=True)
-            flow = self._flows.get(call)
-            latest = flow.latest[-LATEST:] if flow else []
+            output = self._outputs.get(call)
+            latest = output.latest[-LATEST:] if output else []
             lines += [cut(f"  │ {line}", columns - 1) for line in latest]
-            more = f" · {flow.passed:,} lines more" if flow and flow.passed else ""
+            more = f" · {output.passed:,} lines more" if output and output.passed else ""
             lines.append(cut(f"  │ …{more}", columns - 1 - width(took)) + took)
         if others := [title for call, title in self._running.items() if call not in self._told]:
             lines.append(cut(f"• {'; '.join(others)}", columns - 1))
@@ -75,11 +154,11 @@ class Working:
 
     def output(self, call: str, data: bytes) -> str:
         """The next piece of a command's output."""
-        flow = self._flows.get(call)
-        if flow is None:
-            flow = self._flows[call] = Flow(self._lines.look)
-        flow.look = self._lines.look  # the screen may have another size by now
-        printed = flow.feed(data)
+        output = self._outputs.get(call)
+        if output is None:
+            output = self._outputs[call] = OutputTail(self._lines.look)
+        output.look = self._lines.look  # the screen may have another size by now
+        printed = output.feed(data)
         return (self._begin(call) + self._lines.block("output", printed)) if printed else ""
 
     def started(self, event: e.ToolStarted) -> str:
@@ -100,15 +179,15 @@ class Working:
 
     def finished(self, event: e.ToolFinished) -> str:
         began = self._running.pop(event.call, "")
-        flow = self._flows.pop(event.call, None)
-        printed = self._lines.block("output", flow.finish()) if flow else ""
+        output = self._outputs.pop(event.call, None)
+        printed = self._lines.block("output", output.finish()) if output else ""
         if event.name in SAID_ELSEWHERE and event.outcome in ("done", "denied", "interrupted"):
             return printed
         printed += self._line(event, began)
         if event.outcome == "done" and event.call not in self._seen:
             printed += self._diffs(details.diffs(event.details))
         return printed + (
-            "" if flow else self._lines.block("output", self._rest(event))
+            "" if output else self._lines.block("output", self._rest(event))
         )  # what streamed is on the screen
 
     def _line(self, event: e.ToolFinished, began: str) -> str:
