@@ -24,6 +24,7 @@ from benchmarks import (
     round_trip,
     task_log,
     turn,
+    viewers,
     volume,
 )
 from benchmarks.rounds import Row
@@ -40,6 +41,7 @@ ALL: dict[str, Measure] = {
     "dialects": dialects.measure,
     "opening": opening.measure,
     "volume": volume.measure,
+    "viewers": viewers.measure,
     "lines": lines.measure,
     "loop_lag": loop_lag.measure,
     "imports": imports.measure,

@@ -9,7 +9,7 @@ import os
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self, Unpack
@@ -20,7 +20,9 @@ from tarmac.paths import check_directory
 from tarmac.terminals import events
 from tarmac.terminals.bell import Alarm
 from tarmac.terminals.execution import Execution
+from tarmac.terminals.output.follow import Gap
 from tarmac.terminals.output.spools import Spools
+from tarmac.terminals.output.tape import Snapshot, Tape, TapePiece
 from tarmac.terminals.process import birthmark, watchdog
 from tarmac.terminals.process.processes import Process
 from tarmac.terminals.process.tty_probe import Waiting
@@ -38,8 +40,6 @@ Provider = Literal["pty", "exec"]
 Origin = Literal["agent", "person", "system"]
 Listener = Callable[[events.TerminalEvent], None]
 
-RECENT_WRITES = 40
-LONGEST_WRITE = 64 << 10
 MOST_UNREAD = 50
 MOST_HISTORY = 1000
 
@@ -55,11 +55,6 @@ class Past(NamedTuple):
     cwd: Path
     began: float  # time.time()
     duration: float
-
-
-def echo_of(command: str) -> bytes:
-    """How viewers see a command."""
-    return command.encode("utf-8", "replace").replace(b"\n", b"\r\n") + b"\r\n"
 
 
 class Default:
@@ -99,7 +94,7 @@ class Terminal(ABC):
         self.history: deque[Past] = deque(maxlen=MOST_HISTORY)
         self.current: Execution | None = None
         self._finished: deque[Execution] = deque(maxlen=MOST_UNREAD)
-        self._recent: deque[bytes] = deque(maxlen=RECENT_WRITES)
+        self.tape = Tape(rows=settings.rows, columns=settings.columns)
         self._listeners: list[Listener] = []
         self._numbers = 0
         self._turn = asyncio.Lock()
@@ -151,17 +146,38 @@ class Terminal(ABC):
         return [*self._finished, *([self.current] if self.current is not None else ())]
 
     def written_since_last_command(self) -> bytes:
-        """What the last writes were, from the last command on: its output, and what came after it."""
-        echo = echo_of(self.last_command or "")
-        writes = list(self._recent)
-        after = next((n for n in range(len(writes), 0, -1) if writes[n - 1] == echo), 0)
-        return b"".join(writes[after:])
+        """The output of the last command, and what came after it."""
+        return self.tape.since_command()
 
     def recent_output(self, *, max_chars: int = 16_000) -> str:
         """What was last written to it, of the last 40 writes, as text."""
         from tarmac.vt.text import clean
 
-        return clean(b"".join(self._recent))[-max_chars:]
+        return clean(self.tape.recent())[-max_chars:]
+
+    def snapshot(self) -> Snapshot:
+        """What a viewer paints before it follows the tape."""
+        return Snapshot(self.tape.end, *self.tape.size, self.tape.since_reset())
+
+    async def watch(self, offset: int | None = None) -> AsyncIterator[Snapshot | TapePiece]:
+        """What a viewer needs: a snapshot, then all that comes. With an `offset`, go on from there.
+
+        A viewer that missed something gets the Gap and then a new snapshot.
+        """
+        if offset is None or not self.tape.start <= offset <= self.tape.end:
+            snapshot = self.snapshot()
+            yield snapshot
+            offset = snapshot.offset
+        following = True
+        while following:
+            following = False
+            async for piece in self.tape.follow(offset):
+                yield piece
+                if isinstance(piece, Gap):
+                    snapshot = self.snapshot()
+                    yield snapshot
+                    offset, following = snapshot.offset, True
+                    break
 
     @property
     @abstractmethod
@@ -331,6 +347,7 @@ class Terminal(ABC):
         try:
             await self._close()
         finally:
+            self.tape.close()
             if (leaving := watchdog.release(birthmark.of(self.cookie))) is not None:
                 await asyncio.get_running_loop().run_in_executor(None, leaving.wait)
 
@@ -360,16 +377,22 @@ class Terminal(ABC):
 
     def _wrote(self, data: bytes) -> None:
         """Viewers see `data`."""
-        self._recent.append(data[-LONGEST_WRITE:])
+        self.tape.write(data)
         if self._listeners:
             self._emit(events.DataWritten(at=time.monotonic(), terminal=self.id, data=data))
 
     # Executions
 
     def _new_execution(
-        self, command: str, *, by_person: bool = False, notes: tuple[str, ...] = (), internal: bool = False
+        self,
+        command: str,
+        *,
+        by_person: bool = False,
+        notes: tuple[str, ...] = (),
+        internal: bool = False,
+        echo: bool = False,
     ) -> Execution:
-        """The next command. An `internal` one is a question of ours to the shell: it leaves no trace."""
+        """The next command. With `echo` viewers see it. An `internal` one is our own question: it leaves no trace."""
         self._numbers += 1
         number = self._numbers
         execution = Execution(
@@ -398,6 +421,9 @@ class Terminal(ABC):
                     cwd=self.cwd,
                 )
             )
+        if echo:
+            self._wrote(command.encode("utf-8", "replace").replace(b"\n", b"\r\n") + b"\r\n")
+        self.tape.command_began(number)
         return execution
 
     def _finished_execution(self, execution: Execution) -> None:
@@ -408,6 +434,7 @@ class Terminal(ABC):
             self.current = None
         if execution.internal:
             return
+        self.tape.command_ended(execution.number)
         now = time.monotonic()
         self.used_at = now
         self._finished.append(execution)

@@ -40,7 +40,7 @@ from tarmac.terminals.shell.state import (
     Loading,
     Restarting,
 )
-from tarmac.terminals.terminal import Origin, Terminal, echo_of
+from tarmac.terminals.terminal import Origin, Terminal
 
 MOVE_PATIENCE = 2.0  # to hear of a move; then the command's result will tell
 LOADING = 0.5  # from our line to the start mark, with much room
@@ -123,7 +123,7 @@ class PtyTerminal(Terminal):
             notes.append(f"its directory {self.cwd} was deleted: moved to {target}")
             move = os.fsencode(target)
         self.baseline = processes.descendants(session.pid) if session.has_children() else set()
-        execution = self._new_execution(command, notes=tuple(notes))
+        execution = self._new_execution(command, notes=tuple(notes), echo=True)
         execution.fresh_shell = fresh
         self._load(session, execution, data, move)
         if move:
@@ -144,7 +144,6 @@ class PtyTerminal(Terminal):
         self.tracker.loading(Given(execution, data, move, session.oom_kills(), restarted))
         if not execution.internal:
             session.fresh = False
-            self._wrote(echo_of(execution.command))
         self.monitor.watch()
 
     async def _confirm_move(self, execution: Execution, move: bytes) -> None:
@@ -193,6 +192,7 @@ class PtyTerminal(Terminal):
         revived = await self._lifecycle.revive(self.cwd)
         if revived is not None:
             why, here = revived
+            self._need_session().pty.resize(*self.tape.size)
             self._moved(here)
             self._emit(events.ShellReplaced(at=time.monotonic(), terminal=self.id, why=why))
 
@@ -277,6 +277,7 @@ class PtyTerminal(Terminal):
     def resize(self, *, rows: int, columns: int) -> None:
         super().resize(rows=rows, columns=columns)
         self._need_session().pty.resize(rows, columns)
+        self.tape.resize(rows, columns)
 
     async def reset(self, cwd: Path) -> None:
         """A fresh shell in its place, in `cwd`; jobs of the old one end with it."""
@@ -285,7 +286,8 @@ class PtyTerminal(Terminal):
             await self._until_free()
             await self._lifecycle.replace(cwd)
             self.moves = 0
-            self._recent.clear()
+            self.tape.clear()
+            self.tape.resize(self.settings.rows, self.settings.columns)
             self._moved(cwd)
             self._emit(events.ShellReplaced(at=time.monotonic(), terminal=self.id, why="it was reset"))
 
