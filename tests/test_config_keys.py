@@ -13,7 +13,7 @@ from tarmac.config.schema import KEYS, LEVELS, Key, by_name
 from tarmac.config.value_types import toml
 from tarmac.models.provider import ModelSettings, Price
 from tarmac.policy.sandbox import Bubblewrap
-from tarmac.policy.settings import PolicySettings
+from tarmac.policy.user_rules import PolicySettings
 from tarmac.tasks.auto import LEVELS as TASK_LEVELS
 from tarmac.tasks.auto import Kinds
 from tarmac.tasks.limits import Limits

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarmac.policy.parse import second_reader as veto
+from tarmac.policy.parse import agreement as veto
 from tarmac.policy.parse.agreement import disagreement
 from tarmac.policy.parse.command import read_line
 from tarmac.policy.parse.control_flow import Course

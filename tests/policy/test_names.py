@@ -7,11 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarmac.policy import launchers
+from tarmac.policy import launchers as listed
+from tarmac.policy.paths import names
 from tarmac.policy.paths.names import Names, _folded
-from tarmac.policy.programs.rules import files, read_git, read_system, read_text, read_tools
-from tarmac.policy.programs.rules import launchers as listed
+from tarmac.policy.programs.rules import git, read_files, read_system, read_tools
 
-LISTS = {"protected": files.PROTECTED, "credential": files.CREDENTIAL, "example": files.EXAMPLE, "public": files.PUBLIC}
+LISTS = {"protected": names.PROTECTED, "credential": names.CREDENTIAL, "example": names.EXAMPLE, "public": names.PUBLIC}
 NAMES = {kind: Names(names) for kind, names in LISTS.items()}
 _PARTS = sorted({
     part for each in LISTS.values() for names in each.values() for name in names.split() for part in name.split("/")
@@ -59,7 +60,7 @@ def test_every_name_of_the_lists_is_whole() -> None:
     pairs = [*launchers._all(listed.THIRD_WORD), *launchers._all(listed.PAIR_WHOLE_LINE)]
     readers = [
         each
-        for file in (read_git, read_system, read_text, read_tools)
+        for file in (git, read_files, read_system, read_tools)
         for entry in file.READERS.values()
         for each in entry.get("also", "x").split("|")
     ]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarmac.policy import Execute, Policy, PolicySettings, PrefixRules, Verdict
-from tarmac.policy.parse.other_shells import same_in_bash
+from tarmac.policy.parse.parser import same_in_bash
 from tarmac.policy.parse.powershell import read_powershell
 
 pytestmark = pytest.mark.slow

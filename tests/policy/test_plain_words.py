@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tarmac.policy.parse.parser import DIALECTS, Unreadable, parsed_by, parser_path
-from tarmac.policy.parse.plain_words import LONGEST, plain_tree
+from tarmac.policy.parse.parser import DIALECTS, LONGEST, Unreadable, parsed_by, parser_path, plain_tree
 
 SPECIAL = """
     if then elif else fi for foreach in do done end case esac while until select function time coproc repeat always

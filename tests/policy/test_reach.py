@@ -7,9 +7,9 @@ import pytest
 
 from tarmac.policy import Execute, Policy, PolicySettings, Verdict
 from tarmac.policy.launchers import fits
-from tarmac.policy.parse.arithmetic import value_of_text
+from tarmac.policy.parse.words import value_of_text
 from tarmac.policy.rule import Basis
-from tarmac.policy.settings import PrefixRules
+from tarmac.policy.user_rules import PrefixRules
 
 
 async def judge(line: str, workspace: Path, policy: Policy | None = None) -> Verdict:

@@ -11,7 +11,7 @@ import pytest
 
 from tarmac.policy import Execute, Policy, PolicySettings, Verdict
 from tarmac.policy.parse.words import _expands, ansi_c
-from tarmac.policy.paths.patterns import expand
+from tarmac.policy.paths.places import expand
 
 pytestmark = pytest.mark.slow
 

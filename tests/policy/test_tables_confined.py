@@ -19,7 +19,7 @@ from tarmac.policy.paths.files import Files
 from tarmac.policy.paths.places import Ground
 from tarmac.policy.plan import environment, search_path
 from tarmac.policy.programs.grammar import Unproven, programs
-from tarmac.policy.programs.rules import versions
+from tarmac.policy.programs.rules import read_tools
 from tarmac.policy.verdict import Plan, Stage, Step
 from tarmac.terminals import run_plan
 from tarmac.terminals.process.confinement import Means, means
@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.programs, pytest.mark.slow]
 ENTRIES: dict[str, list[tuple[str, ...]]] = {}
 for _name in programs():
     ENTRIES.setdefault(_name.split()[0], []).append(tuple(_name.split()))
-for _name in versions.PROGRAMS.split():
+for _name in read_tools.PROGRAMS.split():
     ENTRIES.setdefault(_name, [(_name,)])
 MOST_ENTRIES = 12  # of one program, evenly chosen: git and docker have dozens
 

@@ -52,10 +52,10 @@ async def test_what_is_narrowed_down_is_high(line: str) -> None:
     [
         ("low", "fdisk -l"), ("low", "fdisk -l /dev/sda"), ("critical", "fdisk /dev/sda"), ("low", "parted -l"),
         ("critical", "parted /dev/sda mklabel gpt"), ("low", "ldconfig -p"), ("high", "ldconfig"),
-        ("low", "ufw status"),
+        ("medium", "ufw status"),
         ("low", "swapon --show"), ("high", "swapon -a"), ("high", "swapon /swap"), ("high", "ufw disable"),
         ("low", "iptables -L"), ("low", "iptables -nvL INPUT"), ("high", "iptables -F"), ("high", "iptables -L -F"),
-        ("low", "nmcli device status"), ("high", "nmcli con down x"), ("low", "lsmod"), ("low", "zpool status"),
+        ("medium", "nmcli device status"), ("high", "nmcli con down x"), ("low", "lsmod"), ("low", "zpool status"),
         ("critical", "zpool destroy x"), ("high", "sudo rm file"), ("critical", "sudo rm -rf file"),
         ("low", "rm --help"),
         ("critical", "sudo chmod 777 a"), ("low", "echo x > /dev/tty"), ("low", "echo x > /dev/fd/3"),
@@ -72,7 +72,7 @@ async def test_what_is_narrowed_down_is_high(line: str) -> None:
     ],
 )  # fmt: skip
 async def test_each_form_of_a_program_has_its_own_weight(risk: str, line: str) -> None:
-    """P3 (D3, D4): to show something is low, whatever else a program can do."""
+    """P3 (D3, D4): to show something is low, or medium where a daemon is asked."""
     assert (await judge(line)).risk == risk
 
 

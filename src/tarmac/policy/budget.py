@@ -4,6 +4,7 @@ A line may name thousands of files, and a pattern the whole disk. Whoever looks 
 budget; when that is spent, Spent is raised, which is a kind of Unproven: what nobody could look at isn't proven.
 """
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -111,3 +112,38 @@ def spend() -> None:
     budget = _budget.get()
     if budget is not None:
         budget.spend(looks=1)
+
+
+Found = tuple[int, int, int, int, int] | None  # device, inode, mode, links, and when it changed; None: nothing there
+_noting: ContextVar[dict[str, Found] | None] = ContextVar("noting", default=None)
+
+
+def begin_notes() -> dict[str, Found]:
+    """Note all that is looked at in this task from now on."""
+    noted: dict[str, Found] = {}
+    _noting.set(noted)
+    return noted
+
+
+def end_notes() -> None:
+    _noting.set(None)
+
+
+def note(path: str) -> None:
+    """`path` is being looked at."""
+    noted = _noting.get()
+    if noted is not None and path not in noted:
+        noted[path] = _find(path)
+
+
+def holds(noted: dict[str, Found]) -> bool:
+    """Whether everything is still as it was noted."""
+    return all(_find(path) == found for path, found in noted.items())
+
+
+def _find(path: str) -> Found:
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return found.st_dev, found.st_ino, found.st_mode, found.st_nlink, found.st_mtime_ns

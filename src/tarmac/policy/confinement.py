@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 
-from tarmac.policy.cache_key import note
+from tarmac.policy.budget import note
 from tarmac.policy.paths.files import STORES, Files
 from tarmac.policy.paths.ignore import NAME as IGNORE_FILE
 from tarmac.policy.paths.places import Ground, is_secret, listable

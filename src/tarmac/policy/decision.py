@@ -4,21 +4,56 @@ Whole (every part of the line, and of the text inside, judged) → Scales.weigh(
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from tarmac.events import TaskId
 from tarmac.policy import launchers
 from tarmac.policy.actions import Execute
-from tarmac.policy.explain import explain_line, explain_part, reason_of
 from tarmac.policy.judgement import ASK_ALWAYS, PERSONAL, Judged, Judgement
 from tarmac.policy.parse.command import Simple
 from tarmac.policy.programs.effects import Effect
-from tarmac.policy.proof import Proof
 from tarmac.policy.rule import FAR_REACHING, Basis, EffectKind, Rule
-from tarmac.policy.settings import PolicySettings, PrefixRules
-from tarmac.policy.verdict import RISKS, Decision, Part, Risk, SuggestedGrant, Verdict, worst
+from tarmac.policy.user_rules import PolicySettings, PrefixRules
+from tarmac.policy.verdict import RISKS, Decision, Part, Proof, Risk, SuggestedGrant, Verdict, worst
+
+if TYPE_CHECKING:
+    from tarmac.policy.judgement import Judged
+
+MOST = 4  # parts told one by one
+
+
+def reason_of(effect: Effect) -> str:
+    """Why an effect is asked about."""
+    return f"it {effect.words}" if effect.known else f"it can't be known: it {effect.words}"
+
+
+def explain_part(judged: "Judged") -> str:
+    """What one command does: the heavier half of its effects, the heaviest first."""
+    if judged.proof is not None:
+        return judged.proof.why
+    effects = sorted(judged.effects, key=lambda effect: -RISKS.index(effect.risk))
+    heaviest = RISKS.index(effects[0].risk)
+    heavy = [effect for effect in effects if RISKS.index(effect.risk) >= max(1, heaviest - 1)] or effects[:1]
+    heavy = [effect for effect in heavy if not effect.vague] or heavy[:1]
+    told = list({effect.words: effect for effect in heavy}.values())[:3]
+    last = told[-1]  # `…, as the administrator; …, as the administrator`: how it is done is said at the end, once
+    said = [replace(each, how=()) if each is not last and each.how == last.how else each for each in told]
+    return "; ".join(each.words for each in said)
+
+
+def explain_line(parts: Sequence[Part], extra: Sequence[str]) -> str:
+    """What the whole line does."""
+    whole = f"{'; '.join(dict.fromkeys(extra))}: " if extra else ""
+    said = list(dict.fromkeys(part.explanation for part in parts))
+    if len(said) > 1:
+        said = [each for each in said if each != "reads"] or said
+    if len(said) <= MOST:
+        return whole + ", then ".join(said)
+    heavy = sorted(parts, key=lambda part: -RISKS.index(part.risk))
+    first = list(dict.fromkeys(part.explanation for part in heavy))[: MOST - 1]
+    return f"{whole}{', then '.join(first)}, and {len(said) - len(first)} more things"
 
 
 class Grants(Protocol):

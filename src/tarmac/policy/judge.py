@@ -11,20 +11,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tarmac.events import TaskId
-from tarmac.policy import budget
-from tarmac.policy import cache_key as witness
+from tarmac.policy import budget, launchers
 from tarmac.policy.actions import Action, Execute, KillTerminal, OpenTerminal, ReadFile, SendInput, WriteFile
 from tarmac.policy.decision import Grants, Scales, Whole
 from tarmac.policy.input import judge_input
 from tarmac.policy.judgement import Court, Judgement
 from tarmac.policy.parse.command import Line, read_line
-from tarmac.policy.parse.other_shells import is_powershell, same_in_bash
-from tarmac.policy.parse.parser import Unreadable, check_text, dialect_of, parse
+from tarmac.policy.parse.parser import Unreadable, check_text, dialect_of, is_powershell, parse, same_in_bash
+from tarmac.policy.paths import files
 from tarmac.policy.paths.files import Files
 from tarmac.policy.paths.places import Ground
+from tarmac.policy.programs import effects, grammar, wrappers
 from tarmac.policy.programs.effects import Effect
 from tarmac.policy.rule import Rule
-from tarmac.policy.settings import PolicySettings, PrefixRules
+from tarmac.policy.user_rules import PolicySettings, PrefixRules
 from tarmac.policy.verdict import Decision, Enforcement, Verdict
 
 KNOWN_VARIABLES = ("HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ")  # nobody's secret
@@ -39,7 +39,7 @@ class _Known:
     """A verdict, and what it rests on."""
 
     verdict: Verdict
-    noted: dict[str, witness.Found]
+    noted: dict[str, budget.Found]
     grants: tuple[str | None, ...]
 
 
@@ -92,7 +92,7 @@ class Policy:
         if known is not None and self._still(known, action, workspace, task):
             self._verdicts.move_to_end(key)
             return known.verdict
-        noted = witness.begin()
+        noted = budget.begin_notes()
         budget.begin()
         try:
             whole = await self._whole(action, Ground.of(action.cwd, workspace))
@@ -105,7 +105,7 @@ class Policy:
         except Exception as error:  # a fault of ours must never let anything pass, nor stop the one who asks
             return self._unread(action, f"the judge itself failed: {type(error).__name__}", rule=Rule.ASK_FAILED)
         finally:
-            witness.end()
+            budget.end_notes()
             budget.end()
         if not any("*" in path or "?" in path for path in noted):  # a pattern of folders can't be watched
             self._verdicts[key] = _Known(verdict, noted, grants)
@@ -115,7 +115,7 @@ class Policy:
 
     def _still(self, known: "_Known", action: Execute, workspace: Path, task: TaskId | None) -> bool:
         same = self._grants_for(action, known.verdict, workspace, task) == known.grants
-        return same and witness.holds(known.noted)
+        return same and budget.holds(known.noted)
 
     def _grants_for(
         self, action: Execute, verdict: Verdict, workspace: Path, task: TaskId | None
@@ -290,3 +290,13 @@ def _judge_killing(action: KillTerminal) -> Verdict:
         explanation="closes a terminal and ends what runs in it",
         rule="terminal.kill",
     )
+
+
+def read_tables() -> None:
+    """Read all of them now: a few milliseconds, once in a process; more where no compiled files are kept."""
+    effects.rules()
+    grammar.programs()
+    grammar.versions()
+    wrappers.wrappers()
+    launchers.refusal(["x"])
+    files.protected_name("x")

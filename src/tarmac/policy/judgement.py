@@ -9,23 +9,21 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from tarmac.policy import planning
+from tarmac.policy import plan_builder
 from tarmac.policy.budget import Spent
 from tarmac.policy.confinement import asks_a_server
 from tarmac.policy.parse.command import Line, Obstacle, ObstacleKind, Simple
 from tarmac.policy.paths.files import Files
 from tarmac.policy.paths.places import LONGEST_NAME, Ground
-from tarmac.policy.planning import Proofs
-from tarmac.policy.programs.code import fetched_files, sends
+from tarmac.policy.plan_builder import Proofs
 from tarmac.policy.programs.effects import Assessment, Effect, effect_of
 from tarmac.policy.programs.files_touched import At
 from tarmac.policy.programs.grammar import Program, Unproven
 from tarmac.policy.programs.readonly import Prover
-from tarmac.policy.programs.risk import MOST_WORDS, assess
+from tarmac.policy.programs.risk import MOST_WORDS, assess, fetched_files, sends
 from tarmac.policy.programs.wrappers import peel
-from tarmac.policy.proof import Proof
 from tarmac.policy.rule import EffectKind, Rule
-from tarmac.policy.verdict import RISKS, Enforcement, Plan, Risk
+from tarmac.policy.verdict import RISKS, Enforcement, Plan, Proof, Risk
 
 # Never lifted by a rule or a grant of the user: always asked.
 ASK_ALWAYS: frozenset[str] = frozenset(
@@ -105,7 +103,7 @@ class Court:
             result.obstacles.append(Obstacle(ObstacleKind.FOREIGN))
         proofs = Proofs()
         if line.steps and not result.obstacles:
-            proofs = planning.plan(
+            proofs = plan_builder.plan(
                 line,
                 ground,
                 files=self.files,

@@ -1,4 +1,4 @@
-"""What decided a verdict, and what kind of thing a command does: as values. explain.py turns them into words."""
+"""What decided a verdict, and what kind of thing a command does: as values. decision.py turns them into words."""
 
 from enum import Enum, StrEnum
 

@@ -12,7 +12,9 @@ A name in the workspace that is protected but does not exist can be kept from be
 one in its place, on the host too, while the sandbox lives.
 """
 
+import fcntl
 import os
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -20,11 +22,58 @@ from pathlib import Path
 
 from tarmac.errors import BadRequest
 from tarmac.paths import remove_scratch, scratch_dir, state_dir
-from tarmac.policy.bwrap import JOIN, probe
-from tarmac.policy.limits import Groups, make_groups
+from tarmac.policy.bwrap import JOIN, Groups, make_groups, probe
 from tarmac.policy.paths.files import protected_name
-from tarmac.policy.stubs import Stub, stand_in
 from tarmac.seccomp import sandbox_filter
+
+MODE = 0o500  # nobody's choice, and left alone by every common umask
+_TRIES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Stub:
+    """One of them, in use."""
+
+    folder: Path
+    fd: int
+
+    def close(self) -> None:
+        """Give it up, and remove it if nobody else uses it."""
+        try:
+            fcntl.flock(self.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self.folder.rmdir()
+        except OSError:
+            pass  # another sandbox has it, or it is no longer empty
+        finally:
+            os.close(self.fd)
+
+
+def stand_in(folder: Path) -> Stub | None:
+    """A stub at `folder`, made or shared; None when there is something of somebody's."""
+    for _ in range(_TRIES):
+        try:
+            folder.mkdir(MODE)
+        except FileExistsError:
+            pass
+        try:
+            fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except FileNotFoundError:
+            continue  # its last user has just gone
+        except OSError:
+            return None
+        try:
+            found = os.fstat(fd)
+            if stat.S_IMODE(found.st_mode) != MODE or os.listdir(fd):  # noqa: PTH208
+                os.close(fd)
+                return None
+            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            if os.path.samestat(found, os.stat(folder, follow_symlinks=False)):
+                return Stub(folder, fd)
+        except OSError:
+            pass  # it is being removed at this moment
+        os.close(fd)
+    return None
+
 
 # In the user's home, and of the machine: never to be seen inside.
 SECRET_PLACES = (

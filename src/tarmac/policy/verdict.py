@@ -128,3 +128,14 @@ class Verdict:
     plan: Plan | None = None
     parts: tuple[Part, ...] = ()
     personal: str = ""  # why no setting may say yes in a person's place: critical, credentials, protected, unreadable
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Why a command is harmless, and its stage of the plan."""
+
+    stage: Stage
+    rule: str
+    why: str
+    connects: str = ""  # the server or daemon that it asks: it reads, and is asked about all the same
+    before: tuple[tuple[str, ...], ...] = ()  # what the stages before it must be, in place of what is written

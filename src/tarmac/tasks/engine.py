@@ -26,7 +26,7 @@ from tarmac.errors import BadRequest, StateUnavailable
 from tarmac.models.catalog import price
 from tarmac.models.messages import Text, ToolUse, Usage
 from tarmac.policy.approval import AnswerKind
-from tarmac.policy.programs.tables import read_tables
+from tarmac.policy.judge import read_tables
 from tarmac.tasks import events as e
 from tarmac.tasks.context import Ended, now
 from tarmac.tasks.interrupted_calls import end_survivors, killed_host, settle

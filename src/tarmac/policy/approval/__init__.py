@@ -9,11 +9,26 @@ Every step is a typed value. `explain` turns values into words for people and mo
 An approval lives in memory only. After a restart the user is asked again.
 """
 
-from tarmac.policy.approval.answer import Always, Answer, AnswerKind, Choice, GrantScope, Picture
-from tarmac.policy.approval.authority import Authority, authority, grant_used, proven_as
-from tarmac.policy.approval.explain import denied_text, named, no_person_text
 from tarmac.policy.approval.request import Request, ShownFile, ShownPart, digest, make_request
-from tarmac.policy.approval.resolution import Approval, Pending, Resolution, Resolved
+from tarmac.policy.approval.resolution import (
+    Always,
+    Answer,
+    AnswerKind,
+    Approval,
+    Authority,
+    Choice,
+    GrantScope,
+    Pending,
+    Picture,
+    Resolution,
+    Resolved,
+    authority,
+    denied_text,
+    grant_used,
+    named,
+    no_person_text,
+    proven_as,
+)
 
 __all__ = [
     "Always",

@@ -5,16 +5,133 @@ is used up by one run and expires. Time comes in from outside (a monotonic clock
 """
 
 import dataclasses
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import KW_ONLY, dataclass
 from enum import StrEnum
+from pathlib import Path
 
 from tarmac.errors import BadRequest
 from tarmac.events import TaskId, TerminalId
 from tarmac.policy.actions import Action, Execute, ReadFile, WriteFile
-from tarmac.policy.approval.answer import Answer, AnswerKind, GrantScope
-from tarmac.policy.approval.explain import resolved_text
-from tarmac.policy.approval.request import Request, digest
-from tarmac.policy.verdict import SuggestedGrant
+from tarmac.policy.approval.request import Request, digest, subject
+from tarmac.policy.rule import Basis
+from tarmac.policy.verdict import Part, SuggestedGrant, Verdict
+from tarmac.policy.visible import shortened
+
+Picture = tuple[bytes, str]  # its content and its media type
+
+
+class AnswerKind(StrEnum):
+    """The values are those of the log."""
+
+    YES = "yes"
+    NO = "no"
+    MESSAGE = "message"  # words instead of a yes or a no
+    PER_FILE = "object"  # an answer for each file: see `choices`
+    SKIP = "skip"  # nobody answered
+
+
+class GrantScope(StrEnum):
+    """Where an "always allow" holds."""
+
+    TASK = "task"
+    WORKSPACE = "workspace"
+    EVERYWHERE = "everywhere"
+
+
+@dataclass(frozen=True, slots=True)
+class Always:
+    """Allow it from now on, without asking."""
+
+    scope: GrantScope
+    offer: int = 0  # which of `Request.always`
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """The answer for one file of a question about several."""
+
+    path: Path
+    answer: AnswerKind
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A person's answer to any question."""
+
+    kind: AnswerKind
+    _: KW_ONLY
+    text: str = ""  # words for the model
+    images: tuple[Picture, ...] = ()
+    always: Always | None = None  # with a yes
+    edited: str | None = None  # with a yes: the command that the person wants instead
+    choices: tuple[Choice, ...] = ()  # with PER_FILE
+    by: str = ""  # the door it came through
+
+
+class Authority(StrEnum):
+    """Who decided. The values are those of the audit log."""
+
+    POLICY = "policy"
+    RULES = "rules"  # the user's own
+    GRANT = "grant"
+    LEVEL = "auto-approval"
+    MODE = "mode"
+    NOBODY = "nobody to ask"
+
+
+def authority(verdict: Verdict) -> Authority:
+    """Who decided a verdict: the user's rules, a grant, or the policy itself."""
+    if verdict.decision == "ask":  # what the user allowed did not suffice
+        return Authority.POLICY
+    return {Basis.GRANT: Authority.GRANT, Basis.USER_RULE: Authority.RULES}.get(verdict.basis, Authority.POLICY)
+
+
+def proven_as(part: Part, program: str) -> bool:
+    """Whether a part of a line was proven to only read by what is known of this program."""
+    return part.basis is Basis.PROVEN and part.rule.split(".")[:2] == ["read", program]
+
+
+def grant_used(verdict: Verdict) -> str | None:
+    """The id of the grant that a verdict rests on."""
+    return verdict.grant or None if authority(verdict) is Authority.GRANT else None
+
+
+def resolved_text(answer: Answer, waited: float | None) -> str:
+    """What the agent is told of an answer; `waited`: the seconds that a question waits for one."""
+    said = f" They say: {answer.text}" if answer.text else ""
+    match answer.kind:
+        case AnswerKind.YES if answer.edited is not None:
+            return f"The person changed the command to: {answer.edited}{said}"
+        case AnswerKind.YES | AnswerKind.PER_FILE:
+            return f"The person approved this.{said}"
+        case AnswerKind.NO:
+            return f"The person denied this, and it was not done.{said}"
+        case AnswerKind.MESSAGE:
+            return f"The person did not approve this, and it was not done, but wrote: {answer.text or '(a picture)'}"
+        case AnswerKind.SKIP:
+            time = "" if waited is None else f" in {waited:g} s"
+            return f"Nobody answered{time}, so this was not done."
+
+
+def denied_text(action: Action, verdict: Verdict) -> str:
+    """What the agent is told of something that was denied without asking."""
+    if authority(verdict) is Authority.RULES:
+        return f"{named(action)} is in the denied commands list"
+    return f"{named(action)} is not allowed, and was not done: {verdict.reason}"
+
+
+def no_person_text(verdicts: Iterable[Verdict]) -> str:
+    """What the agent is told when a person's yes is needed and nobody can be asked."""
+    reasons = "; ".join(dict.fromkeys(each.reason for each in verdicts))
+    return f"Nobody is here to approve this, so it was not done: {reasons}. Find another way, or go on without it."
+
+
+def named(action: Action, kind: str | None = None) -> str:
+    """An action by its kind and subject: "Command 'make'". `kind` replaces the first word."""
+    kind = kind or ("Command" if isinstance(action, Execute) else type(action).__name__)
+    return f"{kind} '{shortened(subject(action)[0], 200)}'"
+
 
 GOOD_FOR = 600.0  # seconds between a yes and its use
 

@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import cast
 
-from tarmac.policy.parse.arithmetic import value_of
 from tarmac.policy.parse.control_flow import Builder, Course, NotPlain, as_test
 from tarmac.policy.parse.control_flow import nodes as _nodes
-from tarmac.policy.parse.words import Node, Word, plain_variable, read_word, word_of
+from tarmac.policy.parse.words import Node, Word, plain_variable, read_word, value_of, word_of
 
 
 @dataclass(frozen=True, slots=True)

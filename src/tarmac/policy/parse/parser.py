@@ -1,7 +1,7 @@
 """Read a command line as its shell would: shfmt's syntax tree, as JSON.
 
 line ─caps→ shfmt --to-json (a process of milliseconds) → tree | Unreadable
-         └→ plain words, once the parser has answered: their tree is known without it (plain_words.py)
+         └→ plain words, once the parser has answered: their tree is known without it (plain_tree)
 
 Whatever goes wrong (no parser, a crash, nonsense, no answer in time) is `Unreadable`, and the line is asked about.
 The event loop stays free meanwhile.
@@ -11,6 +11,7 @@ import asyncio
 import functools
 import json
 import os
+import re
 import signal
 import sys
 import sysconfig
@@ -18,7 +19,41 @@ import unicodedata
 from collections.abc import Mapping
 from typing import cast
 
-from tarmac.policy.parse.plain_words import plain_tree
+from tarmac.policy.actions import Execute
+
+LONGEST = 512  # characters
+_PLAIN = re.compile(r"[A-Za-z0-9_%+:,./@-]+(?: [A-Za-z0-9_%+:,./@-]+)*")
+_SPECIAL = frozenset(
+    """
+    if then elif else fi for foreach in do done end case esac while until select function time coproc repeat always
+    declare typeset local export readonly nameref integer float let nocorrect noglob @test
+""".split()
+)
+
+
+def plain_tree(line: str) -> Mapping[str, object] | None:
+    """The syntax tree of a line that is one command of plain words."""
+    if len(line) > LONGEST or not _PLAIN.fullmatch(line):
+        return None
+    words = line.split(" ")
+    if words[0] in _SPECIAL:
+        return None
+    args: list[object] = []
+    offset = 0
+    for word in words:
+        start, end = _place(offset), _place(offset + len(word))
+        part = {"Type": "Lit", "Pos": start, "End": end, "ValuePos": start, "ValueEnd": end, "Value": word}
+        args.append({"Pos": start, "End": end, "Parts": [part]})
+        offset += len(word) + 1
+    start, end = _place(0), _place(len(line))
+    call = {"Type": "CallExpr", "Pos": start, "End": end, "Args": args}
+    statement = {"Pos": start, "End": end, "Cmd": call, "Position": start}
+    return {"Type": "File", "Pos": start, "End": end, "Stmts": [statement]}
+
+
+def _place(offset: int) -> dict[str, int]:
+    return {"Offset": offset, "Line": 1, "Col": offset + 1}
+
 
 Tree = Mapping[str, object]
 
@@ -282,3 +317,87 @@ def _end(pid: int) -> None:
         os.waitpid(pid, 0)
     except (ProcessLookupError, ChildProcessError):
         pass
+
+
+# No quotes, no expansions, nothing active in any shell.
+_SAME_EVERYWHERE = re.compile(r"[A-Za-z0-9_./=+-]+(?:[ \t]+[A-Za-z0-9_./:=+-]+)*")
+_FISH_WORD = re.compile(r"""(?:[A-Za-z0-9_./:=+,@%-]|'[^'\\\n]*'|"[^"\\$\n]*")+""")
+_FISH_OPERATOR = re.compile(r"&&|\|\||\||;|\n|2>/dev/null(?=[ \t;|\n]|$)|2>&1(?=[ \t;|\n]|$)")
+# Programs that are a builtin, a function or an alias in none of these shells: there a word is a word.
+_PROGRAMS = frozenset(
+    """
+    git gh glab npm pnpm yarn node python python3 pip pip3 cargo rustc rustup go docker docker-compose podman kubectl
+    helm rg fd jq make java javac ruby gem php composer dotnet terraform tofu uname whoami hostname id lsblk lscpu
+    file stat head tail wc grep nl od xxd sha256sum md5sum du df free uptime nproc arch basename dirname realpath
+    readlink
+""".split()
+)
+# Of fish's own: to read them as bash would be to read another language.
+_FISH_OWN = frozenset(
+    """
+    type command builtin time history jobs set umask ulimit eval exec source . string math count contains random read
+    begin end if else for while switch case function return break continue abbr alias bind complete commandline emit
+    functions status trap wait argparse disown fg bg dirh nextd prevd open psub vared test [ printf
+""".split()
+)
+_JOINING = {"and": "&&", "or": "||"}
+
+
+def is_powershell(shell: str) -> bool:
+    """Whether a shell is PowerShell, or cmd, which it grew out of."""
+    name = shell.rpartition("/")[2].rpartition("\\")[2].lower().removesuffix(".exe")
+    return name in ("pwsh", "powershell", "pwsh-preview", "cmd")
+
+
+def same_in_bash(action: Execute) -> str | None:
+    """The line as bash would have it, when it means the same there; None when it may not."""
+    assert dialect_of(action.shell) is None
+    text = action.command.strip()
+    if action.shell.rpartition("/")[2].lstrip("-") == "fish":
+        return _from_fish(text)
+    words = text.split()
+    if not _SAME_EVERYWHERE.fullmatch(text) or words[0] not in _PROGRAMS:
+        return None
+    # PowerShell takes `--` for itself, and `-a.b` for two words.
+    strange = any(word == "--" or re.match(r"-[^=]*[.:]", word) for word in words)
+    return None if strange else text
+
+
+def _from_fish(text: str) -> str | None:
+    pieces: list[str] = []
+    first = True  # whether a command begins here
+    at = 0
+    while at < len(text):
+        if text[at] in " \t":
+            at += 1
+            continue
+        if operator := _FISH_OPERATOR.match(text, at):
+            at = operator.end()
+            if operator[0].startswith("2>"):
+                if first:
+                    return None
+                pieces.append(operator[0])
+                continue
+            if first and operator[0] not in ("\n", ";"):
+                return None
+            pieces.append(operator[0])
+            first = True
+            continue
+        word = _FISH_WORD.match(text, at)
+        if word is None:
+            return None
+        at = word.end()
+        if first and word[0] in _JOINING:
+            while pieces and pieces[-1] in (";", "\n"):
+                pieces.pop()
+            if not pieces or pieces[-1] in ("&&", "||", "|"):
+                return None
+            pieces.append(_JOINING[word[0]])
+            continue
+        if first and (word[0] in _FISH_OWN or word[0] == "not" or "=" in word[0] or set(word[0]) & set("'\"")):
+            return None
+        if pieces[-1:] == ["echo"] and word[0].startswith("-"):
+            return None  # fish has options of its own for it
+        first = False
+        pieces.append(word[0])
+    return " ".join(pieces) if pieces else None

@@ -25,7 +25,7 @@ from tarmac.policy.actions import ReadFile, WriteFile
 from tarmac.policy.budget import once
 from tarmac.policy.paths.ignore import IgnoreFiles
 from tarmac.policy.paths.names import Names
-from tarmac.policy.settings import PolicySettings
+from tarmac.policy.user_rules import PolicySettings
 from tarmac.policy.verdict import Decision, Risk, Verdict
 
 MOST_LINKS = 40  # as many as the kernel follows
@@ -252,7 +252,7 @@ def follow(path: str, *, start: str = "/") -> str:
 
 @cache
 def _names(kind: Literal["protected", "credential", "example", "public"]) -> Names:
-    from tarmac.policy.programs.rules import files as listed
+    from tarmac.policy.paths import names as listed
 
     return Names(
         {

@@ -2,8 +2,9 @@
 
 Simple → assess() → Assessment(effects, scripts)
 
-Effects come from the tables in rules/effects*.py, and from what depends on places: removing, writing, secrets,
-disks. `scripts` is shell text found inside (bash -c, eval): the caller parses it and judges it as part of the line.
+Effects come from the tables in rules/effect_table.py and rules/git.py, and from what depends on places: removing,
+writing, secrets, disks. `scripts` is shell text found inside (bash -c, eval): the caller parses it and judges it as
+part of the line.
 """
 
 import functools
@@ -12,8 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tarmac.policy.parse.words import Word
-from tarmac.policy.programs.rules.shapes import Deed
-from tarmac.policy.programs.rules.table import Table
+from tarmac.policy.programs.rules.table import Deed, Table
 from tarmac.policy.programs.wrappers import program_name
 from tarmac.policy.rule import EffectKind, Rule
 from tarmac.policy.verdict import RISKS, Risk
@@ -95,10 +95,10 @@ class Entry:
 @functools.cache
 def rules() -> Mapping[str, tuple[Entry, ...]]:
     """The tables, by first word; a later entry comes after the earlier ones."""
-    from tarmac.policy.programs.rules import effects, effects_git, effects_powershell, effects_shows
+    from tarmac.policy.programs.rules import effect_table, git
 
     found: dict[str, list[tuple[int, str, Deed]]] = {}
-    deeds = (*effects.DEEDS, *effects_git.DEEDS, *effects_shows.DEEDS, *effects_powershell.DEEDS)
+    deeds = (*effect_table.DEEDS, *git.DEEDS, *effect_table.SHOWS, *effect_table.POWERSHELL)
     for number, deed in enumerate(deeds):
         for run in deed["run"].split("|"):
             found.setdefault(run.split(None, 1)[0], []).append((number, run, deed))

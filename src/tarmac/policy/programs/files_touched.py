@@ -1,15 +1,19 @@
 """Files that a command reads or writes, and how much that weighs: by where they are and how they are named."""
 
+import os
 import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
 
-from tarmac.policy.budget import Spent
-from tarmac.policy.cache_key import note
+from tarmac.policy.budget import Spent, note, spend
+from tarmac.policy.parse.command import Simple
 from tarmac.policy.parse.words import UNKNOWN, Word
 from tarmac.policy.paths.files import Files
-from tarmac.policy.paths.patterns import expand
-from tarmac.policy.paths.places import Ground, Place
-from tarmac.policy.programs.effects import Assessment, shown
+from tarmac.policy.paths.places import Ground, Place, expand
+from tarmac.policy.programs.effects import Arguments, Assessment, shown
+from tarmac.policy.programs.grammar import programs
 from tarmac.policy.rule import EffectKind, Rule
 from tarmac.policy.verdict import Risk, worst
 
@@ -180,3 +184,184 @@ def where(place: Place) -> str:
             return ", which belongs to Tarmac"
         case _:
             return ", outside of the workspace"
+
+
+Special = Callable[[Assessment, Arguments, At, Sequence[Word], Simple], None]
+MOST_LANDING = 100  # names of a copy that are looked at, one by one
+ALL_WRITTEN = frozenset(["tee", "touch", "mkdir", "truncate", "rmdir", "unlink", "sponge", "mkfifo", "shred", "mknod"])
+COPIES = frozenset(["cp", "mv", "ln", "install"])
+_VERBS = {"mkdir": "makes the folder", "touch": "makes or dates", "rmdir": "deletes the folder", "unlink": "deletes"}
+_STREAMS = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty")
+_SIZE = re.compile(r"[+-]?\d+\w?")
+
+
+def write_operands(found: Assessment, args: Arguments, at: At, words: Sequence[Word], simple: Simple) -> None:
+    """cp, mv, ln, install, tee, touch, mkdir, truncate …: the last operand is written, or all of them."""
+    operands = [each for each in args.operands if each != "--"]
+    if args.name == "truncate":
+        operands = [each for each in operands if not _SIZE.fullmatch(each)]
+    into, sources = _destination(args, operands)
+    if args.name in ("mv", "shred"):
+        _move_away(found, operands, at)
+    targets = operands if args.name in ALL_WRITTEN else [into] if into is not None else operands[-1:]
+    for target in targets:
+        if target not in _STREAMS:
+            write_file(found, target, at, verb=_VERBS.get(args.name, "writes"))
+    if args.name in ("mv", "ln") and not found.protected:  # it goes away, or gets a second name to be written by
+        for each in sources:
+            protect(found, each, at)
+    if args.name in COPIES and not found.protected:
+        for each in _landing(into, sources, at):
+            protect(found, each, at)
+    if args.name == "ln" and operands:
+        found.add("medium", Rule.LINK, f"makes a link to {shown(operands[:1])}")
+
+
+def _move_away(found: Assessment, operands: Sequence[str], at: At) -> None:
+    kinds = {each: at.ground.locate(each).changed for each in operands}
+    far = [
+        each for each, kind in kinds.items() if kind in ("system", "home", "root", "secret") and each not in _STREAMS
+    ]
+    if any(kinds[each] == "root" for each in far):
+        found.add("critical", Rule.MOVE, f"moves {shown(far)} away: the root of the machine")
+    elif far:
+        found.add("high", Rule.MOVE, f"moves {shown(far)} away")
+    if operands[-1:] == ["/dev/null"]:
+        found.add("high", Rule.REMOVE, f"throws {shown(operands[:-1])} away")
+
+
+def _destination(args: Arguments, operands: list[str]) -> tuple[str | None, list[str]]:
+    """Where a copy goes, and what is copied: `-t DIR`, or the last operand."""
+    for word, after in pairwise((*args.words, "")):
+        if word.startswith("--target-directory="):
+            into = word.partition("=")[2]
+            return into, [each for each in operands if each != into]
+        if word == "--target-directory" or re.fullmatch(r"-[A-Za-z]*t", word):
+            return after, [each for each in operands if each != after]
+        if re.match(r"-t.", word):
+            return word[2:], operands
+    return (operands[-1], operands[:-1]) if len(operands) > 1 else (None, operands)
+
+
+def _landing(into: str | None, sources: Sequence[str], at: At, *, contents: bool = False) -> Iterator[str]:
+    """The names that copies get in the folder `into`; with `contents` (rsync) those in `a/`, too."""
+    if into is None or UNKNOWN in into:
+        return
+    for source in sources[:MOST_LANDING]:
+        name = source.rstrip("/").rpartition("/")[2]
+        if name in ("", ".", "..") or (contents and source.endswith("/")):
+            yield from (os.path.join(into, each) for each in _names_in(source, at))
+        else:
+            yield os.path.join(into, name)
+
+
+def _names_in(folder: str, at: At) -> list[str]:
+    spend()
+    try:
+        return os.listdir(os.path.join(at.ground.cwd, folder))[:MOST_LANDING]
+    except (OSError, ValueError):
+        return []
+
+
+def copy_bytes(found: Assessment, args: Arguments, at: At, words: Sequence[Word], simple: Simple) -> None:
+    """dd."""
+    outputs = [each[3:] for each in args.operands if each.startswith("of=")]
+    for each in outputs:
+        if each.startswith(UNKNOWN):
+            found.add("critical", Rule.DISK, "overwrites a file or disk that is known only when it runs")
+        elif each not in _STREAMS:
+            write_file(found, each, at, verb="overwrites")
+    for each in args.operands:
+        if each.startswith("if=") and at.ground.locate(each[3:]).kind == "disk":
+            found.add("high", Rule.DISK, f"reads the raw disk {shown([each[3:]])}")
+    if not any(each not in _STREAMS for each in outputs):
+        found.add("medium", Rule.DD, "copies bytes")
+
+
+def unpack(found: Assessment, args: Arguments, at: At, words: Sequence[Word], simple: Simple) -> None:
+    """tar and unzip: where they unpack to; what is in them nobody knows."""
+    first = args.words[0] if args.words else ""
+    tar = args.name != "unzip"
+    if tar and not (args.has("-x", "--extract", "--get") or (not first.startswith("-") and "x" in first)):
+        return
+    letter, name = ("C", "--directory") if tar else ("d", "")
+    for word, after in pairwise((*args.words, "")):
+        target = ""
+        if re.fullmatch(rf"-[A-Za-z]*{letter}", word) or word == name:
+            target = after
+        elif name and word.startswith(name + "="):
+            target = word.partition("=")[2]
+        elif re.match(rf"-{letter}.", word):
+            target = word[2:]
+        if target:
+            write_file(found, target, at, verb="unpacks into")
+
+
+def mirror(found: Assessment, args: Arguments, at: At, words: Sequence[Word], simple: Simple) -> None:
+    """rsync: into a folder of this machine."""
+    operands = [each for each in args.operands if each != "--" and each not in _values(args)]
+    if len(operands) < 2 or re.match(r"[^/]*:", operands[-1]):
+        return
+    into, deletes = operands[-1], any(word.startswith("--del") for word in args.words)
+    if deletes and at.ground.locate(into).kind == "root":
+        found.add("critical", Rule.REMOVE, "deletes all below the root of the machine that is not in its source")
+    write_file(found, into, at, verb="copies into")
+    for each in _landing(into, operands[:-1], at, contents=True):
+        protect(found, each, at)
+
+
+def _values(args: Arguments) -> set[str]:
+    return {word.partition("=")[2] for word in args.options if "=" in word}
+
+
+# Any other program
+
+# Readers that write by an option, or in some of their forms, when they are not proven to only read.
+_BY_OPTION = {"sort": "-o --output", "shuf": "-o --output", "tree": "-o", "iconv": "-o --output", "yq": "-i --inplace",
+              "xmllint": "-o --output", "sdiff": "-o --output", "sed": "-i --in-place"}  # fmt: skip
+_BY_FORM = frozenset("gzip gunzip xz bzip2 xxd uniq tar unzip".split())
+_OUTPUT = re.compile(r"-o|--out(put)?(-?(dir|file|path))?|--target-dir|--(c|m|b)?cpuprofile|-coverprofile|--save")
+_GIT = frozenset("mv rm checkout restore".split())
+_RUNS_IT = frozenset("bash sh zsh dash ksh fish source .".split())
+_HANDLED = COPIES | ALL_WRITTEN | {"rsync", "scp", "dd", "rm", "find"}
+
+
+@cache
+def _readers() -> frozenset[str]:
+    """Programs, and those that have commands of their own, of which the tables of reading know."""
+    keys = (name.partition(" ") for name in programs())
+    return frozenset(name for name, _, command in keys if not command.startswith("-"))
+
+
+def look_for_protected(found: Assessment, args: Arguments, words: Sequence[Word], at: At) -> None:
+    """A protected file among the words of a command that may change it."""
+    if args.name in _HANDLED or found.protected:
+        return
+    given = list(words[1:])
+    if args.name == "git":
+        if len(args.subcommand) < 2 or args.subcommand[1] not in _GIT:
+            return
+    elif args.name in _BY_OPTION:
+        if not args.has(*_BY_OPTION[args.name].split()):
+            return
+    elif args.name in _RUNS_IT:
+        return
+    elif args.name in _readers() and args.name not in _BY_FORM:
+        given = [after for word, after in pairwise(given) if _OUTPUT.fullmatch(word.shape)] + [
+            word for word in given if _OUTPUT.fullmatch(word.shape.partition("=")[0]) and "=" in word.shape
+        ]
+    try:
+        for word in given:
+            for each in _meant(word, at):
+                protect(found, each, at)
+    except Spent as error:
+        found.add("high", Rule.PROTECTED, error.does, known=False)
+
+
+def _meant(word: Word, at: At) -> list[str]:
+    text = word.shape
+    if text.startswith("-"):
+        text = text.partition("=")[2]
+    if not text or len(text) > 400 or "://" in text or " " in text:
+        return []
+    return [*expand(text, at.ground.cwd, hidden=text.startswith("."))[:500], text] if word.glob else [text]

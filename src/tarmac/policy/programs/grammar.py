@@ -1,4 +1,4 @@
-"""The positive grammar: which options and operands of a program are known to only read. Data in rules/read_*.py.
+"""The positive grammar: which options and operands of a program are known to only read. Data in rules/.
 
 words → match(program, words) → Reading(options, operands, paths) | Unproven
 
@@ -118,17 +118,17 @@ def _words(value: object) -> tuple[str, ...]:
 @functools.cache
 def programs() -> Mapping[str, Program]:
     """All programs that are known to read, by name; subcommands as "git log"."""
-    from tarmac.policy.programs.rules import read_files, read_git, read_system, read_text, read_tools
+    from tarmac.policy.programs.rules import git, read_files, read_system, read_tools
 
     found: dict[str, Mapping[str, object]] = {}
-    for file in (read_files, read_git, read_system, read_text, read_tools):
+    for file in (read_files, git, read_system, read_tools):
         for name, entry in file.READERS.items():
             found[name] = entry
             if "also" in entry:
                 found.update(dict.fromkeys(names(entry["also"]), entry))
 
     def make(name: str, entry: Mapping[str, object]) -> Program:
-        return _program(name, entry, inherit=read_git.SHARED[str(entry["like"])] if "like" in entry else {})
+        return _program(name, entry, inherit=git.SHARED[str(entry["like"])] if "like" in entry else {})
 
     return Table(found, make)
 
@@ -177,7 +177,7 @@ class Versions:
 
 @functools.cache
 def versions() -> Versions:
-    from tarmac.policy.programs.rules import versions as listed
+    from tarmac.policy.programs.rules import read_tools as listed
 
     def sets(lists: Mapping[str, str]) -> dict[str, frozenset[str]]:
         return {name: frozenset(words.split()) for name, words in lists.items()}

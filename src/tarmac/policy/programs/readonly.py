@@ -14,21 +14,49 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tarmac.policy.cache_key import note
-from tarmac.policy.parse.command import Simple
+from tarmac.policy.budget import note
+from tarmac.policy.parse.command import Redirect, Simple
 from tarmac.policy.paths.files import Files, Look
 from tarmac.policy.paths.places import Ground, is_secret, listable
 from tarmac.policy.programs.checks import FURTHER
-from tarmac.policy.programs.expansion import expand_words, looks_alike
-from tarmac.policy.programs.find_xargs import SAMPLE, check_found, check_pattern, exec_of_plain_files
+from tarmac.policy.programs.expansion import expand_words, looks_alike, program_name, variables
 from tarmac.policy.programs.grammar import Program, Reading, Unproven, match, programs, versions
-from tarmac.policy.programs.own_grammars import OWN
+from tarmac.policy.programs.own_grammars import OWN, SAMPLE, check_found, check_pattern, exec_of_plain_files
 from tarmac.policy.programs.repository import check_addresses, check_repository
-from tarmac.policy.programs.spelling import program_name, variables
 from tarmac.policy.programs.starters import compose, compose_options, python_module, starts_only, wrapped, xargs
-from tarmac.policy.programs.streams import streams_of
-from tarmac.policy.proof import Proof
-from tarmac.policy.verdict import STATUS, Stage
+from tarmac.policy.verdict import STATUS, Proof, Stage
+
+
+def streams_of(redirects: Sequence[Redirect]) -> Stage:
+    """Where the streams lead, by redirections that write nothing: to /dev/null, or between 1 and 2."""
+    stdin: str | None = None
+    text: str | None = None
+    out, err = "out", "err"
+    for each in redirects:
+        target = each.target.text if each.target and each.target.literal else None
+        match (each.fd, each.op, target):
+            case ("" | "1", ">" | ">>" | ">|", "/dev/null"):
+                out = "null"
+            case ("2", ">" | ">>", "/dev/null"):
+                err = "null"
+            case ("", "&>" | "&>>", "/dev/null"):
+                out = err = "null"
+            case ("2", ">&", "1"):
+                err = out
+            case ("" | "1", ">&", "2"):
+                out = "err" if err == "err" else err
+            case ("" | "0", "<", str(path)):
+                stdin, text = path, None
+            case ("" | "0", "<<<", _) if each.target and each.target.text is not None and not each.target.home:
+                stdin, text = None, f"{each.target.text}\n"
+            case ("" | "0", "<<", _) if each.body is not None:
+                stdin, text = None, each.body
+            case (_, "<<" | "<<-" | "<<<", _):
+                raise Unproven("it holds a here-document")
+            case _:
+                raise Unproven(f"it redirects: {each.source}")
+    return Stage((), stdin=stdin, text=text, stdout=out, stderr=err)  # type: ignore[arg-type]
+
 
 _ENDLESS = ("/dev/zero", "/dev/random", "/dev/urandom", "/dev/full", "/dev/tty")
 # Programs whose options take patterns and formats: a slash in them is text.

@@ -7,20 +7,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tarmac.policy.parse.command import Simple
-from tarmac.policy.programs.find_xargs import (
+from tarmac.policy.programs.grammar import Unproven, programs
+from tarmac.policy.programs.own_grammars import (
     FILTERS,
     METADATA,
+    OWN,
     READERS,
     SAMPLE,
     check_found,
     of_whole_names,
     plain_files,
 )
-from tarmac.policy.programs.grammar import Unproven, programs
-from tarmac.policy.programs.own_grammars import OWN
 from tarmac.policy.programs.wrappers import wrappers
-from tarmac.policy.proof import Proof
-from tarmac.policy.verdict import Stage
+from tarmac.policy.verdict import Proof, Stage
 
 if TYPE_CHECKING:
     from tarmac.policy.programs.readonly import Prover

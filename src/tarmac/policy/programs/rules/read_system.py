@@ -1,6 +1,6 @@
 """Programs that ask the machine."""
 
-from tarmac.policy.programs.rules.shapes import Reader
+from tarmac.policy.programs.rules.table import Reader
 
 READERS = {
     "pwd": Reader(why="prints the directory", short="LP", long="logical physical"),

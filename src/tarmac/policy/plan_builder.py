@@ -21,8 +21,7 @@ from tarmac.policy.paths.places import Ground
 from tarmac.policy.programs.expansion import looks_alike, names_of
 from tarmac.policy.programs.grammar import Program, Unproven
 from tarmac.policy.programs.readonly import Prover
-from tarmac.policy.proof import Proof
-from tarmac.policy.verdict import STATUS, Enforcement, Plan, Stage, Step, When
+from tarmac.policy.verdict import STATUS, Enforcement, Plan, Proof, Stage, Step, When
 
 ALONE = ("read.version", "read.help")  # what is around such a command means nothing to it
 MOST_STEPS = 200  # of a plan: a loop is written out
