@@ -52,3 +52,15 @@ def _followed(path: str) -> str:
     except ValueError:
         real = os.path.normpath(path)
     return real[1:] if real.startswith("//") else real
+
+
+def test_a_home_is_a_home_wherever_it_lies(tmp_path: Path) -> None:
+    """P8: a home below /tmp or /var is listed by nobody else; a workspace in it is the workspace."""
+    home, work = tmp_path / "home", tmp_path / "home" / "project"
+    work.mkdir(parents=True)
+    ground = places.Ground.of(work, work, home=str(home))
+    assert [ground.locate(str(each)).kind for each in (home, home / "x", work, tmp_path)] == [
+        "home", "home", "workspace", "temporary",
+    ]  # fmt: skip
+    assert not places.listable(ground.moved("..").locate("."))
+    assert places.Ground.of(work, work, home="/").locate(str(tmp_path)).kind == "temporary"

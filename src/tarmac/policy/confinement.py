@@ -11,7 +11,7 @@ such a file is named by its other entries.
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -112,10 +112,10 @@ class _Needs:
             for name_there in needs.IN_HOME.get(word, ()) if home else ():
                 self._reads[os.path.realpath(f"{home}/{name_there}")] = None
         if "git" in words[:4]:
-            self._git(Ground(cwd, self._ground.workspace), home)
+            self._git(replace(self._ground, cwd=cwd), home)
         if stage.alone:
             return
-        here = Ground(cwd, self._ground.workspace)
+        here = replace(self._ground, cwd=cwd)
         self._lists[here.workspace] = None
         if stage.stdin is not None:
             self._named(stage.stdin, here)

@@ -60,6 +60,7 @@ class Policy:
         self.rules = rules or PrefixRules()
         self.grants = grants
         self.files = files or Files()
+        self._home = environ.get("HOME", "")
         self._court = Court(
             self.files,
             self.rules.programs.get,
@@ -95,7 +96,7 @@ class Policy:
         noted = budget.begin_notes()
         budget.begin()
         try:
-            whole = await self._whole(action, Ground.of(action.cwd, workspace))
+            whole = await self._whole(action, Ground.of(action.cwd, workspace, home=self._home))
             verdict = Scales(self.settings, self.rules, self.grants).weigh(action, whole, workspace, task)
             grants = self._grants_for(action, verdict, workspace, task)
         except (Unreadable, budget.Spent) as error:

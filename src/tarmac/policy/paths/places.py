@@ -7,7 +7,7 @@ Names decide what is secret; the disk decides what is inside, through symlinks a
 import fnmatch
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -85,13 +85,15 @@ class Ground:
 
     cwd: str
     workspace: str  # resolved
+    home: str = ""  # resolved; it may lie anywhere, also below /var or /tmp
 
     @classmethod
-    def of(cls, cwd: Path, workspace: Path) -> "Ground":
-        return cls(_real(str(cwd.absolute())), _real(str(workspace.absolute())))
+    def of(cls, cwd: Path, workspace: Path, *, home: str = "") -> "Ground":
+        there = _real(home) if os.path.isabs(home) else ""
+        return cls(_real(str(cwd.absolute())), _real(str(workspace.absolute())), there if there != "/" else "")
 
     def moved(self, directory: str) -> "Ground":
-        return Ground(_real(os.path.join(self.cwd, directory)), self.workspace)
+        return replace(self, cwd=_real(os.path.join(self.cwd, directory)))
 
     @property
     def inside(self) -> bool:
@@ -133,6 +135,8 @@ class Ground:
             return "workspace"
         if _HARMLESS.match(path):
             return "harmless"
+        if self.home and _below(path, self.home):
+            return "home"
         if _TEMPORARY.match(path):
             return "temporary"
         if _SYSTEM.match(path):
