@@ -7,9 +7,10 @@ import pytest
 from tests.tasks.engine import Seen, a_task, call, done, results, turn
 
 from tarmac.policy.approval import Answer, AnswerKind
-from tarmac.tasks.context import Editor, Problem
+from tarmac.tasks.context import Editor
 from tarmac.tasks.events import ModelTold, QuestionAsked
 from tarmac.tasks.limits import Limits
+from tarmac.tools.output import Problem
 
 
 def told(seen: Seen) -> list[str]:

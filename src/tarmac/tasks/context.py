@@ -17,6 +17,7 @@ from tarmac.tasks.events import CallId, CallJudged
 from tarmac.tasks.limits import Limits
 from tarmac.tasks.log import TaskLog
 from tarmac.terminals.pool import Pool
+from tarmac.tools.output import Problem
 from tarmac.tools.tool import ToolSettings
 from tarmac.tools.toolbox import Toolbox
 
@@ -44,15 +45,6 @@ class TaskSettings:
     instructions: str = ""  # the user's, for every mode
     language: str = ""
     system: SystemFacts = field(default_factory=lambda: SystemFacts(os="", shell="bash"))
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """Something that a compiler or a linter says of a line."""
-
-    path: str
-    line: int
-    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ terminal that is leased to the task.
 
 import asyncio
 import os
+import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,11 +31,15 @@ from tarmac.terminals.terminal import Terminal
 from tarmac.terminals.validation import check_command
 from tarmac.tools import terminal_access
 from tarmac.tools.file_access import directory
+from tarmac.tools.output import Understanding, understand
 from tarmac.tools.report import Report
 from tarmac.tools.tool import Bench, Done, Go, Group, Output, Ready, Tool, Want
 
 Seconds = Annotated[float, Meta(gt=0, le=3600)]  # a larger number was meant as milliseconds
 LONGEST_TITLE = 120
+SMALL_OUTPUT = 8 << 10  # characters that are read at once; more of them beside the event loop
+MOST_UNDERSTOOD = 8 << 20  # bytes of an output that are searched for failures: half from each end
+_ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)|[@-Z\\^_])")
 TIMEOUT = "Seconds to wait for its end. After that it continues, and read_terminal shows it."
 
 
@@ -118,12 +123,13 @@ async def run_planned(bench: Bench, plan: Plan, command: str, cwd: Path, *, time
             return Report(result=result, cwd=cwd, terminal=terminal.id, number=execution.number, alone=bench.alone)
         if execution.running:
             result = await execution.result(0.001, on_timeout="kill")
+        understood = await read_output(execution, result)
     except TarmacError as error:
         raise ToolFailed(error.what, hint=error.hint) from None
     finally:
         if not left:
             await asyncio.shield(terminal.aclose())
-    return Report(result=result, cwd=cwd, alone=bench.alone)
+    return Report(result=result, cwd=cwd, alone=bench.alone, understood=understood)
 
 
 def _adopted(bench: Bench, terminal: PlanTerminal) -> bool:
@@ -146,7 +152,34 @@ async def run_in(
     if terminal.provider == "exec":
         execution.close_input()  # a program that waits on a pipe can't be seen: let it read the end of the file
     result = await outcome(bench, execution, terminal=terminal.id, timeout=timeout)
-    return Report(result=result, cwd=cwd, terminal=terminal.id, number=execution.number, alone=bench.alone)
+    return Report(
+        result=result,
+        cwd=cwd,
+        terminal=terminal.id,
+        number=execution.number,
+        alone=bench.alone,
+        understood=await read_output(execution, result),
+    )
+
+
+async def read_output(execution: Execution, result: Result) -> Understanding | None:
+    """What the output of a command that ended says; all of it, also where the result has only its ends."""
+    if result.running or result.binary:
+        return None
+    if not result.truncated and len(result.output) < SMALL_OUTPUT:
+        return understand(result.command, result.output, result.exit_code)
+
+    def read() -> Understanding:
+        text = result.output
+        if result.truncated:
+            end = execution.output_bytes
+            head = execution.spool.read(execution.spool.start, MOST_UNDERSTOOD // 2)
+            tail = execution.spool.read(max(head[0] + len(head[1]), end - MOST_UNDERSTOOD // 2), MOST_UNDERSTOOD // 2)
+            plain = _ESCAPES.sub(b"", head[1] + tail[1]).replace(b"\r\n", b"\n")
+            text = plain.decode("utf-8", "replace")
+        return understand(result.command, text, result.exit_code)
+
+    return await asyncio.to_thread(read)
 
 
 async def run_elsewhere(bench: Bench, command: str, cwd: Path, *, timeout: float, approved: bool) -> Report:

@@ -8,7 +8,13 @@ from tarmac.events import TerminalId
 from tarmac.paths import shown
 from tarmac.terminals.result import Result, show_path
 from tarmac.tools.boundary import fenced, labelled
+from tarmac.tools.output import Understanding, brief
 
+FEW_LINES, SHORT_OUTPUT = 20, 4_000  # lines, characters: such an output needs no summary
+MOST_SUMMARY = 1_500  # characters, before an output that is there whole
+MOST_FAILURES = 4_500  # characters, instead of an output …
+END_OF_OUTPUT = 800  # … of which only so many are shown
+MOST_LISTED = 200  # failures as data
 _WANTS = {
     "line": "a line of input",
     "secret": "a secret, such as a password",
@@ -35,12 +41,17 @@ class Report:
     number: int = 0  # of the command in its terminal
     stays: bool = False  # the next command starts where this one ended
     alone: bool = False  # nobody tells the model of what happens there later, and nobody else types there
+    understood: Understanding | None = None  # what its output says, if it has ended
 
     def __str__(self) -> str:
         rows = [self._head(), *self._asks(), *self._notes()]
         output = self.result.for_model()
-        rows.append(labelled(output, what="Output so far" if self.result.running else "Output"))
-        if self.result.truncated and self.terminal is not None:
+        if self._shortened(output):  # the summary has every failure
+            rows += [*self._summary(MOST_FAILURES), labelled(_end_of(output), what="The end of the output")]
+        else:
+            rows += self._summary(MOST_SUMMARY if self._long(output) else 0)
+            rows.append(labelled(output, what="Output so far" if self.result.running else "Output"))
+        if (self.result.truncated or self._shortened(output)) and self.terminal is not None:
             rows.append(
                 f"That is not all of it ({self.result.output_bytes:,} bytes): read_terminal with id '{self.terminal}', "
                 f"command {self.number}, and lines or search shows the rest."
@@ -48,6 +59,29 @@ class Report:
         elif self.result.truncated:
             rows.append("That is not all of it: narrow the command down (head, tail, grep) to see the rest.")
         return "\n".join(rows)
+
+    def _long(self, output: str) -> bool:
+        return output.count("\n") > FEW_LINES or len(output) > SHORT_OUTPUT
+
+    def _shortened(self, output: str) -> bool:
+        """Whether the output is so long that its failures are told instead of it."""
+        found = self.understood
+        return bool(found and (found.tests or found.problems) and self.terminal and len(output) > SHORT_OUTPUT)
+
+    def _summary(self, most: int) -> list[str]:
+        """What the output says, in `most` characters; 0: nothing, as the output itself is short."""
+        found = self.understood
+        if found is None:
+            return []
+        rows = []
+        if most and (found.structured or self.result.exit_code):
+            rows += [
+                "Summary (read from the output, and untrusted like it):",
+                fenced(brief(found, most=most), "summary"),
+            ]
+        for hint in found.hints:
+            rows.append(f"Hint: {hint.text}{f' Try `{hint.command}`.' if hint.command else ''}")
+        return rows
 
     def _head(self) -> str:
         result, where = self.result, self._where()
@@ -142,8 +176,28 @@ class Report:
                 "output_bytes": result.output_bytes,
                 "output_path": show_path(result.output_path) if result.output_path else None,
                 "notes": list(result.notes),
+                **(_facts(self.understood) if self.understood else {}),
             }
         }
+
+
+def _facts(found: Understanding) -> dict[str, object]:
+    """What the output says, as data."""
+    facts: dict[str, object] = {"summary": found.summary}
+    if found.rows:
+        facts["failures"] = [
+            {"path": each.path, "line": each.line, "text": each.text, "name": getattr(each, "name", "")}
+            for each in found.rows[:MOST_LISTED]
+        ]
+    if found.hints:
+        facts["hints"] = [{"text": each.text, "command": each.command} for each in found.hints]
+    return facts
+
+
+def _end_of(output: str) -> str:
+    """The last lines of a long output."""
+    cut = output[-END_OF_OUTPUT:]
+    return f"[…]\n{cut.partition(chr(10))[2] or cut}"
 
 
 def duration(seconds: float) -> str:

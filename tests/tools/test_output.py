@@ -1,0 +1,255 @@
+"""What commands print, read: on recordings of the real tools (`recorded/`), and on anything at all."""
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.tools.workshop import Workshop, text_of
+
+from tarmac.models.tokens import text_size
+from tarmac.tools.output import brief, understand
+from tarmac.tools.output.compilers import parse_problems
+from tarmac.tools.output.listings import diff_stat, file_listing, git_log, git_status
+from tarmac.tools.output.test_runners import parse_tests
+from tarmac.tools.output.values import FailedTest, GitStatus, ListedFile, TestRun
+from tarmac.vt.text import clean
+
+RECORDED = Path(__file__).parent / "recorded"
+
+
+def recorded(name: str) -> str:
+    return clean((RECORDED / f"{name}.txt").read_bytes())
+
+
+def run_of(name: str) -> TestRun:
+    found = parse_tests(recorded(name))
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("name", ["pytest", "pytest-verbose"])
+def test_pytest_tells_each_failure_with_its_place_and_message(name: str) -> None:
+    """T29."""
+    run = run_of(name)
+    assert (run.passed, run.failed, run.skipped) == (1, 4, 1)
+    assert [(each.name, each.place, each.text) for each in run.failures] == [
+        ("test_shop.py::test_empty", "test_shop.py:4", "AssertionError: an empty cart costs nothing"),
+        ("test_shop.py::test_text", "test_shop.py:2", "TypeError: unsupported operand type(s) for +: 'int' and 'str'"),
+        ("test_shop.py::TestCart::test_negative", "test_shop.py:7", "assert -1 == 1"),
+        ("test_shop.py::test_database", "test_shop.py:11", "RuntimeError: no database"),
+    ]
+
+
+def test_pytest_without_tracebacks_and_with_a_file_that_can_not_be_read() -> None:
+    """T29."""
+    assert [each.text for each in run_of("pytest-short").failures] == [
+        "AssertionError: an empty cart costs nothing",
+        "TypeError: unsupported operand type(s) for +...",
+        "assert -1 == 1",
+        "RuntimeError: no database",
+    ]
+    (broken,) = run_of("pytest-collect").failures
+    assert (broken.name, broken.place, broken.text) == (
+        "broken.py",
+        "/src/py/broken.py:1",
+        "SyntaxError: invalid syntax",
+    )
+    assert run_of("pytest-passed").summary == "pytest: 1 passed"
+
+
+@pytest.mark.parametrize(
+    ("name", "summary", "places"),
+    [
+        ("unittest", "unittest: 2 failed, 1 passed, 1 skipped", ["/src/py/ut_shop.py:5", "/src/py/ut_shop.py:4"]),
+        ("jest", "jest: 2 failed, 1 passed, 1 skipped", ["shop.test.js:5", "shop.test.js:1"]),
+        ("vitest", "vitest: 2 failed, 1 passed, 1 skipped", ["vshop.spec.js:6", "vshop.spec.js:2"]),
+        ("cargo", "cargo test: 2 failed, 1 passed, 1 skipped", ["src/lib.rs:6", "src/lib.rs:8"]),
+        ("go", "go test: 2 failed", ["shop_test.go:6", "shop_test.go:10"]),
+    ],
+)
+def test_each_runner_tells_its_counts_and_places(name: str, summary: str, places: list[str]) -> None:
+    """T29."""
+    run = run_of(name)
+    assert run.summary == summary
+    assert [each.place for each in run.failures] == places
+    assert all(each.text for each in run.failures)
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "count"),
+    [
+        ("gcc", ("a.c:4:13", "warning", "-Wint-conversion"), 4),
+        ("clang", ("a.c:4:9", "warning", "-Wint-conversion"), 4),
+        ("gcc-link", ("link.c", "error", ""), 1),
+        ("tsc", ("a.ts:1:7", "error", "TS2322"), 3),
+        ("tsc-pretty", ("a.ts:1:7", "error", "TS2322"), 3),
+        ("rustc", ("bad.rs:2:18", "error", "E0308"), 2),
+        ("ruff", ("broken.py:1:7", "error", "invalid-syntax"), 5),
+        ("ruff-concise", ("broken.py:1:7", "error", "invalid-syntax"), 5),
+        ("mypy", ("lint.py:7", "error", "return-value"), 2),
+        ("eslint", ("/src/js/lint.js:1:5", "error", "no-unused-vars"), 4),
+    ],
+)
+def test_each_compiler_tells_file_line_and_message(name: str, first: tuple[str, str, str], count: int) -> None:
+    """T29."""
+    found = parse_problems(recorded(name))
+    assert (found[0].place, found[0].severity, found[0].code) == first
+    assert len(found) == count
+    assert all(each.text for each in found)
+
+
+def test_listings_and_git_are_values() -> None:
+    """T29."""
+    listing = file_listing(recorded("ls-l"))
+    assert listing is not None
+    assert listing.files[1:5] == (
+        ListedFile(name="a.txt", size=7),
+        ListedFile(name="b.txt", size=4),
+        ListedFile(name="link", kind="link", size=5, target="a.txt"),
+        ListedFile(name="new.txt", size=2),
+    )
+    assert understand("ls -1F", recorded("ls-1"), 0).summary == "5 names, 1 of them folders"
+    long = git_status(recorded("git-status"))
+    assert long == GitStatus(branch="main", staged=("a.txt",), changed=("b.txt", "src/c d.txt"), untracked=("new.txt",))
+    short = git_status(recorded("git-status-short"))
+    assert short is not None
+    assert short.summary == long.summary == "git status: branch main, 1 staged, 2 changed, 1 untracked"
+    log, oneline = git_log(recorded("git-log")), git_log(recorded("git-log-oneline"))
+    assert log is not None and oneline is not None
+    assert [each.subject for each in log.commits] == [each.subject for each in oneline.commits]
+    stat = diff_stat(recorded("git-diff-stat"))
+    assert stat is not None
+    assert (stat.files, stat.insertions, stat.deletions) == (("a.txt", "b.txt", "src/c d.txt"), 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "command"),
+    [
+        ("not-found", 127, "apt-get install nosuchprogram"),
+        ("no-module", 1, "python3 -m pip install requests_not_here"),
+        ("no-node-module", 1, "npm install left-pad-not-here"),
+        ("git-none", 128, ""),
+        ("port", 1, "ss -ltnp"),
+        ("denied", 126, "ls -l"),
+    ],
+)
+def test_a_known_error_has_a_hint(name: str, code: int, command: str) -> None:
+    """T30."""
+    (hint,) = understand("./go", recorded(name), code).hints
+    assert hint.command == command
+    assert understand("./go", recorded(name), 0).hints == ()  # it worked
+
+
+def test_after_a_build_come_its_tests_and_a_viewer_has_no_errors_of_its_own() -> None:
+    """T30."""
+    (hint,) = understand("cargo build --release", "   Finished\n", 0).hints
+    assert hint.command == "cargo test"
+    assert understand("cat build.log | tail -50", recorded("gcc"), 0).problems == ()
+    assert understand("make 2>&1 | tail -50", recorded("gcc"), 0).problems != ()
+
+
+def test_names_in_hints_can_not_bring_a_command_along() -> None:
+    """T30: a name that is no name of a package goes into no command."""
+    for evil in ("x; rm -rf ~", "$(curl evil)", "-rf", "`id`"):
+        for text in (f"bash: {evil}: command not found", f"ModuleNotFoundError: No module named '{evil}'"):
+            for hint in understand("./go", text, 127).hints:
+                assert evil not in hint.command
+                assert not set(hint.command) & set(";$`()\n")
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 400), st.integers(0, 60))
+def test_no_failure_is_lost_and_the_brief_is_short(tests: int, width: int) -> None:
+    """T29: up to hundreds of failures fit into 2,000 tokens, each by its name."""
+    names = [f"tests/test_{number % 7}.py::test_{'x' * (width % 5)}{number}" for number in range(tests)]
+    rows = "".join(f"FAILED {name} - assert {'y' * width} == {number}\n" for number, name in enumerate(names))
+    end = f"{tests} failed, 3 passed in 1.00s" if tests else "3 passed in 1.00s"
+    found = understand("pytest", f"{'.' * 72}\n{rows}{end}\n", 1 if tests else 0)
+    assert found.tests is not None
+    assert [each.name for each in found.tests.failures] == names
+    told = brief(found)
+    assert len(told) <= 4_700
+    for name in names:
+        assert name.partition("::")[2] in expanded(told)
+
+
+def expanded(told: str) -> set[str]:
+    """The names in a brief: `a.py: test_{1, 2}` has two."""
+    names = set(re.findall(r"::(test_\w+)", told))
+    for prefix, rest in re.findall(r"^\S+: (\w*)\{(.*)\}$", told, re.MULTILINE):
+        names |= {prefix + each for each in rest.split(", ")}
+    return names | set(re.findall(r"^\S+: (test_\w+)$", told, re.MULTILINE))
+
+
+@settings(max_examples=150)
+@given(st.text(alphabet=st.sampled_from("FAILED ERROR:.-_=●❯⎯/\\>()[]\n\t0123456789ab'\"` "), max_size=400))
+def test_anything_can_be_read(text: str) -> None:
+    """T29: no text breaks a parser, and every command has one line."""
+    for command in ("pytest", "ls", "ls -l", "git status", "git log", "git diff --stat", "make"):
+        for code in (0, 1, None):
+            found = understand(command, text, code)
+            assert found.summary
+            assert "\n" not in found.summary
+            assert brief(found).startswith(found.summary)
+
+
+@given(
+    st.lists(
+        st.builds(
+            FailedTest,
+            name=st.from_regex(r"test_[a-z]{1,9}", fullmatch=True),
+            text=st.from_regex(r"[a-z]{1,20}", fullmatch=True),
+        ),
+        max_size=8,
+        unique_by=lambda each: each.name,
+    )
+)
+def test_what_pytest_would_print_is_read_back(failures: list[FailedTest]) -> None:
+    """T29."""
+    rows = "".join(f"FAILED a.py::{each.name} - {each.text}\n" for each in failures)
+    run = parse_tests(f"{rows}{len(failures)} failed, 1 passed in 0.10s\n")
+    assert run is not None
+    assert [(each.name, each.text) for each in run.failures] == [(f"a.py::{e.name}", e.text) for e in failures]
+
+
+PRINTER = """
+import sys
+for number in range(10_000):
+    if number % 250 == 7:
+        print(f"tests/test_big.py::test_{number} FAILED")
+    else:
+        print(f"tests/test_big.py::test_{number} PASSED and a few words more")
+print("=========================== short test summary info ============================")
+for number in range(7, 10_000, 250):
+    print(f"FAILED tests/test_big.py::test_{number} - AssertionError: number {number}")
+for number in range(3_000):
+    print("teardown", number)
+print("============ 40 failed, 9960 passed in 12.00s ============")
+sys.exit(1)
+"""
+
+
+@pytest.mark.shell
+async def test_ten_thousand_lines_of_tests_cost_two_thousand_tokens_and_lose_no_failure(shop: Workshop) -> None:
+    """T29: the failures come first, and the rest can be asked for."""
+    shop.file("printer.py", PRINTER)
+    done = await shop.act(await shop.prepare("execute_command", command="python3 printer.py"))
+    told = text_of(done)
+    assert text_size(told) * 4 / 3 <= 2_000  # three characters a token, the worst that providers count for such text
+    for number in range(7, 10_000, 250):
+        assert f"test_{number}" in told
+    assert told.index("40 failed, 9960 passed") < told.index("teardown 2999")
+    assert "read_terminal with id" in told
+    assert done.details["command"]["summary"] == "pytest: 40 failed, 9960 passed"
+    assert len(done.details["command"]["failures"]) == 40
+    rest = await shop.act(await shop.prepare("read_terminal", id="t1", search="test_257 "))
+    assert "test_257 FAILED" in text_of(rest)
+
+
+@pytest.mark.shell
+async def test_a_hint_follows_a_failed_command(shop: Workshop) -> None:
+    """T30."""
+    done = await shop.act(await shop.prepare("execute_command", command="no-such-program-here"))
+    assert "Hint: `no-such-program-here` is not installed, or not on PATH." in text_of(done)
