@@ -1,4 +1,4 @@
-"""Reading a line: every command is found, wherever it hides."""
+"""ParsedArguments a line: every command is found, wherever it hides."""
 
 import json
 import re
@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from tarmac.policy.parse.command import KNOWN_NODES, Line, Obstacle, ObstacleKind, read_line
+from tarmac.policy.parse.command import KNOWN_NODES, CommandLine, LineObstacle, ObstacleKind, read_line
 from tarmac.policy.parse.parser import Unreadable, check_text, parse, parser_path
 from tarmac.policy.parse.words import ansi_c
 
 
-async def read(line: str, dialect: str = "bash") -> Line:
+async def read(line: str, dialect: str = "bash") -> CommandLine:
     return read_line(await parse(line, dialect, timeout=5), line, most=50)
 
 
@@ -94,7 +94,7 @@ async def test_a_node_nobody_knows_is_an_obstacle() -> None:
     """P2: syntax this code doesn't know is never allowed."""
     tree = {"Type": "File", "Stmts": [{"Cmd": {"Type": "Surprise", "X": {"Type": "Lit", "Value": "x"}}}]}
     line = read_line(tree, "x", most=50)
-    assert line.obstacles[0] == Obstacle(ObstacleKind.SYNTAX, "Surprise")
+    assert line.obstacles[0] == LineObstacle(ObstacleKind.SYNTAX, "Surprise")
     assert line.steps is None
 
 

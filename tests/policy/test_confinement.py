@@ -11,8 +11,8 @@ import pytest
 from tests.conftest import lacking
 
 from tarmac.policy import Execute, Policy
-from tarmac.policy.confinement import asks_a_server
 from tarmac.policy.plan import environment
+from tarmac.policy.plan_confinement import asks_a_server
 from tarmac.policy.verdict import Plan, Stage, Step, Verdict
 from tarmac.terminals import Result, run_plan
 from tarmac.terminals.process.confinement import Means, means

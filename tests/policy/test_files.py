@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tarmac.policy import PolicySettings, ReadFile, WriteFile
-from tarmac.policy.paths.files import Files, Look, look
+from tarmac.policy.paths.files import Files, PathStatus, look
 
 APPROVED = PolicySettings(auto_approve_read=True, auto_approve_write=True, auto_approve_write_outside=True)
 
@@ -25,7 +25,7 @@ def here(tmp_path: Path) -> Path:
     return place
 
 
-def seen(path: str | Path, here: Path) -> Look:
+def seen(path: str | Path, here: Path) -> PathStatus:
     return look(path, cwd=here, workspace=here)
 
 
@@ -281,7 +281,7 @@ def test_what_is_said_to_be_inside_is_inside_by_the_kernels_word(
 def test_no_name_at_all_makes_it_fail(tmp_path_factory: pytest.TempPathFactory, name: str) -> None:
     """P8."""
     here = _tree(tmp_path_factory) / "project"
-    assert isinstance(look(name, cwd=here, workspace=here), Look)
+    assert isinstance(look(name, cwd=here, workspace=here), PathStatus)
     assert Files().judge(WriteFile(Path(name)), workspace=here, settings=PolicySettings()).decision != "allow"
 
 

@@ -14,13 +14,13 @@ import pytest
 from tests.conftest import lacking
 
 from tarmac.cli.breakout import SECRET, Canaries, plant
-from tarmac.policy.confinement import confine
 from tarmac.policy.paths.files import Files
 from tarmac.policy.paths.places import Ground
 from tarmac.policy.plan import environment, search_path
-from tarmac.policy.programs.grammar import Unproven, programs
+from tarmac.policy.plan_confinement import confine
+from tarmac.policy.programs.grammar import programs
 from tarmac.policy.programs.rules import read_tools
-from tarmac.policy.verdict import Plan, Stage, Step
+from tarmac.policy.verdict import Plan, Stage, Step, Unproven
 from tarmac.terminals import run_plan
 from tarmac.terminals.process.confinement import Means, means
 

@@ -9,7 +9,8 @@ It knows nothing of tasks or doors, and never waits for a person.
 from tarmac.policy.actions import Action, Execute, KillTerminal, OpenTerminal, ReadFile, SendInput, WriteFile
 from tarmac.policy.decision import Grants
 from tarmac.policy.judge import Policy
-from tarmac.policy.user_rules import PolicySettings, PrefixRules
+from tarmac.policy.rule import PolicySettings
+from tarmac.policy.user_rules import PrefixRules
 from tarmac.policy.verdict import (
     Confinement,
     Decision,

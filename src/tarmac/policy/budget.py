@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-from tarmac.policy.programs.grammar import Unproven
+from tarmac.policy.verdict import Unproven
 
 LOOKS = 8_000  # at single names
 NAMES = 20_000  # seen in folders, for patterns

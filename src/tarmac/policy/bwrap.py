@@ -1,6 +1,6 @@
 """bubblewrap on this machine: whether it can make a sandbox, by which flags, and what then holds. Found by trying it.
 
-probe("bwrap") → Program(path, flags, holds), or SandboxUnavailable, which says why
+probe("bwrap") → BwrapProgram(path, flags, holds), or SandboxUnavailable, which says why
 """
 
 import os
@@ -33,7 +33,7 @@ grep -q '^Seccomp:[[:space:]]*2' /proc/self/status && echo calls
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class BwrapProgram:
     """A bwrap that works, and how."""
 
     path: str
@@ -47,7 +47,7 @@ _WAYS = (("--unshare-user", "--disable-userns"), ("--unshare-user",), ())
 
 
 @cache
-def probe(program: str) -> Program:
+def probe(program: str) -> BwrapProgram:
     """The way that works here, tried out; SandboxUnavailable when none does. Only a success is remembered."""
     path = shutil.which(program)
     if path is None:
@@ -75,7 +75,7 @@ def probe(program: str) -> Program:
             )
             holds = frozenset(tried.stdout.split())
             if {"files", "processes", "privileges"} <= holds:
-                return Program(path, flags, holds)
+                return BwrapProgram(path, flags, holds)
             why = (
                 why or tried.stderr.strip().rpartition("\n")[2] or f"only {', '.join(sorted(holds)) or 'nothing'} held"
             )

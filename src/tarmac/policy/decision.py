@@ -6,20 +6,17 @@ Whole (every part of the line, and of the text inside, judged) → Scales.weigh(
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from tarmac.events import TaskId
 from tarmac.policy import launchers
 from tarmac.policy.actions import Execute
-from tarmac.policy.judgement import ASK_ALWAYS, PERSONAL, Judged, Judgement
-from tarmac.policy.parse.command import Simple
+from tarmac.policy.judgement import ASK_ALWAYS, PERSONAL, JudgedCommand, Judgement
+from tarmac.policy.parse.words import Simple
 from tarmac.policy.programs.effects import Effect
-from tarmac.policy.rule import FAR_REACHING, Basis, EffectKind, Rule
-from tarmac.policy.user_rules import PolicySettings, PrefixRules
+from tarmac.policy.rule import FAR_REACHING, Basis, EffectKind, PolicySettings, Rule
+from tarmac.policy.user_rules import PrefixRules
 from tarmac.policy.verdict import RISKS, Decision, Part, Proof, Risk, SuggestedGrant, Verdict, worst
-
-if TYPE_CHECKING:
-    from tarmac.policy.judgement import Judged
 
 MOST = 4  # parts told one by one
 
@@ -29,7 +26,7 @@ def reason_of(effect: Effect) -> str:
     return f"it {effect.words}" if effect.known else f"it can't be known: it {effect.words}"
 
 
-def explain_part(judged: "Judged") -> str:
+def explain_part(judged: JudgedCommand) -> str:
     """What one command does: the heavier half of its effects, the heaviest first."""
     if judged.proof is not None:
         return judged.proof.why
@@ -79,7 +76,7 @@ _NOT_BY_LINE = ASK_ALWAYS - {Rule.SECRET, Rule.ENVIRONMENT, Rule.IGNORED, Rule.P
 class Whole:
     """A line and all text inside of it, judged."""
 
-    parts: list[Judged] = field(default_factory=list)
+    parts: list[JudgedCommand] = field(default_factory=list)
     extra: list[Effect] = field(default_factory=list)
     top: Judgement | None = None
     plain: bool = False  # nothing but simple commands, one after the other
@@ -101,7 +98,7 @@ def _denied_by(words: tuple[str, ...], risk: Risk) -> _Decided:
     return _Decided("deny", risk, Basis.USER_RULE, "user.deny", f"`{' '.join(words)}` is in the denied commands list")
 
 
-def _far_reaching(judged: Judged) -> bool:
+def _far_reaching(judged: JudgedCommand) -> bool:
     """Whether it leaves the workspace or the machine, or sets up what runs later."""
     return judged.away or any(each.kind in FAR_REACHING and each.risk != "low" for each in judged.effects)
 
@@ -177,7 +174,7 @@ class Scales:
             personal=(trouble or _personal(whole)) if decision == "ask" else "",
         )
 
-    def _part(self, judged: Judged, workspace: Path, task: TaskId | None) -> Part:
+    def _part(self, judged: JudgedCommand, workspace: Path, task: TaskId | None) -> Part:
         """One command of the line: what is decided of it, by itself."""
         words = judged.simple.literal_words()
         decided = self._proven(judged, judged.proof) if judged.proof else self._decide(judged, words, workspace, task)
@@ -191,9 +188,10 @@ class Scales:
             rule=decided.rule,
             basis=decided.basis,
             grant=decided.grant,
+            program=judged.proof.program if judged.proof else "",
         )
 
-    def _proven(self, judged: Judged, proof: Proof) -> "_Decided":
+    def _proven(self, judged: JudgedCommand, proof: Proof) -> "_Decided":
         if deny := self._denied(judged):
             return _denied_by(deny, "low")
         if not self.settings.auto_approve_safe_commands:
@@ -201,7 +199,7 @@ class Scales:
         return _Decided("allow", "low", Basis.PROVEN, proof.rule, f"it {proof.why}")
 
     def _decide(
-        self, judged: Judged, words: tuple[str, ...] | None, workspace: Path, task: TaskId | None
+        self, judged: JudgedCommand, words: tuple[str, ...] | None, workspace: Path, task: TaskId | None
     ) -> "_Decided":
         effect = judged.worst
         if effect.deny:
@@ -231,12 +229,12 @@ class Scales:
             return _Decided("ask", effect.risk, Basis.EFFECT, Rule.ASK_UNPROVEN, reason)
         return _Decided("ask", effect.risk, Basis.EFFECT, effect.rule, reason_of(effect))
 
-    def _denied(self, judged: Judged) -> tuple[str, ...]:
+    def _denied(self, judged: JudgedCommand) -> tuple[str, ...]:
         """The longest deny rule that names this command, or one inside of it."""
         found = [rule for rule in self.rules.deny for words in judged.reaches if _begins(words, rule)]
         return max(found, key=len, default=())
 
-    def _allowed(self, judged: Judged, words: tuple[str, ...] | None) -> tuple[str, ...]:
+    def _allowed(self, judged: JudgedCommand, words: tuple[str, ...] | None) -> tuple[str, ...]:
         """The longest allow rule for exactly these words: no variables, no files written, nothing in front."""
         if words is None or _more_than_words(judged.simple):
             return ()
@@ -273,7 +271,7 @@ def _why_not(top: Judgement, settings: PolicySettings) -> str:
     return top.obstacles[0].words if top.obstacles else "it can't be run without a shell"
 
 
-def _always_asked(judged: Judged) -> bool:
+def _always_asked(judged: JudgedCommand) -> bool:
     return judged.risk == "critical" or any(each.rule in ASK_ALWAYS for each in judged.effects)
 
 
@@ -283,7 +281,7 @@ def _offers(action: Execute, whole: Whole, decided: Sequence[Part], risk: Risk) 
     return launchers.suggest(action.command, decided, risk=risk, by_prefix=by_prefix)
 
 
-def _covered_by_prefix(judged: Judged) -> bool:
+def _covered_by_prefix(judged: JudgedCommand) -> bool:
     """Whether a prefix may cover it: up to medium, plain words, nothing that leads out of the workspace."""
     return judged.risk in ("low", "medium") and not judged.away and not _more_than_words(judged.simple)
 

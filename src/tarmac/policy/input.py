@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tarmac.policy.actions import Execute, SendInput
+from tarmac.policy.rule import Rule
 from tarmac.policy.verdict import Decision, Risk, Verdict, worst
 from tarmac.policy.visible import shortened, visible
 
@@ -64,7 +65,7 @@ async def judge_input(action: SendInput, *, judge: Callable[[Execute], Awaitable
     """May this be typed? `judge` judges a command."""
     name = _VERSION.sub("", Path(action.foreground or "").name.lstrip("-")) or None
     if action.awaiting == "secret":
-        return _verdict(action, "deny", "high", "a secret is asked for: only a person may type that", "input.secret")
+        return _verdict(action, "deny", "high", "a secret is asked for: only a person may type that", Rule.INPUT_SECRET)
     if not action.text:
         return _verdict(action, "allow", "low", "it types nothing", "input.nothing")
     if action.text == _INTERRUPT:
@@ -78,7 +79,7 @@ async def judge_input(action: SendInput, *, judge: Callable[[Execute], Awaitable
     if name in RELAYS:
         return _verdict(action, "ask", "high", f"nobody can see who reads it behind {name}", "input.relay")
     if _ASKS_FOR_A_SECRET.search(action.prompt):
-        return _verdict(action, "ask", "high", "what is asked for looks like a secret", "input.secret")
+        return _verdict(action, "ask", "high", "what is asked for looks like a secret", Rule.INPUT_SECRET)
     if action.approved and _answers(action, name):
         return _verdict(action, "allow", "low", "it answers a question of a command that was approved", "input.answer")
     who = f"what {name} does with it" if name else "who would read it"
@@ -146,5 +147,5 @@ def _verdict(action: SendInput, decision: Decision, risk: Risk, reason: str, rul
         part="" if action.awaiting == "secret" else action.text,
         explanation=f"types {what} for {action.foreground or 'nobody knows whom'}",
         rule=rule,
-        personal=reason if rule == "input.secret" else "",
+        personal=reason if rule == Rule.INPUT_SECRET else "",
     )

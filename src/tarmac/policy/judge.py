@@ -16,15 +16,15 @@ from tarmac.policy.actions import Action, Execute, KillTerminal, OpenTerminal, R
 from tarmac.policy.decision import Grants, Scales, Whole
 from tarmac.policy.input import judge_input
 from tarmac.policy.judgement import Court, Judgement
-from tarmac.policy.parse.command import Line, read_line
+from tarmac.policy.parse.command import CommandLine, read_line
 from tarmac.policy.parse.parser import Unreadable, check_text, dialect_of, is_powershell, parse, same_in_bash
 from tarmac.policy.paths import files
 from tarmac.policy.paths.files import Files
 from tarmac.policy.paths.places import Ground
 from tarmac.policy.programs import effects, grammar, wrappers
 from tarmac.policy.programs.effects import Effect
-from tarmac.policy.rule import Rule
-from tarmac.policy.user_rules import PolicySettings, PrefixRules
+from tarmac.policy.rule import PolicySettings, Rule
+from tarmac.policy.user_rules import PrefixRules
 from tarmac.policy.verdict import Decision, Enforcement, Verdict
 
 KNOWN_VARIABLES = ("HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ")  # nobody's secret
@@ -69,7 +69,7 @@ class Policy:
         )
         self._turns: tuple[asyncio.AbstractEventLoop, asyncio.Semaphore] | None = None
         self._verdicts: OrderedDict[tuple[Execute, Path, TaskId | None], _Known] = OrderedDict()
-        self._lines: OrderedDict[tuple[str, str], Line | Unreadable] = OrderedDict()
+        self._lines: OrderedDict[tuple[str, str], CommandLine | Unreadable] = OrderedDict()
 
     async def judge(self, action: Action, *, workspace: Path, task: TaskId | None = None) -> Verdict:
         """May this be done? It never raises for what the action holds, and never waits for a person."""
@@ -184,7 +184,7 @@ class Policy:
             waiting += [(each, ground, depth + 1) for each, _, ground in judged.scripts]
         return whole
 
-    async def _judged(self, line: Line, ground: Ground, *, may_prove: bool, dialect: str = "bash") -> Judgement:
+    async def _judged(self, line: CommandLine, ground: Ground, *, may_prove: bool, dialect: str = "bash") -> Judgement:
         """Judge a line that was read; a long one, one with patterns to look up or loops, beside the event loop."""
 
         def judge() -> Judgement:
@@ -195,7 +195,7 @@ class Policy:
         much = patterns or len(line.text) > QUICK or len(line.simples) > FEW or line.hurdles  # a loop is written out
         return await asyncio.to_thread(judge) if much else judge()
 
-    async def _read(self, text: str, dialect: str) -> Line:
+    async def _read(self, text: str, dialect: str) -> CommandLine:
         """Parse a line, or remember it."""
         key = (text, dialect)
         known = self._lines.get(key)

@@ -1,6 +1,6 @@
 """Judge a line that has been read: each simple command by itself, then the whole by its worst part.
 
-Line → judge_line() → Judgement(parts, plan, obstacles, scripts to read)
+CommandLine → judge_line() → Judgement(parts, plan, obstacles, scripts to read)
 
 Here is no waiting and no process: only rules, names, and a look at the files that are named.
 """
@@ -11,19 +11,20 @@ from dataclasses import dataclass, field
 
 from tarmac.policy import plan_builder
 from tarmac.policy.budget import Spent
-from tarmac.policy.confinement import asks_a_server
-from tarmac.policy.parse.command import Line, Obstacle, ObstacleKind, Simple
+from tarmac.policy.parse.command import CommandLine, LineObstacle, ObstacleKind
+from tarmac.policy.parse.words import Simple
 from tarmac.policy.paths.files import Files
 from tarmac.policy.paths.places import LONGEST_NAME, Ground
 from tarmac.policy.plan_builder import Proofs
+from tarmac.policy.plan_confinement import asks_a_server
 from tarmac.policy.programs.effects import Assessment, Effect, effect_of
 from tarmac.policy.programs.files_touched import At
-from tarmac.policy.programs.grammar import Program, Unproven
+from tarmac.policy.programs.grammar import Program
 from tarmac.policy.programs.readonly import Prover
 from tarmac.policy.programs.risk import MOST_WORDS, assess, fetched_files, sends
 from tarmac.policy.programs.wrappers import peel
 from tarmac.policy.rule import EffectKind, Rule
-from tarmac.policy.verdict import RISKS, Enforcement, Plan, Proof, Risk
+from tarmac.policy.verdict import RISKS, Enforcement, Plan, Proof, Risk, Unproven
 
 # Never lifted by a rule or a grant of the user: always asked.
 ASK_ALWAYS: frozenset[str] = frozenset(
@@ -52,7 +53,7 @@ MOST_PROVEN = 50  # commands of a line that has no plan, for their risk
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedCommand:
     """One simple command: proven to only read, or what it does."""
 
     simple: Simple
@@ -76,8 +77,8 @@ class Judged:
 class Judgement:
     """All parts of a line."""
 
-    parts: list[Judged] = field(default_factory=list)
-    obstacles: list[Obstacle] = field(default_factory=list)
+    parts: list[JudgedCommand] = field(default_factory=list)
+    obstacles: list[LineObstacle] = field(default_factory=list)
     scripts: list[tuple[str, Simple, Ground]] = field(default_factory=list)
     plan: Plan | None = None
     line_effects: list[Effect] = field(default_factory=list)  # of the line as a whole
@@ -92,15 +93,15 @@ class Court:
     variables: Mapping[str, str]  # whose values are known, and nobody's secret
     enforcement: Enforcement = Enforcement.LANDLOCK
 
-    def judge_line(self, line: Line, ground: Ground, *, may_prove: bool, dialect: str = "bash") -> Judgement:
+    def judge_line(self, line: CommandLine, ground: Ground, *, may_prove: bool, dialect: str = "bash") -> Judgement:
         """Every command of `line`, in order; `cd` moves the ones after it."""
         result = Judgement(obstacles=list(line.obstacles))
         if dialect == "zsh":
             result.obstacles += _zsh_obstacles(line)
         if dialect == "posix" and any(word.brace for simple in line.simples for word in simple.words):
-            result.obstacles.append(Obstacle(ObstacleKind.BRACES))
+            result.obstacles.append(LineObstacle(ObstacleKind.BRACES))
         if not may_prove:
-            result.obstacles.append(Obstacle(ObstacleKind.FOREIGN))
+            result.obstacles.append(LineObstacle(ObstacleKind.FOREIGN))
         proofs = Proofs()
         if line.steps and not result.obstacles:
             proofs = plan_builder.plan(
@@ -115,7 +116,7 @@ class Court:
         if proofs.plan is None:
             result.obstacles += line.hurdles
         if proofs.trouble:
-            result.obstacles.append(Obstacle(ObstacleKind.NO_PLAN, proofs.trouble))
+            result.obstacles.append(LineObstacle(ObstacleKind.NO_PLAN, proofs.trouble))
         here: Ground = ground
         fetched: frozenset[str] = frozenset()
         for number, simple in enumerate(line.simples):
@@ -138,7 +139,7 @@ class Court:
                 else proofs.why.get(number) or (result.obstacles[0].words if result.obstacles else "it is not known")
             )
             away = not proof and _away(simple, at, assessment)
-            result.parts.append(Judged(simple, proof, why, tuple(assessment.effects), _reaches(simple), away))
+            result.parts.append(JudgedCommand(simple, proof, why, tuple(assessment.effects), _reaches(simple), away))
             result.scripts += [(script, simple, here) for script in assessment.scripts]
             fetched |= fetched_files(simple, at)
             here = _after(simple, here)
@@ -200,13 +201,13 @@ def _away(simple: Simple, at: At, assessment: Assessment) -> bool:
     return False
 
 
-def _zsh_obstacles(line: Line) -> list[Obstacle]:
+def _zsh_obstacles(line: CommandLine) -> list[LineObstacle]:
     """zsh expands more than bash: `=cmd` is a path, `*(…)` runs code."""
     for simple in line.simples:
         for word in simple.words:
             own = word.source.startswith(("=", "~[")) or "${(" in word.source
             if own or (word.glob and ("(" in word.source or "<" in word.source)):
-                return [Obstacle(ObstacleKind.ZSH, word.source)]
+                return [LineObstacle(ObstacleKind.ZSH, word.source)]
     return []
 
 
@@ -223,7 +224,7 @@ def _is_bomb(text: str) -> bool:
     return False
 
 
-def _whole(result: Judgement, line: Line) -> None:
+def _whole(result: Judgement, line: CommandLine) -> None:
     """What only shows when all parts are seen together."""
     if _is_bomb(line.text):
         result.line_effects.append(

@@ -1,6 +1,6 @@
 """Prove every command of a line in the order it runs, and make the plan: stages of literal words.
 
-Line.steps → plan() → Proofs(found, why, plan, trouble)
+CommandLine.steps → plan() → Proofs(found, why, plan, trouble)
 
 A loop over words is written out, once for each; a condition becomes steps that leave out others; variables that are
 known (those of the loops, PWD, the status of the command before) are put in. What is left is proven like words
@@ -12,18 +12,18 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from tarmac.policy.confinement import asks_a_server, confine
 from tarmac.policy.parse.agreement import disagreement
-from tarmac.policy.parse.command import Line, Simple
-from tarmac.policy.parse.control_flow import Condition, Course, Group, Loop, Pipeline
+from tarmac.policy.parse.command import CommandLine
+from tarmac.policy.parse.control_flow import CommandPipeline, Condition, Course, Group, Loop
+from tarmac.policy.parse.words import Simple
 from tarmac.policy.paths.files import Files
 from tarmac.policy.paths.places import Ground
+from tarmac.policy.plan_confinement import asks_a_server, confine
 from tarmac.policy.programs.expansion import looks_alike, names_of
-from tarmac.policy.programs.grammar import Program, Unproven
+from tarmac.policy.programs.grammar import Program
 from tarmac.policy.programs.readonly import Prover
-from tarmac.policy.verdict import STATUS, Enforcement, Plan, Proof, Stage, Step, When
+from tarmac.policy.verdict import STATUS, Enforcement, Plan, Proof, Stage, Step, Unproven, When
 
-ALONE = ("read.version", "read.help")  # what is around such a command means nothing to it
 MOST_STEPS = 200  # of a plan: a loop is written out
 
 
@@ -46,7 +46,7 @@ class _NoPlan(Exception):
 
 
 def plan(
-    line: Line,
+    line: CommandLine,
     ground: Ground,
     *,
     files: Files,
@@ -96,7 +96,7 @@ class _Planner:
     def walk(self, courses: Sequence[Course]) -> None:
         for course in courses:
             match course:
-                case Pipeline():
+                case CommandPipeline():
                     self._pipeline(course)
                 case Group():
                     self._depending(course.when, partial(self._group, course))
@@ -195,7 +195,7 @@ class _Planner:
 
     # single commands
 
-    def _pipeline(self, pipeline: Pipeline) -> None:
+    def _pipeline(self, pipeline: CommandPipeline) -> None:
         moving = _move(pipeline)
         if moving is not None:
             self._move_to(moving, pipeline)
@@ -217,11 +217,11 @@ class _Planner:
                 if filled is simple:
                     self.proofs.tried[self.places[id(simple)]] = self.here
                 continue
-            if proof.rule not in ALONE and (asks := proof.connects or asks_a_server(proof.stage.words)):
+            if not proof.alone and (asks := proof.connects or asks_a_server(proof.stage.words)):
                 self._unproven(simple, Unproven(f"it asks {asks}, and what runs without a question has no network"))
                 continue
             self.proofs.found[self.places[id(simple)]] = proof
-            stage = replace(proof.stage, alone=True) if proof.rule in ALONE else proof.stage
+            stage = replace(proof.stage, alone=True) if proof.alone else proof.stage
             if len(proof.before) == len(stages):
                 stages = [replace(each, words=words) for each, words in zip(stages, proof.before, strict=True)]
             stages.append(replace(stage, stderr="out") if merged and stage.stderr == "err" else stage)
@@ -233,7 +233,7 @@ class _Planner:
         self.proofs.found.pop(number, None)  # in another turn of its loop it may have been
         self.complete = False
 
-    def _move_to(self, simple: Simple, pipeline: Pipeline) -> None:
+    def _move_to(self, simple: Simple, pipeline: CommandPipeline) -> None:
         number = self.places[id(simple)]
         try:
             if self.conditional:
@@ -270,13 +270,13 @@ def _filled(simple: Simple, known: Mapping[str, str]) -> Simple:
     )
 
 
-def _move(pipeline: Pipeline) -> Simple | None:
+def _move(pipeline: CommandPipeline) -> Simple | None:
     """The `cd` that is all of a pipeline."""
     first = pipeline.stages[0]
     return first if len(pipeline.stages) == 1 and first.name == "cd" and first.words[0].plain else None
 
 
-def _directory(simple: Simple, pipeline: Pipeline, here: Ground, files: Files) -> Ground:
+def _directory(simple: Simple, pipeline: CommandPipeline, here: Ground, files: Files) -> Ground:
     """Where a `cd` leads, when that is certain and in the workspace."""
     words = simple.literal_words()
     if words is None or len(words) != 2 or words[1] in ("-", "") or words[1].startswith("-") or simple.assigns:

@@ -1,5 +1,6 @@
-"""What decided a verdict, and what kind of thing a command does: as values. decision.py turns them into words."""
+"""What decides a verdict, as values: kinds of effects, rules, what they rest on, and settings. Words: decision.py."""
 
+from dataclasses import dataclass
 from enum import Enum, StrEnum
 
 
@@ -72,6 +73,9 @@ class Rule(StrEnum):
     FLOOR_DISK = "floor.disk"
     FLOOR_MKFS = "floor.mkfs"
     FLOOR_ROOT = "floor.root"
+    FILE_CREDENTIAL = "file.credential"
+    FILE_PROTECTED = "file.protected"
+    INPUT_SECRET = "input.secret"
 
     @property
     def kind(self) -> EffectKind:
@@ -124,6 +128,9 @@ _KINDS = {
     Rule.FLOOR_DISK: EffectKind.MACHINE,
     Rule.FLOOR_MKFS: EffectKind.DELETES,
     Rule.FLOOR_ROOT: EffectKind.DELETES,
+    Rule.FILE_CREDENTIAL: EffectKind.READS,
+    Rule.FILE_PROTECTED: EffectKind.WRITES,
+    Rule.INPUT_SECRET: EffectKind.READS,
 }
 
 
@@ -136,3 +143,20 @@ class Basis(Enum):
     USER_RULE = "user rule"
     GRANT = "grant"
     SETTING = "setting"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicySettings:
+    """The switches of the policy; the floor has none."""
+
+    auto_approve_safe_commands: bool = True  # what is proven read-only runs without asking
+    auto_approve_read: bool = True  # files in the workspace, by tools; never hidden ones or credentials
+    auto_approve_write: bool = False  # in the workspace; never protected files
+    auto_approve_write_outside: bool = False
+    ask_medium: bool = True  # False: a known command of low or medium risk runs without asking, in its terminal
+    longest_command: int = 32_768  # characters; what is longer is asked about unread
+    longest_allowed: int = 4_096  # characters of a line that is allowed by itself: a person could still read it
+    most_parts: int = 50  # simple commands in one line
+    deepest_nesting: int = 40  # of brackets, blocks and substitutions
+    parse_timeout: float = 0.4  # seconds for the parser
+    cache_size: int = 512  # parsed lines

@@ -122,7 +122,7 @@ class Enforced:
 
 
 @dataclass(frozen=True, slots=True)
-class Wrapped:
+class WrappedCommand:
     """How to start something inside; `close` it when that has ended."""
 
     argv: list[str]
@@ -197,7 +197,7 @@ class Bubblewrap:
         show: Sequence[Path] = (),
         write: Sequence[Path] = (),
         first: bool = True,
-    ) -> Wrapped:
+    ) -> WrappedCommand:
         """The argv that runs `argv` inside, in `cwd`.
 
         `show` can be read inside even where all else is hidden, the files `write` be written. `first`: it is the first
@@ -245,9 +245,9 @@ class Bubblewrap:
             limit = ["/bin/sh", "-c", _LIMITED, "sh", str(self.processes)] if self._limits_here(groups) else []
             joined = ["/bin/sh", "-c", JOIN, "sh", *map(str, groups.folders), "--"]
             joined.append(str(folder / "filter") if call_filter else "")
-            return Wrapped([*joined, *inside, "--", *limit, *argv], folder, groups, tuple(stubs))
+            return WrappedCommand([*joined, *inside, "--", *limit, *argv], folder, groups, tuple(stubs))
         except BaseException:
-            Wrapped([], folder, groups, tuple(stubs)).close()
+            WrappedCommand([], folder, groups, tuple(stubs)).close()
             raise
 
     def _limits_here(self, groups: Groups) -> bool:

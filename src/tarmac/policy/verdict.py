@@ -101,6 +101,7 @@ class Part:
     rule: str
     basis: Basis = Basis.EFFECT
     grant: str = ""  # the id of the grant that allows it
+    program: str = ""  # whose description proved that it only reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,3 +140,13 @@ class Proof:
     why: str
     connects: str = ""  # the server or daemon that it asks: it reads, and is asked about all the same
     before: tuple[tuple[str, ...], ...] = ()  # what the stages before it must be, in place of what is written
+    program: str = ""  # whose description it rests on
+    alone: bool = False  # what is around such a command means nothing to it: it prints its version or help
+
+
+class Unproven(Exception):
+    """Nothing says that this only reads; `reason` says what is in the way."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason

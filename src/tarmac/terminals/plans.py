@@ -1,6 +1,6 @@
 """Run a plan: pipelines of literal words, one after another, without a shell (what the policy allowed by itself).
 
-Plan → start_plan() → Execution (to follow, interrupt, kill) → Result
+RunnablePlan → start_plan() → Execution (to follow, interrupt, kill) → Result
 step: its stages started from first to last, each a process over pipes → all of them ended → the next, by its status
 
 Its programs run under the rules of `plan.confinement` (confinement.py). If these can't be put in force, none runs.
@@ -33,7 +33,7 @@ from tarmac.terminals.settings import Settings
 from tarmac.terminals.terminal import Listener
 
 if TYPE_CHECKING:
-    from tarmac.terminals.process.confinement import Confined, Confinement
+    from tarmac.terminals.process.confinement import Confined, ConfinementRules
 
 STATUS = "\0"  # in a word: the exit code of the step before (`$?`); no word that a person writes can hold it
 NOT_FOUND, NOT_RUN = 127, 126
@@ -42,7 +42,7 @@ CONFINED = "it ran confined: it could read the workspace and system files, and n
 LINGER = 1.0  # seconds that one which stayed can still be read as an open one after its end
 
 
-class Stage(Protocol):
+class RunnableStage(Protocol):
     """One program of a pipeline. `out` is the next stage or the output, `err` always the output."""
 
     @property
@@ -64,11 +64,11 @@ class Stage(Protocol):
         """Whether it runs in an empty private folder."""
 
 
-class Step(Protocol):
+class RunnableStep(Protocol):
     """One pipeline, or none. `skips`: how many steps after it are left out if the status is success, or failure."""
 
     @property
-    def stages(self) -> Sequence[Stage]: ...
+    def stages(self) -> Sequence[RunnableStage]: ...
     @property
     def cwd(self) -> Path: ...
     @property
@@ -79,24 +79,24 @@ class Step(Protocol):
     def skips(self) -> tuple[int, int]: ...
 
 
-class Plan(Protocol):
+class RunnablePlan(Protocol):
     """See `tarmac.policy.Plan`."""
 
     @property
     def cwd(self) -> Path: ...
     @property
-    def steps(self) -> Sequence[Step]: ...
+    def steps(self) -> Sequence[RunnableStep]: ...
     @property
     def seconds(self) -> float: ...
     @property
     def most_bytes(self) -> int: ...
     @property
-    def confinement(self) -> "Confinement | None":
+    def confinement(self) -> "ConfinementRules | None":
         """The rules that its programs run under; None: no rules but those of the user's account."""
 
 
 async def run_plan(
-    plan: Plan,
+    plan: RunnablePlan,
     *,
     command: str,
     environment: Mapping[str, str],
@@ -115,7 +115,7 @@ async def run_plan(
 
 @asynccontextmanager
 async def start_plan(
-    plan: Plan,
+    plan: RunnablePlan,
     *,
     command: str,
     environment: Mapping[str, str],
@@ -134,7 +134,7 @@ class PlanTerminal(PipeTerminal):
 
     def __init__(
         self,
-        plan: Plan,
+        plan: RunnablePlan,
         environment: Mapping[str, str],
         settings: Settings,
         *,
@@ -186,7 +186,7 @@ class PlanTerminal(PipeTerminal):
             self._forget_scratch()
             raise
 
-    def start_directory(self, stage: Stage, cwd: Path) -> Path:
+    def start_directory(self, stage: RunnableStage, cwd: Path) -> Path:
         """Where a program starts: where the line says, or where there is nothing."""
         if not stage.alone:
             return cwd
@@ -274,7 +274,7 @@ class PlanTerminal(PipeTerminal):
 class _Steps(Running):
     """The steps of a plan, and the processes of the one that runs."""
 
-    def __init__(self, terminal: PlanTerminal, plan: Plan, confined: "Confined | None") -> None:
+    def __init__(self, terminal: PlanTerminal, plan: RunnablePlan, confined: "Confined | None") -> None:
         self._terminal, self._plan, self._confined = terminal, plan, confined
         self._children: list[Child] = []
         self._over = False
@@ -318,7 +318,7 @@ class _Steps(Running):
             self.outlet.close()
             self._terminal.ended(execution, statuses, status)
 
-    async def _pipeline(self, step: Step, status: int) -> list[int]:
+    async def _pipeline(self, step: RunnableStep, status: int) -> list[int]:
         """Start all stages of a step, and wait until all have ended: the status of each, as a shell tells it."""
         loop = asyncio.get_running_loop()
         endings: list[asyncio.Future[int]] = []
@@ -347,7 +347,7 @@ class _Steps(Running):
         return [_code(each) for each in await asyncio.gather(*endings)]
 
     def _start(
-        self, stage: Stage, cwd: Path, status: int, reads: int, writes: int, ending: asyncio.Future[int]
+        self, stage: RunnableStage, cwd: Path, status: int, reads: int, writes: int, ending: asyncio.Future[int]
     ) -> int | None:
         """Start one program; the status of a shell that could not, when it can't be started."""
         words = [word.replace(STATUS, str(status)) for word in stage.words]
@@ -394,7 +394,7 @@ class _Steps(Running):
         child.watch(exited)
         return None
 
-    def _input(self, stage: Stage, cwd: Path, reads: int) -> int:
+    def _input(self, stage: RunnableStage, cwd: Path, reads: int) -> int:
         """A descriptor of what a stage reads, opened under the rules: its name may lead elsewhere by now."""
         if stage.stdin is None or self._confined is None:
             return _input(stage, cwd, reads)
@@ -446,7 +446,7 @@ class _Steps(Running):
         """It has none."""
 
 
-def _input(stage: Stage, cwd: Path, reads: int) -> int:
+def _input(stage: RunnableStage, cwd: Path, reads: int) -> int:
     """A descriptor of what a stage reads."""
     if stage.text is not None:
         import tempfile  # and with it every compression there is

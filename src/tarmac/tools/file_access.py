@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tarmac.errors import ToolFailed
 from tarmac.policy import PolicySettings, ReadFile, WriteFile
-from tarmac.policy.paths.files import Look, follow
+from tarmac.policy.paths.files import PathStatus, follow
 from tarmac.tools.tool import Bench, Want
 
 _SETTINGS = PolicySettings()
@@ -23,7 +23,7 @@ class ResolvedPath:
 
     said: str
     full: Path
-    look: Look
+    look: PathStatus
 
     @property
     def path(self) -> Path:

@@ -89,7 +89,7 @@ def authority(verdict: Verdict) -> Authority:
 
 def proven_as(part: Part, program: str) -> bool:
     """Whether a part of a line was proven to only read by what is known of this program."""
-    return part.basis is Basis.PROVEN and part.rule.split(".")[:2] == ["read", program]
+    return part.basis is Basis.PROVEN and part.program == program
 
 
 def grant_used(verdict: Verdict) -> str | None:

@@ -11,9 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tarmac.policy.parse.command import Redirect, Simple
-from tarmac.policy.parse.control_flow import Condition, Course, Group, Loop, Pipeline
-from tarmac.policy.parse.words import Word, value_of_text
+from tarmac.policy.parse.control_flow import CommandPipeline, Condition, Course, Group, Loop
+from tarmac.policy.parse.words import Redirect, Simple, Word, value_of_text
 
 # What may stand between words. `&` alone, `<<`, `>|`, `<>`, `>(`, `((` and all others: not read, so not allowed.
 _OPERATOR = re.compile(
@@ -283,7 +282,7 @@ def _list(courses: Sequence[Course], bodies: list[str]) -> Iterator[Token]:
 
 def _course(course: Course, bodies: list[str]) -> Iterator[Token]:
     match course:
-        case Pipeline():
+        case CommandPipeline():
             yield from _words(["time"] * course.timed + ["!"] * course.negated)
             for number, stage in enumerate(course.stages):
                 if number:

@@ -1,6 +1,6 @@
 """A syntax tree → the simple commands in it, wherever they hide, and the plain order they run in, if it is plain.
 
-tree → read_line() → Line(simples, obstacles, steps)
+tree → read_line() → CommandLine(simples, obstacles, steps)
 
 `simples` are all commands of the line: in pipes, lists, groups, functions, loops, substitutions, here-documents.
 `obstacles` say why the line can't be allowed by itself although each command could. `steps` is the order they run in
@@ -14,41 +14,7 @@ from typing import cast
 
 from tarmac.policy.parse.control_flow import Builder, Course, NotPlain, as_test
 from tarmac.policy.parse.control_flow import nodes as _nodes
-from tarmac.policy.parse.words import Node, Word, plain_variable, read_word, value_of, word_of
-
-
-@dataclass(frozen=True, slots=True)
-class Redirect:
-    """`2>&1`, `> file`, `<<END`."""
-
-    op: str
-    fd: str  # "" when the operator's own
-    target: Word | None
-    heredoc: Word | None
-    source: str
-    body: str | None = None  # of a here-document in which nothing is expanded
-
-
-@dataclass(frozen=True, slots=True)
-class Simple:
-    """One simple command: assignments, words, redirections."""
-
-    words: tuple[Word, ...]
-    assigns: tuple[tuple[str, Word | None], ...]
-    redirects: tuple[Redirect, ...]
-    text: str
-    upstream: tuple["Simple", ...] = ()  # whose output it reads, in a pipe
-    holds: tuple["Simple", ...] = ()  # the commands in its own substitutions
-    nested: bool = False  # it stands in a substitution, a function, a loop …, not at the top of the line
-
-    @property
-    def name(self) -> str | None:
-        """The command word, when it is certain."""
-        return self.words[0].text if self.words and self.words[0].literal else None
-
-    def literal_words(self) -> tuple[str, ...] | None:
-        """All words, when all are certain."""
-        return tuple(cast(str, w.text) for w in self.words) if all(w.literal for w in self.words) else None
+from tarmac.policy.parse.words import Node, Redirect, Simple, Word, plain_variable, read_word, value_of, word_of
 
 
 class ObstacleKind(Enum):
@@ -76,7 +42,7 @@ class ObstacleKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Obstacle:
+class LineObstacle:
     """One of them, with what a person is told besides."""
 
     kind: ObstacleKind
@@ -88,13 +54,13 @@ class Obstacle:
 
 
 @dataclass(slots=True)
-class Line:
+class CommandLine:
     """All that is known of a command line."""
 
     text: str
     simples: list[Simple] = field(default_factory=list)
-    obstacles: list[Obstacle] = field(default_factory=list)
-    hurdles: list[Obstacle] = field(default_factory=list)  # obstacles, unless a plan can be made all the same
+    obstacles: list[LineObstacle] = field(default_factory=list)
+    hurdles: list[LineObstacle] = field(default_factory=list)  # obstacles, unless a plan can be made all the same
     steps: tuple[Course, ...] | None = None
 
 
@@ -136,25 +102,25 @@ KNOWN_NODES = LEAVES | BLOCKS.keys() | QUIET.keys() | SUBSTITUTIONS | EXPANSIONS
 PLACES = frozenset(("Pos", "End", "ValuePos", "ValueEnd", "Position", "Semicolon", "Comments", "Last"))
 
 
-def read_line(tree: Mapping[str, object], text: str, *, most: int) -> Line:
+def read_line(tree: Mapping[str, object], text: str, *, most: int) -> CommandLine:
     """The commands of a line."""
     reader = _Reader(text)
     reader.read(tree, upstream=(), nested=False)
     line = reader.line
     if len(line.simples) > most:
-        line.obstacles.insert(0, Obstacle(ObstacleKind.TOO_MANY, str(len(line.simples))))
+        line.obstacles.insert(0, LineObstacle(ObstacleKind.TOO_MANY, str(len(line.simples))))
         return line
     try:
         line.steps = Builder(reader.simple_of, reader.source).list_of(tree.get("Stmts"))
     except NotPlain as error:
-        line.obstacles.append(Obstacle(ObstacleKind.NOT_PLAIN, str(error)))
+        line.obstacles.append(LineObstacle(ObstacleKind.NOT_PLAIN, str(error)))
     return line
 
 
 class _Reader:
     def __init__(self, text: str) -> None:
         self.data = text.encode("utf-8", "surrogatepass")
-        self.line = Line(text)
+        self.line = CommandLine(text)
         self.simple_of: dict[int, Simple] = {}
 
     def source(self, node: Node) -> str:
@@ -167,7 +133,7 @@ class _Reader:
 
     def obstacle(self, kind: ObstacleKind, detail: str = "", *, hurdle: bool = False) -> None:
         found = self.line.hurdles if hurdle else self.line.obstacles
-        if (new := Obstacle(kind, detail)) not in found:
+        if (new := LineObstacle(kind, detail)) not in found:
             found.append(new)
 
     # finding every command

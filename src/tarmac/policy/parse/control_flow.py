@@ -1,6 +1,6 @@
 """The order in which a line runs its commands, when it is one that a plan can have.
 
-tree → plain_course() → Pipeline, Group, Condition, Loop … | NotPlain
+tree → plain_course() → CommandPipeline, Group, Condition, Loop … | NotPlain
 
 `a && b | c; (d)`, `if a; then b; else c; fi`, `for x in a b; do c "$x"; done`, `time a`. Whatever else there is (while,
 case, functions, the background, redirections of whole blocks) is NotPlain: it asks.
@@ -9,21 +9,18 @@ case, functions, the background, redirections of whole blocks) is NotPlain: it a
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Union, cast
+from typing import Union, cast
 
-from tarmac.policy.parse.words import Node, Word, read_word, word_of
+from tarmac.policy.parse.words import Node, Simple, Word, read_word, word_of
 from tarmac.policy.verdict import When
-
-if TYPE_CHECKING:
-    from tarmac.policy.parse.command import Simple
 
 
 @dataclass(frozen=True, slots=True)
-class Pipeline:
+class CommandPipeline:
     """Simple commands joined by `|`."""
 
     when: When
-    stages: tuple["Simple", ...]
+    stages: tuple[Simple, ...]
     merged: tuple[bool, ...]  # of each stage: `|&`, its errors go down the pipe too
     negated: bool = False
     timed: bool = False  # `time …`: the result says how long it took
@@ -58,7 +55,7 @@ class Loop:
     body: tuple["Course", ...]
 
 
-Course = Pipeline | Group | Condition | Loop
+Course = CommandPipeline | Group | Condition | Loop
 
 
 class NotPlain(Exception):
@@ -69,7 +66,7 @@ class NotPlain(Exception):
 class Builder:
     """Makes courses of statements."""
 
-    simple_of: Mapping[int, "Simple"]  # by the id of their statement
+    simple_of: Mapping[int, Simple]  # by the id of their statement
     source: Callable[[Node], str]
 
     def list_of(self, statements: object) -> tuple[Course, ...]:
@@ -84,10 +81,10 @@ class Builder:
             raise NotPlain("it holds a redirection without a command")
         kind, op = command.get("Type"), command.get("Op")
         if id(statement) in self.simple_of:
-            yield Pipeline(when, (self.simple_of[id(statement)],), (False,), negated)
+            yield CommandPipeline(when, (self.simple_of[id(statement)],), (False,), negated)
         elif kind == "BinaryCmd" and op in ("|", "|&"):
             stages = list(self._stages(statement))
-            yield Pipeline(when, tuple(s for s, _ in stages), tuple(m for _, m in stages), negated)
+            yield CommandPipeline(when, tuple(s for s, _ in stages), tuple(m for _, m in stages), negated)
         elif negated or statement.get("Redirs"):
             raise NotPlain("it is more than a list of simple commands")
         elif kind == "BinaryCmd" and op in ("&&", "||"):
@@ -100,10 +97,10 @@ class Builder:
             yield Group(when, self.list_of(command.get("Stmts")), kind == "Subshell")
         elif kind == "TimeClause" and isinstance(command.get("Stmt"), dict) and not command.get("PosixFormat"):
             inner = tuple(self._course(cast(Node, command["Stmt"]), when))
-            if len(inner) != 1 or not isinstance(inner[0], Pipeline):
+            if len(inner) != 1 or not isinstance(inner[0], CommandPipeline):
                 raise NotPlain("it takes the time of more than a simple command")
             only = inner[0]
-            yield Pipeline(only.when, only.stages, only.merged, only.negated, timed=True)
+            yield CommandPipeline(only.when, only.stages, only.merged, only.negated, timed=True)
         elif kind == "IfClause":
             yield self._condition(command, when)
         elif kind == "ForClause" and cast(Node, command.get("Loop") or {}).get("Type") == "WordIter":
@@ -126,7 +123,7 @@ class Builder:
             raise NotPlain("it holds a loop")
         return Loop(when, name, items, self.list_of(node.get("Do")))
 
-    def _stages(self, statement: Node, *, merged: bool = False) -> Iterator[tuple["Simple", bool]]:
+    def _stages(self, statement: Node, *, merged: bool = False) -> Iterator[tuple[Simple, bool]]:
         command = statement.get("Cmd")
         if not isinstance(command, dict):
             raise NotPlain("it pipes a redirection")

@@ -1,6 +1,6 @@
 """Read a line of PowerShell, or of cmd, for its risk alone: nothing of it is ever allowed by this reading.
 
-text → read_powershell() → Line(simples, obstacles)
+text → read_powershell() → CommandLine(simples, obstacles)
 
 Names are made what PowerShell makes of them (`ri`, `del` and `REMOVE-ITEM` are remove-item); what stands in brackets is
 a command of its own. It need not be exact: what isn't known is asked about as well. What cmdlets do is in
@@ -10,8 +10,8 @@ rules/effect_table.py (POWERSHELL) and specials.py.
 import re
 from dataclasses import dataclass, field
 
-from tarmac.policy.parse.command import Line, Obstacle, ObstacleKind, Redirect, Simple
-from tarmac.policy.parse.words import UNKNOWN, Word, word_of
+from tarmac.policy.parse.command import CommandLine, LineObstacle, ObstacleKind
+from tarmac.policy.parse.words import UNKNOWN, Redirect, Simple, Word, word_of
 
 OBSTACLE = "it is in another shell's language"
 MOST_COMMANDS = 200
@@ -58,11 +58,11 @@ class _Command:
     arguments: bool = False  # of a method: no command
 
 
-def read_powershell(text: str) -> Line:
+def read_powershell(text: str) -> CommandLine:
     """The commands of `text`, as far as they can be told apart."""
     reader = _Reader(text)
     reader.read()
-    return Line(text, reader.simples, [Obstacle(ObstacleKind.NOT_PLAIN, OBSTACLE)])
+    return CommandLine(text, reader.simples, [LineObstacle(ObstacleKind.NOT_PLAIN, OBSTACLE)])
 
 
 class _Reader:

@@ -1,4 +1,4 @@
-"""A word of a command line: what is known of it before it runs.
+"""The words of a command line, and the simple commands they make: what is known of them before they run.
 
 `text` is the word the program would get, when that is certain. `shape` is the nearest one can say otherwise: the
 literal pieces with UNKNOWN between them, so that `rm -rf "$HOME"/x` is still seen to lie below something.
@@ -327,3 +327,37 @@ def _numeric(kind: str, tail: str) -> tuple[int, str | None]:
         return 0, None
     code = int(digits, base)
     return taken, chr(code) if 0 < code < 128 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """`2>&1`, `> file`, `<<END`."""
+
+    op: str
+    fd: str  # "" when the operator's own
+    target: Word | None
+    heredoc: Word | None
+    source: str
+    body: str | None = None  # of a here-document in which nothing is expanded
+
+
+@dataclass(frozen=True, slots=True)
+class Simple:
+    """One simple command: assignments, words, redirections."""
+
+    words: tuple[Word, ...]
+    assigns: tuple[tuple[str, Word | None], ...]
+    redirects: tuple[Redirect, ...]
+    text: str
+    upstream: tuple["Simple", ...] = ()  # whose output it reads, in a pipe
+    holds: tuple["Simple", ...] = ()  # the commands in its own substitutions
+    nested: bool = False  # it stands in a substitution, a function, a loop …, not at the top of the line
+
+    @property
+    def name(self) -> str | None:
+        """The command word, when it is certain."""
+        return self.words[0].text if self.words and self.words[0].literal else None
+
+    def literal_words(self) -> tuple[str, ...] | None:
+        """All words, when all are certain."""
+        return tuple(cast(str, w.text) for w in self.words) if all(w.literal for w in self.words) else None

@@ -1,13 +1,13 @@
 """Which file a name means, and what is special about it: outside the workspace, hidden, protected, a credential.
 
-look(path, cwd, workspace) → Look          for a word of a command: a few system calls, and never an exception
+look(path, cwd, workspace) → PathStatus          for a word of a command: a few system calls, and never an exception
 judge_file(action, …)      → Verdict       for a file tool
 
 A name is judged twice: as it is written, and as the kernel would follow it, through every symlink and `..`. So neither
 a link to a protected file nor a protected name that is a link gets by. What can't be followed (a loop, a folder that
 may not be entered) is trouble, and trouble means no. Directories that don't exist are judged by their names.
 
-Whoever asks must use `Look.path` at once: between the look and the use a name may come to mean another file.
+Whoever asks must use `PathStatus.path` at once: between the look and the use a name may come to mean another file.
 """
 
 import errno
@@ -25,7 +25,7 @@ from tarmac.policy.actions import ReadFile, WriteFile
 from tarmac.policy.budget import once
 from tarmac.policy.paths.ignore import IgnoreFiles
 from tarmac.policy.paths.names import Names
-from tarmac.policy.user_rules import PolicySettings
+from tarmac.policy.rule import PolicySettings, Rule
 from tarmac.policy.verdict import Decision, Risk, Verdict
 
 MOST_LINKS = 40  # as many as the kernel follows
@@ -37,7 +37,7 @@ STORES = frozenset(["node_modules", "site-packages", ".venv", "venv", "target", 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class PathStatus:
     """What a name means. Each of the texts says why; empty: it is not so."""
 
     path: Path  # what it leads to, through all symlinks
@@ -75,15 +75,15 @@ class Files:
         self._ignore_case = sys.platform in ("darwin", "win32") if ignore_case is None else ignore_case
         self._ignore = IgnoreFiles(ignore_case=self._ignore_case)
 
-    def look(self, path: str | Path, *, cwd: str | Path, workspace: str | Path) -> Look:
+    def look(self, path: str | Path, *, cwd: str | Path, workspace: str | Path) -> PathStatus:
         """What `path`, said in `cwd`, means for an agent that works in `workspace`."""
         try:
             return self._look(os.fspath(path), os.fspath(cwd), os.fspath(workspace))
         except (OSError, ValueError) as error:
             why = os.strerror(error.errno).lower() if isinstance(error, OSError) and error.errno else str(error)
-            return Look(path=Path(path), inside=False, trouble=f"nobody can tell what it leads to: {why}")
+            return PathStatus(path=Path(path), inside=False, trouble=f"nobody can tell what it leads to: {why}")
 
-    def _look(self, path: str, cwd: str, workspace: str) -> Look:
+    def _look(self, path: str, cwd: str, workspace: str) -> PathStatus:
         if not path:
             raise ValueError("it has no name")
         given = os.path.join(workspace, cwd, path)  # noqa: PTH118
@@ -91,9 +91,11 @@ class Files:
             raise ValueError("the workspace has no full path")
         said = os.path.normpath(given)
         if _STREAMS.fullmatch(said):  # whatever is behind them now is not what will be
-            return Look(path=Path(said), inside=False, exists=True, public="it is a stream of the program itself")
+            return PathStatus(path=Path(said), inside=False, exists=True, public="it is a stream of the program itself")
         if given == said and _OF_ITSELF.fullmatch(said):
-            return Look(path=Path(said), inside=False, exists=True, public="it tells of the program that reads it")
+            return PathStatus(
+                path=Path(said), inside=False, exists=True, public="it tells of the program that reads it"
+            )
         root = once("followed", workspace, follow)
         below = given.startswith(workspace.rstrip("/") + "/") and len(given) <= LONGEST_PATH
         there = follow(given[len(workspace) :], start=root) if below else follow(given)
@@ -103,7 +105,7 @@ class Files:
         names = list(dict.fromkeys((led or there, written or said)))
         local = list(dict.fromkeys(each for each in (led, written) if each is not None))
         special, linked, exists = _kind(there)
-        return Look(
+        return PathStatus(
             path=Path(there),
             inside=led is not None,
             exists=exists,
@@ -147,51 +149,51 @@ class Files:
             part=str(action.path),
             explanation=f"{verb} the {what} {seen.path}{place}",
             rule=rule,
-            personal=reason if decision == "ask" and rule in ("file.protected", "file.credential") else "",
+            personal=reason if decision == "ask" and rule in (Rule.FILE_PROTECTED, Rule.FILE_CREDENTIAL) else "",
         )
 
 
 _Answer = tuple[Decision, Risk, str, str]
 
 
-def _read(seen: Look, settings: PolicySettings) -> _Answer:
+def _read(seen: PathStatus, settings: PolicySettings) -> _Answer:
     match seen:
-        case Look(trouble=why) if why:
+        case PathStatus(trouble=why) if why:
             return "deny", "high", why, "file.trouble"
-        case Look(own=why) if why:
+        case PathStatus(own=why) if why:
             return "deny", "high", why, "file.own"
-        case Look(ignored=why) if why:
+        case PathStatus(ignored=why) if why:
             return "deny", "medium", why, "file.ignored"
-        case Look(special=why, public="") if why:
+        case PathStatus(special=why, public="") if why:
             return "deny", "medium", why, "file.special"
-        case Look(credential=why) if why:
-            return "ask", "high", why, "file.credential"
-        case Look(inside=False, public=""):
+        case PathStatus(credential=why) if why:
+            return "ask", "high", why, Rule.FILE_CREDENTIAL
+        case PathStatus(inside=False, public=""):
             return "ask", "medium", "it is outside of the workspace", "file.outside"
-        case Look(linked=why) if why:
+        case PathStatus(linked=why) if why:
             return "ask", "medium", why, "file.linked"
     if settings.auto_approve_read:
         return "allow", "low", "reading is approved", "file.read"
     return "ask", "low", "reading is not approved by itself", "file.read"
 
 
-def _written(seen: Look, settings: PolicySettings) -> _Answer:
+def _written(seen: PathStatus, settings: PolicySettings) -> _Answer:
     match seen:
-        case Look(trouble=why) if why:
+        case PathStatus(trouble=why) if why:
             return "deny", "high", why, "file.trouble"
-        case Look(own=why) if why:
+        case PathStatus(own=why) if why:
             return "deny", "critical", why, "file.own"
-        case Look(ignored=why) if why:
+        case PathStatus(ignored=why) if why:
             return "deny", "medium", why, "file.ignored"
-        case Look(special=why) if why:
+        case PathStatus(special=why) if why:
             return "deny", "high", why, "file.special"
-        case Look(protected=why) if why:
-            return "ask", "high", f"it is protected: {why}", "file.protected"
-        case Look(credential=why) if why:
-            return "ask", "high", why, "file.credential"
-        case Look(linked=why) if why:
+        case PathStatus(protected=why) if why:
+            return "ask", "high", f"it is protected: {why}", Rule.FILE_PROTECTED
+        case PathStatus(credential=why) if why:
+            return "ask", "high", why, Rule.FILE_CREDENTIAL
+        case PathStatus(linked=why) if why:
             return "ask", "medium", why, "file.linked"
-        case Look(inside=False):
+        case PathStatus(inside=False):
             if settings.auto_approve_write_outside:
                 return "allow", "high", "writing outside of the workspace is approved", "file.outside"
             return "ask", "high", "it is outside of the workspace", "file.outside"
@@ -284,6 +286,6 @@ def credential_name(name: str) -> str:
 _shared = Files()
 
 
-def look(path: str | Path, *, cwd: Path, workspace: Path) -> Look:
+def look(path: str | Path, *, cwd: Path, workspace: Path) -> PathStatus:
     """What `path`, said in `cwd`, means for an agent that works in `workspace`."""
     return _shared.look(path, cwd=cwd, workspace=workspace)

@@ -119,7 +119,7 @@ PROTECTED = {
     "it says who may log in, and how": ".ssh",
 }
 
-# ── Reading is always asked about: what is read goes to a model.
+# ── ParsedArguments is always asked about: what is read goes to a model.
 CREDENTIAL = {
     "it holds keys": ".ssh .gnupg *.jks *.keystore /etc/ssl/private /etc/ssh/ssh_host_*",
     "it may be a private key": "id_rsa* id_dsa* id_ecdsa* id_ed25519* *.pem *.key *.p12 *.pfx",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from tarmac.policy.budget import Budget, current, note, once, spend
-from tarmac.policy.paths.files import LONGEST_PATH, Files, Look
+from tarmac.policy.paths.files import LONGEST_PATH, Files, PathStatus
 
 Kind = Literal[
     "workspace", "harmless", "listable", "secret", "own", "disk", "root", "system", "home", "temporary", "outside"
@@ -100,7 +100,7 @@ class Ground:
         """Whether the directory itself is in the workspace."""
         return _below(self.cwd, self.workspace)
 
-    def look(self, files: Files, text: str) -> Look:
+    def look(self, files: Files, text: str) -> PathStatus:
         """What a file named from here means: outside, hidden, protected, a credential."""
         spend()
         note(os.path.join(self.cwd, text))

@@ -6,15 +6,16 @@ It sees what the table understood, and raises Unproven. (Programs that no table 
 import re
 from collections.abc import Callable
 
-from tarmac.policy.programs.grammar import Reading, Unproven
+from tarmac.policy.programs.grammar import ParsedArguments
 from tarmac.policy.programs.scripts import check_awk, check_jq, check_sed
+from tarmac.policy.verdict import Unproven
 
 
-def _names(reading: Reading) -> set[str]:
+def _names(reading: ParsedArguments) -> set[str]:
     return {name for name, _ in reading.options}
 
 
-def _first(reading: Reading, *known: str, none: bool = False) -> None:
+def _first(reading: ParsedArguments, *known: str, none: bool = False) -> None:
     if not reading.operands:
         if none:
             return
@@ -23,7 +24,7 @@ def _first(reading: Reading, *known: str, none: bool = False) -> None:
         raise Unproven(f"`{reading.operands[0]}` is not known to only show")
 
 
-def _sed(reading: Reading) -> None:
+def _sed(reading: ParsedArguments) -> None:
     scripts = [value for name, value in reading.options if name in ("e", "expression") and value is not None]
     scripts = scripts or reading.operands[:1]
     if not scripts:
@@ -32,7 +33,7 @@ def _sed(reading: Reading) -> None:
         check_sed(script)
 
 
-def _awk(reading: Reading) -> None:
+def _awk(reading: ParsedArguments) -> None:
     if not reading.operands and _names(reading) & {"version", "help"}:
         return
     if not reading.operands:
@@ -42,23 +43,23 @@ def _awk(reading: Reading) -> None:
         raise Unproven("awk takes a word with = for an assignment")
 
 
-def _jq(reading: Reading) -> None:
+def _jq(reading: ParsedArguments) -> None:
     if reading.operands:
         check_jq(reading.operands[0])
 
 
-def _yq(reading: Reading) -> None:
+def _yq(reading: ParsedArguments) -> None:
     for operand in reading.operands[:2]:
         check_jq("" if operand in ("e", "eval", "ea", "eval-all") else operand)
 
 
-def _date(reading: Reading) -> None:
+def _date(reading: ParsedArguments) -> None:
     for operand in reading.operands:
         if not operand.startswith("+"):
             raise Unproven("date with such a word sets the clock")
 
 
-def _pretty(reading: Reading) -> None:
+def _pretty(reading: ParsedArguments) -> None:
     """A format that tells of signatures has them checked, by the program that the configuration names."""
     for name, value in reading.options:
         if name == "submodule" and value and value.startswith("d"):
@@ -67,21 +68,21 @@ def _pretty(reading: Reading) -> None:
             raise Unproven("it starts the program that checks signatures")
 
 
-def _git_listing(reading: Reading) -> None:
+def _git_listing(reading: ParsedArguments) -> None:
     _pretty(reading)
     asks = {"l", "list", "contains", "no-contains", "merged", "no-merged", "points-at"}
     if reading.operands and not asks & _names(reading):
         raise Unproven("a name given to it would be made")
 
 
-def _git_remote(reading: Reading) -> None:
+def _git_remote(reading: ParsedArguments) -> None:
     _first(reading, "get-url", none=True)
 
 
 _HARMLESS_KEYS = re.compile(r"\^?(alias|user|branch|remote|core|color|diff|merge|pull|push|init)(\\?\.|$)[\w.\\*$-]*")
 
 
-def _git_config(reading: Reading) -> None:
+def _git_config(reading: ParsedArguments) -> None:
     given = _names(reading)
     words = reading.operands
     _no_secrets(reading)
@@ -97,75 +98,75 @@ def _git_config(reading: Reading) -> None:
         raise Unproven("git config with a value sets it")
 
 
-def _dry(reading: Reading) -> None:
+def _dry(reading: ParsedArguments) -> None:
     if not {"n", "dry-run"} & _names(reading):
         raise Unproven("without -n it does more than say what it would do")
 
 
-def _offline(reading: Reading) -> None:
+def _offline(reading: ParsedArguments) -> None:
     if reading.operands and "n" not in _names(reading):
         raise Unproven("it asks another machine")
 
 
-def _tee(reading: Reading) -> None:
+def _tee(reading: ParsedArguments) -> None:
     if not set(reading.operands) <= {"/dev/null", "/dev/stderr", "/dev/stdout"}:
         raise Unproven("it writes files")
 
 
-def _needs_p(reading: Reading) -> None:
+def _needs_p(reading: ParsedArguments) -> None:
     if not {"p", "print-cache"} & _names(reading):
         raise Unproven("without -p it would change the machine")
 
 
-def _fuser(reading: Reading) -> None:
+def _fuser(reading: ParsedArguments) -> None:
     if not all(re.fullmatch(r"[0-9]+/(tcp|udp)", word) for word in reading.operands):
         raise Unproven("only ports are known")
 
 
-def _to_stdout(reading: Reading) -> None:
+def _to_stdout(reading: ParsedArguments) -> None:
     if reading.operands[1:] != ["-"]:
         raise Unproven("it would write a file")
 
 
-def _git_apply(reading: Reading) -> None:
+def _git_apply(reading: ParsedArguments) -> None:
     if not {"stat", "numstat", "summary", "check"} & _names(reading):
         raise Unproven("it changes files")
 
 
-def _reflog(reading: Reading) -> None:
+def _reflog(reading: ParsedArguments) -> None:
     _pretty(reading)
     if reading.operands and reading.operands[0] in ("expire", "delete", "drop", "write"):
         raise Unproven("it makes git forget")
 
 
-def _pager(reading: Reading) -> None:
+def _pager(reading: ParsedArguments) -> None:
     if any(operand.startswith("+") for operand in reading.operands):
         raise Unproven("a pager's + gives it a command")
     if not reading.operands and not reading.options:
         return
 
 
-def _ls(reading: Reading) -> None:
+def _ls(reading: ParsedArguments) -> None:
     if {"R", "recursive"} & _names(reading):
         _recursive(reading)
 
 
-def _seq(reading: Reading) -> None:
+def _seq(reading: ParsedArguments) -> None:
     if not all(re.fullmatch(r"-?[0-9.]{1,7}", word) for word in reading.operands):
         raise Unproven("it may print without end")
 
 
-def _sleep(reading: Reading) -> None:
+def _sleep(reading: ParsedArguments) -> None:
     if not all(re.fullmatch(r"[0-9.]{1,3}[sm]?", word) for word in reading.operands):
         raise Unproven("it waits for very long")
 
 
-def _top(reading: Reading) -> None:
+def _top(reading: ParsedArguments) -> None:
     if not {"b", "l"} & _names(reading):
         raise Unproven("it needs a terminal")
 
 
-def _gzip(reading: Reading) -> None:
+def _gzip(reading: ParsedArguments) -> None:
     given = _names(reading)
     if not {"c", "l", "t", "stdout", "to-stdout", "list", "test", "help", "version"} & given:
         raise Unproven("it would write files")
@@ -173,12 +174,12 @@ def _gzip(reading: Reading) -> None:
         raise Unproven("of several modes the last counts: it may write files")
 
 
-def _unzip(reading: Reading) -> None:
+def _unzip(reading: ParsedArguments) -> None:
     if not {"l", "v", "Z", "t", "p", "c"} & _names(reading):
         raise Unproven("it would write files")
 
 
-def _man(reading: Reading) -> None:
+def _man(reading: ParsedArguments) -> None:
     if any(not re.fullmatch(r"[A-Za-z0-9_.+:-]+|\[", word) or ".." in word for word in reading.operands):
         raise Unproven("man of a file may run what is in it")
 
@@ -188,18 +189,18 @@ _SECRET_WORD = re.compile(
 )
 
 
-def _no_secrets(reading: Reading) -> None:
+def _no_secrets(reading: ParsedArguments) -> None:
     if any(_SECRET_WORD.search(word) for word in (*reading.operands, *(v or "" for _, v in reading.options))):
         raise Unproven("it asks for what is named like a secret")
 
 
-def _npm_view(reading: Reading) -> None:
+def _npm_view(reading: ParsedArguments) -> None:
     _no_secrets(reading)
     if not all(re.fullmatch(r"(@[\w.-]+/)?[\w.-]+(@[\w.^~<>=*-]+)?", word) for word in reading.operands):
         raise Unproven("it may fetch from anywhere")
 
 
-def _kubectl(reading: Reading) -> None:
+def _kubectl(reading: ParsedArguments) -> None:
     if any(re.search(r"(^|[,/])secrets?($|[,/.])", word, re.IGNORECASE) for word in reading.operands):
         raise Unproven("it would show secrets of the cluster")
     if any("-file" in (value or "") for _, value in reading.options):
@@ -208,94 +209,94 @@ def _kubectl(reading: Reading) -> None:
         raise Unproven("it would show all of the cluster")
 
 
-def _compose_config(reading: Reading) -> None:
+def _compose_config(reading: ParsedArguments) -> None:
     if not {"q", "quiet", "services", "volumes", "images", "profiles"} & _names(reading):
         raise Unproven("it prints what .env and others hold")
 
 
-def _docker_inspect(reading: Reading) -> None:
+def _docker_inspect(reading: ParsedArguments) -> None:
     if any("env" in (value or "").lower() for name, value in reading.options if name in ("f", "format")):
         raise Unproven("it would show variables, which may hold secrets")
 
 
-def _go_env(reading: Reading) -> None:
+def _go_env(reading: ParsedArguments) -> None:
     telling = {"GOPROXY", "GOAUTH", "GOFLAGS", "GOSUMDB", "GONOPROXY", "GOPRIVATE", "GOENV"}
     if not telling.isdisjoint(reading.operands):
         raise Unproven("it prints settings that may hold credentials")
 
 
-def _client(reading: Reading) -> None:
+def _client(reading: ParsedArguments) -> None:
     if "client" not in _names(reading):
         raise Unproven("it asks the cluster")
 
 
-def _go_list(reading: Reading) -> None:
+def _go_list(reading: ParsedArguments) -> None:
     if any("@" in word for word in reading.operands):
         raise Unproven("it may fetch from anywhere")
 
 
-def _cloc(reading: Reading) -> None:
+def _cloc(reading: ParsedArguments) -> None:
     if any(name == "vcs" and value not in ("git", "svn", "auto") for name, value in reading.options):
         raise Unproven("--vcs takes a command to run")
 
 
-def _brew(reading: Reading) -> None:
+def _brew(reading: ParsedArguments) -> None:
     if any(word.startswith(("/", ".")) or word.endswith(".rb") for word in reading.operands):
         raise Unproven("a formula in a file is run")
 
 
-def _no_files(reading: Reading) -> None:
+def _no_files(reading: ParsedArguments) -> None:
     if any("/" in word for word in reading.operands):
         raise Unproven("it would read another file")
 
 
-def _openssl(reading: Reading) -> None:
+def _openssl(reading: ParsedArguments) -> None:
     if any(":" in path for path, _ in reading.paths):
         raise Unproven("openssl takes a name with a colon for an address")
 
 
-def _recursive(reading: Reading) -> None:
+def _recursive(reading: ParsedArguments) -> None:
     reading.paths = [(path, True) for path, _ in reading.paths]  # all below it: as if its content was read
 
 
-def _rpm(reading: Reading) -> None:
+def _rpm(reading: ParsedArguments) -> None:
     if not {"q", "query", "version"} & _names(reading):
         raise Unproven("only rpm's questions are known")
 
 
-def _getent(reading: Reading) -> None:
+def _getent(reading: ParsedArguments) -> None:
     if any("shadow" in word for word in reading.operands):
         raise Unproven("it shows the hashes of passwords")
     if any(re.match("a?hosts|networks", word) for word in reading.operands[:1]):
         raise Unproven("it asks another machine for a name")
 
 
-def _numeric(reading: Reading) -> None:
+def _numeric(reading: ParsedArguments) -> None:
     """Without -n it looks up names for the addresses it shows."""
     if not {"n", "numeric"} & _names(reading):
         raise Unproven("it asks another machine for names")
 
 
-def _lsof(reading: Reading) -> None:
+def _lsof(reading: ParsedArguments) -> None:
     if "i" in _names(reading) or not reading.options:
         _numeric(reading)
 
 
-def _plain_values(reading: Reading) -> None:
+def _plain_values(reading: ParsedArguments) -> None:
     """For scripts that split what they are given, and make commands of it."""
     words = (*reading.operands[1:], *(value or "" for _, value in reading.options))
     if not all(re.fullmatch(r"[\w./@%+=:,-]*", word) and not word.startswith("-") for word in words):
         raise Unproven("it is a script, which may split such a word")
 
 
-def _service(reading: Reading) -> None:
+def _service(reading: ParsedArguments) -> None:
     if any(not re.fullmatch(r"[A-Za-z0-9][\w.@-]*", word) for word in reading.operands):
         raise Unproven("a service is a plain name")
     if reading.operands[1:] != ["status"] and (reading.operands or not reading.options):
         raise Unproven("only a service's status is known to only read")
 
 
-FURTHER: dict[str, Callable[[Reading], None]] = {
+FURTHER: dict[str, Callable[[ParsedArguments], None]] = {
     "ls": _ls,
     "seq": _seq,
     "sleep": _sleep,

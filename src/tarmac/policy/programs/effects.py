@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tarmac.policy.parse.words import Word
-from tarmac.policy.programs.rules.table import Deed, Table
+from tarmac.policy.programs.rules.table import EffectEntry, Table
 from tarmac.policy.programs.wrappers import program_name
 from tarmac.policy.rule import EffectKind, Rule
 from tarmac.policy.verdict import RISKS, Risk
@@ -77,7 +77,7 @@ class Assessment:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class EffectRule:
     """One entry of the tables."""
 
     number: int
@@ -93,30 +93,30 @@ class Entry:
 
 
 @functools.cache
-def rules() -> Mapping[str, tuple[Entry, ...]]:
+def rules() -> Mapping[str, tuple[EffectRule, ...]]:
     """The tables, by first word; a later entry comes after the earlier ones."""
     from tarmac.policy.programs.rules import effect_table, git
 
-    found: dict[str, list[tuple[int, str, Deed]]] = {}
-    deeds = (*effect_table.DEEDS, *git.DEEDS, *effect_table.SHOWS, *effect_table.POWERSHELL)
-    for number, deed in enumerate(deeds):
-        for run in deed["run"].split("|"):
-            found.setdefault(run.split(None, 1)[0], []).append((number, run, deed))
+    found: dict[str, list[tuple[int, str, EffectEntry]]] = {}
+    entries = (*effect_table.EFFECTS, *git.EFFECTS, *effect_table.SHOWS, *effect_table.POWERSHELL)
+    for number, entry in enumerate(entries):
+        for run in entry["run"].split("|"):
+            found.setdefault(run.split(None, 1)[0], []).append((number, run, entry))
     return Table(found, lambda name, each: tuple(_rule(*one) for one in each))
 
 
-def _rule(number: int, run: str, deed: Deed) -> Entry:
-    return Entry(
+def _rule(number: int, run: str, entry: EffectEntry) -> EffectRule:
+    return EffectRule(
         number,
         tuple(run.split()),
-        tuple(frozenset(group.split()) for group in deed.get("options", ())),
-        re.compile(deed["operand"]) if "operand" in deed else None,
-        deed["risk"],
-        EffectKind(deed["kind"]),
-        deed["does"],
-        instead=deed.get("instead", False),
-        skip=deed.get("skip", 0),
-        vague=deed.get("vague", False),
+        tuple(frozenset(group.split()) for group in entry.get("options", ())),
+        re.compile(entry["operand"]) if "operand" in entry else None,
+        entry["risk"],
+        EffectKind(entry["kind"]),
+        entry["does"],
+        instead=entry.get("instead", False),
+        skip=entry.get("skip", 0),
+        vague=entry.get("vague", False),
     )
 
 
@@ -201,7 +201,7 @@ def arguments(words: Sequence[Word]) -> Arguments:
 
 def from_tables(assessment: Assessment, args: Arguments, *, vague: bool = False) -> bool:
     """Add what the tables know; whether they know the program at all. `vague`: more is known of it already."""
-    best: Entry | None = None
+    best: EffectRule | None = None
     for rule in rules().get(args.name, ()):
         if not _matches(rule, args):
             continue
@@ -224,11 +224,11 @@ def from_tables(assessment: Assessment, args: Arguments, *, vague: bool = False)
     return True
 
 
-def _closer(rule: Entry, best: Entry) -> bool:
+def _closer(rule: EffectRule, best: EffectRule) -> bool:
     return rule.risk == best.risk and len(rule.run) > len(best.run)
 
 
-def _matches(rule: Entry, args: Arguments) -> bool:
+def _matches(rule: EffectRule, args: Arguments) -> bool:
     size = len(rule.run)
     if args.subcommand[:size] != rule.run and (args.name, *args.words[: size - 1]) != rule.run:
         return False

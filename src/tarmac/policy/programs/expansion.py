@@ -12,7 +12,8 @@ from tarmac.policy.budget import note
 from tarmac.policy.parse.words import Word
 from tarmac.policy.paths.places import Ground, expand, listable
 from tarmac.policy.plan import SYSTEM_PATH, search_path
-from tarmac.policy.programs.grammar import Unproven, programs
+from tarmac.policy.programs.grammar import programs
+from tarmac.policy.verdict import Unproven
 
 MOST_WORDS = 64  # that braces may become
 _SWITCH = "|[0-3]|true|false|yes|no|always|never"

@@ -8,8 +8,7 @@ from functools import cache
 from itertools import pairwise
 
 from tarmac.policy.budget import Spent, note, spend
-from tarmac.policy.parse.command import Simple
-from tarmac.policy.parse.words import UNKNOWN, Word
+from tarmac.policy.parse.words import UNKNOWN, Simple, Word
 from tarmac.policy.paths.files import Files
 from tarmac.policy.paths.places import Ground, Place, expand
 from tarmac.policy.programs.effects import Arguments, Assessment, shown

@@ -1,6 +1,6 @@
 """The positive grammar: which options and operands of a program are known to only read. Data in rules/.
 
-words → match(program, words) → Reading(options, operands, paths) | Unproven
+words → match(program, words) → ParsedArguments(options, operands, paths) | Unproven
 
 Options are written as getopt has them: a letter or a name, then `:` when a value follows, `::` when one may be
 attached, `@` when the value is a path, `+` when two values follow. What isn't listed isn't proven. Long names may be
@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tarmac.policy.programs.rules.table import Table, names
+from tarmac.policy.verdict import Unproven
 
 # `nm @file`: what is in the file is read as if it was typed, and may be `--plugin=x.so`.
 _TAKES_WORDS_FROM_FILES = frozenset(
@@ -21,14 +22,6 @@ _TAKES_WORDS_FROM_FILES = frozenset(
     nm objdump readelf size strings ar c++filt addr2line otool javap jar 7z 7za 7zz
 """.split()
 )
-
-
-class Unproven(Exception):
-    """Nothing says that this only reads; `reason` says what is in the way."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +51,7 @@ class Program:
 
 
 @dataclass(slots=True)
-class Reading:
+class ParsedArguments:
     """Arguments, understood."""
 
     options: list[tuple[str, str | None]] = field(default_factory=list)  # name without dashes, value
@@ -188,9 +181,9 @@ def versions() -> Versions:
     return Versions(words, programs, helped, unless, sets(listed.ALSO), sets(listed.OWN), sets(listed.GROUPS))
 
 
-def match(program: Program, words: Sequence[str]) -> Reading:
+def match(program: Program, words: Sequence[str]) -> ParsedArguments:
     """The arguments of `program`, each of them known; Unproven otherwise."""
-    reading = Reading()
+    reading = ParsedArguments()
     rest = list(words)
     while rest:
         word = rest.pop(0)
@@ -215,7 +208,7 @@ def match(program: Program, words: Sequence[str]) -> Reading:
     return reading
 
 
-def _long(program: Program, text: str, rest: list[str], reading: Reading) -> None:
+def _long(program: Program, text: str, rest: list[str], reading: ParsedArguments) -> None:
     name, equals, value = text.partition("=")
     kind = program.long.get(name) if name not in program.refuse else None
     if kind is None and program.abbreviate and name not in program.refuse:
@@ -241,7 +234,7 @@ def _long(program: Program, text: str, rest: list[str], reading: Reading) -> Non
         reading.paths.append((value, True))
 
 
-def _short(program: Program, letters: str, rest: list[str], reading: Reading) -> None:
+def _short(program: Program, letters: str, rest: list[str], reading: ParsedArguments) -> None:
     while letters:
         letter, letters = letters[0], letters[1:]
         kind = program.short.get(letter)
@@ -260,7 +253,7 @@ def _short(program: Program, letters: str, rest: list[str], reading: Reading) ->
             reading.paths.append((value, True))
 
 
-def _operands(program: Program, reading: Reading) -> None:
+def _operands(program: Program, reading: ParsedArguments) -> None:
     kinds = program.operands
     count = len(reading.operands)
     if kinds == ("none",) and count:
@@ -296,7 +289,7 @@ def _operands(program: Program, reading: Reading) -> None:
             raise Unproven(f"`{operand}` is an address: it may lead anywhere")
 
 
-def _of_repository(operand: str, kind: str, reading: Reading, *, path: bool) -> None:
+def _of_repository(operand: str, kind: str, reading: ParsedArguments, *, path: bool) -> None:
     """A revision or path of git: `main..x`, `HEAD:src/x`, `*.py`, `:!x`. What it names inside is looked at by name."""
     if re.match(r":[!^]|:\([a-z,]*exclude", operand):
         return  # what it leaves out

@@ -4,25 +4,26 @@ import fnmatch
 import re
 from collections.abc import Callable, Sequence
 
-from tarmac.policy.paths.files import Look
+from tarmac.policy.paths.files import PathStatus
 from tarmac.policy.paths.places import is_secret
-from tarmac.policy.programs.grammar import Reading, Unproven
+from tarmac.policy.programs.grammar import ParsedArguments
+from tarmac.policy.verdict import Unproven
 
 
-def _anything(words: Sequence[str]) -> Reading:
-    return Reading(operands=list(words))
+def _anything(words: Sequence[str]) -> ParsedArguments:
+    return ParsedArguments(operands=list(words))
 
 
 _ESCAPES = re.compile(r"\\(e|E|0?33|x1[bB]|u001[bB]|x9[bB]|0?233)")
 
 
-def _echo(words: Sequence[str]) -> Reading:
+def _echo(words: Sequence[str]) -> ParsedArguments:
     if any(_ESCAPES.search(word) for word in words):
         raise Unproven("it would send control sequences to the terminal")
     return _anything(words)
 
 
-def _printf(words: Sequence[str]) -> Reading:
+def _printf(words: Sequence[str]) -> ParsedArguments:
     if words[:1] == ["-v"] or (words and words[0].startswith("-v")):
         raise Unproven("printf -v sets a variable")
     if any(re.search(r"%[^a-zA-Z%]*([0-9]{5,}|\*)", word) for word in words[:1]):
@@ -30,7 +31,7 @@ def _printf(words: Sequence[str]) -> Reading:
     return _echo(words)
 
 
-def _test(words: Sequence[str]) -> Reading:
+def _test(words: Sequence[str]) -> ParsedArguments:
     if "-v" in words or "-R" in words:
         raise Unproven("a test of a variable may run what its name holds")
     return _anything(words)
@@ -56,9 +57,9 @@ _FIND_TESTS = {
 }
 
 
-def _find(words: Sequence[str]) -> Reading:
+def _find(words: Sequence[str]) -> ParsedArguments:
     """find: its tests and its printing. `-exec` of something that reads is looked at by the caller (`inner`)."""
-    reading = Reading()
+    reading = ParsedArguments()
     rest = list(words)
     while rest and re.fullmatch(r"-[HLP]|-O[0-9]", rest[0]):
         reading.options.append((rest.pop(0), None))
@@ -82,7 +83,7 @@ def _find(words: Sequence[str]) -> Reading:
     return reading
 
 
-def _ps(words: Sequence[str]) -> Reading:
+def _ps(words: Sequence[str]) -> ParsedArguments:
     """ps in its three dialects; BSD's `e` would show the processes' environments."""
     rest = list(words)
     while rest:
@@ -119,10 +120,10 @@ def _ps(words: Sequence[str]) -> Reading:
                 raise Unproven("ps may show the environment of processes")
         else:
             raise Unproven(f"`ps` is not known with {word}")
-    return Reading()
+    return ParsedArguments()
 
 
-def _ip(words: Sequence[str]) -> Reading:
+def _ip(words: Sequence[str]) -> ParsedArguments:
     rest = [
         w for w in words if not re.fullmatch(r"-(4|6|br(ief)?|c(olor)?|j(son)?|p(retty)?|o(neline)?|s|d(etails)?|h)", w)
     ]
@@ -130,12 +131,12 @@ def _ip(words: Sequence[str]) -> Reading:
     verbs = ("show", "list", "ls", "get", "sh") + ("s",) * (rest[:1] not in (["l"], ["link"]))  # `ip link s` sets
     if not rest or rest[0] not in objects or (len(rest) > 1 and rest[1] not in verbs):
         raise Unproven("`ip` is only known to show")
-    return Reading()
+    return ParsedArguments()
 
 
-def _tar(words: Sequence[str]) -> Reading:
+def _tar(words: Sequence[str]) -> ParsedArguments:
     """tar in its listing form only, `tf`, `-tzf` and `--list`."""
-    reading = Reading()
+    reading = ParsedArguments()
     rest = list(words)
     if rest and not rest[0].startswith("-"):
         rest[0] = "-" + rest[0]
@@ -177,19 +178,19 @@ def _tar(words: Sequence[str]) -> Reading:
     return reading
 
 
-def _kill(words: Sequence[str]) -> Reading:
+def _kill(words: Sequence[str]) -> ParsedArguments:
     """kill -l, kill -0 PID."""
     if not re.fullmatch(r"-[lL]( [A-Z0-9]+)?|-0( [0-9]+)+", " ".join(words)):
         raise Unproven("it ends or steers processes")
-    return Reading()
+    return ParsedArguments()
 
 
-def _jar(words: Sequence[str]) -> Reading:
+def _jar(words: Sequence[str]) -> ParsedArguments:
     if len(words) < 2 or not re.fullmatch(r"-?(tf|tvf)", words[0]):
         raise Unproven("only jar's list is known to only read")
     if any(word.startswith(("-", "@")) for word in words[1:]):
         raise Unproven("only jar's list is known to only read")
-    return Reading(paths=[(words[1], True)], operands=list(words[2:]))
+    return ParsedArguments(paths=[(words[1], True)], operands=list(words[2:]))
 
 
 _XXD_VALUES = ("c", "cols", "g", "groupsize", "l", "len", "n", "name", "o", "offset", "s", "seek", "skip")
@@ -200,9 +201,9 @@ _XXD_FLAGS = frozenset(
 )
 
 
-def _xxd(words: Sequence[str]) -> Reading:
+def _xxd(words: Sequence[str]) -> ParsedArguments:
     """xxd reads its options by its own rules: long names with one dash, nothing bundled; a second file is written."""
-    reading = Reading()
+    reading = ParsedArguments()
     rest = list(words)
     while rest and rest[0].startswith("-") and len(rest[0]) > 1:
         word = rest.pop(0)
@@ -222,7 +223,7 @@ def _xxd(words: Sequence[str]) -> Reading:
     return reading
 
 
-OWN: dict[str, Callable[[Sequence[str]], Reading]] = {
+OWN: dict[str, Callable[[Sequence[str]], ParsedArguments]] = {
     "anything": _anything,
     "echo": _echo,
     "printf": _printf,
@@ -238,7 +239,7 @@ OWN: dict[str, Callable[[Sequence[str]], Reading]] = {
 
 
 SAMPLE = "a-name-that-is-found"  # stands for one while the command that gets it is proven
-Looking = Callable[[str], Look]  # what a name, as it is written, would be here
+Looking = Callable[[str], PathStatus]  # what a name, as it is written, would be here
 
 # What these show of a file is no more than its name, size or a count.
 METADATA = frozenset(
@@ -258,7 +259,7 @@ _COMMON_SECRETS = """
 """.split()
 
 
-def check_found(reading: Reading, opener: str, look: Looking) -> None:
+def check_found(reading: ParsedArguments, opener: str, look: Looking) -> None:
     """Whether `opener` may have what this `find` finds."""
     if opener in METADATA:
         return
@@ -308,7 +309,7 @@ def exec_of_plain_files(arguments: list[str]) -> list[str]:
     return [*arguments[:at], "-type", "f", *arguments[at:]] if opener and opener[0] not in METADATA else arguments
 
 
-def _only_plain_files(reading: Reading) -> bool:
+def _only_plain_files(reading: ParsedArguments) -> bool:
     """Whether `-type f` holds for all that is found: at the top of the expression, nothing else instead of it."""
     depth = 0
     holds = False

@@ -15,16 +15,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tarmac.policy.budget import note
-from tarmac.policy.parse.command import Redirect, Simple
-from tarmac.policy.paths.files import Files, Look
+from tarmac.policy.parse.words import Redirect, Simple
+from tarmac.policy.paths.files import Files, PathStatus
 from tarmac.policy.paths.places import Ground, is_secret, listable
 from tarmac.policy.programs.checks import FURTHER
 from tarmac.policy.programs.expansion import expand_words, looks_alike, program_name, variables
-from tarmac.policy.programs.grammar import Program, Reading, Unproven, match, programs, versions
+from tarmac.policy.programs.grammar import ParsedArguments, Program, match, programs, versions
 from tarmac.policy.programs.own_grammars import OWN, SAMPLE, check_found, check_pattern, exec_of_plain_files
 from tarmac.policy.programs.repository import check_addresses, check_repository
 from tarmac.policy.programs.starters import compose, compose_options, python_module, starts_only, wrapped, xargs
-from tarmac.policy.verdict import STATUS, Proof, Stage
+from tarmac.policy.verdict import STATUS, Proof, Stage, Unproven
 
 
 def streams_of(redirects: Sequence[Redirect]) -> Stage:
@@ -113,7 +113,7 @@ class Prover:
         known = versions()
         if len(words) == 2 and known.answer(name, words[1]):
             self._check_unless(name)
-            return Proof(Stage(words), "read.version", "prints its version or its help")
+            return Proof(Stage(words), "read.version", "prints its version or its help", alone=True)
         if starts_only(name):
             return wrapped(self, words)
         if name == "xargs":
@@ -122,7 +122,7 @@ class Prover:
             self._check_unless(name)
             if name == "git":
                 check_repository(self.ground)
-            return Proof(Stage(words), "read.help", "prints its help")
+            return Proof(Stage(words), "read.help", "prints its help", alone=True)
         if re.fullmatch(r"python3?", name) and words[1:2] == ("-m",):
             return python_module(self, words)
         if len(options := compose_options(words)) > 0:
@@ -154,7 +154,8 @@ class Prover:
             *_unlinked(program, arguments, reading),
             *_instead_of_terminal(program, reading, upstream),
         )
-        return Proof(Stage(plan), f"read.{program.name.replace(' ', '.')}", program.why, program.connects)
+        rule = f"read.{program.name.replace(' ', '.')}"
+        return Proof(Stage(plan), rule, program.why, program.connects, program=program.name.split()[0])
 
     def _check_unless(self, name: str) -> None:
         for each in versions().unless:
@@ -162,7 +163,7 @@ class Prover:
             if program == name and _exists_above(file, self.ground):
                 raise Unproven(f"the project's {file} may name a program to run")
 
-    def read(self, program: Program, arguments: list[str]) -> Reading:
+    def read(self, program: Program, arguments: list[str]) -> ParsedArguments:
         if program.name in ("[", "test") and program.name == "[" and arguments[-1:] != ["]"]:
             raise Unproven("a test lacks its ]")
         if replacement := OWN.get(program.check):
@@ -224,7 +225,7 @@ class Prover:
             rest = rest[taken:]
         return rest, ground
 
-    def check_paths(self, reading: Reading, program: Program) -> None:
+    def check_paths(self, reading: ParsedArguments, program: Program) -> None:
         for name in program.unless:
             if _exists_above(name, self.ground):
                 raise Unproven(f"the project's {name} may name a program to run")
@@ -250,13 +251,13 @@ class Prover:
         if why:
             raise Unproven(f"{path}: {why}")
 
-    def named(self, name: str) -> Look:
+    def named(self, name: str) -> PathStatus:
         """What a name would be here, that may be a pattern: the disk is not asked for it."""
         for folder in (self.ground.cwd, self.ground.workspace):
             note(f"{folder}/.tarmacignore")
         return self.files.look(name, cwd=Path(self.ground.cwd), workspace=Path(self.ground.workspace))
 
-    def _check_values(self, reading: Reading, program: Program) -> None:
+    def _check_values(self, reading: ParsedArguments, program: Program) -> None:
         """The value of an option that names a file elsewhere is more than text, whatever the table says."""
         for pattern, certain in reading.patterns:
             check_pattern(pattern, self.named, certain=certain)
@@ -270,7 +271,7 @@ class Prover:
             if re.search(r"(^|[=@:,])(/|~|\.\./)", value) or self.ground.locate(value).kind in ("secret", "own"):
                 raise Unproven(f"`{value}` may name a file")
 
-    def _harden_exec(self, reading: Reading, arguments: list[str]) -> list[str]:
+    def _harden_exec(self, reading: ParsedArguments, arguments: list[str]) -> list[str]:
         """find -exec: the command inside reads too, and gets names below the workspace only. With its plan inside."""
         starts = [path for path, _ in reading.paths] or ["."]
         made: list[str] = list(arguments)
@@ -307,7 +308,7 @@ def _replaced(words: list[str], old: list[str], new: list[str]) -> list[str]:
     raise Unproven("find -exec of a command that can't be read")
 
 
-def _takes_little(reading: Reading) -> bool:
+def _takes_little(reading: ParsedArguments) -> bool:
     """Whether `head` ends soon, whatever it reads."""
     counts = [
         value or name for name, value in reading.options if name in ("c", "n", "bytes", "lines") or name.isdigit()
@@ -315,7 +316,7 @@ def _takes_little(reading: Reading) -> bool:
     return all(re.fullmatch(r"[0-9]{1,6}", count) for count in counts)
 
 
-def _unlinked(program: Program, arguments: list[str], reading: Reading) -> list[str]:
+def _unlinked(program: Program, arguments: list[str], reading: ParsedArguments) -> list[str]:
     """The arguments, so that searching all below a folder does not follow links out of the workspace."""
     names = {name for name, _ in reading.options}
     if program.name in ("diff", "colordiff") and {"r", "recursive"} & names:
@@ -340,7 +341,7 @@ def _unlinked(program: Program, arguments: list[str], reading: Reading) -> list[
     return made
 
 
-def _instead_of_terminal(program: Program, reading: Reading, upstream: tuple[Simple, ...]) -> tuple[str, ...]:
+def _instead_of_terminal(program: Program, reading: ParsedArguments, upstream: tuple[Simple, ...]) -> tuple[str, ...]:
     """What a program does in a terminal and not in a plan: without one, git shortlog waits for a log."""
     whole = {"all", "branches", "tags", "remotes"} & {name for name, _ in reading.options}
     return ("HEAD",) if program.name == "git shortlog" and not (upstream or reading.operands or whole) else ()

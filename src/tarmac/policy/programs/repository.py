@@ -14,14 +14,15 @@ from pathlib import Path
 
 from tarmac.policy.budget import note
 from tarmac.policy.paths.places import Ground
-from tarmac.policy.programs.grammar import Unproven, programs
+from tarmac.policy.programs.grammar import programs
+from tarmac.policy.verdict import Unproven
 
 GITLINK = 0o160000  # the mode of a submodule
 LARGEST_INDEX = 64 << 20
 _FIXED = 40  # bytes of times, numbers, mode and size, before the hash
 
 
-class Unreadable(Exception):
+class UnreadableIndex(Exception):
     """It is no index that we know how to read."""
 
 
@@ -35,18 +36,18 @@ def read_index(folder: Path, *, hash_size: int = 20) -> list[tuple[int, str]]:
         if shared:
             found += _entries(folder / f"sharedindex.{shared}", hash_size)[0]
     except (struct.error, IndexError, OSError) as error:
-        raise Unreadable(str(error)) from error
+        raise UnreadableIndex(str(error)) from error
     return found
 
 
 def _entries(path: Path, hash_size: int) -> tuple[list[tuple[int, str]], str]:
     """The entries of one file, and the hash in the name of the shared one, if there is one."""
     if path.stat().st_size > LARGEST_INDEX:
-        raise Unreadable("it is too long")
+        raise UnreadableIndex("it is too long")
     data = path.read_bytes()
     magic, version, count = struct.unpack_from(">4sII", data)
     if magic != b"DIRC" or version not in (2, 3, 4):
-        raise Unreadable(f"it is of version {version}")
+        raise UnreadableIndex(f"it is of version {version}")
     found: list[tuple[int, str]] = []
     at, before = 12, b""
     for _ in range(count):
@@ -271,7 +272,7 @@ def submodules(folder: Path) -> list[str]:
     """The paths of submodules in the index of a repository."""
     try:
         return [name for mode, name in index_entries(folder) if mode == GITLINK]
-    except Unreadable as error:
+    except UnreadableIndex as error:
         raise Unproven(f"the repository's index can't be read: {error}") from None
 
 
@@ -313,7 +314,7 @@ def tracks(path: Path) -> bool | None:
         try:
             inside = str(path.relative_to(folder))
             names = [name for _, name in index_entries(_folders(dot)[0])]
-        except (OSError, Unproven, Unreadable):
+        except (OSError, Unproven, UnreadableIndex):
             return None
         if not names:
             return None  # nothing was ever added: then git keeps nothing

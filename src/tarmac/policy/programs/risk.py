@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tarmac.policy.budget import Spent
-from tarmac.policy.parse.command import Simple
-from tarmac.policy.parse.words import UNKNOWN, Word
+from tarmac.policy.parse.words import UNKNOWN, Simple, Word
 from tarmac.policy.programs.effects import (
     LOADING_VARIABLES,
     TELLING_VARIABLES,

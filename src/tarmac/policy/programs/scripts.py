@@ -6,7 +6,7 @@ They read the script by the language's own rules and give up on what they don't 
 
 import re
 
-from tarmac.policy.programs.grammar import Unproven
+from tarmac.policy.verdict import Unproven
 
 
 def check_sed(script: str) -> None:

@@ -9,8 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from tarmac.policy.budget import note
-from tarmac.policy.parse.command import Simple
-from tarmac.policy.parse.words import UNKNOWN, Word, word_of
+from tarmac.policy.parse.words import UNKNOWN, Simple, Word, word_of
 from tarmac.policy.programs.effects import Arguments, Assessment, arguments, shown
 from tarmac.policy.programs.files_touched import (
     ALL_WRITTEN,

@@ -4,10 +4,12 @@ import itertools
 import os
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from tarmac.policy.parse.command import Simple
-from tarmac.policy.programs.grammar import Unproven, programs
+from tarmac.policy.parse.words import Simple
+from tarmac.policy.paths.files import PathStatus
+from tarmac.policy.paths.places import Ground
+from tarmac.policy.programs.grammar import ParsedArguments, Program, programs
 from tarmac.policy.programs.own_grammars import (
     FILTERS,
     METADATA,
@@ -19,10 +21,18 @@ from tarmac.policy.programs.own_grammars import (
     plain_files,
 )
 from tarmac.policy.programs.wrappers import wrappers
-from tarmac.policy.verdict import Proof, Stage
+from tarmac.policy.verdict import Proof, Stage, Unproven
 
-if TYPE_CHECKING:
-    from tarmac.policy.programs.readonly import Prover
+
+class WordProver(Protocol):
+    """Proves the command inside of another one."""
+
+    def prove_words(self, words: tuple[str, ...]) -> Proof: ...
+    def find(self, words: tuple[str, ...]) -> tuple[Program, list[str], Ground | None]: ...
+    def read(self, program: Program, arguments: list[str]) -> ParsedArguments: ...
+    def check_paths(self, reading: ParsedArguments, program: Program) -> None: ...
+    def check_path(self, path: str, *, content: bool) -> None: ...
+    def named(self, name: str) -> PathStatus: ...
 
 
 def starts_only(name: str) -> bool:
@@ -31,7 +41,7 @@ def starts_only(name: str) -> bool:
     return wrapper is not None and wrapper.plain is not None
 
 
-def wrapped(prover: "Prover", words: tuple[str, ...]) -> Proof:
+def wrapped(prover: WordProver, words: tuple[str, ...]) -> Proof:
     """timeout 5 ls, nice ls: no more than what they start."""
     rest = list(words[1:])
     if words[0] == "command" and rest[:1] in (["-v"], ["-V"]):
@@ -59,7 +69,7 @@ def wrapped(prover: "Prover", words: tuple[str, ...]) -> Proof:
     return replace(inner, stage=Stage((*front, *inner.stage.words)))
 
 
-def xargs(prover: "Prover", words: tuple[str, ...], upstream: tuple[Simple, ...]) -> Proof:
+def xargs(prover: WordProver, words: tuple[str, ...], upstream: tuple[Simple, ...]) -> Proof:
     """find … | xargs wc -l: a command that shows no more than sizes and counts, whatever names it gets."""
     rest = list(words[1:])
     exact, holder = False, ""
@@ -94,7 +104,7 @@ def xargs(prover: "Prover", words: tuple[str, ...], upstream: tuple[Simple, ...]
 
 
 def _check_handed(
-    prover: "Prover", opener: str, upstream: tuple[Simple, ...], *, exact: bool
+    prover: WordProver, opener: str, upstream: tuple[Simple, ...], *, exact: bool
 ) -> tuple[tuple[str, ...], ...]:
     """Whether names from this pipe may be given to `opener`; and what must print them, if not what is written."""
     lines = [simple.literal_words() or (simple.name or "",) for simple in upstream]
@@ -114,7 +124,7 @@ def _check_handed(
     return before
 
 
-def python_module(prover: "Prover", words: tuple[str, ...]) -> Proof:
+def python_module(prover: WordProver, words: tuple[str, ...]) -> Proof:
     """python -m pip list: by itself (-I), so that no module of the project takes its place."""
     interpreter = (words[0], "-I", "-m")
     if words[2:3] == ("pip",) and len(words) > 3:
@@ -127,7 +137,7 @@ def python_module(prover: "Prover", words: tuple[str, ...]) -> Proof:
     raise Unproven(f"`{' '.join(words[:3])}` is not known to only read")
 
 
-def compose(prover: "Prover", words: tuple[str, ...], options: tuple[str, ...]) -> Proof:
+def compose(prover: WordProver, words: tuple[str, ...], options: tuple[str, ...]) -> Proof:
     """docker compose -f FILE ps: the same as without, and the file is looked at."""
     head = words[: 2 if words[0] == "docker" else 1]
     for option, value in itertools.pairwise(options):

@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tarmac.policy.parse.words import Word, word_of
-from tarmac.policy.programs.rules.table import Table, Wrapping
+from tarmac.policy.programs.rules.table import Table, WrapperEntry
 from tarmac.policy.verdict import Risk
 
 WRAPPERS = {
-    "sudo": Wrapping(
+    "sudo": WrapperEntry(
         value="""
             -u -g -p -C -T -h -R -r -t -U -D --user --group --prompt --close-from --command-timeout --host --chroot
             --role --type --other-user --chdir
@@ -23,91 +23,91 @@ WRAPPERS = {
         risk="high",
         does="as the administrator",
     ),
-    "doas": Wrapping(value="-u -C", risk="high", does="as the administrator"),
-    "pkexec": Wrapping(value="--user", risk="high", does="as the administrator"),
-    "su": Wrapping(
+    "doas": WrapperEntry(value="-u -C", risk="high", does="as the administrator"),
+    "pkexec": WrapperEntry(value="--user", risk="high", does="as the administrator"),
+    "su": WrapperEntry(
         value="-s --shell -g -G -w",
         code="-c --command --session-command",
         risk="high",
         does="as another user",
     ),
-    "runuser": Wrapping(value="-u -g -G -s", code="-c --command", risk="high", does="as another user"),
-    "env": Wrapping(value="-u --unset -C --chdir", assigns=True, code="-S --split-string", does=""),
-    "nice": Wrapping(value="-n --adjustment", plain=r"-n?-?[0-9]*"),
-    "ionice": Wrapping(value="-c -n -p --class --classdata"),
-    "chrt": Wrapping(skip=1),
-    "nohup": Wrapping(plain="", left_out=True),
-    "setsid": Wrapping(),
-    "stdbuf": Wrapping(value="-i -o -e --input --output --error", plain="-[ioe][0L]"),
-    "timeout": Wrapping(
+    "runuser": WrapperEntry(value="-u -g -G -s", code="-c --command", risk="high", does="as another user"),
+    "env": WrapperEntry(value="-u --unset -C --chdir", assigns=True, code="-S --split-string", does=""),
+    "nice": WrapperEntry(value="-n --adjustment", plain=r"-n?-?[0-9]*"),
+    "ionice": WrapperEntry(value="-c -n -p --class --classdata"),
+    "chrt": WrapperEntry(skip=1),
+    "nohup": WrapperEntry(plain="", left_out=True),
+    "setsid": WrapperEntry(),
+    "stdbuf": WrapperEntry(value="-i -o -e --input --output --error", plain="-[ioe][0L]"),
+    "timeout": WrapperEntry(
         value="-k -s --kill-after --signal",
         skip=1,
         plain=r"-[ks]?[0-9.]*[smhd]?|--preserve-status|--foreground",
         before=r"[0-9.]+[smhd]?",
     ),
-    "gtimeout": Wrapping(value="-k -s", skip=1),
-    "time": Wrapping(value="-o -f --output --format"),
-    "gtime": Wrapping(value="-o -f"),
-    "command": Wrapping(plain="", left_out=True),
-    "builtin": Wrapping(),
-    "exec": Wrapping(value="-a"),
-    "catchsegv": Wrapping(),
-    "faketime": Wrapping(skip=1),
-    "fakeroot": Wrapping(),
-    "unbuffer": Wrapping(),
-    "caffeinate": Wrapping(value="-t -w"),
-    "taskset": Wrapping(value="-p", skip=1),
-    "numactl": Wrapping(),
-    "proxychains": Wrapping(value="-f"),
-    "proxychains4": Wrapping(value="-f"),
-    "torsocks": Wrapping(),
-    "strace": Wrapping(value="-o -e -p -s -P -E -u -a"),
-    "ltrace": Wrapping(value="-o -e -p -s -u"),
-    "valgrind": Wrapping(),
-    "perf": Wrapping(skip=1, value="-o -e -F -p"),
-    "xvfb-run": Wrapping(value="-n -s -w"),
-    "dbus-run-session": Wrapping(),
-    "systemd-run": Wrapping(
+    "gtimeout": WrapperEntry(value="-k -s", skip=1),
+    "time": WrapperEntry(value="-o -f --output --format"),
+    "gtime": WrapperEntry(value="-o -f"),
+    "command": WrapperEntry(plain="", left_out=True),
+    "builtin": WrapperEntry(),
+    "exec": WrapperEntry(value="-a"),
+    "catchsegv": WrapperEntry(),
+    "faketime": WrapperEntry(skip=1),
+    "fakeroot": WrapperEntry(),
+    "unbuffer": WrapperEntry(),
+    "caffeinate": WrapperEntry(value="-t -w"),
+    "taskset": WrapperEntry(value="-p", skip=1),
+    "numactl": WrapperEntry(),
+    "proxychains": WrapperEntry(value="-f"),
+    "proxychains4": WrapperEntry(value="-f"),
+    "torsocks": WrapperEntry(),
+    "strace": WrapperEntry(value="-o -e -p -s -P -E -u -a"),
+    "ltrace": WrapperEntry(value="-o -e -p -s -u"),
+    "valgrind": WrapperEntry(),
+    "perf": WrapperEntry(skip=1, value="-o -e -F -p"),
+    "xvfb-run": WrapperEntry(value="-n -s -w"),
+    "dbus-run-session": WrapperEntry(),
+    "systemd-run": WrapperEntry(
         value="-u -p --unit --property --slice --on-calendar --on-active --uid",
         risk="high",
         does="as a service that stays",
     ),
-    "flock": Wrapping(value="-w -E --timeout", code="-c --command", skip=1),
-    "chroot": Wrapping(value="--userspec --groups", skip=1, risk="high", does="under another root"),
-    "unshare": Wrapping(value="-R -w -S -G"),
-    "nsenter": Wrapping(value="-t -S -G", risk="high", does="in the namespaces of another process"),
-    "firejail": Wrapping(),
-    "bwrap": Wrapping(risk="medium"),
-    "setpriv": Wrapping(value="--reuid --regid"),
-    "capsh": Wrapping(code="-c"),
-    "script": Wrapping(code="-c --command"),
-    "watch": Wrapping(value="-n --interval", script=True),
-    "entr": Wrapping(),
-    "xargs": Wrapping(
+    "flock": WrapperEntry(value="-w -E --timeout", code="-c --command", skip=1),
+    "chroot": WrapperEntry(value="--userspec --groups", skip=1, risk="high", does="under another root"),
+    "unshare": WrapperEntry(value="-R -w -S -G"),
+    "nsenter": WrapperEntry(value="-t -S -G", risk="high", does="in the namespaces of another process"),
+    "firejail": WrapperEntry(),
+    "bwrap": WrapperEntry(risk="medium"),
+    "setpriv": WrapperEntry(value="--reuid --regid"),
+    "capsh": WrapperEntry(code="-c"),
+    "script": WrapperEntry(code="-c --command"),
+    "watch": WrapperEntry(value="-n --interval", script=True),
+    "entr": WrapperEntry(),
+    "xargs": WrapperEntry(
         value="""
             -I -i -n -P -L -d -E -s -a --max-args --max-procs --replace --delimiter --arg-file --max-lines
             --max-chars
         """,
         fed=True,
     ),
-    "parallel": Wrapping(
+    "parallel": WrapperEntry(
         value="-j -a -N -n -S --jobs --arg-file --joblog --delay --retries --sshlogin --colsep",
         script=True,
         fed=True,
     ),
-    "rust-parallel": Wrapping(value="-j", fed=True),
-    "bash": Wrapping(value="-o -O --rcfile --init-file", code="-c", shell=True),
-    "sh": Wrapping(value="-o", code="-c", shell=True),
-    "zsh": Wrapping(value="-o", code="-c", shell=True),
-    "dash": Wrapping(value="-o", code="-c", shell=True),
-    "ksh": Wrapping(value="-o", code="-c", shell=True),
-    "mksh": Wrapping(code="-c", shell=True),
-    "ash": Wrapping(code="-c", shell=True),
-    "fish": Wrapping(code="-c --command -C --init-command", shell=True),
-    "rbash": Wrapping(code="-c", shell=True),
-    "busybox": Wrapping(multi=True),
-    "toybox": Wrapping(multi=True),
-    "ssh": Wrapping(
+    "rust-parallel": WrapperEntry(value="-j", fed=True),
+    "bash": WrapperEntry(value="-o -O --rcfile --init-file", code="-c", shell=True),
+    "sh": WrapperEntry(value="-o", code="-c", shell=True),
+    "zsh": WrapperEntry(value="-o", code="-c", shell=True),
+    "dash": WrapperEntry(value="-o", code="-c", shell=True),
+    "ksh": WrapperEntry(value="-o", code="-c", shell=True),
+    "mksh": WrapperEntry(code="-c", shell=True),
+    "ash": WrapperEntry(code="-c", shell=True),
+    "fish": WrapperEntry(code="-c --command -C --init-command", shell=True),
+    "rbash": WrapperEntry(code="-c", shell=True),
+    "busybox": WrapperEntry(multi=True),
+    "toybox": WrapperEntry(multi=True),
+    "ssh": WrapperEntry(
         value="-b -c -D -E -e -F -I -i -J -L -l -m -O -o -p -Q -R -S -W -w",
         skip=1,
         script=True,
@@ -115,16 +115,16 @@ WRAPPERS = {
         does="on another machine",
         elsewhere=True,
     ),
-    "mosh": Wrapping(value="--ssh --port -p", skip=1, risk="medium", does="on another machine", elsewhere=True),
-    "rsh": Wrapping(value="-l", skip=1, script=True, risk="medium", does="on another machine", elsewhere=True),
-    "docker exec": Wrapping(
+    "mosh": WrapperEntry(value="--ssh --port -p", skip=1, risk="medium", does="on another machine", elsewhere=True),
+    "rsh": WrapperEntry(value="-l", skip=1, script=True, risk="medium", does="on another machine", elsewhere=True),
+    "docker exec": WrapperEntry(
         value="-u -w -e --user --workdir --env --env-file --detach-keys",
         skip=1,
         risk="medium",
         does="in a container",
         elsewhere=True,
     ),
-    "docker run": Wrapping(
+    "docker run": WrapperEntry(
         value="""
             -v -e -p -u -w -h -l -m --volume --env --publish --user --workdir --name --network --net --mount
             --entrypoint --hostname --label --env-file --cpus --memory --restart --add-host --device --gpus --pid
@@ -136,86 +136,86 @@ WRAPPERS = {
         does="in a new container",
         elsewhere=True,
     ),
-    "docker container exec": Wrapping(like="docker exec"),
-    "docker container run": Wrapping(like="docker run"),
-    "podman exec": Wrapping(like="docker exec"),
-    "podman run": Wrapping(like="docker run"),
-    "docker compose exec": Wrapping(
+    "docker container exec": WrapperEntry(like="docker exec"),
+    "docker container run": WrapperEntry(like="docker run"),
+    "podman exec": WrapperEntry(like="docker exec"),
+    "podman run": WrapperEntry(like="docker run"),
+    "docker compose exec": WrapperEntry(
         value="-u -w -e --user --workdir --env --index",
         skip=1,
         risk="medium",
         does="in a container",
         elsewhere=True,
     ),
-    "docker compose run": Wrapping(
+    "docker compose run": WrapperEntry(
         value="-u -w -e -v -p --user --workdir --env --volume --publish --name --entrypoint",
         skip=1,
         risk="medium",
         does="in a new container",
         elsewhere=True,
     ),
-    "docker-compose exec": Wrapping(like="docker compose exec"),
-    "docker-compose run": Wrapping(like="docker compose run"),
-    "kubectl exec": Wrapping(
+    "docker-compose exec": WrapperEntry(like="docker compose exec"),
+    "docker-compose run": WrapperEntry(like="docker compose run"),
+    "kubectl exec": WrapperEntry(
         value="-n -c --namespace --container --context --kubeconfig -f --filename",
         skip=1,
         risk="medium",
         does="in the cluster",
         elsewhere=True,
     ),
-    "kubectl run": Wrapping(
+    "kubectl run": WrapperEntry(
         value="-n --image --namespace --env --labels --restart",
         skip=1,
         risk="medium",
         does="in the cluster",
         elsewhere=True,
     ),
-    "lxc exec": Wrapping(skip=1, risk="medium", does="in a container", elsewhere=True),
-    "multipass exec": Wrapping(skip=1, risk="medium", does="in a virtual machine", elsewhere=True),
-    "tmux new-session": Wrapping(value="-s -n -c -t -x -y -e -F", script=True, risk="medium"),
-    "tmux send-keys": Wrapping(value="-t -N", script=True, risk="medium"),
-    "screen -dm": Wrapping(value="-S", risk="medium"),
-    "npx": Wrapping(
+    "lxc exec": WrapperEntry(skip=1, risk="medium", does="in a container", elsewhere=True),
+    "multipass exec": WrapperEntry(skip=1, risk="medium", does="in a virtual machine", elsewhere=True),
+    "tmux new-session": WrapperEntry(value="-s -n -c -t -x -y -e -F", script=True, risk="medium"),
+    "tmux send-keys": WrapperEntry(value="-t -N", script=True, risk="medium"),
+    "screen -dm": WrapperEntry(value="-S", risk="medium"),
+    "npx": WrapperEntry(
         value="-p --package -w --workspace",
         code="-c --call",
         project="runs a package's program, which may be fetched first",
     ),
-    "npm exec": Wrapping(
+    "npm exec": WrapperEntry(
         value="-p --package -w --workspace",
         code="-c --call",
         project="runs a package's program, which may be fetched first",
     ),
-    "bunx": Wrapping(project="fetches a package and runs it", fetches=True),
-    "bun x": Wrapping(project="fetches a package and runs it", fetches=True),
-    "pnpx": Wrapping(project="fetches a package and runs it", fetches=True),
-    "pnpm dlx": Wrapping(project="fetches a package and runs it", fetches=True),
-    "yarn dlx": Wrapping(project="fetches a package and runs it", fetches=True),
-    "pnpm exec": Wrapping(project="runs a program of the project"),
-    "yarn exec": Wrapping(project="runs a program of the project"),
-    "uvx": Wrapping(value="--from --with --python -p", project="fetches a package and runs it", fetches=True),
-    "uv run": Wrapping(
+    "bunx": WrapperEntry(project="fetches a package and runs it", fetches=True),
+    "bun x": WrapperEntry(project="fetches a package and runs it", fetches=True),
+    "pnpx": WrapperEntry(project="fetches a package and runs it", fetches=True),
+    "pnpm dlx": WrapperEntry(project="fetches a package and runs it", fetches=True),
+    "yarn dlx": WrapperEntry(project="fetches a package and runs it", fetches=True),
+    "pnpm exec": WrapperEntry(project="runs a program of the project"),
+    "yarn exec": WrapperEntry(project="runs a program of the project"),
+    "uvx": WrapperEntry(value="--from --with --python -p", project="fetches a package and runs it", fetches=True),
+    "uv run": WrapperEntry(
         value="--with --python -p --extra --group --project --package --env-file",
         project="runs a program in the project's environment",
     ),
-    "uv tool run": Wrapping(value="--from --with --python", project="fetches a package and runs it", fetches=True),
-    "pipx run": Wrapping(value="--spec --python", project="fetches a package and runs it", fetches=True),
-    "poetry run": Wrapping(project="runs a program in the project's environment"),
-    "pipenv run": Wrapping(project="runs a program in the project's environment"),
-    "pdm run": Wrapping(project="runs a program in the project's environment"),
-    "hatch run": Wrapping(project="runs a program in the project's environment"),
-    "rye run": Wrapping(project="runs a program in the project's environment"),
-    "conda run": Wrapping(value="-n --name -p --prefix", project="runs a program in another environment"),
-    "bundle exec": Wrapping(project="runs a program in the project's environment"),
-    "mise exec": Wrapping(project="runs a program of the project"),
-    "mise x": Wrapping(project="runs a program of the project"),
-    "asdf exec": Wrapping(project="runs a program of the project"),
-    "rbenv exec": Wrapping(project="runs a program of the project"),
-    "nix run": Wrapping(project="fetches a package and runs it", fetches=True),
-    "nix-shell": Wrapping(
+    "uv tool run": WrapperEntry(value="--from --with --python", project="fetches a package and runs it", fetches=True),
+    "pipx run": WrapperEntry(value="--spec --python", project="fetches a package and runs it", fetches=True),
+    "poetry run": WrapperEntry(project="runs a program in the project's environment"),
+    "pipenv run": WrapperEntry(project="runs a program in the project's environment"),
+    "pdm run": WrapperEntry(project="runs a program in the project's environment"),
+    "hatch run": WrapperEntry(project="runs a program in the project's environment"),
+    "rye run": WrapperEntry(project="runs a program in the project's environment"),
+    "conda run": WrapperEntry(value="-n --name -p --prefix", project="runs a program in another environment"),
+    "bundle exec": WrapperEntry(project="runs a program in the project's environment"),
+    "mise exec": WrapperEntry(project="runs a program of the project"),
+    "mise x": WrapperEntry(project="runs a program of the project"),
+    "asdf exec": WrapperEntry(project="runs a program of the project"),
+    "rbenv exec": WrapperEntry(project="runs a program of the project"),
+    "nix run": WrapperEntry(project="fetches a package and runs it", fetches=True),
+    "nix-shell": WrapperEntry(
         code="--run --command", value="-p -A -I", project="fetches packages and opens a shell", fetches=True
     ),
-    "direnv exec": Wrapping(skip=1, project="runs a program in the project's environment"),
-    "dotenv": Wrapping(value="-e -f", project="runs a program with the variables of a file"),
+    "direnv exec": WrapperEntry(skip=1, project="runs a program in the project's environment"),
+    "dotenv": WrapperEntry(value="-e -f", project="runs a program with the variables of a file"),
 }
 
 
@@ -262,7 +262,7 @@ class Peeled:
 @functools.cache
 def wrappers() -> Mapping[str, Wrapper]:
 
-    def make(name: str, entry: Wrapping) -> Wrapper:
+    def make(name: str, entry: WrapperEntry) -> Wrapper:
         entry = WRAPPERS[entry["like"]] if "like" in entry else entry
         return Wrapper(
             name=name,

@@ -1,6 +1,6 @@
 """Start programs under rules that the kernel keeps: Landlock and a filter of system calls, or bubblewrap.
 
-Confinement (data, made by the policy) → Confined.start(…) → a program that can read what is listed, and no more
+ConfinementRules (data, made by the policy) → Confined.start(…) → a program that can read what is listed, and no more
 
 Landlock and seccomp bind a thread and all it starts, for ever. So a thread of ours binds itself and then starts the
 program. Nothing of ours runs between fork and exec. The thread stays for a while and starts the next program with the
@@ -63,7 +63,7 @@ class Means(Enum):
     NONE = "none"
 
 
-class Confinement(Protocol):
+class ConfinementRules(Protocol):
     """What a program may do; see `tarmac.policy.Confinement`. All paths are real: no links on the way."""
 
     @property
@@ -126,7 +126,7 @@ def means() -> Means:
 class Confined:
     """The rules of one plan, ready to start its programs."""
 
-    def __init__(self, confinement: Confinement, *, scratch: Path | None) -> None:
+    def __init__(self, confinement: ConfinementRules, *, scratch: Path | None) -> None:
         self._confinement = confinement
         self._scratch = scratch
         self.means = means()
@@ -220,7 +220,7 @@ class _Rules:
     places: tuple[tuple[str, int, int], ...]  # path, rights, inode
 
     @classmethod
-    def of(cls, confinement: Confinement, scratch: Path | None) -> "_Rules":
+    def of(cls, confinement: ConfinementRules, scratch: Path | None) -> "_Rules":
         read = _READ_FILE | _READ_DIR
         wanted = [(place, read | _EXECUTE) for place in confinement.programs]
         wanted += [(place, read) for place in (*confinement.reads, *DEVICES[1:])]

@@ -14,11 +14,11 @@ git is in effects_git.py. What a program does to files (rm, cp, dd, find …) is
 depends on where they are.
 """
 
-from tarmac.policy.programs.rules.table import Deed
+from tarmac.policy.programs.rules.table import EffectEntry
 
-DEEDS = [
+EFFECTS = [
     # ── packages
-    Deed(
+    EffectEntry(
         run="""
             apt-get remove|apt-get purge|apt-get autoremove|apt remove|apt purge|apt autoremove|yum remove|
             yum erase|dnf remove|dnf autoremove|pacman -R|zypper remove|apk del|rpm -e|dpkg -r|dpkg -P|
@@ -28,8 +28,10 @@ DEEDS = [
         kind="deletes",
         does="removes packages from the machine: {what}",
     ),
-    Deed(run="pacman", options=["-R"], risk="high", kind="deletes", does="removes packages from the machine: {what}"),
-    Deed(
+    EffectEntry(
+        run="pacman", options=["-R"], risk="high", kind="deletes", does="removes packages from the machine: {what}"
+    ),
+    EffectEntry(
         run="""
             apt-get|apt|aptitude|yum|dnf|pacman|zypper|apk|dpkg|rpm|snap|flatpak|port|emerge|nix-env|nix|guix|
             add-apt-repository|apt-key
@@ -38,7 +40,7 @@ DEEDS = [
         kind="installs",
         does="changes the packages of the machine",
     ),
-    Deed(
+    EffectEntry(
         run="""
             pip3|pip3 install|pip3 uninstall|npm|npm install|npm ci|npm uninstall|npm update|yarn|pnpm|bun|pip|
             pip install|pip uninstall|pipx|poetry|pdm|uv|pipenv|conda|mamba|gem|bundle|bundler|composer|cargo|
@@ -50,7 +52,7 @@ DEEDS = [
         kind="installs",
         does="installs or changes packages, whose scripts run",
     ),
-    Deed(
+    EffectEntry(
         run="""
             npm publish|npm unpublish|npm deprecate|npm dist-tag|npm owner|yarn publish|pnpm publish|cargo publish|
             cargo yank|twine upload|gem push|poetry publish|uv publish|flit publish|hatch publish|docker push|
@@ -62,7 +64,7 @@ DEEDS = [
         does="publishes something for everybody to see",
     ),
     # ── code of the project
-    Deed(
+    EffectEntry(
         run="""
             make|gmake|cmake|ninja|meson|bazel|ant|mvn|mvnw|gradle|gradlew|sbt|rake|just|task|tox|nox|npm run|
             npm run-script|npm test|npm t|npm start|npm stop|npm restart|yarn run|yarn test|yarn build|yarn start|
@@ -85,7 +87,7 @@ DEEDS = [
         kind="runs-project",
         does="runs code of the project",
     ),
-    Deed(
+    EffectEntry(
         run="""
             python|python2|pypy|node|nodejs|ruby|perl|php|lua|luajit|Rscript|R|julia|elixir|erl|iex|irb|pry|ghci|
             runghc|scala|groovy|kotlin|swift|osascript|tclsh|wish|expect|guile|racket|sbcl|clisp|pwsh|powershell|
@@ -95,7 +97,7 @@ DEEDS = [
         kind="runs",
         does="runs a program: {what}",
     ),
-    Deed(
+    EffectEntry(
         run="python|python2|pypy|node|nodejs|ruby|perl|php|lua|luajit|Rscript|R|julia|elixir|deno|bun",
         options=["-c -e -r --eval -E"],
         risk="medium",
@@ -103,14 +105,14 @@ DEEDS = [
         does="runs code: {what}",
         instead=True,
     ),
-    Deed(
+    EffectEntry(
         run="bash|sh|zsh|dash|ksh|mksh|fish|ash|rbash|csh|tcsh|source|.",
         risk="medium",
         kind="runs",
         does="runs a script: {what}",
     ),
     # ── containers and clusters
-    Deed(
+    EffectEntry(
         run="""
             docker rm|docker rmi|docker container rm|docker container remove|docker image rm|docker image remove|
             docker volume rm|docker volume prune|docker network rm|docker stack rm|docker service rm|
@@ -123,7 +125,7 @@ DEEDS = [
         kind="deletes",
         does="deletes containers, images or what they keep: {what}",
     ),
-    Deed(
+    EffectEntry(
         run="""
             docker system prune|docker image prune|docker container prune|docker network prune|docker builder prune|
             docker buildx prune|podman system prune|podman image prune
@@ -132,21 +134,21 @@ DEEDS = [
         kind="deletes",
         does="deletes containers, images and networks that are not in use",
     ),
-    Deed(
+    EffectEntry(
         run="docker system prune|podman system prune",
         options=["--volumes"],
         risk="high",
         kind="deletes",
         does="deletes containers, images, networks and volumes that are not in use",
     ),
-    Deed(
+    EffectEntry(
         run="docker compose down|docker-compose down|docker compose rm|docker-compose rm",
         options=["-v --volumes --rmi"],
         risk="high",
         kind="deletes",
         does="stops the services and deletes their data",
     ),
-    Deed(
+    EffectEntry(
         run="""
             docker|docker-compose|podman|buildah|skopeo|nerdctl|ctr|crictl|lxc|lxd|multipass|virsh|minikube|kind|
             k3d|colima|limactl|containerd|kompose|dive|buildctl|docker-machine
@@ -155,14 +157,14 @@ DEEDS = [
         kind="connects",
         does="builds or steers containers",
     ),
-    Deed(
+    EffectEntry(
         run="docker run|docker create|podman run|docker container run",
         options=["--privileged --pid --cap-add --device --userns --security-opt"],
         risk="high",
         kind="runs",
         does="starts a container with power over the machine",
     ),
-    Deed(
+    EffectEntry(
         run="docker run|docker create|podman run|docker container run|docker compose run",
         operand=(
             r"^(/|/etc|/root|/home|/var/run/docker\.sock|/proc|/sys|/dev|~[^:]*):|docker\.sock|source=/(,|$)|"
@@ -172,7 +174,7 @@ DEEDS = [
         kind="runs",
         does="starts a container that reaches the machine's own files",
     ),
-    Deed(
+    EffectEntry(
         run="""
             kubectl delete|kubectl drain|kubectl cordon|kubectl taint|kubectl replace|oc delete|helm uninstall|
             helm delete|kubectl rollout undo|eksctl delete|kops delete|flux delete|argocd app delete|
@@ -182,7 +184,7 @@ DEEDS = [
         kind="connects",
         does="deletes or empties objects of the cluster: {words}",
     ),
-    Deed(
+    EffectEntry(
         run="""
             kubectl get secret|kubectl get secrets|kubectl describe secret|kubectl describe secrets|oc get secret|
             helm get values
@@ -191,7 +193,7 @@ DEEDS = [
         kind="reads",
         does="shows secrets of the cluster",
     ),
-    Deed(
+    EffectEntry(
         run="""
             kubectl|oc|helm|kustomize|k9s|istioctl|argocd|flux|eksctl|kops|kubeadm|kubectx|kubens|skaffold|tilt|
             stern
@@ -200,7 +202,7 @@ DEEDS = [
         kind="connects",
         does="changes the cluster, or asks more of it than is known",
     ),
-    Deed(
+    EffectEntry(
         run="kubectl config view",
         options=["--raw --flatten"],
         risk="high",
@@ -208,7 +210,7 @@ DEEDS = [
         does="shows the keys of the cluster",
     ),
     # ── clouds and databases
-    Deed(
+    EffectEntry(
         run="""
             terraform destroy|tofu destroy|terragrunt destroy|pulumi destroy|cdk destroy|serverless remove|
             sls remove|heroku apps:destroy|heroku pg:reset|fly apps destroy|flyctl apps destroy|
@@ -219,7 +221,7 @@ DEEDS = [
         kind="connects",
         does="destroys what runs somewhere else",
     ),
-    Deed(
+    EffectEntry(
         run="""
             terraform apply|tofu apply|terragrunt apply|pulumi up|cdk deploy|serverless deploy|sls deploy|
             terraform import|terraform state rm|terraform state mv|terraform taint|terraform force-unlock|vercel|
@@ -230,7 +232,7 @@ DEEDS = [
         kind="connects",
         does="changes what runs somewhere else",
     ),
-    Deed(
+    EffectEntry(
         run="""
             terraform|tofu|terragrunt|pulumi|cdk|serverless|sls|aws|gcloud|gsutil|bq|az|doctl|fly|flyctl|netlify|
             firebase|wrangler|supabase|eb|oci|ibmcloud|linode-cli|hcloud|rclone|s3cmd|mc|vault|consul|nomad|
@@ -241,7 +243,7 @@ DEEDS = [
         kind="connects",
         does="speaks with a service somewhere else",
     ),
-    Deed(
+    EffectEntry(
         run="""
             aws s3 rm|aws s3 rb|gsutil rm|gsutil rb|rclone delete|rclone purge|rclone sync|s3cmd del|s3cmd rb|
             aws ec2 terminate-instances|aws rds delete-db-instance|aws dynamodb delete-table|
@@ -253,14 +255,14 @@ DEEDS = [
         kind="connects",
         does="deletes or changes what is kept somewhere else",
     ),
-    Deed(
+    EffectEntry(
         run="aws|gcloud|az|gsutil",
         operand="^(delete|terminate|destroy|remove|purge)(-|$)|-delete$",
         risk="high",
         kind="connects",
         does="deletes what is kept somewhere else",
     ),
-    Deed(
+    EffectEntry(
         run="""
             aws secretsmanager get-secret-value|aws ssm get-parameter|aws configure get|
             gcloud auth print-access-token|gcloud secrets versions access|az account get-access-token|vault read|
@@ -274,15 +276,15 @@ DEEDS = [
         kind="reads",
         does="shows secrets",
     ),
-    Deed(
+    EffectEntry(
         run="gpg",
         options=["--export-secret-keys --export-secret-subkeys"],
         risk="high",
         kind="reads",
         does="shows secret keys",
     ),
-    Deed(run="gh auth status", options=["-t --show-token"], risk="high", kind="reads", does="shows secrets"),
-    Deed(
+    EffectEntry(run="gh auth status", options=["-t --show-token"], risk="high", kind="reads", does="shows secrets"),
+    EffectEntry(
         run="""
             psql|mysql|mariadb|sqlite3|mongo|mongosh|redis-cli|cqlsh|sqlcmd|influx|clickhouse-client|duckdb|
             pg_restore|pg_dump|mysqldump|mongodump|mongorestore|createdb|prisma|sequelize|knex|typeorm|flyway|
@@ -292,7 +294,7 @@ DEEDS = [
         kind="connects",
         does="works on a database",
     ),
-    Deed(
+    EffectEntry(
         run="psql|mysql|mariadb|sqlite3|mongo|mongosh|redis-cli|cqlsh|sqlcmd|clickhouse-client|duckdb|mongo",
         operand=(
             r"(?i)\b(drop|truncate|delete|flushall|flushdb|dropdatabase|remove|deletemany|alter|grant|"
@@ -302,7 +304,7 @@ DEEDS = [
         kind="deletes",
         does="deletes or changes data of a database",
     ),
-    Deed(
+    EffectEntry(
         run="""
             dropdb|dropuser|pg_dropcluster|rails db:drop|rails db:reset|rake db:drop|rake db:reset|
             prisma migrate reset|manage.py flush|php artisan migrate:fresh|mysqladmin drop|mysqladmin|pg_resetwal|
@@ -313,26 +315,26 @@ DEEDS = [
         does="deletes a database",
     ),
     # ── the machine
-    Deed(
+    EffectEntry(
         run="chmod|chown|chgrp|setfacl|umask|chflags|xattr",
         risk="medium",
         kind="writes",
         does="changes who may read or write {what}",
         skip=1,
     ),
-    Deed(
+    EffectEntry(
         run="chattr|setcap|visudo|setenforce|semanage|restorecon|aa-disable|apparmor_parser",
         risk="high",
         kind="machine",
         does="changes rights of the machine",
     ),
-    Deed(
+    EffectEntry(
         run="kill|pkill|killall|xkill|skill|snice|renice|fuser",
         risk="medium",
         kind="machine",
         does="ends or steers processes",
     ),
-    Deed(
+    EffectEntry(
         run="""
             shutdown|reboot|halt|poweroff|init|telinit|systemctl poweroff|systemctl reboot|systemctl halt|
             systemctl suspend|systemctl hibernate|systemctl rescue|systemctl emergency|systemctl isolate|pm-suspend|
@@ -342,7 +344,7 @@ DEEDS = [
         kind="machine",
         does="brings the machine to a halt",
     ),
-    Deed(
+    EffectEntry(
         run="""
             systemctl|service|launchctl|rc-service|supervisorctl|sv|s6-rc|initctl|loginctl|update-rc.d|chkconfig|
             brew services
@@ -351,7 +353,7 @@ DEEDS = [
         kind="machine",
         does="steers the machine's services",
     ),
-    Deed(
+    EffectEntry(
         run="""
             systemctl start|systemctl daemon-reload|systemctl import-environment|loginctl enable-linger|
             systemctl disable|systemctl mask|systemctl enable|systemctl link|systemctl edit|systemctl set-default|
@@ -361,15 +363,17 @@ DEEDS = [
         kind="configures",
         does="changes what starts with the machine",
     ),
-    Deed(
+    EffectEntry(
         run="systemctl enable|systemctl start|launchctl load",
         options=["--user"],
         risk="high",
         kind="configures",
         does="changes what starts by itself",
     ),
-    Deed(run="crontab|at|batch|atrm|anacron", risk="high", kind="configures", does="changes what runs by itself later"),
-    Deed(
+    EffectEntry(
+        run="crontab|at|batch|atrm|anacron", risk="high", kind="configures", does="changes what runs by itself later"
+    ),
+    EffectEntry(
         run="""
             useradd|adduser|usermod|userdel|deluser|groupadd|groupdel|groupmod|gpasswd|passwd|chpasswd|chsh|chfn|
             vipw|vigr|newgrp|su|sudoedit|visudo|dscl|sysadminctl|ssh-copy-id|authselect|pam-auth-update
@@ -378,7 +382,7 @@ DEEDS = [
         kind="machine",
         does="changes who may use the machine",
     ),
-    Deed(
+    EffectEntry(
         run="""
             iptables|ip6tables|nft|ufw|firewall-cmd|pfctl|ipset|ebtables|tc|route|ifconfig|ip|iw|iwconfig|nmcli|
             networksetup|ethtool|brctl|ovs-vsctl|wg|wg-quick|openvpn|resolvectl|scutil|netsh|arp
@@ -387,7 +391,7 @@ DEEDS = [
         kind="machine",
         does="changes the network of the machine",
     ),
-    Deed(
+    EffectEntry(
         run="""
             mount|umount|losetup|swapon|swapoff|modprobe|insmod|rmmod|depmod|sysctl|kexec|hdparm|smartctl|nvme|
             blockdev|dmsetup|update-grub|grub-install|efibootmgr|bcdedit|dracut|update-initramfs|fsck|e2fsck|
@@ -399,14 +403,14 @@ DEEDS = [
         kind="machine",
         does="changes how the machine is set up",
     ),
-    Deed(
+    EffectEntry(
         run="date|hostname|mount|sysctl|update-alternatives|defaults|ip|ifconfig|dmesg|arp|route|smartctl|fuser",
         risk="medium",
         kind="machine",
         does="asks or changes how the machine is set up",
         instead=True,
     ),
-    Deed(
+    EffectEntry(
         run="""
             fdisk|sfdisk|cfdisk|gdisk|sgdisk|parted|wipefs|mkswap|blkdiscard|cryptsetup|lvremove|vgremove|pvremove|
             lvreduce|zpool|zfs|mdadm|badblocks|newfs|newfs_msdos|format|diskpart|mke2fs|mkdosfs|mkntfs|hdiutil|
@@ -416,8 +420,10 @@ DEEDS = [
         kind="machine",
         does="can destroy a disk and all on it",
     ),
-    Deed(run="shred", risk="high", kind="deletes", does="overwrites files so that nobody can bring them back: {what}"),
-    Deed(
+    EffectEntry(
+        run="shred", risk="high", kind="deletes", does="overwrites files so that nobody can bring them back: {what}"
+    ),
+    EffectEntry(
         run="zpool list|zpool status|zfs list|diskutil list|hdiutil info",
         risk="medium",
         kind="reads",
@@ -425,7 +431,7 @@ DEEDS = [
         instead=True,
     ),
     # ── network
-    Deed(
+    EffectEntry(
         run="""
             curl|wget|aria2c|axel|http|https|httpie|xh|fetch|lynx|links|w3m|elinks|httrack|youtube-dl|yt-dlp|ftp|
             sftp|tftp|lftp|telnet|ping|ping6|traceroute|tracepath|mtr|dig|nslookup|host|drill|whois|nmap|masscan|nc|
@@ -439,32 +445,34 @@ DEEDS = [
         kind="connects",
         does="speaks with another machine",
     ),
-    Deed(
+    EffectEntry(
         run="curl",
         options=["-T --upload-file -F --form --form-string"],
         risk="high",
         kind="connects",
         does="sends data to another machine",
     ),
-    Deed(
+    EffectEntry(
         run="curl", operand="^@|^[A-Za-z_]*=?@|=@", risk="high", kind="connects", does="sends a file to another machine"
     ),
-    Deed(
+    EffectEntry(
         run="wget",
         options=["--post-file --body-file --use-askpass"],
         risk="high",
         kind="connects",
         does="sends a file to another machine, or starts a program",
     ),
-    Deed(
+    EffectEntry(
         run="wget",
         options=["--post-data --body-data"],
         risk="medium",
         kind="connects",
         does="sends data to another machine",
     ),
-    Deed(run="curl", options=["-K --config"], risk="high", kind="connects", does="does what a file of options says"),
-    Deed(
+    EffectEntry(
+        run="curl", options=["-K --config"], risk="high", kind="connects", does="does what a file of options says"
+    ),
+    EffectEntry(
         run="""
             scp|sftp|rsync|croc|wormhole|ftp|lftp|tftp|smbclient|mail|mailx|sendmail|mutt|swaks|transfer|ngrok|
             cloudflared|localtunnel|lt|onionshare
@@ -473,8 +481,8 @@ DEEDS = [
         kind="connects",
         does="carries data to or from another machine",
     ),
-    Deed(run="rsync", risk="medium", kind="writes", does="copies files: {what}", instead=True),
-    Deed(
+    EffectEntry(run="rsync", risk="medium", kind="writes", does="copies files: {what}", instead=True),
+    EffectEntry(
         run="rsync",
         options=[
             """
@@ -486,62 +494,62 @@ DEEDS = [
         kind="deletes",
         does="copies files and deletes others: {what}",
     ),
-    Deed(
+    EffectEntry(
         run="rsync|scp",
         operand="^[^/:]+:",
         risk="high",
         kind="connects",
         does="carries data to or from another machine",
     ),
-    Deed(
+    EffectEntry(
         run="nc|ncat|netcat|socat",
         options=["-l -k --listen"],
         risk="high",
         kind="connects",
         does="opens this machine to others",
     ),
-    Deed(
+    EffectEntry(
         run="nc|ncat|netcat|socat|busybox nc",
         options=["-e -c --exec --sh-exec --lua-exec"],
         risk="critical",
         kind="connects",
         does="gives another machine a shell on this one",
     ),
-    Deed(
+    EffectEntry(
         run="socat",
         operand="(?i)(exec|system|shell):",
         risk="critical",
         kind="connects",
         does="gives another machine a shell on this one",
     ),
-    Deed(
+    EffectEntry(
         run="ssh",
         options=["-R -D -w"],
         risk="high",
         kind="connects",
         does="opens a way into this machine or its network",
     ),
-    Deed(
+    EffectEntry(
         run="ssh|scp|sftp|rsync",
         operand="(?i)(proxycommand|localcommand|permitlocalcommand|knownhostscommand)",
         risk="high",
         kind="runs",
         does="starts another program",
     ),
-    Deed(
+    EffectEntry(
         run="python -m http.server|python -m SimpleHTTPServer|php -S|serve|http-server",
         risk="medium",
         kind="connects",
         does="shows files to others over the network",
     ),
-    Deed(
+    EffectEntry(
         run="python -m http.server|python -m SimpleHTTPServer|http-server|serve",
         operand=r"^(/|~|\.\.)",
         risk="high",
         kind="connects",
         does="shows files outside of the workspace to others over the network",
     ),
-    Deed(
+    EffectEntry(
         run="""
             msfvenom|msfconsole|hydra|john|hashcat|sqlmap|mimikatz|nikto|responder|bettercap|ettercap|aircrack-ng|
             metasploit|xmrig|minerd|linpeas|pspy|chisel|frpc|ligolo|evil-winrm|crackmapexec
@@ -551,35 +559,35 @@ DEEDS = [
         does="attacks machines, or mines coins",
     ),
     # ── reading programs that start or write something by an option
-    Deed(
+    EffectEntry(
         run="rg",
         options=["--pre --hostname-bin"],
         risk="high",
         kind="runs",
         does="starts another program by an option, or believes another source",
     ),
-    Deed(
+    EffectEntry(
         run="ag|ack|bat|batcat|git log|journalctl|psql|mysql",
         options=["--pager"],
         risk="high",
         kind="runs",
         does="starts another program by an option, or believes another source",
     ),
-    Deed(
+    EffectEntry(
         run="fd|fdfind",
         options=["--exec --exec-batch"],
         risk="high",
         kind="runs",
         does="starts another program by an option, or believes another source",
     ),
-    Deed(
+    EffectEntry(
         run="sort",
         options=["--compress-program"],
         risk="high",
         kind="runs",
         does="starts another program by an option, or believes another source",
     ),
-    Deed(
+    EffectEntry(
         run="tar|bsdtar",
         options=[
             """
@@ -591,143 +599,149 @@ DEEDS = [
         kind="runs",
         does="starts another program by an option, or believes another source",
     ),
-    Deed(
+    EffectEntry(
         run="man",
         options=["--pager --html --preprocessor --browser --gxditview --troff-device --config-file"],
         risk="high",
         kind="runs",
         does="starts another program by an option, or believes another source",
     ),
-    Deed(
+    EffectEntry(
         run="zip",
         options=["--unzip-command"],
         risk="high",
         kind="runs",
         does="starts another program by an option, or believes another source",
     ),
-    Deed(
+    EffectEntry(
         run="split",
         options=["--filter"],
         risk="high",
         kind="runs",
         does="starts another program by an option, or believes another source",
     ),
-    Deed(
+    EffectEntry(
         run="diff3|sdiff",
         options=["--diff-program"],
         risk="high",
         kind="runs",
         does="starts another program by an option, or believes another source",
     ),
-    Deed(
+    EffectEntry(
         run="helm",
         options=["--post-renderer --kubeconfig"],
         risk="high",
         kind="runs",
         does="starts another program by an option, or believes another source",
     ),
-    Deed(
+    EffectEntry(
         run="kubectl|oc",
         options=["--kubeconfig"],
         risk="high",
         kind="runs",
         does="starts another program by an option, or believes another source",
     ),
-    Deed(
+    EffectEntry(
         run="fzf",
         options=["--preview --bind"],
         risk="high",
         kind="runs",
         does="starts another program by an option, or believes another source",
     ),
-    Deed(
+    EffectEntry(
         run="rsync",
         options=["--rsh --rsync-path"],
         risk="high",
         kind="runs",
         does="starts another program by an option, or believes another source",
     ),
-    Deed(
+    EffectEntry(
         run="npm|npx|pnpm|yarn",
         options=["--script-shell --node-options --globalconfig --userconfig --registry"],
         risk="high",
         kind="runs",
         does="starts another program by an option, or believes another source",
     ),
-    Deed(
+    EffectEntry(
         run="pip|pip3|pip install|pip3 install",
         options=["--index-url --extra-index-url --find-links --python --trusted-host"],
         risk="high",
         kind="runs",
         does="starts another program by an option, or believes another source",
     ),
-    Deed(
+    EffectEntry(
         run="cpio",
         options=["--rsh-command"],
         risk="high",
         kind="runs",
         does="starts another program by an option, or believes another source",
     ),
-    Deed(
+    EffectEntry(
         run="openssl",
         options=["--engine -engine -provider"],
         risk="high",
         kind="runs",
         does="starts another program by an option, or believes another source",
     ),
-    Deed(
+    EffectEntry(
         run="gcc|cc|clang|g++",
         options=["-fplugin --wrapper -wrapper"],
         risk="high",
         kind="runs",
         does="starts another program by an option, or believes another source",
     ),
-    Deed(
+    EffectEntry(
         run="tcpdump",
         options=["-z"],
         risk="high",
         kind="runs",
         does="starts another program by an option, or believes another source",
     ),
-    Deed(
+    EffectEntry(
         run="delta",
         options=["--pager"],
         risk="high",
         kind="runs",
         does="starts another program by an option, or believes another source",
     ),
-    Deed(
+    EffectEntry(
         run="wget",
         options=["--use-askpass"],
         risk="high",
         kind="runs",
         does="starts another program by an option, or believes another source",
     ),
-    Deed(
+    EffectEntry(
         run="xargs|parallel",
         options=["--arg-file -a"],
         risk="high",
         kind="runs",
         does="starts another program by an option, or believes another source",
     ),
-    Deed(
+    EffectEntry(
         run="svn|hg",
         options=["--config --config-option"],
         risk="high",
         kind="runs",
         does="starts another program by an option, or believes another source",
     ),
-    Deed(
+    EffectEntry(
         run="cargo",
         options=["--config"],
         risk="high",
         kind="runs",
         does="starts another program by an option, or believes another source",
     ),
-    Deed(run="man", options=["-P -H -p -X -C"], risk="high", kind="runs", does="starts another program by an option"),
-    Deed(run="fd|fdfind", options=["-x -X"], risk="high", kind="runs", does="runs a command on each file it finds"),
-    Deed(run="tar|bsdtar", options=["-I -F"], risk="high", kind="runs", does="starts another program by an option"),
-    Deed(
+    EffectEntry(
+        run="man", options=["-P -H -p -X -C"], risk="high", kind="runs", does="starts another program by an option"
+    ),
+    EffectEntry(
+        run="fd|fdfind", options=["-x -X"], risk="high", kind="runs", does="runs a command on each file it finds"
+    ),
+    EffectEntry(
+        run="tar|bsdtar", options=["-I -F"], risk="high", kind="runs", does="starts another program by an option"
+    ),
+    EffectEntry(
         run="""
             tar|bsdtar|zip|unzip|gzip|gunzip|bzip2|bunzip2|xz|unxz|zstd|unzstd|7z|7za|rar|unrar|cpio|ar|jar|
             compress|uncompress|pigz|lz4|brotli|zipnote|zipsplit
@@ -736,7 +750,7 @@ DEEDS = [
         kind="writes",
         does="packs or unpacks files: {what}",
     ),
-    Deed(
+    EffectEntry(
         run="""
             split|csplit|patch|ed|ex|vi|vim|nvim|nano|emacs|pico|micro|helix|hx|code|subl|cursor|mkfifo|mknod|
             install|rename|mmv|dos2unix|unix2dos|recode|convert|magick|mogrify|ffmpeg|pandoc|pdflatex|latex|xelatex|
@@ -757,8 +771,8 @@ DEEDS = [
         vague=True,
     ),
     # ── the shell itself
-    Deed(run="eval", risk="medium", kind="runs", does="runs text as a command"),
-    Deed(
+    EffectEntry(run="eval", risk="medium", kind="runs", does="runs text as a command"),
+    EffectEntry(
         run="""
             export|declare|typeset|local|readonly|unset|alias|unalias|set|shopt|setopt|unsetopt|enable|hash|trap|
             bind|complete|compgen|compopt|umask|ulimit|exit|logout|return|break|continue|shift|getopts|read|mapfile|
@@ -770,37 +784,37 @@ DEEDS = [
         kind="shell",
         does="changes the shell itself",
     ),
-    Deed(
+    EffectEntry(
         run="exit|logout|return|break|continue|shift|times|dirs|caller|wait|jobs|pushd|popd|history|cd|type|read",
         risk="low",
         kind="shell",
         does="works on the shell itself",
         instead=True,
     ),
-    Deed(run="[[|((|let", risk="low", kind="shell", does="compares or calculates", instead=True),
-    Deed(run="history", risk="low", kind="reads", does="shows the shell's history", instead=True),
-    Deed(
+    EffectEntry(run="[[|((|let", risk="low", kind="shell", does="compares or calculates", instead=True),
+    EffectEntry(run="history", risk="low", kind="reads", does="shows the shell's history", instead=True),
+    EffectEntry(
         run="history|fc",
         options=["-c -d -w -a -s -r -n -e -p"],
         risk="medium",
         kind="shell",
         does="changes the shell's history, or runs from it",
     ),
-    Deed(
+    EffectEntry(
         run="mkdir|touch|cp|mv|rmdir|unlink|truncate",
         risk="medium",
         kind="writes",
         does="makes or changes files: {what}",
         vague=True,
     ),
-    Deed(run="tarmac", risk="high", kind="runs", does="steers Tarmac itself"),
-    Deed(
+    EffectEntry(run="tarmac", risk="high", kind="runs", does="steers Tarmac itself"),
+    EffectEntry(
         run="claude|codex|gemini|aider|goose|opencode|cursor-agent|amp|crush|copilot",
         risk="high",
         kind="runs",
         does="starts another agent",
     ),
-    Deed(
+    EffectEntry(
         run="""
             npm install|npm i|npm add|npx|pip install|pip3 install|yarn add|pnpm add|cargo install|go install|
             go run|gem install|brew install|uv pip install|npm exec
@@ -810,7 +824,7 @@ DEEDS = [
         kind="installs",
         does="installs code from an address, and runs its scripts",
     ),
-    Deed(
+    EffectEntry(
         run="""
             npm config set|npm set|pip config set|yarn config set|git config --global|go env -w|cargo login|
             npm login|npm adduser|docker login|gh auth login
@@ -819,14 +833,14 @@ DEEDS = [
         kind="configures",
         does="changes settings of the user that stay",
     ),
-    Deed(
+    EffectEntry(
         run="docker login|npm login|gh auth login|cargo login|git config --global|yarn config set",
         risk="medium",
         kind="configures",
         does="changes settings of the user that stay",
         instead=True,
     ),
-    Deed(
+    EffectEntry(
         run="""
             gio trash|trash|trash-put|trash-empty|rmtrash|rimraf|del-cli|del|erase|rd|Remove-Item|ri|srm|wipe|scrub|
             bleachbit
@@ -835,7 +849,7 @@ DEEDS = [
         kind="deletes",
         does="deletes {what}",
     ),
-    Deed(
+    EffectEntry(
         run="jq|gojq|jaq|xargs|parallel|journalctl|kubectl|docker inspect",
         risk="medium",
         kind="may",
@@ -843,7 +857,7 @@ DEEDS = [
         vague=True,
     ),
     # ── what reaches further than the entries above say
-    Deed(
+    EffectEntry(
         run="""
             systemctl stop|systemctl restart|systemctl kill|systemctl try-restart|systemctl reload-or-restart|
             systemctl revert|systemctl set-property|systemctl reset-failed|launchctl stop|launchctl kickstart|
@@ -853,30 +867,32 @@ DEEDS = [
         kind="machine",
         does="stops or starts services of the machine: {what}",
     ),
-    Deed(
+    EffectEntry(
         run="service",
         operand="^(stop|start|restart|force-reload|reload|kill)$",
         risk="high",
         kind="machine",
         does="stops or starts services of the machine: {what}",
     ),
-    Deed(
+    EffectEntry(
         run="sysctl",
         options=["-w --write -p --load --system"],
         risk="high",
         kind="machine",
         does="changes how the machine's kernel works",
     ),
-    Deed(run="sysctl", operand="=", risk="high", kind="machine", does="changes how the machine's kernel works"),
-    Deed(
+    EffectEntry(run="sysctl", operand="=", risk="high", kind="machine", does="changes how the machine's kernel works"),
+    EffectEntry(
         run="printenv",
         operand="(?i)(token|secret|passw|credential|(api|private|access)_?key|_auth|(^|_)(key|pwd|pass)$)",
         risk="high",
         kind="reads",
         does="shows {what}, which is named like a secret",
     ),
-    Deed(run="go run", operand="@", risk="high", kind="runs", does="fetches code from elsewhere and runs it: {what}"),
-    Deed(
+    EffectEntry(
+        run="go run", operand="@", risk="high", kind="runs", does="fetches code from elsewhere and runs it: {what}"
+    ),
+    EffectEntry(
         run="deno run|deno install|deno serve|deno test|deno eval|deno|bun run|bun|node|deno task",
         operand="^(https?://|jsr:|npm:)",
         risk="high",
@@ -886,10 +902,10 @@ DEEDS = [
 ]
 
 # Programs that change the machine, asked to only show something. Each is followed by what makes it change
-# something after all. Read after DEEDS and git's.
+# something after all. Read after EFFECTS and git's.
 
 SHOWS = [
-    Deed(
+    EffectEntry(
         run="fdisk|sfdisk|gdisk|sgdisk|parted|cfdisk",
         options=["-l --list -s --show-size -p --print"],
         risk="low",
@@ -897,7 +913,7 @@ SHOWS = [
         does="shows the disks",
         instead=True,
     ),
-    Deed(
+    EffectEntry(
         run="sgdisk|sfdisk|parted",
         options=[
             """
@@ -909,14 +925,14 @@ SHOWS = [
         kind="machine",
         does="can destroy a disk and all on it",
     ),
-    Deed(
+    EffectEntry(
         run="parted",
         operand="^(mk|rm|resize|set|rescue|name|toggle|disk_)",
         risk="critical",
         kind="machine",
         does="can destroy a disk and all on it",
     ),
-    Deed(
+    EffectEntry(
         run="""
             cryptsetup status|cryptsetup luksDump|cryptsetup isLuks|zpool list|zpool status|zfs list|zfs get|
             diskutil list|diskutil info|nvme list|mdadm --detail|losetup --list|dmsetup ls|dmsetup info
@@ -926,7 +942,7 @@ SHOWS = [
         does="shows the disks",
         instead=True,
     ),
-    Deed(
+    EffectEntry(
         run="iptables|ip6tables",
         options=["-L -S --list --list-rules"],
         risk="low",
@@ -934,7 +950,7 @@ SHOWS = [
         does="shows the rules of the network",
         instead=True,
     ),
-    Deed(
+    EffectEntry(
         run="iptables|ip6tables",
         options=[
             """
@@ -946,7 +962,7 @@ SHOWS = [
         kind="machine",
         does="changes the network of the machine",
     ),
-    Deed(
+    EffectEntry(
         run="""
             nft list|ufw status|ufw version|nmcli device status|nmcli dev status|nmcli device show|
             nmcli connection show|nmcli con show|nmcli general|nmcli radio|wg show|firewall-cmd --state|
@@ -957,7 +973,7 @@ SHOWS = [
         does="shows how the network is set up",
         instead=True,
     ),
-    Deed(
+    EffectEntry(
         run="ldconfig",
         options=["-p --print-cache"],
         risk="low",
@@ -965,7 +981,7 @@ SHOWS = [
         does="shows which libraries are known",
         instead=True,
     ),
-    Deed(
+    EffectEntry(
         run="swapon",
         options=["-s --summary --show"],
         risk="low",
@@ -973,12 +989,16 @@ SHOWS = [
         does="shows where memory is swapped to",
         instead=True,
     ),
-    Deed(run="swapon", options=["-a --all"], risk="high", kind="machine", does="changes how the machine is set up"),
-    Deed(
+    EffectEntry(
+        run="swapon", options=["-a --all"], risk="high", kind="machine", does="changes how the machine is set up"
+    ),
+    EffectEntry(
         run="crontab", options=["-l"], risk="medium", kind="reads", does="shows what runs by itself later", instead=True
     ),
-    Deed(run="crontab", options=["-e -r"], risk="high", kind="configures", does="changes what runs by itself later"),
-    Deed(
+    EffectEntry(
+        run="crontab", options=["-e -r"], risk="high", kind="configures", does="changes what runs by itself later"
+    ),
+    EffectEntry(
         run="""
             blkid|lsmod|modinfo|lvs|vgs|pvs|lvdisplay|vgdisplay|pvdisplay|getenforce|sestatus|getfacl|atq|lsattr|
             getcap|getsebool|sysctl -a|sysctl -n|efibootmgr -v|update-alternatives --list|tune2fs -l|lsns|lslogins
@@ -988,14 +1008,14 @@ SHOWS = [
         does="shows how the machine is set up",
         instead=True,
     ),
-    Deed(
+    EffectEntry(
         run="lsmod|blkid|modinfo",
         options=["-c -w -g"],
         risk="medium",
         kind="machine",
         does="asks or changes how the machine is set up",
     ),
-    Deed(
+    EffectEntry(
         run="""
             pip config list|pip3 config list|pip config get|pip3 config get|pip config debug|npm config list|
             npm config ls|gcloud config list|go env
@@ -1005,13 +1025,15 @@ SHOWS = [
         does="prints settings, in which credentials may stand",
         instead=True,
     ),
-    Deed(run="go env", options=["-w -u"], risk="medium", kind="configures", does="changes go's settings", instead=True),
+    EffectEntry(
+        run="go env", options=["-w -u"], risk="medium", kind="configures", does="changes go's settings", instead=True
+    ),
 ]
 
 # What PowerShell's cmdlets do. Names are small, aliases are resolved before.
 
 POWERSHELL = [
-    Deed(
+    EffectEntry(
         run="""
             get-childitem|get-content|get-location|set-location|get-item|get-itemproperty|get-process|get-service|
             get-command|get-help|get-member|get-date|get-host|get-history|get-alias|get-module|get-unique|
@@ -1028,7 +1050,7 @@ POWERSHELL = [
         kind="reads",
         does="reads",
     ),
-    Deed(
+    EffectEntry(
         run="""
             if|else|elseif|for|while|do|switch|try|catch|finally|return|param|in|until|break|continue|begin|process|
             end|throw
@@ -1037,20 +1059,20 @@ POWERSHELL = [
         kind="shell",
         does="works on the shell itself",
     ),
-    Deed(
+    EffectEntry(
         run="get-childitem|get-item|get-content",
         operand="(?i)^env:",
         risk="medium",
         kind="reads",
         does="shows variables, which may hold secrets",
     ),
-    Deed(
+    EffectEntry(
         run="get-credential|get-secret|export-clixml|convertfrom-securestring",
         risk="high",
         kind="reads",
         does="asks for credentials, or shows them",
     ),
-    Deed(
+    EffectEntry(
         run="""
             set-content|add-content|out-file|tee-object|new-item|copy-item|move-item|rename-item|export-csv|
             clear-content|expand-archive|compress-archive|set-item|new-temporaryfile|set-date
@@ -1060,7 +1082,7 @@ POWERSHELL = [
         does="makes or changes files: {what}",
         vague=True,
     ),
-    Deed(
+    EffectEntry(
         run="""
             invoke-webrequest|invoke-restmethod|test-connection|test-netconnection|resolve-dnsname|
             start-bitstransfer|send-mailmessage
@@ -1069,20 +1091,20 @@ POWERSHELL = [
         kind="connects",
         does="speaks with another machine",
     ),
-    Deed(
+    EffectEntry(
         run="invoke-webrequest|invoke-restmethod",
         operand="(?i)^-(infile|body|form)$|^(put|post)$",
         risk="high",
         kind="connects",
         does="sends data to another machine",
     ),
-    Deed(
+    EffectEntry(
         run="send-mailmessage|enter-pssession|new-pssession|invoke-command|copy-vmfile",
         risk="high",
         kind="connects",
         does="carries data or commands to another machine",
     ),
-    Deed(
+    EffectEntry(
         run="""
             start-process|start-job|start-threadjob|invoke-item|import-module|add-type|new-object|invoke-history|
             invoke-pester|invoke-build
@@ -1091,10 +1113,10 @@ POWERSHELL = [
         kind="runs",
         does="starts a program, or loads one: {what}",
     ),
-    Deed(
+    EffectEntry(
         run="start-process", operand="(?i)^runas$", risk="high", kind="runs", does="runs a command as the administrator"
     ),
-    Deed(
+    EffectEntry(
         run="""
             install-module|install-package|install-script|update-module|uninstall-module|install-psresource|
             save-module|winget|choco|scoop
@@ -1103,14 +1125,16 @@ POWERSHELL = [
         kind="installs",
         does="installs or changes packages, whose scripts run",
     ),
-    Deed(
+    EffectEntry(
         run="set-alias|set-variable|new-alias|set-psdebug|function|set-strictmode|remove-module|set-psreadlineoption",
         risk="medium",
         kind="shell",
         does="changes the shell itself",
     ),
-    Deed(run="stop-process|stop-job|wait-process", risk="medium", kind="machine", does="ends or steers processes"),
-    Deed(
+    EffectEntry(
+        run="stop-process|stop-job|wait-process", risk="medium", kind="machine", does="ends or steers processes"
+    ),
+    EffectEntry(
         run="""
             stop-service|start-service|restart-service|set-service|new-service|remove-service|
             register-scheduledtask|new-scheduledtask|set-scheduledtask|unregister-scheduledtask|schtasks|sc.exe|
@@ -1120,7 +1144,7 @@ POWERSHELL = [
         kind="configures",
         does="changes what runs on the machine by itself",
     ),
-    Deed(
+    EffectEntry(
         run="""
             set-executionpolicy|set-acl|icacls|takeown|new-localuser|remove-localuser|set-localuser|
             add-localgroupmember|net|set-mppreference|add-mppreference|disable-netfirewallprofile|
@@ -1131,13 +1155,13 @@ POWERSHELL = [
         kind="configures",
         does="changes rights or settings of the machine",
     ),
-    Deed(
+    EffectEntry(
         run="stop-computer|restart-computer|suspend-computer",
         risk="high",
         kind="machine",
         does="brings the machine to a halt",
     ),
-    Deed(
+    EffectEntry(
         run="""
             format-volume|clear-disk|initialize-disk|remove-partition|set-disk|set-partition|repair-volume|format|
             diskpart|new-partition|resize-partition|remove-volume|reset-physicaldisk
@@ -1146,7 +1170,7 @@ POWERSHELL = [
         kind="machine",
         does="can destroy a disk and all on it",
     ),
-    Deed(
+    EffectEntry(
         run="powershell|pwsh|powershell.exe|pwsh.exe",
         operand="(?i)^[-/]e(n(c(o.*)?)?|c)?$",
         risk="critical",

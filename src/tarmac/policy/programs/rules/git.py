@@ -1,13 +1,13 @@
-"""All that is known of git: its commands that only read (READERS), and what the others do (DEEDS).
+"""All that is known of git: its commands that only read (READERS), and what the others do (EFFECTS).
 
 A plan turns off what a repository's own configuration could start: hooks, fsmonitor, pagers, external diffs. The
 options -c, --exec-path and --git-dir could turn them on again, so READERS does not have them.
 """
 
-from tarmac.policy.programs.rules.table import Deed, Reader, Shared
+from tarmac.policy.programs.rules.table import EffectEntry, ReaderEntry, ReaderFields
 
 SHARED = {  # what several have in common: `like`
-    "log": Shared(
+    "log": ReaderFields(
         short="pusn:S:G:zciwbaDl:trRmgEL:FI:PqWU::X::M::C::B::",
         long="""
             patch no-patch unified:: raw patch-with-raw patch-with-stat indent-heuristic no-indent-heuristic minimal
@@ -41,7 +41,7 @@ SHARED = {  # what several have in common: `like`
 }
 
 READERS = {
-    "git": Reader(
+    "git": ReaderEntry(
         why="options before the command",
         prefix=True,
         short="PC@",
@@ -53,7 +53,7 @@ READERS = {
         abbreviate=False,
         cwd=True,
     ),
-    "git log": Reader(
+    "git log": ReaderEntry(
         also="""
             git show|git diff|git whatchanged|git diff-tree|git diff-index|git diff-files|git rev-list|
             git range-diff
@@ -67,14 +67,14 @@ READERS = {
             creation-factor: no-dual-color
         """,
     ),
-    "git diff --no-index": Reader(
+    "git diff --no-index": ReaderEntry(
         like="log",
         why="compares two files",
         adds="--no-ext-diff --no-textconv",
         operands="path",
         check="pretty",
     ),
-    "git clean": Reader(
+    "git clean": ReaderEntry(
         why="says what it would delete; without -n it deletes it",
         check="dry",
         short="ndxXqfe:",
@@ -83,7 +83,7 @@ READERS = {
         operands="listed",
         cwd=True,
     ),
-    "git add": Reader(
+    "git add": ReaderEntry(
         also="git rm",
         why="says what it would do; without -n it does it",
         check="dry",
@@ -94,7 +94,7 @@ READERS = {
         abbreviate=False,
         cwd=True,
     ),
-    "git commit": Reader(
+    "git commit": ReaderEntry(
         why="says what would be committed; without --dry-run it commits",
         check="dry",
         short="av",
@@ -102,21 +102,21 @@ READERS = {
         abbreviate=False,
         cwd=True,
     ),
-    "git hash-object": Reader(
+    "git hash-object": ReaderEntry(
         why="counts a file's name in git; -w would store it",
         short="t:",
         long="no-filters literally",
         refuse="stdin stdin-paths path w",
         operands="path",
     ),
-    "git remote show": Reader(
+    "git remote show": ReaderEntry(
         why="tells about remotes; without -n it would ask them",
         check="offline",
         short="n",
         operands="word",
     ),
-    "git submodule": Reader(why="lists submodules", long="quiet cached", operands="none"),
-    "git fsck": Reader(
+    "git submodule": ReaderEntry(why="lists submodules", long="quiet cached", operands="none"),
+    "git fsck": ReaderEntry(
         why="looks for faults in the repository",
         short="v",
         long="""
@@ -126,7 +126,7 @@ READERS = {
         refuse="lost-found",
         operands="listed",
     ),
-    "git shortlog": Reader(
+    "git shortlog": ReaderEntry(
         why="counts commits by author",
         check="pretty",
         short="sencw::",
@@ -137,12 +137,12 @@ READERS = {
         operands="listed",
         cwd=True,
     ),
-    "git reflog": Reader(
+    "git reflog": ReaderEntry(
         like="log",
         why="shows where branches have been; expire and delete would forget it",
         check="reflog",
     ),
-    "git status": Reader(
+    "git status": ReaderEntry(
         why="shows what changed",
         short="sbvu::z",
         long="""
@@ -152,7 +152,7 @@ READERS = {
         operands="listed",
         cwd=True,
     ),
-    "git blame": Reader(
+    "git blame": ReaderEntry(
         also="git annotate",
         why="shows who wrote each line",
         adds="--no-textconv",
@@ -166,7 +166,7 @@ READERS = {
         operands="rev",
         cwd=True,
     ),
-    "git branch": Reader(
+    "git branch": ReaderEntry(
         why="lists branches; a name would make one",
         check="git-listing",
         short="arvqli",
@@ -180,7 +180,7 @@ READERS = {
         """,
         operands="listed",
     ),
-    "git tag": Reader(
+    "git tag": ReaderEntry(
         why="lists tags; a name would make one",
         check="git-listing",
         short="ln::i",
@@ -190,16 +190,18 @@ READERS = {
         refuse="delete annotate sign force message file verify local-user cleanup create-reflog edit",
         operands="listed",
     ),
-    "git remote": Reader(
+    "git remote": ReaderEntry(
         why="lists remotes; add, remove and set-url would change them, show and update go to the network",
         check="git-remote",
         short="v",
         long="verbose push all",
         operands="word",
     ),
-    "git stash list": Reader(like="log", check="pretty", why="lists stashes"),
-    "git stash show": Reader(like="log", check="pretty", why="shows a stash", long="include-untracked only-untracked"),
-    "git ls-files": Reader(
+    "git stash list": ReaderEntry(like="log", check="pretty", why="lists stashes"),
+    "git stash show": ReaderEntry(
+        like="log", check="pretty", why="shows a stash", long="include-untracked only-untracked"
+    ),
+    "git ls-files": ReaderEntry(
         why="lists files",
         short="cdmoikstuvfzx:X@",
         long="""
@@ -210,20 +212,20 @@ READERS = {
         operands="listed",
         cwd=True,
     ),
-    "git ls-tree": Reader(
+    "git ls-tree": ReaderEntry(
         why="lists a tree",
         short="drtlz",
         long="long name-only name-status object-only full-name full-tree abbrev:: format:",
         operands="listed",
     ),
-    "git cat-file": Reader(
+    "git cat-file": ReaderEntry(
         why="prints an object",
         short="tspe",
         long="batch-check:: follow-symlinks allow-unknown-type unordered batch-all-objects",
         refuse="textconv filters batch batch-command",
         operands="rev",
     ),
-    "git rev-parse": Reader(
+    "git rev-parse": ReaderEntry(
         why="says what a name stands for",
         short="q",
         long="""
@@ -236,7 +238,7 @@ READERS = {
         operands="listed",
         interspersed=True,
     ),
-    "git describe": Reader(
+    "git describe": ReaderEntry(
         also="git name-rev",
         why="names a commit by its tags",
         long="""
@@ -245,7 +247,7 @@ READERS = {
         """,
         operands="listed",
     ),
-    "git grep": Reader(
+    "git grep": ReaderEntry(
         why="searches the files of a commit",
         short="iIvhHEGFPnlLzocpWwA:B:C:e:qm:a",
         long="""
@@ -260,7 +262,7 @@ READERS = {
         numbers=True,
         cwd=True,
     ),
-    "git config": Reader(
+    "git config": ReaderEntry(
         why="prints settings; a value would set one",
         check="git-config",
         short="lz",
@@ -271,7 +273,7 @@ READERS = {
         refuse="file blob add unset unset-all replace-all rename-section remove-section edit",
         operands="text",
     ),
-    "git help": Reader(
+    "git help": ReaderEntry(
         also="git var",
         why="shows a page of git's manual, or what git is set to",
         short="ag",
@@ -279,14 +281,14 @@ READERS = {
         operands="word",
         check="man",
     ),
-    "git apply": Reader(
+    "git apply": ReaderEntry(
         why="says what a patch would change; without --stat, --check and their kin it changes it",
         check="git-apply",
         short="p:vR",
         long="stat numstat summary check verbose reverse",
         operands="path",
     ),
-    "git symbolic-ref": Reader(
+    "git symbolic-ref": ReaderEntry(
         why="says what a ref points to; a second word would change it",
         short="q",
         long="short quiet recurse no-recurse",
@@ -295,13 +297,13 @@ READERS = {
         most=1,
         least=1,
     ),
-    "git merge-base": Reader(
+    "git merge-base": ReaderEntry(
         why="finds a common ancestor",
         short="a",
         long="all octopus is-ancestor independent fork-point",
         operands="listed",
     ),
-    "git show-ref": Reader(
+    "git show-ref": ReaderEntry(
         also="git for-each-ref|git show-branch",
         why="lists refs",
         check="pretty",
@@ -313,7 +315,7 @@ READERS = {
         refuse="exclude-existing shell perl python tcl",
         operands="listed",
     ),
-    "git check-ignore": Reader(
+    "git check-ignore": ReaderEntry(
         also="git check-attr",
         why="says which rule hides a file",
         short="vqnza",
@@ -321,15 +323,15 @@ READERS = {
         refuse="stdin source",
         operands="listed",
     ),
-    "git count-objects": Reader(why="counts objects", short="vH", long="verbose human-readable"),
-    "git worktree list": Reader(why="lists worktrees", short="vz", long="verbose porcelain"),
-    "git submodule status": Reader(
+    "git count-objects": ReaderEntry(why="counts objects", short="vH", long="verbose human-readable"),
+    "git worktree list": ReaderEntry(why="lists worktrees", short="vz", long="verbose porcelain"),
+    "git submodule status": ReaderEntry(
         also="git submodule summary",
         why="lists submodules",
         long="recursive cached",
         operands="none",
     ),
-    "git bisect log": Reader(
+    "git bisect log": ReaderEntry(
         also="""
             git notes list|git notes show|git lfs ls-files|git lfs status|git sparse-checkout list|git version|
             git cherry
@@ -339,43 +341,45 @@ READERS = {
         long="all build-options size long name-only verbose",
         operands="word",
     ),
-    "git archive": Reader(why="lists formats", short="l", long="list"),
+    "git archive": ReaderEntry(why="lists formats", short="l", long="list"),
 }
 
 # First what each command does by itself, then what only shows something, then what weighs more.
-DEEDS = [
-    Deed(run="git commit", risk="medium", kind="repository", does="makes a commit"),
-    Deed(run="git push", risk="medium", kind="connects", does="sends commits to a remote"),
-    Deed(run="git pull", risk="medium", kind="connects", does="fetches commits from a remote and merges them"),
-    Deed(run="git fetch|git ls-remote", risk="medium", kind="connects", does="speaks with a remote"),
-    Deed(run="git clone", risk="medium", kind="connects", does="fetches a repository from elsewhere"),
-    Deed(
+EFFECTS = [
+    EffectEntry(run="git commit", risk="medium", kind="repository", does="makes a commit"),
+    EffectEntry(run="git push", risk="medium", kind="connects", does="sends commits to a remote"),
+    EffectEntry(run="git pull", risk="medium", kind="connects", does="fetches commits from a remote and merges them"),
+    EffectEntry(run="git fetch|git ls-remote", risk="medium", kind="connects", does="speaks with a remote"),
+    EffectEntry(run="git clone", risk="medium", kind="connects", does="fetches a repository from elsewhere"),
+    EffectEntry(
         run="git checkout|git switch",
         risk="medium",
         kind="repository",
         does="moves to another branch or commit, or takes files from one",
     ),
-    Deed(run="git add", risk="medium", kind="repository", does="marks changes for the next commit"),
-    Deed(run="git stash", risk="medium", kind="repository", does="puts changes away, or brings them back"),
-    Deed(
+    EffectEntry(run="git add", risk="medium", kind="repository", does="marks changes for the next commit"),
+    EffectEntry(run="git stash", risk="medium", kind="repository", does="puts changes away, or brings them back"),
+    EffectEntry(
         run="git merge|git cherry-pick|git revert|git am|git apply|git rebase",
         risk="medium",
         kind="repository",
         does="changes files and commits of the branch",
     ),
-    Deed(
+    EffectEntry(
         run="git reset",
         risk="medium",
         kind="repository",
         does="moves the branch, or takes changes out of the next commit",
     ),
-    Deed(run="git mv", risk="medium", kind="repository", does="renames {what}"),
-    Deed(run="git init", risk="medium", kind="repository", does="makes a repository"),
-    Deed(run="git tag", risk="medium", kind="repository", does="makes or changes a tag"),
-    Deed(run="git branch", risk="medium", kind="repository", does="makes or changes a branch"),
-    Deed(run="git remote", risk="medium", kind="configures", does="changes which remotes there are, or asks them"),
-    Deed(run="git config", risk="medium", kind="configures", does="changes git's settings"),
-    Deed(
+    EffectEntry(run="git mv", risk="medium", kind="repository", does="renames {what}"),
+    EffectEntry(run="git init", risk="medium", kind="repository", does="makes a repository"),
+    EffectEntry(run="git tag", risk="medium", kind="repository", does="makes or changes a tag"),
+    EffectEntry(run="git branch", risk="medium", kind="repository", does="makes or changes a branch"),
+    EffectEntry(
+        run="git remote", risk="medium", kind="configures", does="changes which remotes there are, or asks them"
+    ),
+    EffectEntry(run="git config", risk="medium", kind="configures", does="changes git's settings"),
+    EffectEntry(
         run="git config",
         options=["-l --list --get-regexp"],
         risk="medium",
@@ -383,20 +387,20 @@ DEEDS = [
         does="prints git's settings, in which credentials may stand",
         instead=True,
     ),
-    Deed(
+    EffectEntry(
         run="git config list",
         risk="medium",
         kind="reads",
         does="prints git's settings, in which credentials may stand",
         instead=True,
     ),
-    Deed(
+    EffectEntry(
         run="git worktree|git sparse-checkout|git submodule",
         risk="medium",
         kind="repository",
         does="changes which files of the repository are here",
     ),
-    Deed(
+    EffectEntry(
         run="""
             git notes|git bisect|git replace|git update-ref|git symbolic-ref|git update-index|git read-tree|
             git commit-tree|git write-tree|git hash-object|git fast-import|git rerere|git lfs|git subtree|git flow
@@ -405,32 +409,32 @@ DEEDS = [
         kind="repository",
         does="changes the repository (git {sub})",
     ),
-    Deed(
+    EffectEntry(
         run="git gc|git maintenance|git repack|git pack-refs|git prune",
         risk="medium",
         kind="repository",
         does="tidies up the repository",
     ),
-    Deed(
+    EffectEntry(
         run="git archive|git bundle|git format-patch|git fast-export|git range-diff",
         risk="medium",
         kind="writes",
         does="writes what is in the repository to files",
     ),
-    Deed(
+    EffectEntry(
         run="git request-pull|git send-email|git daemon|git svn|git p4|git instaweb",
         risk="medium",
         kind="connects",
         does="speaks with other machines (git {sub})",
     ),
-    Deed(
+    EffectEntry(
         run="git mergetool|git difftool|git gui|git citool",
         risk="medium",
         kind="runs",
         does="starts another program (git {sub})",
     ),
     # ── only showing
-    Deed(
+    EffectEntry(
         run="git branch",
         options=[
             """
@@ -443,7 +447,7 @@ DEEDS = [
         does="shows branches",
         instead=True,
     ),
-    Deed(
+    EffectEntry(
         run="git tag",
         options=["-l --list -n --contains --no-contains --merged --no-merged --points-at --sort"],
         risk="low",
@@ -451,9 +455,11 @@ DEEDS = [
         does="shows tags",
         instead=True,
     ),
-    Deed(run="git remote get-url", risk="low", kind="reads", does="shows remotes", instead=True),
-    Deed(run="git remote", options=["-v --verbose"], risk="low", kind="reads", does="shows remotes", instead=True),
-    Deed(
+    EffectEntry(run="git remote get-url", risk="low", kind="reads", does="shows remotes", instead=True),
+    EffectEntry(
+        run="git remote", options=["-v --verbose"], risk="low", kind="reads", does="shows remotes", instead=True
+    ),
+    EffectEntry(
         run="""
             git stash list|git stash show|git worktree list|git submodule status|git notes list|git notes show|
             git bisect log|git sparse-checkout list|git lfs ls-files|git lfs status
@@ -463,7 +469,7 @@ DEEDS = [
         does="shows what the repository holds",
         instead=True,
     ),
-    Deed(
+    EffectEntry(
         run="git config",
         options=["--get --get-all --get-regexp -l --list --show-origin"],
         risk="low",
@@ -471,7 +477,7 @@ DEEDS = [
         does="shows git's settings",
         instead=True,
     ),
-    Deed(
+    EffectEntry(
         run="git branch",
         options=[
             """
@@ -483,14 +489,14 @@ DEEDS = [
         kind="repository",
         does="changes a branch",
     ),
-    Deed(
+    EffectEntry(
         run="git tag",
         options=["-a -s -f -d -m -F -u --annotate --sign --force --delete --message --file --local-user"],
         risk="medium",
         kind="repository",
         does="makes or changes a tag",
     ),
-    Deed(
+    EffectEntry(
         run="""
             git remote add|git remote rename|git remote remove|git remote rm|git remote set-url|git remote set-head|
             git remote set-branches|git remote prune|git remote update
@@ -499,7 +505,7 @@ DEEDS = [
         kind="configures",
         does="changes which remotes there are, or asks them",
     ),
-    Deed(
+    EffectEntry(
         run="git config",
         options=[
             """
@@ -512,26 +518,26 @@ DEEDS = [
         does="changes git's settings",
     ),
     # ── by options and operands
-    Deed(
+    EffectEntry(
         run="git reset",
         options=["--hard"],
         risk="high",
         kind="deletes",
         does="throws away all changes that are not committed",
     ),
-    Deed(
+    EffectEntry(
         run="git reset",
         options=["--merge --keep"],
         risk="high",
         kind="deletes",
         does="throws away changes that are not committed",
     ),
-    Deed(
+    EffectEntry(
         run="git clean", options=["-f --force"], risk="high", kind="deletes", does="deletes files that git doesn't know"
     ),
-    Deed(run="git clean", risk="medium", kind="deletes", does="deletes files that git doesn't know, if told to"),
-    Deed(run="git restore", risk="high", kind="deletes", does="throws away changes in {what}"),
-    Deed(
+    EffectEntry(run="git clean", risk="medium", kind="deletes", does="deletes files that git doesn't know, if told to"),
+    EffectEntry(run="git restore", risk="high", kind="deletes", does="throws away changes in {what}"),
+    EffectEntry(
         run="git restore",
         options=["--staged -S"],
         risk="medium",
@@ -539,98 +545,100 @@ DEEDS = [
         does="takes {what} out of the next commit",
         instead=True,
     ),
-    Deed(
+    EffectEntry(
         run="git checkout",
         options=["-f --force"],
         risk="high",
         kind="deletes",
         does="throws away changes that are not committed",
     ),
-    Deed(
+    EffectEntry(
         run="git checkout",
         operand=r"^(\.|\./.*|:/|[^*]*\*.*|--)$",
         risk="high",
         kind="deletes",
         does="throws away changes in {what}",
     ),
-    Deed(
+    EffectEntry(
         run="git switch",
         options=["-f --force --discard-changes"],
         risk="high",
         kind="deletes",
         does="throws away changes that are not committed",
     ),
-    Deed(run="git branch", options=["-D -d --delete"], risk="medium", kind="deletes", does="deletes the branch {what}"),
-    Deed(
+    EffectEntry(
+        run="git branch", options=["-D -d --delete"], risk="medium", kind="deletes", does="deletes the branch {what}"
+    ),
+    EffectEntry(
         run="git branch",
         options=["-D"],
         risk="high",
         kind="deletes",
         does="deletes the branch {what}, also what is in no other",
     ),
-    Deed(
+    EffectEntry(
         run="git branch",
         options=["-d --delete", "-f --force"],
         risk="high",
         kind="deletes",
         does="deletes the branch {what}, also what is in no other",
     ),
-    Deed(run="git stash drop|git stash clear", risk="high", kind="deletes", does="deletes stashed changes"),
-    Deed(
+    EffectEntry(run="git stash drop|git stash clear", risk="high", kind="deletes", does="deletes stashed changes"),
+    EffectEntry(
         run="git reflog expire|git reflog delete|git filter-branch|git filter-repo|git lfs prune",
         risk="high",
         kind="deletes",
         does="rewrites or forgets history",
     ),
-    Deed(
+    EffectEntry(
         run="git update-ref",
         options=["-d"],
         risk="high",
         kind="deletes",
         does="deletes a branch, and what is in no other",
     ),
-    Deed(
+    EffectEntry(
         run="git gc", options=["--prune"], risk="high", kind="deletes", does="deletes what no branch reaches, for good"
     ),
-    Deed(run="git worktree remove|git worktree prune", risk="medium", kind="deletes", does="removes a worktree"),
-    Deed(
+    EffectEntry(run="git worktree remove|git worktree prune", risk="medium", kind="deletes", does="removes a worktree"),
+    EffectEntry(
         run="git worktree remove",
         options=["-f --force"],
         risk="high",
         kind="deletes",
         does="removes a worktree with its changes",
     ),
-    Deed(run="git rm", risk="medium", kind="deletes", does="deletes {what} and tells git so"),
-    Deed(
+    EffectEntry(run="git rm", risk="medium", kind="deletes", does="deletes {what} and tells git so"),
+    EffectEntry(
         run="git rm",
         options=["-r", "-f --force"],
         risk="high",
         kind="deletes",
         does="deletes {what} and all below, and tells git so",
     ),
-    Deed(
+    EffectEntry(
         run="git push",
         options=["-f --force --force-with-lease --force-if-includes --mirror"],
         risk="critical",
         kind="connects",
         does="overwrites history on the remote, for everybody",
     ),
-    Deed(
+    EffectEntry(
         run="git push",
         operand=r"^\+.",
         risk="critical",
         kind="connects",
         does="overwrites history on the remote, for everybody",
     ),
-    Deed(
+    EffectEntry(
         run="git push",
         options=["-d --delete --prune"],
         risk="high",
         kind="connects",
         does="deletes branches on the remote",
     ),
-    Deed(run="git push", operand="^:.", risk="high", kind="connects", does="deletes branches on the remote"),
-    Deed(
+    EffectEntry(run="git push", operand="^:.", risk="high", kind="connects", does="deletes branches on the remote"),
+    EffectEntry(
         run="git",
         options=["-c --config-env"],
         operand=(
@@ -641,7 +649,7 @@ DEEDS = [
         kind="runs",
         does="makes git start another program",
     ),
-    Deed(
+    EffectEntry(
         run="git",
         options=[
             """
@@ -653,20 +661,20 @@ DEEDS = [
         kind="runs",
         does="makes git start another program",
     ),
-    Deed(
+    EffectEntry(
         run="git rebase|git bisect run|git submodule foreach",
         options=["-x --exec"],
         risk="high",
         kind="runs",
         does="runs a command for each commit",
     ),
-    Deed(
+    EffectEntry(
         run="git bisect run|git submodule foreach|git filter-branch|git difftool|git mergetool|git rebase",
         risk="medium",
         kind="runs",
         does="runs other programs through git",
     ),
-    Deed(
+    EffectEntry(
         run="git config",
         operand=(
             r"^(alias\.|core\.(hookspath|fsmonitor|pager|editor|sshcommand|gitproxy|askpass)|filter\.|diff\.|"
@@ -676,20 +684,20 @@ DEEDS = [
         kind="configures",
         does="makes git start a program from now on",
     ),
-    Deed(
+    EffectEntry(
         run="git clone|git fetch|git pull|git remote|git ls-remote|git submodule",
         operand="^ext::|^fd::|--upload-pack",
         risk="high",
         kind="runs",
         does="makes git start another program",
     ),
-    Deed(
+    EffectEntry(
         run="git credential|git credential-store|git credential-cache",
         risk="high",
         kind="reads",
         does="shows passwords that git keeps",
     ),
-    Deed(
+    EffectEntry(
         run="git config",
         options=["--global --system"],
         operand=(

@@ -1,9 +1,9 @@
 """Programs that read files and text. How to read an entry: grammar.py, docs/policy.md."""
 
-from tarmac.policy.programs.rules.table import Reader
+from tarmac.policy.programs.rules.table import ReaderEntry
 
 READERS = {
-    "ls": Reader(
+    "ls": ReaderEntry(
         also="dir|vdir",
         why="lists names, sizes and dates",
         short="aAbBcCdDfFgGhHiI:klLmnNopqQrRsStT:uUvw:xXZ1",
@@ -19,7 +19,7 @@ READERS = {
         cwd=True,
         check="ls",
     ),
-    "eza": Reader(
+    "eza": ReaderEntry(
         also="exa",
         why="lists names, sizes and dates",
         short="1lahRTrDfFSsgimutUxdGoOZ@L:I:Hb",
@@ -34,21 +34,21 @@ READERS = {
         abbreviate=False,
         cwd=True,
     ),
-    "cat": Reader(
+    "cat": ReaderEntry(
         why="prints files",
         short="AbeEnstTuv",
         long="show-all number-nonblank show-ends number squeeze-blank show-tabs show-nonprinting help version",
         operands="path",
         harmless_options=True,
     ),
-    "tac": Reader(
+    "tac": ReaderEntry(
         why="prints files from their end",
         short="brs:",
         long="before regex separator: help version",
         operands="path",
         harmless_options=True,
     ),
-    "bat": Reader(
+    "bat": ReaderEntry(
         also="batcat",
         why="prints files in colours",
         short="pnAl:H:r:",
@@ -60,7 +60,7 @@ READERS = {
         operands="path",
         abbreviate=False,
     ),
-    "head": Reader(
+    "head": ReaderEntry(
         why="prints the beginning of files",
         short="c:n:qvz",
         long="bytes: lines: quiet silent verbose zero-terminated help version",
@@ -68,7 +68,7 @@ READERS = {
         numbers=True,
         harmless_options=True,
     ),
-    "tail": Reader(
+    "tail": ReaderEntry(
         why="prints the end of files",
         short="c:fFn:qrs:vz",
         long="""
@@ -79,7 +79,7 @@ READERS = {
         numbers=True,
         harmless_options=True,
     ),
-    "wc": Reader(
+    "wc": ReaderEntry(
         why="counts lines, words and bytes",
         short="clmLw",
         long="bytes chars lines words max-line-length total: help version",
@@ -87,7 +87,7 @@ READERS = {
         operands="name",
         harmless_options=True,
     ),
-    "nl": Reader(
+    "nl": ReaderEntry(
         why="numbers lines",
         short="b:d:f:h:i:l:n:ps:v:w:",
         long="""
@@ -97,7 +97,7 @@ READERS = {
         operands="path",
         harmless_options=True,
     ),
-    "od": Reader(
+    "od": ReaderEntry(
         why="shows bytes",
         short="A:j:N:S:t:vw::abcdfiloswx",
         long="""
@@ -107,7 +107,7 @@ READERS = {
         operands="path",
         harmless_options=True,
     ),
-    "hexdump": Reader(
+    "hexdump": ReaderEntry(
         also="hd",
         why="shows bytes",
         short="bcCde:n:os:vx",
@@ -118,19 +118,19 @@ READERS = {
         operands="path",
         refuse="format-file",
     ),
-    "xxd": Reader(
+    "xxd": ReaderEntry(
         why="shows bytes; a second file would be written",
         operands="path",
         check="xxd",
     ),
-    "strings": Reader(
+    "strings": ReaderEntry(
         why="shows the text in a binary",
         short="adfn:owt:e:",
         long="all data print-file-name bytes: radix: encoding: include-all-whitespace help version",
         operands="path",
         numbers=True,
     ),
-    "less": Reader(
+    "less": ReaderEntry(
         why="shows files; without a terminal it only prints, and its commands are off (LESSSECURE)",
         short="aAcCeEfFgGiIJKmMnNqQrRsSuUwWX",
         long="""
@@ -141,13 +141,13 @@ READERS = {
         abbreviate=False,
         check="pager",
     ),
-    "more": Reader(
+    "more": ReaderEntry(
         why="shows files; without a terminal it only prints",
         short="dflcpsu",
         operands="path",
         check="pager",
     ),
-    "file": Reader(
+    "file": ReaderEntry(
         why="says what kind of file it is",
         short="bcEF:hikLlNnP:prsSvz0e:",
         long="""
@@ -158,14 +158,14 @@ READERS = {
         refuse="compile magic-file files-from",
         operands="path",
     ),
-    "stat": Reader(
+    "stat": ReaderEntry(
         why="shows size, dates and rights",
         short="c:fLtx",
         long="dereference file-system cached: format: printf: terse help version",
         operands="name",
         harmless_options=True,
     ),
-    "du": Reader(
+    "du": ReaderEntry(
         why="adds up sizes",
         short="0abB:cd:DhHklLmPsSt:xX@",
         long="""
@@ -179,7 +179,7 @@ READERS = {
         check="recursive",
         harmless_options=True,
     ),
-    "df": Reader(
+    "df": ReaderEntry(
         why="shows free space",
         short="aB:hHiklmPt:Tvx:g",
         long="""
@@ -189,7 +189,7 @@ READERS = {
         operands="text",
         harmless_options=True,
     ),
-    "tree": Reader(
+    "tree": ReaderEntry(
         why="draws the folders; -o would write",
         short="adfilxL:P:I:hpugsDFrtUvcACSnNJX",
         long="""
@@ -202,7 +202,7 @@ READERS = {
         cwd=True,
         check="recursive",
     ),
-    "lsd": Reader(
+    "lsd": ReaderEntry(
         also="dust",
         why="lists names, sizes and dates",
         short="1lahRrtSd:n:F",
@@ -215,21 +215,21 @@ READERS = {
         abbreviate=False,
         cwd=True,
     ),
-    "hexyl": Reader(
+    "hexyl": ReaderEntry(
         why="prints bytes",
         short="n:s:c:",
         long="length: skip: no-squeezing color: border: plain bytes:",
         operands="path",
         abbreviate=False,
     ),
-    "pdfinfo": Reader(
+    "pdfinfo": ReaderEntry(
         also="pdffonts|pdfimages -list",
         why="tells about a document",
         short="f:l:",
         operands="path",
         most=1,
     ),
-    "pdftotext": Reader(
+    "pdftotext": ReaderEntry(
         why="prints the text of a document; a second file would be written",
         check="to-stdout",
         short="f:l:",
@@ -239,10 +239,10 @@ READERS = {
         most=2,
         least=2,
     ),
-    "7z l": Reader(also="7za l|7zz l", why="lists an archive", operands="path", most=1),
-    "ar t": Reader(also="ar tv", why="lists an archive", operands="path text"),
-    "zstd -l": Reader(also="zstd --list", why="tells about compressed files", short="v", operands="path"),
-    "readlink": Reader(
+    "7z l": ReaderEntry(also="7za l|7zz l", why="lists an archive", operands="path", most=1),
+    "ar t": ReaderEntry(also="ar tv", why="lists an archive", operands="path text"),
+    "zstd -l": ReaderEntry(also="zstd --list", why="tells about compressed files", short="v", operands="path"),
+    "readlink": ReaderEntry(
         also="realpath",
         why="says where a path leads",
         short="efmnqsvzLPz",
@@ -253,7 +253,7 @@ READERS = {
         operands="name",
         harmless_options=True,
     ),
-    "basename": Reader(
+    "basename": ReaderEntry(
         also="dirname",
         why="takes a path apart, as text",
         short="as:z",
@@ -261,14 +261,14 @@ READERS = {
         operands="text",
         harmless_options=True,
     ),
-    "pathchk": Reader(
+    "pathchk": ReaderEntry(
         why="checks names, as text",
         short="pP",
         long="portability help version",
         operands="text",
         harmless_options=True,
     ),
-    "md5sum": Reader(
+    "md5sum": ReaderEntry(
         also="sha1sum|sha224sum|sha256sum|sha384sum|sha512sum|b2sum|cksum|sum|shasum|md5|b3sum",
         why="adds up a checksum",
         short="a:bcl:qrstwz",
@@ -279,14 +279,14 @@ READERS = {
         operands="path",
         harmless_options=True,
     ),
-    "cmp": Reader(
+    "cmp": ReaderEntry(
         why="compares bytes",
         short="bi:ln:s",
         long="print-bytes ignore-initial: verbose bytes: quiet silent help version",
         operands="path",
         harmless_options=True,
     ),
-    "diff": Reader(
+    "diff": ReaderEntry(
         also="colordiff",
         why="compares files",
         short="abBcC:dD:eEF:hHiI:L:nNpPqrsS:tTuU:vwW:x:X@yZ",
@@ -304,55 +304,55 @@ READERS = {
         operands="path",
         numbers=True,
     ),
-    "diff3": Reader(
+    "diff3": ReaderEntry(
         why="compares three files",
         short="aAeEimTxX3L:",
         long="text show-all ed easy-only merge label: help version",
         refuse="diff-program",
         operands="path",
     ),
-    "comm": Reader(
+    "comm": ReaderEntry(
         why="compares sorted files",
         short="123z",
         long="check-order nocheck-order output-delimiter: total zero-terminated help version",
         operands="path",
     ),
-    "join": Reader(
+    "join": ReaderEntry(
         why="puts files side by side",
         short="a:e:ij:o:t:v:z1:2:",
         long="check-order nocheck-order zero-terminated ignore-case header help version",
         operands="path",
     ),
-    "paste": Reader(
+    "paste": ReaderEntry(
         why="puts files side by side",
         short="d:sz",
         long="delimiters: serial zero-terminated help version",
         operands="path",
     ),
-    "sdiff": Reader(
+    "sdiff": ReaderEntry(
         why="compares side by side; -o would write",
         short="aBbdEHiI:lstvWw:Z",
         long="suppress-common-lines left-column ignore-case ignore-all-space width: text help version",
         refuse="output diff-program",
         operands="path",
     ),
-    "test": Reader(also="[", why="answers a question about a file or a text", check="test", operands="text"),
-    "which": Reader(
+    "test": ReaderEntry(also="[", why="answers a question about a file or a text", check="test", operands="text"),
+    "which": ReaderEntry(
         why="says where a program is",
         short="as",
         long="all skip-alias skip-functions help version",
         operands="text",
         harmless_options=True,
     ),
-    "whereis": Reader(why="says where a program and its manual are", short="bmsul", operands="text"),
-    "whatis": Reader(
+    "whereis": ReaderEntry(why="says where a program and its manual are", short="bmsul", operands="text"),
+    "whatis": ReaderEntry(
         also="apropos",
         why="searches the manuals' titles",
         short="adelrwvs:",
         long="exact wildcard regex long sections: help version and",
         operands="word",
     ),
-    "man": Reader(
+    "man": ReaderEntry(
         why="shows a manual page, without a pager",
         short="aks:fw",
         long="all where path apropos whatis sections: help version",
@@ -361,7 +361,7 @@ READERS = {
         abbreviate=False,
         check="man",
     ),
-    "nm": Reader(
+    "nm": ReaderEntry(
         why="shows the symbols of a binary",
         short="aABCDeghlnopPrsSuvVWf:t:",
         long="""
@@ -371,7 +371,7 @@ READERS = {
         refuse="plugin target special-syms synthetic",
         operands="path",
     ),
-    "readelf": Reader(
+    "readelf": ReaderEntry(
         why="shows the tables of a binary",
         short="aehlSgtsnrudVAcDIWHvx:p:R:",
         long="""
@@ -382,20 +382,20 @@ READERS = {
         refuse="debug-dump dwarf-depth ctf sframe process-links",
         operands="path",
     ),
-    "size": Reader(
+    "size": ReaderEntry(
         why="adds up the sections of a binary",
         short="ABGdoxtVh",
         long="format: totals common radix: help version",
         operands="path",
     ),
-    "otool": Reader(why="shows the tables of a binary", short="afhlLDtdorvVXxIm", operands="path"),
-    "c++filt": Reader(
+    "otool": ReaderEntry(why="shows the tables of a binary", short="afhlLDtdorvVXxIm", operands="path"),
+    "c++filt": ReaderEntry(
         why="says names of symbols as they were written",
         short="_nptiVhs:",
         long="no-params no-verbose no-strip-underscore strip-underscore types format: help version",
         operands="text",
     ),
-    "objdump": Reader(
+    "objdump": ReaderEntry(
         why="shows what is in a binary",
         short="aCdDfghj:lM:prRstTwxz",
         long="""
@@ -405,7 +405,7 @@ READERS = {
         """,
         operands="path",
     ),
-    "tar": Reader(
+    "tar": ReaderEntry(
         why="lists what is in an archive",
         check="tar",
         operands="path",
@@ -419,28 +419,28 @@ READERS = {
         """,
         abbreviate=False,
     ),
-    "unzip": Reader(
+    "unzip": ReaderEntry(
         why="lists or prints what is in an archive",
         check="unzip",
         operands="path text",
         short="lvZ1tqpchmsTzC",
     ),
-    "zipinfo": Reader(why="lists what is in an archive", operands="path text", short="12smlvhtTzC"),
-    "zcat": Reader(
+    "zipinfo": ReaderEntry(why="lists what is in an archive", operands="path text", short="12smlvhtTzC"),
+    "zcat": ReaderEntry(
         also="bzcat|xzcat|zstdcat|lzcat|gzcat",
         why="prints compressed files",
         short="fqvk",
         long="force quiet verbose help version",
         operands="path",
     ),
-    "zgrep": Reader(
+    "zgrep": ReaderEntry(
         also="zegrep|zfgrep|bzgrep|xzgrep",
         why="searches compressed files",
         check="plain-values",
         short="cinlLvwxEFhHoqA:B:C:e:m:",
         operands="pattern path",
     ),
-    "gzip": Reader(
+    "gzip": ReaderEntry(
         also="gunzip|xz|bzip2",
         why="lists or prints; without -l, -t or -c it would write",
         short="cdlkqtv",
@@ -449,9 +449,9 @@ READERS = {
         check="gzip",
     ),
     # ── Programs that search, sort and cut text.
-    "echo": Reader(why="prints its words", check="echo", operands="text"),
-    "printf": Reader(why="prints its words", check="printf", operands="text"),
-    "grep": Reader(
+    "echo": ReaderEntry(why="prints its words", check="echo", operands="text"),
+    "printf": ReaderEntry(why="prints its words", check="printf", operands="text"),
+    "grep": ReaderEntry(
         also="egrep|fgrep",
         why="searches text",
         short="A:abB:cC:d:D:e:EFf@GhHiIlLm:nNoPqrRsTuUvwxyzZ",
@@ -468,7 +468,7 @@ READERS = {
         harmless_options=True,
         cwd=True,
     ),
-    "rg": Reader(
+    "rg": ReaderEntry(
         why="searches text; --pre and --hostname-bin would run a program",
         short="A:aB:bcC:e:E:f@FhHiIj:lm:M:nNoPpqr:Ss.t:T:uUvVwxg:d:0",
         long="""
@@ -491,7 +491,7 @@ READERS = {
         abbreviate=False,
         cwd=True,
     ),
-    "ag": Reader(
+    "ag": ReaderEntry(
         why="searches text; --pager would run a program",
         short="A:aB:cC:DFg:G:HhilLm:no0pQrRsSuUvwWz",
         long="""
@@ -507,7 +507,7 @@ READERS = {
         abbreviate=False,
         cwd=True,
     ),
-    "fd": Reader(
+    "fd": ReaderEntry(
         also="fdfind",
         why="finds files; -x and -X would run a program",
         short="HIusigFapLt:e:E:d:c:0lS:j:1qhVo:",
@@ -524,8 +524,10 @@ READERS = {
         abbreviate=False,
         cwd=True,
     ),
-    "find": Reader(why="finds files; only its tests and printing are known", check="find", operands="text", cwd=True),
-    "sort": Reader(
+    "find": ReaderEntry(
+        why="finds files; only its tests and printing are known", check="find", operands="text", cwd=True
+    ),
+    "sort": ReaderEntry(
         why="sorts lines; -o would write, --compress-program run a program",
         short="bdfgiMhnRrVcCk:mst:uz",
         long="""
@@ -536,7 +538,7 @@ READERS = {
         refuse="output compress-program temporary-directory files0-from random-source buffer-size",
         operands="path",
     ),
-    "uniq": Reader(
+    "uniq": ReaderEntry(
         why="drops repeated lines; a second file would be written",
         short="cdDf:is:uw:z",
         long="""
@@ -546,7 +548,7 @@ READERS = {
         operands="path",
         most=1,
     ),
-    "cut": Reader(
+    "cut": ReaderEntry(
         why="cuts columns",
         short="b:c:d:f:nsz",
         long="""
@@ -556,28 +558,30 @@ READERS = {
         operands="path",
         harmless_options=True,
     ),
-    "tr": Reader(
+    "tr": ReaderEntry(
         why="translates characters of a pipe",
         short="cCdst",
         long="complement delete squeeze-repeats truncate-set1 help version",
         operands="text",
         interspersed=False,
     ),
-    "fold": Reader(
+    "fold": ReaderEntry(
         why="lays out text", short="bsw:", long="bytes spaces width: help version", operands="path", numbers=True
     ),
-    "fmt": Reader(
+    "fmt": ReaderEntry(
         why="lays out text",
         short="cp:stuw:g:",
         long="crown-margin prefix: split-only tagged-paragraph uniform-spacing width: goal: help version",
         operands="path",
         numbers=True,
     ),
-    "expand": Reader(
+    "expand": ReaderEntry(
         why="lays out text", short="it:", long="initial tabs: help version", operands="path", numbers=True
     ),
-    "unexpand": Reader(why="lays out text", short="at:", long="all first-only tabs: help version", operands="path"),
-    "pr": Reader(
+    "unexpand": ReaderEntry(
+        why="lays out text", short="at:", long="all first-only tabs: help version", operands="path"
+    ),
+    "pr": ReaderEntry(
         why="lays out text in pages",
         short="abcdD:e::fFh:i::Jl:mn::N:o:rs::S::tTvw:W:",
         long="""
@@ -588,8 +592,8 @@ READERS = {
         operands="path",
         numbers=True,
     ),
-    "rev": Reader(why="turns lines around", short="0hV", long="zero help version", operands="path"),
-    "column": Reader(
+    "rev": ReaderEntry(why="turns lines around", short="0hV", long="zero help version", operands="path"),
+    "column": ReaderEntry(
         why="lays out text in columns",
         short="tc:s:o:xen:N:R:H:O:W:T:E:JdLl:mi:r:p:",
         long="""
@@ -598,14 +602,14 @@ READERS = {
         """,
         operands="path",
     ),
-    "shuf": Reader(
+    "shuf": ReaderEntry(
         why="mixes lines; -o would write",
         short="ei:n:rz",
         long="echo input-range: head-count: repeat zero-terminated help version",
         refuse="output random-source",
         operands="path",
     ),
-    "seq": Reader(
+    "seq": ReaderEntry(
         why="prints numbers, not too many",
         short="f:s:w",
         long="format: separator: equal-width help version",
@@ -613,7 +617,7 @@ READERS = {
         numbers=True,
         check="seq",
     ),
-    "factor": Reader(
+    "factor": ReaderEntry(
         also="numfmt",
         why="calculates",
         short="f:s:wd:hz",
@@ -624,16 +628,16 @@ READERS = {
         operands="text",
         harmless_options=True,
     ),
-    "expr": Reader(why="calculates", operands="text", check="anything"),
-    "tsort": Reader(also="look", why="orders or looks up words", short="df", operands="path"),
-    "base64": Reader(
+    "expr": ReaderEntry(why="calculates", operands="text", check="anything"),
+    "tsort": ReaderEntry(also="look", why="orders or looks up words", short="df", operands="path"),
+    "base64": ReaderEntry(
         also="base32|basenc",
         why="encodes or decodes to the screen",
         short="diw:D",
         long="decode ignore-garbage wrap: base64 base64url base32 base32hex base16 base2msbf z85 help version",
         operands="path",
     ),
-    "sed": Reader(
+    "sed": ReaderEntry(
         why="prints lines; scripts that write, run or read other files are not known to be harmless",
         short="nEre:sl:uz",
         long="""
@@ -645,7 +649,7 @@ READERS = {
         check="sed",
         adds="--sandbox",
     ),
-    "awk": Reader(
+    "awk": ReaderEntry(
         also="gawk|mawk|nawk|original-awk",
         why="prints fields; programs that write, run or read other files are not known to be harmless",
         short="F:v:",
@@ -656,7 +660,7 @@ READERS = {
         interspersed=False,
         check="awk",
     ),
-    "jq": Reader(
+    "jq": ReaderEntry(
         also="gojq|jaq",
         why="picks from JSON",
         short="cCMnrRsSaejL@hV",
@@ -670,7 +674,7 @@ READERS = {
         abbreviate=False,
         check="jq",
     ),
-    "yq": Reader(
+    "yq": ReaderEntry(
         why="picks from YAML; -i would write",
         short="PMCejnrN0o:p:I:h",
         long="""
@@ -682,7 +686,7 @@ READERS = {
         abbreviate=False,
         check="yq",
     ),
-    "xmllint": Reader(
+    "xmllint": ReaderEntry(
         why="checks or prints XML",
         long="noout format xpath: nonet version noblanks",
         refuse="output shell",
@@ -690,7 +694,7 @@ READERS = {
         abbreviate=False,
         single=True,
     ),
-    "cloc": Reader(
+    "cloc": ReaderEntry(
         why="counts lines of code",
         check="cloc",
         long="""
@@ -701,7 +705,7 @@ READERS = {
         abbreviate=False,
         cwd=True,
     ),
-    "tokei": Reader(
+    "tokei": ReaderEntry(
         why="counts lines of code",
         short="fCe:s:t:o:",
         long="files compact exclude: sort: types: output: languages version help hidden no-ignore",
@@ -710,7 +714,7 @@ READERS = {
         abbreviate=False,
         cwd=True,
     ),
-    "scc": Reader(
+    "scc": ReaderEntry(
         why="counts lines of code",
         short="wf:s:i:x:",
         long="by-file wide no-cocomo sort: format: include-ext: exclude-ext: exclude-dir: version help",
@@ -719,22 +723,22 @@ READERS = {
         abbreviate=False,
         cwd=True,
     ),
-    "diffstat": Reader(why="counts the changes in a patch", short="bcCklmtuvw:p:n:f:", operands="path"),
-    "bc": Reader(why="calculates what a pipe says", short="lq", long="mathlib quiet version", operands="none"),
-    "iconv": Reader(
+    "diffstat": ReaderEntry(why="counts the changes in a patch", short="bcCklmtuvw:p:n:f:", operands="path"),
+    "bc": ReaderEntry(why="calculates what a pipe says", short="lq", long="mathlib quiet version", operands="none"),
+    "iconv": ReaderEntry(
         why="converts text to the screen",
         short="f:t:cls",
         long="from-code: to-code: list version",
         refuse="output",
         operands="path",
     ),
-    "cal": Reader(also="ncal", why="prints a calendar", short="13jmyhwbMsY", operands="text"),
-    "python -m json.tool": Reader(
+    "cal": ReaderEntry(also="ncal", why="prints a calendar", short="13jmyhwbMsY", operands="text"),
+    "python -m json.tool": ReaderEntry(
         why="prints JSON, in order; a second file would be written",
         long="sort-keys no-ensure-ascii json-lines indent: tab no-indent compact help",
         operands="path",
         most=1,
         abbreviate=False,
     ),
-    "tee": Reader(why="prints what it reads; a file would be written", check="tee", short="ai", operands="text"),
+    "tee": ReaderEntry(why="prints what it reads; a file would be written", check="tee", short="ai", operands="text"),
 }

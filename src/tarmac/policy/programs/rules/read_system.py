@@ -1,12 +1,12 @@
 """Programs that ask the machine."""
 
-from tarmac.policy.programs.rules.table import Reader
+from tarmac.policy.programs.rules.table import ReaderEntry
 
 READERS = {
-    "pwd": Reader(why="prints the directory", short="LP", long="logical physical"),
-    "true": Reader(also="false", why="does nothing", operands="text", check="anything"),
-    ":": Reader(why="does nothing", operands="text", check="anything", instead="true"),
-    "date": Reader(
+    "pwd": ReaderEntry(why="prints the directory", short="LP", long="logical physical"),
+    "true": ReaderEntry(also="false", why="does nothing", operands="text", check="anything"),
+    ":": ReaderEntry(why="does nothing", operands="text", check="anything", instead="true"),
+    "date": ReaderEntry(
         why="prints the time; another form would set it",
         short="d:r@uRI::",
         long="date: reference@ utc universal rfc-email rfc-2822 rfc-3339: iso-8601:: help version debug",
@@ -14,8 +14,8 @@ READERS = {
         operands="text",
         check="date",
     ),
-    "sleep": Reader(why="waits, not too long", operands="number", check="sleep"),
-    "uname": Reader(
+    "sleep": ReaderEntry(why="waits, not too long", operands="number", check="sleep"),
+    "uname": ReaderEntry(
         also="arch|nproc|tty|logname|users|uptime|whoami|groups|id|who|w|hostid",
         why="prints a fact about the machine or the user",
         short="asnrvmpioudGgZzhbHlqTtVfc",
@@ -28,46 +28,46 @@ READERS = {
         check="no-files",
         harmless_options=True,
     ),
-    "hostname": Reader(
+    "hostname": ReaderEntry(
         why="prints the machine's name; an operand would set it, and other options ask the network",
         short="sIV",
         long="all-ip-addresses short help version",
         refuse="file boot fqdn long ip-address all-fqdns alias domain yp nis node",
     ),
-    "hostnamectl": Reader(
+    "hostnamectl": ReaderEntry(
         also="timedatectl|localectl",
         why="prints the machine's settings",
         operands="status",
         check="status",
         long="no-pager help version",
     ),
-    "locale": Reader(
+    "locale": ReaderEntry(
         also="getconf",
         why="prints settings",
         short="ackm",
         long="all-locales charmaps category-name keyword-name help version",
         operands="word",
     ),
-    "env": Reader(
+    "env": ReaderEntry(
         why="prints the environment, which holds no secrets here; with words it would run them",
         short="0",
         long="null help version",
     ),
-    "printenv": Reader(
+    "printenv": ReaderEntry(
         why="prints the environment, which holds no secrets here",
         short="0",
         long="null help version",
         operands="text",
         check="no-secrets",
     ),
-    "free": Reader(
+    "free": ReaderEntry(
         why="prints facts about the machine",
         short="bkmghtlvws:c:",
         long="bytes kilo mega giga human total lohi wide si count: seconds: help version",
         operands="word",
         abbreviate=False,
     ),
-    "vmstat": Reader(
+    "vmstat": ReaderEntry(
         also="iostat|mpstat|numastat",
         why="prints facts about the machine",
         short="adfmnsDtwVp:S:xkhz",
@@ -75,14 +75,14 @@ READERS = {
         operands="word",
         abbreviate=False,
     ),
-    "lscpu": Reader(
+    "lscpu": ReaderEntry(
         why="prints facts about the machine",
         short="abceJpxyBC",
         long="all online offline bytes json extended:: parse:: caches:: physical hex help version",
         refuse="sysroot",
         abbreviate=False,
     ),
-    "lsblk": Reader(
+    "lsblk": ReaderEntry(
         why="prints facts about the machine",
         short="aAbDzdfilJnPprSmstI:e:o:x:w:OVhT::",
         long="""
@@ -93,7 +93,7 @@ READERS = {
         operands="word",
         abbreviate=False,
     ),
-    "findmnt": Reader(
+    "findmnt": ReaderEntry(
         why="prints facts about the machine",
         short="AabCDefilJkmnPrRuUvVho:S:T:t:O:w:d:M:N:",
         long="""
@@ -104,7 +104,7 @@ READERS = {
         operands="word",
         abbreviate=False,
     ),
-    "lsmem": Reader(
+    "lsmem": ReaderEntry(
         also="lspci|lsusb|lsipc",
         why="prints facts about the machine",
         short="abJlPrtvknmVh",
@@ -112,8 +112,8 @@ READERS = {
         refuse="sysroot",
         abbreviate=False,
     ),
-    "ps": Reader(why="lists processes", check="ps", operands="text", cwd=False),
-    "pgrep": Reader(
+    "ps": ReaderEntry(why="lists processes", check="ps", operands="text", cwd=False),
+    "pgrep": ReaderEntry(
         also="pidof",
         why="finds processes",
         short="acd:fg:lnou:U:G:P:s:t:vwxzi",
@@ -123,15 +123,15 @@ READERS = {
         """,
         operands="text",
     ),
-    "pstree": Reader(why="draws the processes", short="aAcgGhH:lnN:psStTuUZ", operands="word"),
-    "top": Reader(why="prints the processes, once", check="top", short="bn:d:p:u:ciHo:w::SEs:l:", operands="none"),
-    "lsof": Reader(
+    "pstree": ReaderEntry(why="draws the processes", short="aAcgGhH:lnN:psStTuUZ", operands="word"),
+    "top": ReaderEntry(why="prints the processes, once", check="top", short="bn:d:p:u:ciHo:w::SEs:l:", operands="none"),
+    "lsof": ReaderEntry(
         why="lists open files and ports",
         short="abi::nPp:tu:c:U+d:s::RlM",
         operands="text",
         check="lsof",
     ),
-    "ss": Reader(
+    "ss": ReaderEntry(
         why="lists connections and ports",
         short="altunpeioms46xHOZhV",
         long="""
@@ -142,16 +142,16 @@ READERS = {
         operands="word",
         abbreviate=False,
     ),
-    "netstat": Reader(
+    "netstat": ReaderEntry(
         why="lists connections and ports",
         check="numeric",
         short="altunpeiomsr46xhVcwgvMN",
         long="all listening tcp udp numeric programs route interfaces statistics extend",
         abbreviate=False,
     ),
-    "ip": Reader(why="shows addresses and routes", check="ip", operands="text"),
-    "ifconfig": Reader(why="shows addresses", short="as", operands="word", most=1),
-    "systemctl": Reader(
+    "ip": ReaderEntry(why="shows addresses and routes", check="ip", operands="text"),
+    "ifconfig": ReaderEntry(why="shows addresses", short="as", operands="word", most=1),
+    "systemctl": ReaderEntry(
         why="asks about services",
         check="systemctl",
         short="alqn:t:p:",
@@ -163,8 +163,8 @@ READERS = {
         operands="text",
         abbreviate=False,
     ),
-    "service": Reader(why="asks about a service", check="service", operands="text", long="status-all"),
-    "journalctl": Reader(
+    "service": ReaderEntry(why="asks about a service", check="service", operands="text", long="status-all"),
+    "journalctl": ReaderEntry(
         why="prints the journal",
         short="u:n:frekxqb::p:t:S:U:o:g:aN",
         long="""
@@ -179,7 +179,7 @@ READERS = {
         operands="text",
         abbreviate=False,
     ),
-    "dmesg": Reader(
+    "dmesg": ReaderEntry(
         why="prints the kernel's messages; -c, -C, -D, -E, -n would change them",
         short="HTteklpPrsuwWxhVL::",
         long="""
@@ -190,9 +190,9 @@ READERS = {
         operands="none",
         abbreviate=False,
     ),
-    "stty -a": Reader(also="stty size|stty -g", why="asks about the terminal"),
-    "tput": Reader(also="stty", why="asks about the terminal", check="tput", operands="word"),
-    "type": Reader(
+    "stty -a": ReaderEntry(also="stty size|stty -g", why="asks about the terminal"),
+    "tput": ReaderEntry(also="stty", why="asks about the terminal", check="tput", operands="word"),
+    "type": ReaderEntry(
         why="says what a command is",
         short="atpP",
         operands="word",
@@ -201,21 +201,23 @@ READERS = {
         # words are arguments of a fixed text, and `type` runs none of them.
         instead=["bash", "-p", "-c", 'type "$@"', "bash"],
     ),
-    "xdpyinfo": Reader(
+    "xdpyinfo": ReaderEntry(
         also="sw_vers|system_profiler|vm_stat|acpi",
         why="prints facts about the machine",
         long="productVersion productName buildVersion list-gpus version",
         abbreviate=False,
     ),
-    "lsb_release": Reader(
+    "lsb_release": ReaderEntry(
         why="prints facts about the machine",
         short="adicrvs",
         long="all id description codename release short version",
         abbreviate=False,
     ),
-    "getent": Reader(why="prints facts about users and services", operands="word", abbreviate=False, check="getent"),
-    "nvidia-smi": Reader(also="sensors", why="shows the devices", short="Lquf", long="list-gpus query"),
-    "dpkg": Reader(
+    "getent": ReaderEntry(
+        why="prints facts about users and services", operands="word", abbreviate=False, check="getent"
+    ),
+    "nvidia-smi": ReaderEntry(also="sensors", why="shows the devices", short="Lquf", long="list-gpus query"),
+    "dpkg": ReaderEntry(
         why="asks about packages",
         short="lLsSpVC",
         long="list listfiles status search print-avail verify audit get-selections print-architecture version help",
@@ -223,7 +225,7 @@ READERS = {
         operands="text",
         abbreviate=False,
     ),
-    "dpkg-query": Reader(
+    "dpkg-query": ReaderEntry(
         why="asks about packages",
         short="lLsSWf:p",
         long="list listfiles status search show showformat: version help",
@@ -231,7 +233,7 @@ READERS = {
         operands="text",
         abbreviate=False,
     ),
-    "apt-cache": Reader(
+    "apt-cache": ReaderEntry(
         why="asks about packages",
         check="apt-cache",
         operands="text",
@@ -239,13 +241,13 @@ READERS = {
         long="names-only all-versions no-all-versions installed quiet version help full recurse",
         abbreviate=False,
     ),
-    "apt list": Reader(
+    "apt list": ReaderEntry(
         why="lists packages",
         long="installed upgradable all-versions upgradeable",
         operands="text",
         abbreviate=False,
     ),
-    "apt show": Reader(
+    "apt show": ReaderEntry(
         also="apt search|apt policy|apt depends|apt rdepends",
         why="asks about packages",
         short="an",
@@ -253,7 +255,7 @@ READERS = {
         operands="text",
         abbreviate=False,
     ),
-    "rpm": Reader(
+    "rpm": ReaderEntry(
         why="asks about packages",
         check="rpm",
         short="qailfRc",
@@ -262,7 +264,7 @@ READERS = {
         operands="text",
         abbreviate=False,
     ),
-    "brew list": Reader(
+    "brew list": ReaderEntry(
         also="brew info|brew deps|brew outdated|brew search|brew config|brew leaves|brew desc|brew uses|brew ls",
         why="asks about packages",
         check="brew",
@@ -271,7 +273,7 @@ READERS = {
         operands="word",
         abbreviate=False,
     ),
-    "snap list": Reader(
+    "snap list": ReaderEntry(
         also="""
             snap info|snap find|flatpak list|pacman -Q|pacman -Qi|pacman -Ql|pacman -Qs|pacman -Si|pacman -Ss|
             apk info|apk list|dnf list|dnf info|yum list|yum info
@@ -281,18 +283,18 @@ READERS = {
         operands="word",
         abbreviate=False,
     ),
-    "kill": Reader(
+    "kill": ReaderEntry(
         why="lists signals, or asks whether a process is there; others end it",
         check="kill",
         operands="text",
     ),
-    "mount": Reader(
+    "mount": ReaderEntry(
         why="lists what is mounted; with a place it would mount",
         short="lt:",
         long="types: show-labels help version",
         abbreviate=False,
     ),
-    "ldconfig": Reader(
+    "ldconfig": ReaderEntry(
         why="lists libraries; without -p it would change their cache",
         check="needs-p",
         short="pv",
@@ -300,7 +302,7 @@ READERS = {
         refuse="C f n N r X l",
         abbreviate=False,
     ),
-    "swapon --show": Reader(
+    "swapon --show": ReaderEntry(
         also="""
             swapon -s|swapon --summary|ufw status|loginctl|loginctl list-sessions|loginctl list-users|
             nmcli device status|nmcli device|nmcli connection show|nmcli general status|nmcli|lsmod|blkid|
@@ -308,7 +310,7 @@ READERS = {
         """,
         why="shows how the machine is set up",
     ),
-    "iptables -nL": Reader(
+    "iptables -nL": ReaderEntry(
         also="ip6tables -nL|iptables -S|ip6tables -S",
         why="shows the rules of the network",
         short="vt:",
@@ -317,7 +319,7 @@ READERS = {
         most=1,
         abbreviate=False,
     ),
-    "iptables -L": Reader(
+    "iptables -L": ReaderEntry(
         also="ip6tables -L",
         why="shows the rules of the network",
         check="numeric",
@@ -327,34 +329,34 @@ READERS = {
         most=1,
         abbreviate=False,
     ),
-    "umask": Reader(
+    "umask": ReaderEntry(
         why="says which rights new files don't get; a number would change it",
         short="Sp",
         instead=["bash", "-c", 'umask "$@"', "bash"],
     ),
-    "ulimit": Reader(
+    "ulimit": ReaderEntry(
         why="says what is limited; a number would change it",
         short="aHScdeflmnpqrstuvx",
         instead=["bash", "-c", 'ulimit "$@"', "bash"],
     ),
-    "help": Reader(
+    "help": ReaderEntry(
         why="shows what a builtin of the shell does",
         short="ds",
         operands="word",
         instead=["bash", "-c", 'help "$@"', "bash"],
     ),
-    "modinfo": Reader(
+    "modinfo": ReaderEntry(
         why="tells about a module of the kernel",
         short="F:nadp",
         operands="word",
         check="no-files",
         abbreviate=False,
     ),
-    "fuser": Reader(
+    "fuser": ReaderEntry(
         why="says who uses a port or a file; -k would end them",
         check="fuser",
         short="v",
         operands="word",
     ),
-    "last": Reader(why="says who logged in", short="n:aFRwx", operands="word", numbers=True, check="no-files"),
+    "last": ReaderEntry(why="says who logged in", short="n:aFRwx", operands="word", numbers=True, check="no-files"),
 }

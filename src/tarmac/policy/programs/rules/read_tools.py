@@ -4,10 +4,10 @@ What runs code of the project (yarn with its yarnPath, pnpm with its pnpmfile, c
 compiles) is not here.
 """
 
-from tarmac.policy.programs.rules.table import Reader
+from tarmac.policy.programs.rules.table import ReaderEntry
 
 READERS = {
-    "npm ls": Reader(
+    "npm ls": ReaderEntry(
         also="""
             npm list|npm la|npm ll|npm explain|npm why|npm root|npm prefix|npm bin|npm config get|npm get|npm pkg get
         """,
@@ -23,7 +23,7 @@ READERS = {
         unless=".npmrc",
         check="no-secrets",
     ),
-    "npm query": Reader(
+    "npm query": ReaderEntry(
         why="asks npm about packages",
         long="json global workspaces",
         operands="text",
@@ -31,13 +31,13 @@ READERS = {
         abbreviate=False,
         unless=".npmrc",
     ),
-    "npm fund": Reader(
+    "npm fund": ReaderEntry(
         why="says which packages ask for money; of one it would open a page",
         long="json",
         abbreviate=False,
         unless=".npmrc",
     ),
-    "npm help": Reader(
+    "npm help": ReaderEntry(
         why="shows a page of npm's manual",
         operands="word",
         most=1,
@@ -45,10 +45,10 @@ READERS = {
         check="man",
         adds="--viewer=man",
     ),
-    "npm run": Reader(
+    "npm run": ReaderEntry(
         also="npm run-script", why="lists the project's scripts; with a name it would run one", unless=".npmrc"
     ),
-    "pip list": Reader(
+    "pip list": ReaderEntry(
         also="pip3 list",
         why="asks pip about installed packages",
         short="ulvqe",
@@ -59,7 +59,7 @@ READERS = {
         refuse="outdated path python index-url extra-index-url find-links log cert client-cert proxy cache-dir",
         abbreviate=False,
     ),
-    "pip list --outdated": Reader(
+    "pip list --outdated": ReaderEntry(
         also="pip list -o|pip3 list --outdated|pip3 list -o",
         why="asks the registry for newer packages",
         connects="the package registry",
@@ -67,7 +67,7 @@ READERS = {
         long="local user pre format: not-required exclude: disable-pip-version-check no-color no-input",
         abbreviate=False,
     ),
-    "pip show": Reader(
+    "pip show": ReaderEntry(
         also="pip3 show",
         why="asks pip about installed packages",
         short="fvq",
@@ -76,7 +76,7 @@ READERS = {
         operands="word",
         abbreviate=False,
     ),
-    "pip freeze": Reader(
+    "pip freeze": ReaderEntry(
         also="pip3 freeze|pip check|pip3 check|pip inspect|pip cache dir|pip3 cache dir|pip cache info|pip cache list",
         why="asks pip about installed packages",
         short="lvq",
@@ -84,8 +84,8 @@ READERS = {
         refuse="log python requirement path cache-dir",
         abbreviate=False,
     ),
-    "pip help": Reader(also="pip3 help", why="prints its help", operands="word", most=1, abbreviate=False),
-    "go list": Reader(
+    "pip help": ReaderEntry(also="pip3 help", why="prints its help", operands="word", most=1, abbreviate=False),
+    "go list": ReaderEntry(
         why="asks go about packages",
         check="go-list",
         short="m",
@@ -96,7 +96,7 @@ READERS = {
         abbreviate=False,
         cwd=True,
     ),
-    "go env": Reader(
+    "go env": ReaderEntry(
         why="prints some of go's settings; -w and -u would change them, and others may hold credentials",
         check="go-env",
         long="json",
@@ -106,7 +106,7 @@ READERS = {
         single=True,
         abbreviate=False,
     ),
-    "go version": Reader(
+    "go version": ReaderEntry(
         also="go doc|go help|go mod graph|go mod why|go mod verify",
         why="asks go about versions, documentation and modules",
         long="m v all src short u c cmd",
@@ -114,8 +114,8 @@ READERS = {
         single=True,
         abbreviate=False,
     ),
-    "go tool": Reader(why="lists go's tools; with a name it would run one"),
-    "rustc -vV": Reader(
+    "go tool": ReaderEntry(why="lists go's tools; with a name it would run one"),
+    "rustc -vV": ReaderEntry(
         also="""
             rustc --print sysroot|rustc --print target-list|rustc --print cfg|rustc --print target-cpus|
             rustc --print host-tuple
@@ -123,13 +123,13 @@ READERS = {
         why="prints facts about the compiler",
         unless="rust-toolchain rust-toolchain.toml .cargo",
     ),
-    "gofmt": Reader(
+    "gofmt": ReaderEntry(
         why="prints how it would format files; -w would write them",
         short="lds",
         refuse="w r cpuprofile",
         operands="path",
     ),
-    "javap": Reader(
+    "javap": ReaderEntry(
         why="prints what is in a class",
         short="cpvsl",
         long="c p v s l public protected package private constants help version",
@@ -137,15 +137,15 @@ READERS = {
         refuse="J classpath cp bootclasspath module-path",
         operands="path",
     ),
-    "jar": Reader(check="jar", why="lists an archive; other forms write", operands="text"),
-    "rustup toolchain list": Reader(
+    "jar": ReaderEntry(check="jar", why="lists an archive; other forms write", operands="text"),
+    "rustup toolchain list": ReaderEntry(
         also="rustup target list|rustup component list",
         why="asks rustup what is installed",
         long="installed verbose",
         short="v",
         unless="rust-toolchain rust-toolchain.toml",
     ),
-    "kubectl config get-contexts": Reader(
+    "kubectl config get-contexts": ReaderEntry(
         also="kubectl config current-context|kubectl config get-clusters|kubectl config get-users",
         why="prints the names in kubectl's settings",
         short="o:",
@@ -154,7 +154,7 @@ READERS = {
         operands="word",
         abbreviate=False,
     ),
-    "kubectl version": Reader(
+    "kubectl version": ReaderEntry(
         why="prints its version; without --client it would ask the cluster",
         check="client",
         short="o:",
@@ -162,14 +162,14 @@ READERS = {
         refuse="kubeconfig server token",
         abbreviate=False,
     ),
-    "terraform version": Reader(
+    "terraform version": ReaderEntry(
         also="terraform workspace show|tofu version",
         why="asks terraform what there is",
         long="json",
         single=True,
         abbreviate=False,
     ),
-    "conda list": Reader(
+    "conda list": ReaderEntry(
         also="""
             conda env list|pipx list|pyenv versions|pyenv version|rbenv versions|rbenv version|gem list|gem which|
             gem contents|asdf list|asdf current|opam list|update-alternatives --list|update-alternatives --display|
@@ -184,7 +184,7 @@ READERS = {
         operands="word",
         abbreviate=False,
     ),
-    "dotnet --info": Reader(
+    "dotnet --info": ReaderEntry(
         also="""
             dotnet --list-sdks|dotnet --list-runtimes|gcc -dumpversion|gcc -dumpmachine|gcc -v|g++ -dumpversion|
             clang -dumpversion|nginx -v|nginx -V|java --list-modules|php -m|perl -V|node --v8-options|
@@ -193,7 +193,7 @@ READERS = {
         why="asks a tool what there is",
         operands="none",
     ),
-    "openssl x509": Reader(
+    "openssl x509": ReaderEntry(
         also="openssl dgst|openssl asn1parse",
         why="shows a certificate or a checksum",
         check="openssl",
@@ -206,14 +206,14 @@ READERS = {
         single=True,
         abbreviate=False,
     ),
-    "shellcheck": Reader(
+    "shellcheck": ReaderEntry(
         why="reads a script and tells its faults",
         short="s:S:f:e:i:W:C::",
         long="shell: severity: format: exclude: include: color:: wiki-link-count: version help norc list-optional",
         operands="path",
         refuse="rcfile source-path",
     ),
-    "kubectl": Reader(
+    "kubectl": ReaderEntry(
         also="oc",
         why="options before the command",
         prefix=True,
@@ -222,7 +222,7 @@ READERS = {
         refuse="kubeconfig server token",
         abbreviate=False,
     ),
-    "npm": Reader(
+    "npm": ReaderEntry(
         why="options before the command",
         prefix=True,
         short="sg",
@@ -231,7 +231,7 @@ READERS = {
         abbreviate=False,
     ),
     # ── Questions to a server or a daemon. They only read, and are asked about, as is all that needs the network.
-    "npm view": Reader(
+    "npm view": ReaderEntry(
         also="npm info|npm show|npm v",
         why="asks the registry about a package",
         connects="the package registry",
@@ -241,7 +241,7 @@ READERS = {
         unless=".npmrc",
         check="npm-view",
     ),
-    "npm outdated": Reader(
+    "npm outdated": ReaderEntry(
         also="npm search|npm ping|npm owner ls|npm dist-tag ls|npm whoami",
         why="asks the registry about packages",
         connects="the package registry",
@@ -251,7 +251,7 @@ READERS = {
         abbreviate=False,
         check="no-secrets",
     ),
-    "pip index versions": Reader(
+    "pip index versions": ReaderEntry(
         also="pip3 index versions",
         why="asks the registry about a package",
         connects="the package registry",
@@ -259,7 +259,7 @@ READERS = {
         operands="word",
         abbreviate=False,
     ),
-    "cargo tree": Reader(
+    "cargo tree": ReaderEntry(
         also="""
             cargo metadata|cargo locate-project|cargo pkgid|cargo search|cargo info|cargo help|cargo read-manifest|
             cargo verify-project
@@ -278,7 +278,7 @@ READERS = {
         unless=".cargo/config .cargo/config.toml rust-toolchain rust-toolchain.toml",
         cwd=True,
     ),
-    "docker ps": Reader(
+    "docker ps": ReaderEntry(
         also="""
             docker images|docker container ls|docker container list|docker container ps|docker image ls|
             docker image list|docker volume ls|docker network ls|docker info|docker version|docker history|
@@ -299,7 +299,7 @@ READERS = {
         operands="word",
         abbreviate=False,
     ),
-    "docker logs": Reader(
+    "docker logs": ReaderEntry(
         also="docker container logs|docker service logs|podman logs|docker compose logs|docker-compose logs",
         why="prints a container's output",
         connects="the docker daemon",
@@ -308,7 +308,7 @@ READERS = {
         operands="word",
         abbreviate=False,
     ),
-    "docker inspect": Reader(
+    "docker inspect": ReaderEntry(
         also="""
             docker container inspect|docker image inspect|docker volume inspect|docker network inspect|
             podman inspect
@@ -321,7 +321,7 @@ READERS = {
         check="docker-inspect",
         abbreviate=False,
     ),
-    "docker compose ps": Reader(
+    "docker compose ps": ReaderEntry(
         also="""
             docker compose images|docker compose top|docker compose port|docker-compose ps|docker-compose images|
             docker-compose top
@@ -337,7 +337,7 @@ READERS = {
         operands="word",
         abbreviate=False,
     ),
-    "kubectl get": Reader(
+    "kubectl get": ReaderEntry(
         also="""
             kubectl describe|kubectl top pods|kubectl top pod|kubectl top nodes|kubectl top node|
             kubectl api-resources|kubectl api-versions|kubectl explain|kubectl cluster-info|
@@ -360,7 +360,7 @@ READERS = {
         operands="word",
         abbreviate=False,
     ),
-    "kubectl logs": Reader(
+    "kubectl logs": ReaderEntry(
         also="oc logs",
         why="prints a container's output",
         connects="the cluster",
@@ -373,7 +373,7 @@ READERS = {
         operands="word",
         abbreviate=False,
     ),
-    "helm list": Reader(
+    "helm list": ReaderEntry(
         also="""
             helm ls|helm status|helm history|helm version|helm search repo|helm repo list|helm env|helm show chart|
             helm get notes
@@ -389,7 +389,7 @@ READERS = {
         operands="word",
         abbreviate=False,
     ),
-    "gh pr list": Reader(
+    "gh pr list": ReaderEntry(
         also="""
             gh pr view|gh pr status|gh pr diff|gh pr checks|gh issue list|gh issue view|gh issue status|
             gh repo view|gh repo list|gh run list|gh run view|gh workflow list|gh workflow view|gh release list|
@@ -410,7 +410,7 @@ READERS = {
         operands="text",
         abbreviate=False,
     ),
-    "aws s3 ls": Reader(
+    "aws s3 ls": ReaderEntry(
         why="lists a bucket",
         connects="a cloud service",
         long="recursive human-readable summarize profile: region:",
@@ -418,7 +418,7 @@ READERS = {
         operands="word",
         abbreviate=False,
     ),
-    "docker compose config": Reader(
+    "docker compose config": ReaderEntry(
         also="docker-compose config",
         why="says what services there are",
         check="compose-config",
@@ -428,14 +428,14 @@ READERS = {
         operands="none",
         abbreviate=False,
     ),
-    "docker compose": Reader(
+    "docker compose": ReaderEntry(
         also="docker-compose",
         why="options before the command",
         prefix=True,
         refuse="file project-directory env-file",
         abbreviate=False,
     ),
-    "terraform state list": Reader(
+    "terraform state list": ReaderEntry(
         also="terraform workspace list|tofu state list",
         why="asks terraform what there is",
         connects="the place where its state is kept",
@@ -445,7 +445,7 @@ READERS = {
         single=True,
         abbreviate=False,
     ),
-    "gcloud info": Reader(
+    "gcloud info": ReaderEntry(
         also="""
             gcloud projects list|az account show|az account list|aws sts get-caller-identity|
             aws ec2 describe-instances|heroku apps|conda info|conda search|gem env|gem info|gem search|

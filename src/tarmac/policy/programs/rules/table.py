@@ -6,7 +6,7 @@ from typing import Generic, NotRequired, Required, TypedDict, TypeVar
 from tarmac.policy.verdict import Risk
 
 
-class Shared(TypedDict, total=False):
+class ReaderFields(TypedDict, total=False):
     """What programs that are known to only read may be given: the fields of grammar.Program, as text."""
 
     short: str
@@ -28,7 +28,7 @@ class Shared(TypedDict, total=False):
     connects: str
 
 
-class Reader(Shared, total=False):
+class ReaderEntry(ReaderFields, total=False):
     """One of these programs, or a command of one."""
 
     why: Required[str]
@@ -37,7 +37,7 @@ class Reader(Shared, total=False):
     prefix: bool
 
 
-class Deed(TypedDict):
+class EffectEntry(TypedDict):
     """What a command does that isn't proven to only read: see effects.py."""
 
     run: str
@@ -51,7 +51,7 @@ class Deed(TypedDict):
     vague: NotRequired[bool]
 
 
-class Wrapping(TypedDict, total=False):
+class WrapperEntry(TypedDict, total=False):
     """A program that runs the command in its arguments: see wrappers.py."""
 
     like: str  # the name of another, which is laid out the same

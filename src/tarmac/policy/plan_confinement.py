@@ -20,10 +20,9 @@ from tarmac.policy.paths.files import STORES, Files
 from tarmac.policy.paths.ignore import NAME as IGNORE_FILE
 from tarmac.policy.paths.places import Ground, is_secret, listable
 from tarmac.policy.plan import search_path
-from tarmac.policy.programs.grammar import Unproven
 from tarmac.policy.programs.repository import git_folders, outer_root, personal_settings
 from tarmac.policy.programs.rules import needs
-from tarmac.policy.verdict import Confinement, Enforcement, Stage, Step
+from tarmac.policy.verdict import Confinement, Enforcement, Stage, Step, Unproven
 
 MOST_FOLDERS = 20_000  # of a workspace that is searched for files to leave out
 MOST_ENTRIES = 4_000  # that the rules name one by one
