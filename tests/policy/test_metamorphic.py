@@ -26,7 +26,7 @@ MUTATIONS: dict[str, Callable[[str], str]] = {
     "$(x)": lambda line: f"{line} $(frobnicate)",
     "quoted $(x)": lambda line: f'{line} "$(frobnicate)"',
     "backticks": lambda line: f"{line} `frobnicate`",
-    "${x}": lambda line: f"{line} ${{HOME}}",
+    "${x}": lambda line: f"{line} ${{PROJECT}}",
     "${x@P}": lambda line: f"{line} ${{x@P}}",
     "$x": lambda line: f"{line} $x",
     "<(x)": lambda line: f"{line} <(frobnicate)",
