@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from tests.acp.editor import check, schema
 from tests.tasks.samples import any_event, conversation, of_type
 
-from tarmac.acp.asking import LONGEST, form, permission
-from tarmac.acp.content import fenced
-from tarmac.acp.shapes import MOST_OUTPUT
+from tarmac.acp.asker import LONGEST, form, permission
+from tarmac.acp.content import MOST_OUTPUT, fenced
 from tarmac.acp.updates import Updates
 from tarmac.acp.wire import Notification, encode
 from tarmac.events import TerminalId

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from tarmac.config import Config
 from tarmac.errors import BadRequest
-from tarmac.mcp import adapter, caller, gate, serving
+from tarmac.mcp import adapter, http_server
 from tarmac.mcp.catalog import Entry
 from tarmac.mcp.client import Client, Form, Lacking
 from tarmac.mcp.door import Answer, Door
@@ -152,13 +152,13 @@ class Fixture(Door):
 
 
 async def serve(port: int, folder: Path) -> None:
-    caller.ASKED = "user_name"  # type: ignore[misc]  # the suite's name for the one question
+    adapter.ASKED = "user_name"  # type: ignore[misc]  # the suite's name for the one question
     door = Fixture(load=lambda workspace: Config(workspace=workspace, user_folder=folder), workspace=folder)
     try:
-        with gate.listen(port) as listening:
+        with http_server.listen(port) as listening:
             port = listening.getsockname()[1]
             print(port, flush=True)
-            await serving.serve(adapter.http_app(door, port), listening)
+            await http_server.serve(adapter.http_app(door, port), listening)
     finally:
         await door.aclose()
 

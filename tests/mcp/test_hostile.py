@@ -30,7 +30,7 @@ from tests.mcp.peers import (
 )
 from tests.mcp.test_http import TOKEN, served
 
-from tarmac.mcp import adapter, gate, serving
+from tarmac.mcp import adapter, http_server
 
 pytestmark = pytest.mark.shell
 each_era = pytest.mark.parametrize("era", ERAS)
@@ -144,14 +144,14 @@ async def test_strangers_without_the_token_take_up_little_and_not_for_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A3: connections that never come to a request, too many of them, bodies without end; a client is still served."""
-    monkeypatch.setattr(serving, "TO_ASK", 1.0)
-    monkeypatch.setattr(serving, "MOST_CONNECTIONS", 20)
+    monkeypatch.setattr(http_server, "TO_ASK", 1.0)
+    monkeypatch.setattr(http_server, "MOST_CONNECTIONS", 20)
     before = asyncio.all_tasks()
     async with a_door(tmp_path) as door:
-        with gate.listen(0) as listening:
+        with http_server.listen(0) as listening:
             port = listening.getsockname()[1]
-            app = gate.Gate(adapter.http_app(door, port), port, TOKEN)
-            task = asyncio.create_task(serving.serve(app, listening))
+            app = http_server.Gate(adapter.http_app(door, port), port, TOKEN)
+            task = asyncio.create_task(http_server.serve(app, listening))
             strangers = [await asyncio.open_connection("127.0.0.1", port) for _ in range(40)]
             for n, (_, writer) in enumerate(strangers):
                 writer.write(b"POST /mcp HTTP/1.1\r\nHost: x\r\nX-Slow: " if n % 2 else b"")

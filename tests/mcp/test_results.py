@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarmac.events import TerminalId
-from tarmac.mcp import results
+from tarmac.mcp import workspace
 from tarmac.mcp.adapter import _result
 from tarmac.mcp.catalog import BY_NAME, ENTRIES
 from tarmac.mcp.door import Answer
@@ -92,7 +92,7 @@ def carried(name: str, data: dict[str, object], text: str = "") -> None:
 def test_a_commands_result_is_what_was_promised(report: Report) -> None:
     """A3: structured output fits its schema, always."""
     made = done(report)
-    data = results.data_of("run_command", made)
+    data = workspace.data_of("run_command", made)
     carried("run_command", data, str(report))
     assert ("exit_code" in data) == (report.result.exit_code is not None)
     assert ("next" in data) >= data["running"]
@@ -102,7 +102,7 @@ def test_a_commands_result_is_what_was_promised(report: Report) -> None:
 @given(verdicts)
 def test_a_verdict_is_what_was_promised(verdict: Verdict) -> None:
     """A3."""
-    carried("check_command", results.verdict_data(verdict))
+    carried("check_command", workspace.verdict_data(verdict))
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda each: each.name)

@@ -12,8 +12,8 @@ import httpx2
 import pytest
 from tests.mcp.peers import PATIENCE, a_door, until
 
-from tarmac.mcp import adapter, gate
-from tarmac.mcp.serving import serve
+from tarmac.mcp import adapter, http_server
+from tarmac.mcp.http_server import serve
 from tarmac.mcp.sessions import Sessions
 
 pytestmark = pytest.mark.shell
@@ -47,7 +47,7 @@ async def serving(folder: Path, *, auto: str = "ask", **limits: Any) -> AsyncIte
     ended: list[str] = []
     before = asyncio.all_tasks()
     async with a_door(folder, auto=auto) as door:
-        with gate.listen(0) as listening:
+        with http_server.listen(0) as listening:
             port = listening.getsockname()[1]
             made = adapter.http_app(door, port)
 

@@ -5,22 +5,22 @@ question → questioning.py; one that nobody can show ends the turn, and the nex
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Final
 
-from tarmac.acp.buffers import Buffers
+from tarmac.acp.asker import Questioning
 from tarmac.acp.client import Client
-from tarmac.acp.content import Said
+from tarmac.acp.content import Said, Update
 from tarmac.acp.peer import Peer, Refused
-from tarmac.acp.questioning import Questioning
-from tarmac.acp.shapes import Update
 from tarmac.acp.terminal import EditorTerminal
 from tarmac.acp.updates import Updates
 from tarmac.acp.wire import INTERNAL_ERROR
 from tarmac.app import App
+from tarmac.errors import EditorSilent, PeerGone, PeerRefused
 from tarmac.models.messages import ToolUse
+from tarmac.paths import shown
 from tarmac.policy.approval import Answer, AnswerKind
 from tarmac.prompts.modes import Modes
 from tarmac.show.harmless import one_line
@@ -29,6 +29,43 @@ from tarmac.tasks import signals as s
 from tarmac.tasks.context import Ended
 from tarmac.tasks.conversation import LONGEST, commands, first_line
 from tarmac.tasks.task import Task
+
+ANSWERS: Final = 2.0  # seconds to wait for the editor, for each file of each call
+LARGEST: Final = 1 << 20  # characters; the editor is not asked about longer files
+
+
+class Buffers:
+    """The buffers of one session's editor. `tell` shows a text to the user."""
+
+    def __init__(self, peer: Peer, session: str, *, tell: Callable[[str], None]) -> None:
+        self._peer, self._session = peer, session
+        self._tell = tell
+        self._told: set[Path] = set()
+
+    async def unsaved(self, path: Path, saved: str) -> str | None:
+        """The editor's text of a file if it differs from the saved one. EditorSilent if it does not answer in time."""
+        if len(saved) > LARGEST:
+            return None
+        try:
+            found = await self._peer.request(
+                "fs/read_text_file", {"sessionId": self._session, "path": str(path)}, timeout=ANSWERS
+            )
+        except TimeoutError:
+            what = f"the editor did not say within {ANSWERS:g} s whether {shown(path)} has unsaved changes"
+            if path not in self._told:
+                self._told.add(path)
+                self._tell(f"Your editor did not answer: {what}. Tarmac uses the saved file. Check it before you save.")
+            raise EditorSilent(what) from None
+        except (PeerGone, PeerRefused):
+            return None
+        text = found.get("content") if isinstance(found, dict) else None
+        return text if isinstance(text, str) and plain(text) != plain(saved) else None
+
+
+def plain(text: str) -> str:
+    """PURE: a text without what editors change on their own: line endings, a byte order mark, the last newline."""
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n")
+
 
 LARGEST_SHOWN: Final = 1 << 20  # bytes of a file whose texts an editor is shown
 _STOPS: Final[Mapping[str, str]] = {

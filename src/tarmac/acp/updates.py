@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from tarmac.acp.content import fenced
-from tarmac.acp.shapes import (
+from tarmac.acp.content import (
     MOST_OUTPUT,
     Update,
     call_update,
     chunk,
     console,
     content,
+    fenced,
     files_of,
     kind_of,
     named,

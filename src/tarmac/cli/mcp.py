@@ -137,20 +137,20 @@ async def _on_pipes(door: "Door") -> None:
 
 
 async def _on_http(door: "Door", port: int, token: str) -> None:
-    from tarmac.mcp import gate
+    from tarmac.mcp import http_server
 
-    secret = gate.check_token(token) if token else secrets.token_urlsafe(32)
-    with gate.listen(port) as listening:
+    secret = http_server.check_token(token) if token else secrets.token_urlsafe(32)
+    with http_server.listen(port) as listening:
         port = listening.getsockname()[1]
         from tarmac.mcp.adapter import http_app
-        from tarmac.mcp.serving import serve
+        from tarmac.mcp.http_server import serve
 
         _unreadable()
         print(f"url: http://127.0.0.1:{port}/mcp")
         if not token:
             print(f"token: {secret}")
         sys.stdout.flush()
-        await serve(gate.Gate(http_app(door, port), port, secret), listening)
+        await serve(http_server.Gate(http_app(door, port), port, secret), listening)
 
 
 def _unreadable() -> None:

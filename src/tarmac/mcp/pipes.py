@@ -14,7 +14,7 @@ from mcp.shared.message import SessionMessage
 
 from tarmac.mcp.adapter import make_server
 from tarmac.mcp.door import Door
-from tarmac.mcp.framing import LONGEST, Lines, TooLong
+from tarmac.mcp.frames import LONGEST, Lines, TooLong
 
 Write = Callable[[bytes], Awaitable[None]]
 

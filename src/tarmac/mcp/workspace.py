@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 from tarmac.app import App, open_app
@@ -17,17 +18,16 @@ from tarmac.calls.pipeline import Call, CallResult, Pipeline, Recorder
 from tarmac.config import Config
 from tarmac.errors import BadArguments, BadRequest, TarmacError, ToolFailed
 from tarmac.events import CallId, TaskId
-from tarmac.mcp import results
 from tarmac.mcp.asker import GOOD_FOR, ClientAsker, ClientQuestions, how_to_allow
-from tarmac.mcp.catalog import BY_NAME, MOST_SECONDS, Entry
+from tarmac.mcp.catalog import BY_NAME, MOST_SECONDS, CheckCommand, Entry, OpenTerminal
 from tarmac.mcp.client import Ask, Client, Hosted
 from tarmac.mcp.door import Answer
 from tarmac.mcp.outputs import Listed, Outputs
-from tarmac.mcp.own import CheckCommand, OpenTerminal
 from tarmac.mcp.progress import Tail, telling
 from tarmac.mcp.recorder import WorkspaceLog, WorkspaceRecorder
 from tarmac.models.messages import Blob, Text
 from tarmac.policy import Execute, Verdict
+from tarmac.policy.visible import visible
 from tarmac.tasks.auto import covers
 from tarmac.terminals.events import CommandStarted, TerminalClosedEvent, TerminalEvent
 from tarmac.tools import decoding
@@ -170,7 +170,7 @@ class Workspace:
         return WorkspaceRecorder(self.log, client.name)
 
     def _told(self, entry: Entry, tool: Tool, done: Done, client: Client) -> Answer:
-        data = results.data_of(entry.name, done)
+        data = data_of(entry.name, done)
         text = "\n".join(each.text for each in done.content if isinstance(each, Text))
         if entry.name == "open_persistent_terminal":
             if not (isinstance(tool, OpenTerminal) and tool.stay):
@@ -189,14 +189,14 @@ class Workspace:
             return f"tarmac://terminals/{data['terminal_id']}/{data['number']}" if data.get("output_bytes") else ""
         if "terminal" in data and "number" in data["terminal"]:
             return f"tarmac://terminals/{data['terminal']['id']}/{data['terminal']['number']}"
-        path = results.output_path(done) if data.get("truncated") else None
+        path = output_path(done) if data.get("truncated") else None
         return self.outputs.keep(str(data.get("command")), path) if path else ""
 
     async def _check(self, tool: CheckCommand, client: Client) -> Answer:
         bench = self.bench(time.monotonic() + MOST_SECONDS, Tail())
         action = Execute(tool.command, cwd=directory(bench, tool.cwd), shell=bench.registry.shell().name)
         verdict = await self.judge.verdict(action)
-        data = results.verdict_data(verdict)
+        data = verdict_data(verdict)
         if verdict.decision == "ask":
             way = how_to_allow(action, verdict, workspace=self.workspace)
             data["asks"] = "the person, through this client" if client.can_ask else way
@@ -306,3 +306,82 @@ def _why(result: CallResult) -> str:
 
 def _verdicts(result: CallResult) -> tuple[Verdict, ...]:
     return result.permission.verdicts if result.permission else ()
+
+
+Data = dict[str, Any]
+_COMMAND = {"line": "command", "terminal": "terminal_id"}  # names in a report's details, and here
+_SHOWN = (
+    "command", "exit_code", "signal", "running", "reason", "duration", "cwd", "cwd_after", "terminal_id", "number",
+    "awaiting", "prompt", "truncated", "output_bytes", "notes",
+)  # fmt: skip
+NEXT = {
+    "running": "It goes on. wait_for_terminal waits for its end, read_terminal looks, interrupt_terminal ends it.",
+    "line": "Answer with send_to_terminal, or end it with interrupt_terminal.",
+    "ended": (
+        "It only reads, so it ran without a terminal, and was ended when its time was over. Ask for less, or give it a "
+        "longer timeout."
+    ),
+    "secret": "Nobody can type a secret here: interrupt_terminal, and use a way that asks for none.",
+}
+
+
+def data_of(name: str, done: Done) -> Data:
+    """The structured content of a tool's result."""
+    found: Data = dict(done.details)
+    match name:
+        case "run_command" | "run_persistent_command":
+            return _command(found["command"], done.output)
+        case "list_terminals":
+            return {"terminals": [_present(each) for each in found["terminals"]]}
+        case "open_persistent_terminal":
+            return _present(found["terminal"])
+        case "kill_persistent_terminal":
+            return _present(found["terminal"])
+        case _:
+            return {**found, "terminal": _present(found["terminal"]), "output": done.output}
+
+
+def output_path(done: Done) -> Path | None:
+    """Where all that a command printed is kept, if its result says so."""
+    command: Data = done.details.get("command", {})
+    found = command.get("output_path")
+    return Path(found) if found else None
+
+
+def _command(details: Data, output: str) -> Data:
+    named = {_COMMAND.get(key, key): value for key, value in details.items()}
+    made = {key: named[key] for key in _SHOWN if named.get(key) not in (None, "", [])}
+    made["output"] = output
+    if not made.get("terminal_id"):
+        made.pop("number", None)
+    if made["running"]:
+        awaiting = named.get("awaiting")
+        made["next"] = NEXT["running"] if not awaiting else NEXT["secret" if awaiting == "secret" else "line"]
+    elif made["reason"] == "timeout" and not made.get("terminal_id"):
+        made["next"] = NEXT["ended"]
+    return made
+
+
+def _present(found: Data) -> Data:
+    return {key: value for key, value in found.items() if value not in (None, "")}
+
+
+def verdict_data(verdict: Verdict) -> Data:
+    """The policy's word."""
+    return {
+        "decision": verdict.decision,
+        "risk": verdict.risk,
+        "reason": visible(verdict.reason),
+        "rule": visible(verdict.rule),
+        "explanation": visible(verdict.explanation),
+        "parts": [
+            {
+                "text": visible(each.text),
+                "decision": each.decision,
+                "risk": each.risk,
+                "reason": visible(each.reason),
+                "rule": visible(each.rule),
+            }
+            for each in verdict.parts
+        ],
+    }

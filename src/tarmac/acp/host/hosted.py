@@ -5,29 +5,73 @@ with it.
 """
 
 import asyncio
+import base64
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 from tarmac.acp.host.agent_process import Agent
 from tarmac.acp.host.bridge_server import BridgeServer, Write
 from tarmac.acp.host.client import Client
 from tarmac.acp.host.handshake import Met
-from tarmac.acp.host.parameters import Object
-from tarmac.acp.host.turns import Said, how_ended, prompt_of
+from tarmac.acp.host.parameters import Object, object_of, text_of
 from tarmac.acp.peer import Peer
-from tarmac.errors import BadRequest, PeerGone
+from tarmac.errors import BadRequest, PeerGone, PeerRefused
 from tarmac.events import TaskId
 from tarmac.models.messages import NO_USAGE
 from tarmac.policy.approval import Answer, Picture
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
 from tarmac.tasks.audience import Listener
-from tarmac.tasks.context import Ended, now
+from tarmac.tasks.context import Ended, Why, now
 from tarmac.tasks.questions import Questions
 from tarmac.tasks.state import TaskState
 from tarmac.tasks.views.metadata import Metadata
+
+STOPPED: Final = "the person stopped it"
+_WHY: Final[dict[str, Why]] = {
+    "max_tokens": "limit",
+    "max_turn_requests": "limit",
+    "refusal": "refused",
+    "cancelled": "interrupted",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a person said, and showed."""
+
+    text: str
+    images: tuple[Picture, ...] = ()
+
+
+def prompt_of(words: Iterable[Said]) -> list[Object]:
+    """The content blocks of session/prompt: the words first, then the pictures."""
+    words = list(words)
+    text = "\n\n".join(each.text for each in words if each.text)
+    blocks: list[Object] = [{"type": "text", "text": text}] if text else []
+    for data, media in (picture for each in words for picture in each.images):
+        blocks.append({"type": "image", "mimeType": media, "data": base64.b64encode(data).decode()})
+    return blocks
+
+
+def how_ended(turn: "asyncio.Task[object]", name: str, *, cancelled: bool) -> Ended:
+    """Why the turn came to its end."""
+    error = turn.exception()
+    if isinstance(error, PeerGone | PeerRefused):
+        if cancelled and isinstance(error, PeerRefused):
+            return Ended("interrupted", STOPPED)
+        return Ended("failed", error.what)
+    if error is not None:
+        raise error
+    if cancelled:
+        return Ended("interrupted", STOPPED)
+    reason = text_of(object_of(turn.result()).get("stopReason"))
+    why = _WHY.get(reason, "idle")
+    return Ended(why, f"{name} stopped: {reason}" if why != "idle" else "")
+
 
 TO_CONNECT: Final = 0.5  # seconds after it has its session for an agent to start our MCP server
 TO_LIST: Final = 5.0  # seconds for it to ask for the tools

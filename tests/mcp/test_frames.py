@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarmac.mcp.framing import Lines, TooLong
+from tarmac.mcp.frames import Lines, TooLong
 
 LONGEST = 20
 texts = st.binary(max_size=40).map(lambda each: each.replace(b"\n", b" "))

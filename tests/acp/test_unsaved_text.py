@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.acp.editor import NEVER, Editor, Refusal, allow, inside
 from tests.acp.test_agent import DONE
 
-from tarmac.acp.buffers import plain
+from tarmac.acp.session import plain
 
 pytestmark = pytest.mark.shell
 READ = '[[turn]]\n[[turn.call]]\nname = "read_file"\narguments = { path = "a.txt" }\n'
@@ -99,7 +99,7 @@ async def test_an_editor_that_does_not_answer_is_asked_again_and_model_and_perso
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A2, S21: the guard stays on; each wait is bounded, and what is not known is not passed over."""
-    monkeypatch.setattr("tarmac.acp.buffers.ANSWERS", 0.1)
+    monkeypatch.setattr("tarmac.acp.session.ANSWERS", 0.1)
     (tmp_path / "a.txt").write_text("one\n")
     async with inside(tmp_path, READ + EDIT + END) as ours:
         buffers = Buffers(ours, a=NEVER)
@@ -117,7 +117,7 @@ async def test_an_editor_that_was_late_once_still_guards_what_is_not_saved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A2, S21: Emacs asks its person to reload, and answers only after that."""
-    monkeypatch.setattr("tarmac.acp.buffers.ANSWERS", 0.1)
+    monkeypatch.setattr("tarmac.acp.session.ANSWERS", 0.1)
     (tmp_path / "a.txt").write_text("one\n")
     async with inside(tmp_path, READ + EDIT + END) as ours:
         answers = iter([NEVER, {"content": "one and more\n"}])
