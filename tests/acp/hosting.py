@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tarmac.acp.host.hosted import Hosted
+from tarmac.acp.host.hosted import HostedTask
 from tarmac.acp.host.open import Lend, Wishes, open_hosted
 from tarmac.app import App, open_app
 from tarmac.config import load_config
@@ -28,7 +28,7 @@ Steps = list[dict[str, Any]]
 class Stage:
     """A hosted agent, and what was seen of it."""
 
-    hosted: Hosted
+    hosted: HostedTask
     folder: Path
     seen: list[e.TaskEvent | s.Signal] = field(default_factory=list)
     asked: list[e.QuestionAsked] = field(default_factory=list)

@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tarmac.acp.agent import SERVED, Agent
-from tarmac.acp.client import Client
+from tarmac.acp.editor_abilities import EditorAbilities
 from tarmac.acp.peer import Peer
 from tarmac.acp.wire import LONGEST
 
@@ -152,9 +152,9 @@ async def test_a_line_of_megabytes_is_served_and_one_without_end_is_thrown_away(
 
 def test_the_agent_serves_what_the_sessions_have() -> None:
     """A2: the names known before all of Tarmac is loaded are those that are there."""
-    from tarmac.acp.sessions import Sessions
+    from tarmac.acp.sessions import EditorSessions
 
-    sessions = Sessions(None, Client(), os.environ, {})  # type: ignore[arg-type]
+    sessions = EditorSessions(None, EditorAbilities(), os.environ, {})  # type: ignore[arg-type]
     assert set(sessions.methods) == SERVED
 
 

@@ -170,7 +170,7 @@ async def test_a_question_that_takes_long_is_found_answered_by_the_same_call(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A3: the call comes back in time, the question stays; asked once, whatever the agent does meanwhile."""
-    monkeypatch.setattr("tarmac.mcp.door.WITHIN", 2.5)  # 42 in earnest
+    monkeypatch.setattr("tarmac.mcp.tool_server.WITHIN", 2.5)  # 42 in earnest
     async with lending(tmp_path) as stage:
         waits = asyncio.Event()
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from tarmac.acp import peer as peer_module
-from tarmac.acp.peer import Peer, Refused, Reply, unknown
+from tarmac.acp.peer import Peer, PeerReply, Refused, unknown
 from tarmac.acp.wire import CANCELLED, INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, NOT_FOUND, Bad, Json, Response
 from tarmac.errors import BadRequest, PeerGone, PeerRefused
 
-Serve = Callable[[str, Json], Awaitable[Json | Reply]]
+Serve = Callable[[str, Json], Awaitable[Json | PeerReply]]
 
 
 class Recorder:
@@ -26,7 +26,7 @@ class Recorder:
         self.news = asyncio.Event()
         self._serve = serve
 
-    async def requested(self, method: str, params: Json) -> Json | Reply:
+    async def requested(self, method: str, params: Json) -> Json | PeerReply:
         if self._serve is None:
             raise unknown(method)
         return await self._serve(method, params)
@@ -114,9 +114,9 @@ async def test_updates_come_before_the_response_they_belong_to_and_others_after_
     """A2: what a turn tells is flushed before its response; what a new session tells comes after its id is known."""
     peers: list[Peer] = []
 
-    async def serve(method: str, params: Json) -> Json | Reply:
+    async def serve(method: str, params: Json) -> Json | PeerReply:
         if method == "new":
-            return Reply({"sessionId": "s"}, then=lambda: peers[0].notify("update", "commands"))
+            return PeerReply({"sessionId": "s"}, then=lambda: peers[0].notify("update", "commands"))
         for number in range(500):
             peers[0].notify("update", number)
             if number % 50 == 0:

@@ -53,7 +53,7 @@ async def test_what_is_not_saved_is_read_and_told_as_such(tmp_path: Path) -> Non
     async with inside(tmp_path, READ + END) as ours:
         Buffers(ours, a="one\nand a half\n")
         told = await worked(ours, tmp_path)
-    assert "2 | and a half" in told and "changes that are not saved" in told
+    assert "2 | and a half" in told and "with unsaved changes" in told
 
 
 @pytest.mark.parametrize("edit", [EDIT, WRITE])

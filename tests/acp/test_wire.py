@@ -13,11 +13,11 @@ from tarmac.acp.wire import (
     PARSE_ERROR,
     Bad,
     Error,
-    Lines,
+    LineFrames,
     Message,
     Notification,
-    Request,
     Response,
+    RpcRequest,
     encode,
     parse,
 )
@@ -34,7 +34,7 @@ JSON = st.recursive(
 PARAMS = st.none() | st.lists(JSON, max_size=3) | st.dictionaries(st.text(), JSON, max_size=3)
 IDS = st.text(max_size=8) | st.integers(-(2**53), 2**53)
 MESSAGES: st.SearchStrategy[Message] = st.one_of(
-    st.builds(Request, id=IDS, method=st.text(max_size=20), params=PARAMS),
+    st.builds(RpcRequest, id=IDS, method=st.text(max_size=20), params=PARAMS),
     st.builds(Notification, method=st.text(max_size=20), params=PARAMS),
     st.builds(Response, id=IDS, result=JSON),
     st.builds(Response, id=IDS, error=st.builds(Error, code=st.integers(-40000, 40000), message=st.text(max_size=20))),
@@ -42,7 +42,7 @@ MESSAGES: st.SearchStrategy[Message] = st.one_of(
 
 
 def fed(data: bytes, cuts: list[int], *, longest: int = 1 << 20) -> list[Message]:
-    lines = Lines(longest=longest)
+    lines = LineFrames(longest=longest)
     found: list[Message] = []
     places = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
     for start, stop in pairwise(places):
@@ -71,7 +71,7 @@ def test_garbage_never_raises_and_never_depends_on_the_reads(data: bytes, cuts: 
 def test_any_json_is_a_message_or_bad(value: Any) -> None:
     """A2: bad ones say why, and can be answered."""
     for message in parse(json.dumps(value).encode()):
-        assert isinstance(message, Request | Notification | Response) or message.error.message
+        assert isinstance(message, RpcRequest | Notification | Response) or message.error.message
         assert encode(message).endswith(b"\n")
 
 
@@ -110,7 +110,7 @@ def test_a_batch_is_its_messages() -> None:
     """A2: a draft of the protocol has them, and agents send them."""
     batch = b'[{"method":"a"},{"id":1,"method":"b","params":{}},3,{"id":"x","result":null}]'
     one, two, three, four = parse(batch)
-    assert (one, two, four) == (Notification("a", None), Request(1, "b", {}), Response("x", None))
+    assert (one, two, four) == (Notification("a", None), RpcRequest(1, "b", {}), Response("x", None))
     assert isinstance(three, Bad)
 
 

@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 from tarmac.config import Config
 from tarmac.errors import BadRequest
 from tarmac.mcp import adapter, http_server
-from tarmac.mcp.catalog import Entry
+from tarmac.mcp.catalog import CatalogEntry
 from tarmac.mcp.client import Client, Form, Lacking
-from tarmac.mcp.door import Answer, Door
-from tarmac.mcp.outputs import Listed
+from tarmac.mcp.outputs import ListedOutput
+from tarmac.mcp.tool_server import ToolAnswer, ToolServer
 from tarmac.tools.tool import Bench, Group, Ready, Tool
 
 STATIC = "test://static-text"
@@ -80,7 +80,7 @@ REGION = {"type": "object", "properties": {"region": {"type": "string", "x-mcp-h
 SCHEMAS: dict[str, dict[str, Any]] = {"json_schema_2020_12_tool": CONTACT, "test_custom_headers": REGION}
 
 
-class Told(Entry):
+class Told(CatalogEntry):
     """A tool whose schema is told word for word."""
 
     __slots__ = ()
@@ -91,43 +91,43 @@ class Told(Entry):
 
 
 @dataclass(slots=True)
-class Fixture(Door):
+class Fixture(ToolServer):
     """A door with the suite's tools in front of the real ones."""
 
     asked: dict[str, Form] = field(default_factory=dict)
 
-    def tools(self) -> Sequence[Entry]:
+    def tools(self) -> Sequence[CatalogEntry]:
         output = {"type": "object"}
-        mine = [Entry(name=each, title=each, tool=Nothing, output=output, read_only=True) for each in NAMES]
+        mine = [CatalogEntry(name=each, title=each, tool=Nothing, output=output, read_only=True) for each in NAMES]
         told = [Told(name=each, title=each, tool=Nothing, output=output, read_only=True) for each in SCHEMAS]
-        return (*mine, *told, *Door.tools(self))
+        return (*mine, *told, *ToolServer.tools(self))
 
-    async def call(self, name: str, arguments: Mapping[str, Any], client: Client) -> Answer:
+    async def call(self, name: str, arguments: Mapping[str, Any], client: Client) -> ToolAnswer:
         match name:
             case "test_simple_text":
-                return Answer(text="This is a simple text response for testing.", data={})
+                return ToolAnswer(text="This is a simple text response for testing.", data={})
             case "test_error_handling":
-                return Answer(text="This tool intentionally returns an error for testing", error=True)
+                return ToolAnswer(text="This tool intentionally returns an error for testing", error=True)
             case "test_tool_with_progress":
                 for done in (0, 50, 100):
                     await client.progress(done, f"{done} of 100")
                     await asyncio.sleep(0.05)
-                return Answer(text="done", data={})
+                return ToolAnswer(text="done", data={})
             case "json_schema_2020_12_tool" | "test_custom_headers":
-                return Answer(text="ok", data={})
+                return ToolAnswer(text="ok", data={})
             case "test_logging_tool":  # nothing is ever logged to a client
-                return Answer(text="done", data={})
+                return ToolAnswer(text="done", data={})
             case "test_missing_capability":
                 raise Lacking("sampling")
             case "test_input_required_result_list_roots":
-                return Answer(text=f"Roots: {await client.roots()}", data={})
+                return ToolAnswer(text=f"Roots: {await client.roots()}", data={})
             case "test_input_required_result_multi_round":
                 first = Form(id="first", message="What is your name?", choices=("Alice", "Bob"))
                 if client.answered is None:
                     await client.ask(first)
                 elif client.answered[0] == "first":
                     await client.ask(replace(first, id="second", message="And your colour?"))
-                return Answer(text="done", data={})
+                return ToolAnswer(text="done", data={})
             case _ if name in ASKING:
                 if name == "test_streaming_elicitation":
                     await client.progress(0, "asking")
@@ -135,15 +135,17 @@ class Fixture(Door):
                     reply = await client.ask(Form(id=name, message="What is your name?", choices=("Alice", "Bob")))
                 else:
                     reply = client.answered[1]
-                return Answer(text=f"User response: action={reply.action}, Hello, {reply.choice}! state-ok", data={})
+                return ToolAnswer(
+                    text=f"User response: action={reply.action}, Hello, {reply.choice}! state-ok", data={}
+                )
             case _:
-                return await Door.call(self, name, arguments, client)
+                return await ToolServer.call(self, name, arguments, client)
 
     async def place(self, client: Client) -> Any:
         return self
 
-    def listing(self) -> list[Listed]:
-        return [Listed(STATIC, "static text", 0)]
+    def listing(self) -> list[ListedOutput]:
+        return [ListedOutput(STATIC, "static text", 0)]
 
     async def read(self, uri: str) -> str:
         if uri == STATIC or uri.startswith("test://template/"):

@@ -18,7 +18,7 @@ from mcp.client.stdio import StdioServerParameters
 
 from tarmac.config import Config
 from tarmac.mcp.adapter import make_server
-from tarmac.mcp.door import Door
+from tarmac.mcp.tool_server import ToolServer
 
 TARMAC = [sys.executable, "-m", "tarmac"]
 ERAS = ["2026-07-28", "legacy"]
@@ -50,13 +50,13 @@ class Person:
 
 
 @asynccontextmanager
-async def a_door(workspace: Path | None, *, here: Path | None = None, **values: Any) -> AsyncIterator[Door]:
+async def a_door(workspace: Path | None, *, here: Path | None = None, **values: Any) -> AsyncIterator[ToolServer]:
     """What is behind the protocol, in this process."""
 
     def load(folder: Path) -> Config:
         return Config(workspace=folder, user_folder=Path.home() / "config", values=values)
 
-    door = Door(load=load, workspace=workspace, here=here or workspace or Path("/"))
+    door = ToolServer(load=load, workspace=workspace, here=here or workspace or Path("/"))
     try:
         yield door
     finally:
@@ -70,7 +70,7 @@ async def connected(workspace: Path, era: str, person: Person | None = None, **v
         yield client
 
 
-def client_of(door: Door, era: str, person: Any = None, **more: Any) -> Client:
+def client_of(door: ToolServer, era: str, person: Any = None, **more: Any) -> Client:
     return Client(make_server(door), mode=era, elicitation_callback=person, **more)
 
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarmac.mcp.frames import Lines, TooLong
+from tarmac.mcp.frames import MessageFrames, TooLong
 
 LONGEST = 20
 texts = st.binary(max_size=40).map(lambda each: each.replace(b"\n", b" "))
@@ -19,7 +19,7 @@ def expected(line: bytes) -> list[bytes | TooLong]:
 def test_lines_survive_any_chunking(lines: list[bytes], sizes: list[int], ended: bool) -> None:
     """A3: a line is whole however it was cut, and one that is too long costs nobody else's."""
     stream = b"\n".join(lines) + (b"\n" if ended and lines else b"")
-    cutter, found = Lines(LONGEST), []
+    cutter, found = MessageFrames(LONGEST), []
     sizes = sizes or [7]
     at = turn = 0
     while at < len(stream):
@@ -31,7 +31,7 @@ def test_lines_survive_any_chunking(lines: list[bytes], sizes: list[int], ended:
 
 
 def test_what_is_too_long_is_not_kept() -> None:
-    cutter = Lines(LONGEST)
+    cutter = MessageFrames(LONGEST)
     for _ in range(1000):
         assert cutter.feed(b"x" * 1000) == []
     assert len(cutter._held) == 0

@@ -102,7 +102,7 @@ async def test_a_call_comes_back_even_if_all_that_bounds_it_fails(
     tmp_path: Path, era: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A3: every call returns within 50 s. A shell that takes seconds to open stands for whatever may hang."""
-    monkeypatch.setattr("tarmac.mcp.door.WITHIN", 0.5)
+    monkeypatch.setattr("tarmac.mcp.tool_server.WITHIN", 0.5)
     monkeypatch.setattr("tarmac.mcp.workspace.GRACE", 0.5)
     (Path.home() / ".bashrc").write_text("sleep 30\n")
     async with connected(tmp_path, era, Person()) as client:
@@ -210,7 +210,7 @@ def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
         port = taken.getsockname()[1]
         outcome = tarmac("mcp", "--http", str(port), "--cwd", str(tmp_path))
     assert (outcome.code, outcome.out) == (2, "")
-    assert re.search(rf"port {port} can't be listened on: .*\n +hint: --http 0", outcome.err)
+    assert re.search(rf"can't listen on port {port}: .*\n +hint: --http 0", outcome.err)
 
 
 def test_a_client_that_is_killed_takes_its_commands_along(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from tests.mcp.peers import Person, a_door, client_of, ran, refused, said, until
 from tarmac.app import open_app
 from tarmac.config import Config
 from tarmac.events import TaskId
-from tarmac.mcp.client import Form, Reply
+from tarmac.mcp.client import Form, FormReply
 from tarmac.mcp.workspace import Workspace
 from tarmac.paths import state_dir
 from tarmac.tasks.events import CallJudged, TaskCompleted, ToolFinished, ToolStarted
@@ -140,7 +140,7 @@ async def test_a_question_that_nobody_answers_stays_open_and_the_same_call_finds
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A3: every call comes back; the question is put once, and its answer is good once."""
-    monkeypatch.setattr("tarmac.mcp.door.WITHIN", 4.0)  # 42 in earnest
+    monkeypatch.setattr("tarmac.mcp.tool_server.WITHIN", 4.0)  # 42 in earnest
     person = Slow()
     async with a_door(tmp_path) as door, client_of(door, "legacy", person) as client:
         told = await refused(client, "run_command", command="touch made")
@@ -161,7 +161,7 @@ async def test_a_cancelled_call_ends_its_command_and_nothing_else(tmp_path: Path
         await until((tmp_path / "pid").exists)
         call.cancel()
         await asyncio.gather(call, return_exceptions=True)
-        (terminal,) = next(iter(door._places.values())).registry.listing()
+        (terminal,) = next(iter(door._open.values())).registry.listing()
         await until(lambda: not terminal.busy)
 
 
@@ -174,14 +174,14 @@ async def test_a_call_that_is_taken_back_takes_its_question_with_it(tmp_path: Pa
         await asyncio.gather(call, return_exceptions=True)
         person.free.set()
         await asyncio.sleep(0.3)
-        place = next(iter(door._places.values()))
+        place = next(iter(door._open.values()))
         assert not place.questions.waiting._open
     assert not (tmp_path / "made").exists()
 
 
 async def test_no_call_takes_longer_than_its_client_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A3: whatever time it asks for, a call comes back with a handle."""
-    monkeypatch.setattr("tarmac.mcp.door.WITHIN", 3.0)  # 42 in earnest
+    monkeypatch.setattr("tarmac.mcp.tool_server.WITHIN", 3.0)  # 42 in earnest
     async with a_door(tmp_path) as door, client_of(door, "2026-07-28", Person()) as client:
         began = time.monotonic()
         result = await ran(client, "X=1; sleep 600", timeout=3600)
@@ -194,10 +194,10 @@ async def test_a_host_lends_its_own_terminals_and_asks_itself(tmp_path: Path) ->
     """A1: an agent that is hosted gets the host's registry and approvals over MCP, never a second one."""
     asked: list[Form] = []
 
-    async def ask(question: Form) -> Reply:
+    async def ask(question: Form) -> FormReply:
         asked.append(question)
         await asyncio.sleep(0.25)
-        return Reply(action="accept", choice=question.choices[0])
+        return FormReply(action="accept", choice=question.choices[0])
 
     async with open_app(Config(workspace=tmp_path, user_folder=Path.home() / "config")) as app:
         place = Workspace(app, task=TaskId("hosted"), ask=ask)

@@ -13,7 +13,7 @@ from tarmac.events import TerminalId
 from tarmac.mcp import workspace
 from tarmac.mcp.adapter import _result
 from tarmac.mcp.catalog import BY_NAME, ENTRIES
-from tarmac.mcp.door import Answer
+from tarmac.mcp.tool_server import ToolAnswer
 from tarmac.policy.verdict import Decision, Part, Risk, Verdict
 from tarmac.terminals.result import Evidence, Reason, Result
 from tarmac.tools.execute_command import done
@@ -81,7 +81,7 @@ VALID = {each.name: jsonschema.Draft202012Validator(each.output) for each in ENT
 
 def carried(name: str, data: dict[str, object], text: str = "") -> None:
     """It goes over the wire, and is then what was promised."""
-    message = _result(Answer(text=text, data=data, title=text)).model_dump_json(by_alias=True)
+    message = _result(ToolAnswer(text=text, data=data, title=text)).model_dump_json(by_alias=True)
     found = json.loads(message.encode())["structuredContent"]
     VALID[name].validate(found)
     assert None not in found.values()

@@ -14,7 +14,7 @@ from tests.mcp.peers import PATIENCE, a_door, until
 
 from tarmac.mcp import adapter, http_server
 from tarmac.mcp.http_server import serve
-from tarmac.mcp.sessions import Sessions
+from tarmac.mcp.sessions import HttpSessions
 
 pytestmark = pytest.mark.shell
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
@@ -55,7 +55,7 @@ async def serving(folder: Path, *, auto: str = "ask", **limits: Any) -> AsyncIte
                 await door.session_ended(session)
                 ended.append(session)
 
-            app = Sessions(made.app, end, host=f"127.0.0.1:{port}", **limits)
+            app = HttpSessions(made.app, end, host=f"127.0.0.1:{port}", **limits)
             task = asyncio.create_task(serve(app, listening))
             try:
                 accept = {"accept": "application/json, text/event-stream"}

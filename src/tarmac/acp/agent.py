@@ -11,12 +11,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from tarmac import __version__
-from tarmac.acp.client import Client, read_client
-from tarmac.acp.peer import Peer, Refused, Reply, unknown
+from tarmac.acp.editor_abilities import EditorAbilities, read_client
+from tarmac.acp.peer import Peer, PeerReply, Refused, unknown
 from tarmac.acp.wire import INVALID_PARAMS, INVALID_REQUEST, Bad, Json, Response
 
 if TYPE_CHECKING:
-    from tarmac.acp.sessions import Sessions
+    from tarmac.acp.sessions import EditorSessions
 
 SERVED: Final = frozenset(  # by Sessions
     f"session/{verb}"
@@ -32,8 +32,8 @@ class Agent:
         self._environ = environ
         self._overrides = overrides or {}
         self._peer: Peer | None = None
-        self._client: Client | None = None  # None: it has not said what it is
-        self._sessions: Sessions | None = None
+        self._client: EditorAbilities | None = None  # None: it has not said what it is
+        self._sessions: EditorSessions | None = None
         self._loading: asyncio.Task[object] | None = None
         self._soon: asyncio.TimerHandle | None = None
 
@@ -42,7 +42,7 @@ class Agent:
 
     # Handler
 
-    async def requested(self, method: str, params: Json) -> Json | Reply:
+    async def requested(self, method: str, params: Json) -> Json | PeerReply:
         if method not in SERVED and method not in ("initialize", "authenticate"):
             raise unknown(method)
         if params is not None and not isinstance(params, dict):
@@ -66,7 +66,7 @@ class Agent:
 
     # Connection
 
-    def _initialize(self, params: Mapping[str, object]) -> Reply:
+    def _initialize(self, params: Mapping[str, object]) -> PeerReply:
         client = read_client(params)
         if self._client is None or self._sessions is None:  # what sessions know of it stays true
             self._client = client
@@ -81,7 +81,7 @@ class Agent:
             },
             "authMethods": [],
         }
-        return Reply(answer, then=self._load_soon)
+        return PeerReply(answer, then=self._load_soon)
 
     def _load_soon(self) -> None:
         if self._soon is None:
@@ -93,13 +93,13 @@ class Agent:
             self._loading = asyncio.create_task(asyncio.to_thread(import_module, "tarmac.acp.sessions"))
         return self._loading
 
-    async def _loaded(self, client: Client) -> "Sessions":
+    async def _loaded(self, client: EditorAbilities) -> "EditorSessions":
         await asyncio.shield(self._load())
-        from tarmac.acp.sessions import Sessions
+        from tarmac.acp.sessions import EditorSessions
 
         if self._sessions is None:
             assert self._peer is not None
-            self._sessions = Sessions(self._peer, client, self._environ, self._overrides)
+            self._sessions = EditorSessions(self._peer, client, self._environ, self._overrides)
         return self._sessions
 
     async def aclose(self) -> None:

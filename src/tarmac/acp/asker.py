@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from tarmac.acp.client import Client
 from tarmac.acp.content import fenced, kind_of
+from tarmac.acp.editor_abilities import EditorAbilities
 from tarmac.acp.peer import Peer
 from tarmac.errors import BadRequest, PeerGone, PeerRefused, TarmacError
 from tarmac.policy.approval import Always, Answer, AnswerKind, GrantScope
@@ -24,14 +24,14 @@ from tarmac.tasks.task import Task
 NOT_ASKED: Final = "the editor could not ask"
 
 
-class Questioning:
+class EditorQuestions:
     """The open questions of one session. `stand`: the next prompt must answer one. `read` reads a file."""
 
     def __init__(
         self,
         task: Task,
         peer: Peer,
-        client: Client,
+        client: EditorAbilities,
         *,
         stand: Callable[[], None],
         read: Callable[[Path], str | None],

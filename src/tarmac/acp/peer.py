@@ -24,11 +24,11 @@ from tarmac.acp.wire import (
     Error,
     Id,
     Json,
-    Lines,
+    LineFrames,
     Message,
     Notification,
-    Request,
     Response,
+    RpcRequest,
     encode,
 )
 from tarmac.errors import PeerGone, PeerRefused, TarmacError
@@ -57,7 +57,7 @@ class Writer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class PeerReply:
     """A result, and what to do once it is on the wire."""
 
     result: Json
@@ -75,7 +75,7 @@ class Refused(Exception):
 class Handler(Protocol):
     """Who serves the other side."""
 
-    async def requested(self, method: str, params: Json) -> Json | Reply:
+    async def requested(self, method: str, params: Json) -> Json | PeerReply:
         """The result. Refused gives the error it says; TarmacError its text; anything else is a fault of ours."""
 
     def notified(self, method: str, params: Json) -> None:
@@ -100,7 +100,7 @@ class Peer:
         self.name = name
         self._answers_nonsense = answers_nonsense  # False: what is no message is passed over, as a stray print is
         self._reader, self._writer, self._handler = reader, writer, handler
-        self._lines = Lines()
+        self._lines = LineFrames()
         self._asked: dict[Id, asyncio.Future[Json]] = {}
         self._serving: dict[Id, asyncio.Task[None]] = {}
         self._numbers = 0
@@ -126,7 +126,7 @@ class Peer:
         future: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
         self._asked[id] = future
         try:
-            self._send(Request(id, method, params))
+            self._send(RpcRequest(id, method, params))
             async with asyncio.timeout(timeout):
                 return await future
         except (asyncio.CancelledError, TimeoutError):
@@ -271,7 +271,7 @@ class Peer:
                     serving.cancel()
             case Notification(method=method, params=params):
                 self._handler.notified(method, params)
-            case Request(id=id):
+            case RpcRequest(id=id):
                 self._serve(id, message)
             case Response(id=id):
                 self._answered(id, message)
@@ -292,7 +292,7 @@ class Peer:
                 why = f"{self.name} refused: {error.message}{_details(error.data)}"
                 future.set_exception(PeerRefused(why, code=error.code))
 
-    def _serve(self, id: Id, request: Request) -> None:
+    def _serve(self, id: Id, request: RpcRequest) -> None:
         why = None
         if id in self._serving:
             why = f"a request with the id {id!r} is already running"
@@ -310,11 +310,11 @@ class Peer:
         if task.cancelled() and self._gone is None:  # before it made its first step
             self._send(Response(id, error=Error(CANCELLED, "the request was cancelled")))
 
-    async def _respond(self, id: Id, request: Request) -> None:
+    async def _respond(self, id: Id, request: RpcRequest) -> None:
         then: Callable[[], None] | None = None
         try:
             reply = await self._handler.requested(request.method, request.params)
-            if isinstance(reply, Reply):
+            if isinstance(reply, PeerReply):
                 response, then = Response(id, reply.result), reply.then
             else:
                 response = Response(id, reply)

@@ -10,9 +10,9 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Final
 
-from tarmac.acp.asker import Questioning
-from tarmac.acp.client import Client
-from tarmac.acp.content import Said, Update
+from tarmac.acp.asker import EditorQuestions
+from tarmac.acp.content import Prompt, Update
+from tarmac.acp.editor_abilities import EditorAbilities
 from tarmac.acp.peer import Peer, Refused
 from tarmac.acp.terminal import EditorTerminal
 from tarmac.acp.updates import Updates
@@ -79,11 +79,11 @@ _STOPS: Final[Mapping[str, str]] = {
 }
 
 
-class Session:
+class EditorSession:
     """An open task, as an editor has it."""
 
     def __init__(
-        self, app: App, task: Task, modes: Modes, workspace: Path, peer: Peer, client: Client, *, model: str
+        self, app: App, task: Task, modes: Modes, workspace: Path, peer: Peer, client: EditorAbilities, *, model: str
     ) -> None:
         self.app, self.task, self.modes, self.workspace = app, task, modes, workspace
         self.model = model
@@ -98,7 +98,7 @@ class Session:
         self._cancels = 0
         self._titled = bool(task.metadata.title)
         self._standing = asyncio.Event()  # it asked something that the next prompt answers
-        self._questions = Questioning(task, peer, client, stand=self._standing.set, read=_text_of)
+        self._questions = EditorQuestions(task, peer, client, stand=self._standing.set, read=_text_of)
         self._leave = task.subscribe(self._heard)
         if client.reads_files:
             task.look_for_unsaved(Buffers(peer, task.id, tell=self._tell).unsaved)
@@ -113,7 +113,7 @@ class Session:
 
     # Turns
 
-    async def prompt(self, said: Said) -> dict[str, object]:
+    async def prompt(self, said: Prompt) -> dict[str, object]:
         """Say it and wait until the task stands; the stop reason."""
         before = self._cancels
         self._standing.clear()

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from tarmac.acp.client import Client
 from tarmac.acp.content import read_prompt
-from tarmac.acp.peer import Peer, Refused, Reply
-from tarmac.acp.session import Session
+from tarmac.acp.editor_abilities import EditorAbilities
+from tarmac.acp.peer import Peer, PeerReply, Refused
+from tarmac.acp.session import EditorSession
 from tarmac.acp.updates import Updates
 from tarmac.acp.wire import INVALID_PARAMS, INVALID_REQUEST, NOT_FOUND, Json
 from tarmac.app import App, open_app
@@ -30,18 +30,20 @@ MOST: Final = 200  # open at once
 Params = Mapping[str, object]
 
 
-class Sessions:
+class EditorSessions:
     """Those of one editor."""
 
-    def __init__(self, peer: Peer, client: Client, environ: Mapping[str, str], overrides: Mapping[str, object]) -> None:
+    def __init__(
+        self, peer: Peer, client: EditorAbilities, environ: Mapping[str, str], overrides: Mapping[str, object]
+    ) -> None:
         self._peer, self._client = peer, client
         self._environ, self._overrides = environ, overrides
         self._store = TaskStore(state_dir(environ) / "tasks")
         self._apps: dict[Path, App] = {}
         self._owns = AsyncExitStack()
         self._opening = asyncio.Lock()
-        self._open: dict[str, Session] = {}
-        self.methods: dict[str, Callable[[Params], Awaitable[Json | Reply]]] = {
+        self._open: dict[str, EditorSession] = {}
+        self.methods: dict[str, Callable[[Params], Awaitable[Json | PeerReply]]] = {
             "session/new": self._new,
             "session/load": self._load,
             "session/resume": self._resume,
@@ -53,7 +55,7 @@ class Sessions:
             "session/set_config_option": self._set_option,
         }
 
-    async def serve(self, method: str, params: Params) -> Json | Reply:
+    async def serve(self, method: str, params: Params) -> Json | PeerReply:
         """The answer to a request."""
         try:
             return await self.methods[method](params)
@@ -72,7 +74,7 @@ class Sessions:
 
     # Beginning
 
-    async def _new(self, params: Params) -> Json | Reply:
+    async def _new(self, params: Params) -> Json | PeerReply:
         workspace = check_workspace(_directory(params), self._environ)
         self._check_room()
         app = await self._app(workspace)
@@ -80,9 +82,9 @@ class Sessions:
             task = await owns.enter_async_context(app.create_task(None, cwd=workspace))
             session = self._session(app, task, workspace, params, model=app.config.model or "")
             session.owns.push_async_callback(owns.pop_all().aclose)
-        return Reply({"sessionId": session.id, **_state(session)}, then=lambda: session.send(session.commands()))
+        return PeerReply({"sessionId": session.id, **_state(session)}, then=lambda: session.send(session.commands()))
 
-    async def _load(self, params: Params) -> Json | Reply:
+    async def _load(self, params: Params) -> Json | PeerReply:
         session = await self._reopened(params)
         replay = Updates(replay=True, workspace=session.workspace)
         for event in (await self._store.read(session.task.id)).events:
@@ -92,13 +94,13 @@ class Sessions:
         if not session.task.running:
             for update in replay.cut_off():
                 session.send(update)
-        return Reply(_state(session), then=lambda: session.send(session.commands()))
+        return PeerReply(_state(session), then=lambda: session.send(session.commands()))
 
-    async def _resume(self, params: Params) -> Json | Reply:
+    async def _resume(self, params: Params) -> Json | PeerReply:
         session = await self._reopened(params)
-        return Reply(_state(session), then=lambda: session.send(session.commands()))
+        return PeerReply(_state(session), then=lambda: session.send(session.commands()))
 
-    async def _reopened(self, params: Params) -> Session:
+    async def _reopened(self, params: Params) -> EditorSession:
         id = await self._known(params)
         if id in self._open:
             return self._open[id]
@@ -117,9 +119,9 @@ class Sessions:
             session.owns.push_async_callback(owns.pop_all().aclose)
         return session
 
-    def _session(self, app: App, task: Task, workspace: Path, params: Params, *, model: str) -> Session:
+    def _session(self, app: App, task: Task, workspace: Path, params: Params, *, model: str) -> EditorSession:
         modes = load_modes(workspace, app.config.user_folder)
-        session = Session(app, task, modes, workspace, self._peer, self._client, model=model)
+        session = EditorSession(app, task, modes, workspace, self._peer, self._client, model=model)
         session.servers = _names_of(params.get("mcpServers"))
         self._open[session.id] = session
         return session
@@ -208,7 +210,7 @@ class Sessions:
             raise Refused(INVALID_PARAMS, f"there is no option {option!r}: mode and model can be set")
         return {"configOptions": session.options()}
 
-    def _opened(self, params: Params) -> Session:
+    def _opened(self, params: Params) -> EditorSession:
         session = self._open.get(_text(params, "sessionId"))
         if session is None:
             raise Refused(NOT_FOUND, f"there is no open session {params.get('sessionId')}: new, load or resume one")
@@ -221,7 +223,7 @@ class Sessions:
         await self._owns.aclose()
 
 
-def _state(session: Session) -> dict[str, object]:
+def _state(session: EditorSession) -> dict[str, object]:
     return {"modes": session.mode_state(), "configOptions": session.options()}
 
 

@@ -28,7 +28,7 @@ Json = object  # what JSON can hold
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class RpcRequest:
     """The other side asks; it wants a response with this id."""
 
     id: Id
@@ -71,10 +71,10 @@ class Bad:
     answer: bool = True  # a response that makes no sense gets none: the two sides would go on for ever
 
 
-Message = Request | Notification | Response | Bad
+Message = RpcRequest | Notification | Response | Bad
 
 
-class Lines:
+class LineFrames:
     """Feed it reads; it gives messages in order."""
 
     def __init__(self, *, longest: int = LONGEST) -> None:
@@ -152,7 +152,7 @@ def _message(found: Json) -> Message:
             if "id" in found:
                 return Bad(Error(INVALID_PARAMS, f"params are an object, not {_kind(params)}"), id)
             return Bad(Error(INVALID_PARAMS, f"params are an object, not {_kind(params)}"), answer=False)
-        return Request(id, method, params) if "id" in found else Notification(method, params)
+        return RpcRequest(id, method, params) if "id" in found else Notification(method, params)
     if method is not None:
         return Bad(Error(INVALID_REQUEST, f"a method is a text, not {_kind(method)}"), id, answer="id" in found)
     if "error" in found and found["error"] is not None:
@@ -175,11 +175,11 @@ def _error(found: Json) -> Error:
     )
 
 
-def encode(message: Request | Notification | Response | Bad) -> bytes:
+def encode(message: RpcRequest | Notification | Response | Bad) -> bytes:
     """One line; whatever texts hold, it has no newline in it."""
     body: dict[str, object] = {"jsonrpc": "2.0"}
     match message:
-        case Request(id=id, method=method, params=params):
+        case RpcRequest(id=id, method=method, params=params):
             body |= {"id": id, "method": method}
             if params is not None:
                 body["params"] = params

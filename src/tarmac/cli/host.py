@@ -15,7 +15,7 @@ from tarmac.cli.options import HelpShown, number, parse
 from tarmac.errors import BadRequest, ConfigError, TarmacError
 
 if TYPE_CHECKING:
-    from tarmac.acp.host.hosted import Hosted
+    from tarmac.acp.host.hosted import HostedTask
     from tarmac.acp.host.open import Wishes
     from tarmac.app import App
     from tarmac.cli.shutdown import Stop
@@ -161,7 +161,7 @@ def _starting(argv: list[str], *, live: bool) -> Iterator[None]:
 class LentTerminals:
     """Our terminals for the agent, over MCP; what that needs takes long to import, and is once the agent has spoken."""
 
-    def __init__(self, app: "App", hosted: "Hosted") -> None:
+    def __init__(self, app: "App", hosted: "HostedTask") -> None:
         self._app, self._hosted = app, hosted
         self._place: Any = None  # tarmac.cli.host_terminals.Shared
         self._importing: asyncio.Task[Any] | None = None

@@ -17,7 +17,7 @@ from typing import Any, Final
 from weakref import WeakValueDictionary
 
 from tarmac.acp.host.bridge_server import Write
-from tarmac.acp.host.hosted import Hosted
+from tarmac.acp.host.hosted import HostedTask
 from tarmac.acp.host.permission import HostAsker
 from tarmac.app import App
 from tarmac.calls.judge import Judged
@@ -26,12 +26,12 @@ from tarmac.calls.pipeline import Call, CallResult, Recorder
 from tarmac.config import Config
 from tarmac.events import TerminalId
 from tarmac.mcp.asker import OpenQuestions, waiting
-from tarmac.mcp.catalog import Entry
-from tarmac.mcp.client import CannotAsk, Client, Form, Reply
-from tarmac.mcp.door import Answer, Door
+from tarmac.mcp.catalog import CatalogEntry
+from tarmac.mcp.client import CannotAsk, Client, Form, FormReply
 from tarmac.mcp.pipes import serve_lines
 from tarmac.mcp.progress import Tail
 from tarmac.mcp.recorder import finished, started
+from tarmac.mcp.tool_server import ToolAnswer, ToolServer
 from tarmac.mcp.workspace import Workspace
 from tarmac.policy import Action, Execute, Verdict
 from tarmac.policy.approval import Resolution
@@ -49,7 +49,7 @@ class LentAsker:
     """Asks as the hosted task does. The call waits up to a limit; the same call again finds the answer."""
 
     def __init__(
-        self, hosted: Hosted, questions: "OpenQuestions[Answered | NotAsked]", call: CallId, *, until: float
+        self, hosted: HostedTask, questions: "OpenQuestions[Answered | NotAsked]", call: CallId, *, until: float
     ) -> None:
         self._hosted = hosted
         self._questions = questions
@@ -80,7 +80,7 @@ def _cancelled(found: Answered | NotAsked) -> bool:
 class LentRecorder:
     """Records one call in the hosted task's own log, under the agent's own name for it if it told of it."""
 
-    def __init__(self, hosted: Hosted, call: CallId) -> None:
+    def __init__(self, hosted: HostedTask, call: CallId) -> None:
         self._hosted = hosted
         self.id = call  # in the log
         self._told = False  # it is in the log
@@ -126,13 +126,13 @@ class LentRecorder:
 class Shared(Workspace):
     """The hosted task's workspace, as its agent uses it over MCP."""
 
-    def __init__(self, app: App, hosted: Hosted) -> None:
+    def __init__(self, app: App, hosted: HostedTask) -> None:
         super().__init__(app, task=hosted.id, ask=_never)
         self._hosted = hosted
         self.judge = hosted.client.permission.judge
         self._lent: OpenQuestions[Answered | NotAsked] = OpenQuestions()
         self._recorders: WeakValueDictionary[CallId, LentRecorder] = WeakValueDictionary()  # of calls being made
-        self._calls: set[asyncio.Task[Answer]] = set()
+        self._calls: set[asyncio.Task[ToolAnswer]] = set()
 
     async def aclose(self) -> None:
         self._lent.forget()
@@ -148,7 +148,7 @@ class Shared(Workspace):
         self._recorders[call.id] = made = LentRecorder(self._hosted, call.id)
         return made
 
-    async def call(self, name: str, arguments: Mapping[str, Any], client: Client, *, end: float) -> Answer:
+    async def call(self, name: str, arguments: Mapping[str, Any], client: Client, *, end: float) -> ToolAnswer:
         """As any client's; the end of the turn is the end of it."""
         made = asyncio.create_task(super().call(name, arguments, client, end=end))
         self._calls.add(made)
@@ -159,7 +159,7 @@ class Shared(Workspace):
             made.cancel()
             await asyncio.wait({made})
             raise
-        return Answer(text=STOPPED, error=True) if made.cancelled() else made.result()
+        return ToolAnswer(text=STOPPED, error=True) if made.cancelled() else made.result()
 
     def cancel(self) -> None:
         for each in list(self._calls):
@@ -189,12 +189,12 @@ class Shared(Workspace):
         return replace(bench, show=show, started=started, recorded=recorded)
 
 
-class Offering(Door):
+class Offering(ToolServer):
     """The door, which knows whether its tools were asked for."""
 
     listed = False
 
-    def tools(self) -> Sequence[Entry]:
+    def tools(self) -> Sequence[CatalogEntry]:
         self.listed = True
         return super().tools()
 
@@ -219,5 +219,5 @@ def _unused(_: Path) -> Config:
     raise AssertionError("the place is open already")
 
 
-async def _never(_: Form) -> Reply:
+async def _never(_: Form) -> FormReply:
     raise CannotAsk("the host asks by itself")

@@ -21,7 +21,7 @@ from tarmac.paths import check_directory
 
 if TYPE_CHECKING:
     from tarmac.config import Config
-    from tarmac.mcp.door import Door
+    from tarmac.mcp.tool_server import ToolServer
 
 OPTIONS = ["cwd=", "http=", "allow=", "deny=", "auto="]
 TOKEN = "TARMAC_MCP_TOKEN"
@@ -102,10 +102,10 @@ def _check_rules(rules: list[str]) -> None:
 
 
 async def _serve(wanted: Wanted) -> int:
-    from tarmac.mcp.door import Door
+    from tarmac.mcp.tool_server import ToolServer
 
     token = os.environ.pop(TOKEN, "")  # no command may see it
-    door = Door(load=lambda workspace: _config(wanted, workspace), workspace=wanted.workspace)
+    door = ToolServer(load=lambda workspace: _config(wanted, workspace), workspace=wanted.workspace)
     try:
         if wanted.port is None:
             await _on_pipes(door)
@@ -116,7 +116,7 @@ async def _serve(wanted: Wanted) -> int:
     return 0
 
 
-async def _on_pipes(door: "Door") -> None:
+async def _on_pipes(door: "ToolServer") -> None:
     if os.isatty(0):
         print(BY_HAND, file=sys.stderr)
     pipes = (fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 3), fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 3))
@@ -136,7 +136,7 @@ async def _on_pipes(door: "Door") -> None:
     await serve_lines(door, own_stdin.pieces(pipes[0]), write)
 
 
-async def _on_http(door: "Door", port: int, token: str) -> None:
+async def _on_http(door: "ToolServer", port: int, token: str) -> None:
     from tarmac.mcp import http_server
 
     secret = http_server.check_token(token) if token else secrets.token_urlsafe(32)

@@ -1,9 +1,13 @@
-"""The `mcp` SDK's server: both eras of the protocol become calls of the door. Three files know the SDK.
+"""The `mcp` SDK's server: both eras of the protocol become calls of the ToolServer. Two files know the SDK.
 
-adapter.py  requests → Door.call → results     caller.py  who calls     pipes.py  messages on a pair of pipes
+adapter.py  requests → ToolServer.call → results     pipes.py  messages on a pair of pipes
 
-handler(ctx, params) → Caller → Door.call → Answer → CallToolResult
+handler(ctx, params) → Caller → ToolServer.call → ToolAnswer → CallToolResult
                                 └ Unanswered, RootsWanted → InputRequiredResult (2026-07-28)
+
+A Caller is a client as one of its requests shows it. In the older era a question is a request of ours, and the call waits
+for its answer. In the stateless era a question is the call's result. The client repeats the call with the answer and with
+our state, which the SDK sealed for this very call.
 
 The SDK cancels again and again, whatever is awaited (anyio), until its handler has left; Tarmac's own code takes one
 cancellation as a request to clean up. So each call runs in a task of its own.
@@ -29,10 +33,10 @@ from pydantic import ValidationError
 
 import tarmac
 from tarmac.errors import TarmacError
-from tarmac.mcp.client import CannotAsk, Form, Lacking, Reply, RootsWanted, Unanswered
-from tarmac.mcp.door import Answer, Door
+from tarmac.mcp.client import CannotAsk, Form, FormReply, Lacking, RootsWanted, Unanswered
 from tarmac.mcp.frames import LONGEST
-from tarmac.mcp.sessions import MOST, Sessions
+from tarmac.mcp.sessions import MOST, HttpSessions
+from tarmac.mcp.tool_server import ToolAnswer, ToolServer
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
 Params: TypeAlias = types.CallToolRequestParams | types.ReadResourceRequestParams
@@ -66,7 +70,7 @@ class Caller:
 
     # The person
 
-    async def ask(self, form: Form) -> Reply:
+    async def ask(self, form: Form) -> FormReply:
         if not self.can_ask:
             raise Lacking("elicitation")
         if self.stateless:
@@ -163,10 +167,10 @@ def _form(form: Form) -> types.ElicitRequestFormParams:
     )
 
 
-def _reply(result: types.ElicitResult) -> Reply:
+def _reply(result: types.ElicitResult) -> FormReply:
     content = result.content or {}
     choice, feedback = content.get("decision"), content.get("feedback")
-    return Reply(
+    return FormReply(
         action=result.action,
         choice=choice if isinstance(choice, str) else "",
         feedback=feedback if isinstance(feedback, str) else "",
@@ -188,7 +192,7 @@ LONG: Final = 3_600_000  # milliseconds: the list of tools changes with Tarmac's
 ALWAYS_LOADED: Final = {"anthropic/alwaysLoad": True}  # Claude Code defers the tools of other servers
 
 
-def make_server(door: Door) -> Server[Any]:
+def make_server(tools: ToolServer) -> Server[Any]:
     """The server, for any transport."""
     server: Server[Any] = Server(
         NAME,
@@ -201,16 +205,16 @@ def make_server(door: Door) -> Server[Any]:
             "tools/list": CacheHint(ttl_ms=LONG, scope="public"),
             "resources/templates/list": CacheHint(ttl_ms=LONG, scope="public"),
         },
-        on_list_tools=lambda _, __: _list_tools(door),
-        on_call_tool=lambda ctx, params: _apart(_call_tool(door, ctx, params)),
-        on_list_resources=lambda ctx, _: _apart(_list_resources(door, ctx)),
+        on_list_tools=lambda _, __: _list_tools(tools),
+        on_call_tool=lambda ctx, params: _apart(_call_tool(tools, ctx, params)),
+        on_list_resources=lambda ctx, _: _apart(_list_resources(tools, ctx)),
         on_list_resource_templates=_list_templates,
-        on_read_resource=lambda ctx, params: _apart(_read_resource(door, ctx, params)),
+        on_read_resource=lambda ctx, params: _apart(_read_resource(tools, ctx, params)),
     )
     server.middleware.append(RequestStateBoundary(RequestStateSecurity.ephemeral(ttl=GOOD_FOR), default_audience=NAME))
 
     async def roots_changed(ctx: Context, _: types.NotificationParams) -> None:
-        door.roots_changed(session_of(ctx))
+        tools.roots_changed(session_of(ctx))
 
     server.add_notification_handler("notifications/roots/list_changed", types.NotificationParams, roots_changed)
     return server
@@ -230,8 +234,8 @@ async def _apart(work: Coroutine[Any, Any, T]) -> T:
 # Tools
 
 
-async def _list_tools(door: Door) -> types.ListToolsResult:
-    await door.warm_up()
+async def _list_tools(server: ToolServer) -> types.ListToolsResult:
+    await server.warm_up()
     return types.ListToolsResult(
         tools=[
             types.Tool(
@@ -249,19 +253,19 @@ async def _list_tools(door: Door) -> types.ListToolsResult:
                 ),
                 _meta=ALWAYS_LOADED,
             )
-            for each in door.tools()
+            for each in server.tools()
         ]
     )
 
 
 async def _call_tool(
-    door: Door, ctx: Context, params: types.CallToolRequestParams
+    server: ToolServer, ctx: Context, params: types.CallToolRequestParams
 ) -> types.CallToolResult | types.InputRequiredResult:
-    if all(each.name != params.name for each in door.tools()):
+    if all(each.name != params.name for each in server.tools()):
         raise MCPError(code=types.INVALID_PARAMS, message=f"Unknown tool: {params.name}")
     caller = Caller(ctx, params)
     try:
-        answer = await door.call(params.name, params.arguments or {}, caller)
+        answer = await server.call(params.name, params.arguments or {}, caller)
     except Unanswered as unanswered:
         return caller.wants_answer(unanswered.form)
     except RootsWanted:
@@ -279,7 +283,7 @@ def _lacking(lacking: Lacking) -> MCPError:
     return MCPError(code=code, message=str(lacking), data={"requiredCapabilities": {lacking.capability: {}}})
 
 
-def _result(answer: Answer) -> types.CallToolResult:
+def _result(answer: ToolAnswer) -> types.CallToolResult:
     data = None if answer.data is None else json.loads(encodable(json.dumps(dict(answer.data))))
     text = types.TextContent(type="text", text=encodable(answer.text))
     meta = {TITLE: encodable(answer.title)} if answer.title else None
@@ -289,9 +293,9 @@ def _result(answer: Answer) -> types.CallToolResult:
 # Resources
 
 
-async def _list_resources(door: Door, ctx: Context) -> types.ListResourcesResult:
+async def _list_resources(server: ToolServer, ctx: Context) -> types.ListResourcesResult:
     try:
-        found = (await door.place(Caller(ctx, None))).listing()
+        found = (await server.workspace_of(Caller(ctx, None))).listing()
     except TarmacError:  # no workspace: there is nothing to read in it
         found = []
     return types.ListResourcesResult(
@@ -314,11 +318,11 @@ async def _list_templates(_: Context, __: types.PaginatedRequestParams | None) -
 
 
 async def _read_resource(
-    door: Door, ctx: Context, params: types.ReadResourceRequestParams
+    server: ToolServer, ctx: Context, params: types.ReadResourceRequestParams
 ) -> types.ReadResourceResult | types.InputRequiredResult:
     uri, caller = str(params.uri), Caller(ctx, params)
     try:
-        text = await (await door.place(caller)).read(uri)
+        text = await (await server.workspace_of(caller)).read(uri)
     except RootsWanted:
         return caller.wants_roots()
     except TarmacError as error:
@@ -332,10 +336,10 @@ async def _read_resource(
 # HTTP
 
 
-def http_app(door: Door, port: int) -> Sessions:
+def http_app(server: ToolServer, port: int) -> HttpSessions:
     """The ASGI application, for this port of this machine alone. Whoever may speak with it is the gate's matter."""
     names = (f"127.0.0.1:{port}", f"localhost:{port}", f"[::1]:{port}")
-    app = make_server(door).streamable_http_app(
+    app = make_server(server).streamable_http_app(
         transport_security=TransportSecuritySettings(
             allowed_hosts=list(names), allowed_origins=[f"http://{each}" for each in names]
         ),
@@ -343,4 +347,4 @@ def http_app(door: Door, port: int) -> Sessions:
         session_idle_timeout=None,  # how long they last is ours to know: something ends with them
         max_sessions=2 * MOST,  # ours is the limit; this is for openings that meet
     )
-    return Sessions(app, door.session_ended, host=names[0])
+    return HttpSessions(app, server.session_ended, host=names[0])

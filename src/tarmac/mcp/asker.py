@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
 from tarmac.calls.permission import Answered, NotAsked, Question
-from tarmac.mcp.client import CannotAsk, Client, Form, Reply, Unanswered
+from tarmac.mcp.client import CannotAsk, Client, Form, FormReply, Unanswered
 from tarmac.policy import Action, Execute, KillTerminal, OpenTerminal, SendInput, Verdict
 from tarmac.policy.approval import Always, Answer, AnswerKind, Authority, GrantScope, Request, Resolution, named
 from tarmac.policy.visible import shortened, visible
@@ -113,14 +113,14 @@ class ClientQuestions:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
-        self.waiting: OpenQuestions[tuple[Reply, float]] = OpenQuestions(clock)
+        self.waiting: OpenQuestions[tuple[FormReply, float]] = OpenQuestions(clock)
         self._put: OrderedDict[str, _Put] = OrderedDict()  # stateless era, by the form's id
 
     def forget(self) -> None:
         self.waiting.forget()
         self._put.clear()
 
-    def answered(self, client: Client, request: Request) -> tuple[Reply, float] | None:
+    def answered(self, client: Client, request: Request) -> tuple[FormReply, float] | None:
         """Stateless era: the answer that came with the call, if it is to this request; and how long it took."""
         for id, each in list(self._put.items()):
             if self.clock() - each.asked > GOOD_FOR or len(self._put) >= MOST_OPEN:
@@ -177,13 +177,13 @@ class ClientAsker:
                 return NotAsked(resolution=Resolution.PENDING, told=waiting(action), by="nobody yet")
         return self._heard(request, action, verdict, *found)
 
-    async def _timed(self, form: Form) -> tuple[Reply, float]:
+    async def _timed(self, form: Form) -> tuple[FormReply, float]:
         began = self._questions.clock()
         reply = await self._client.ask(form)
         return reply, self._questions.clock() - began
 
     def _heard(
-        self, request: Request, action: Action, verdict: Verdict, reply: Reply, took: float
+        self, request: Request, action: Action, verdict: Verdict, reply: FormReply, took: float
     ) -> Answered | NotAsked:
         person = f"the person, through {self._client.name or 'a client'}"
         if reply.action != "accept" and took < AT_ONCE:
@@ -201,7 +201,7 @@ class ClientAsker:
         return NotAsked(resolution=Resolution.NOBODY, told=told, by=Authority.NOBODY)
 
 
-def _answer(request: Request, reply: Reply) -> Answer:
+def _answer(request: Request, reply: FormReply) -> Answer:
     offered = choices(request)
     if reply.action != "accept" or reply.choice == offered[-1]:
         return Answer(AnswerKind.NO, text=reply.feedback, by="mcp")

@@ -88,7 +88,7 @@ class ReadOne(ReadTerminal):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OpenTerminal(OpenPersistentTerminal):
+class OpenWorkspaceTerminal(OpenPersistentTerminal):
     stay: Annotated[
         bool, Meta(description="Keep it when this client disconnects, where the server goes on (HTTP).")
     ] = False
@@ -115,7 +115,7 @@ MOST_SECONDS: Final = 38  # of one call; the rest of 50 is for judging, a termin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class CatalogEntry:
     """One tool."""
 
     name: str
@@ -263,7 +263,7 @@ _TERMINALS: Final = _object(
 _WAITED: Final = _object({**_LOOK["properties"], "happened": _HAPPENED}, "terminal", "output", "happened")
 
 ENTRIES: Final = (
-    Entry(
+    CatalogEntry(
         name="run_command",
         title="Run a command",
         tool=ExecuteCommand,
@@ -277,13 +277,13 @@ ENTRIES: Final = (
         destructive=True,
         open_world=True,
     ),
-    Entry(
+    CatalogEntry(
         name="open_persistent_terminal",
         title="Open a terminal that stays",
-        tool=OpenTerminal,
+        tool=OpenWorkspaceTerminal,
         output=_OPENED,
     ),
-    Entry(
+    CatalogEntry(
         name="run_persistent_command",
         title="Run a command in a terminal that stays",
         tool=RunPersistentCommand,
@@ -292,7 +292,7 @@ ENTRIES: Final = (
         destructive=True,
         open_world=True,
     ),
-    Entry(
+    CatalogEntry(
         name="list_terminals",
         title="List terminals",
         tool=ListTerminals,
@@ -300,8 +300,8 @@ ENTRIES: Final = (
         read_only=True,
         idempotent=True,
     ),
-    Entry(name="read_terminal", title="Read a terminal", tool=ReadOne, output=_LOOK, read_only=True),
-    Entry(
+    CatalogEntry(name="read_terminal", title="Read a terminal", tool=ReadOne, output=_LOOK, read_only=True),
+    CatalogEntry(
         name="send_to_terminal",
         title="Type into a terminal",
         tool=SendToTerminal,
@@ -310,8 +310,10 @@ ENTRIES: Final = (
         destructive=True,
         open_world=True,
     ),
-    Entry(name="wait_for_terminal", title="Wait for a terminal", tool=WaitForTerminal, output=_WAITED, read_only=True),
-    Entry(
+    CatalogEntry(
+        name="wait_for_terminal", title="Wait for a terminal", tool=WaitForTerminal, output=_WAITED, read_only=True
+    ),
+    CatalogEntry(
         name="interrupt_terminal",
         title="Interrupt what runs in a terminal",
         tool=InterruptTerminal,
@@ -319,7 +321,7 @@ ENTRIES: Final = (
         destructive=True,
         idempotent=True,
     ),
-    Entry(
+    CatalogEntry(
         name="kill_persistent_terminal",
         title="Close a terminal",
         tool=KillPersistentTerminal,
@@ -328,7 +330,7 @@ ENTRIES: Final = (
         destructive=True,
         idempotent=True,
     ),
-    Entry(
+    CatalogEntry(
         name="check_command",
         title="Judge a command without running it",
         tool=CheckCommand,

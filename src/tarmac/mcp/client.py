@@ -19,7 +19,7 @@ class Form:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class FormReply:
     """What came back. `choice` is empty where the client sent none of those it was offered."""
 
     action: Action
@@ -27,7 +27,7 @@ class Reply:
     feedback: str = ""
 
 
-Ask = Callable[[Form], Awaitable[Reply]]
+Ask = Callable[[Form], Awaitable[FormReply]]
 
 
 class Unanswered(Postponed):
@@ -61,9 +61,9 @@ class Client(Protocol):
     session: str | None  # the connection it belongs to, "" on a pipe; None where each request stands alone
     can_ask: bool
     stateless: bool  # the era in which a question is a call's result
-    answered: tuple[str, Reply] | None  # the stateless era: the question's id, and what the person said
+    answered: tuple[str, FormReply] | None  # the stateless era: the question's id, and what the person said
 
-    async def ask(self, form: Form) -> Reply:
+    async def ask(self, form: Form) -> FormReply:
         """Wait for the person; Unanswered where that is another call's matter; CannotAsk, Lacking."""
 
     async def progress(self, done: float, message: str) -> None:
@@ -74,16 +74,16 @@ class Client(Protocol):
         RootsWanted where its answer is another call's matter."""
 
 
-class Hosted:
+class HostedClient:
     """A client that somebody else hosts: its person is asked by its host, whatever it can do itself."""
 
     def __init__(self, client: Client, ask: Ask) -> None:
         self.name, self.session = client.name, client.session
         self.can_ask, self.stateless = True, False
-        self.answered: tuple[str, Reply] | None = None
+        self.answered: tuple[str, FormReply] | None = None
         self._client, self._ask = client, ask
 
-    async def ask(self, form: Form) -> Reply:
+    async def ask(self, form: Form) -> FormReply:
         return await self._ask(form)
 
     async def progress(self, done: float, message: str) -> None:

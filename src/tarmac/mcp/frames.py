@@ -12,7 +12,7 @@ class TooLong:
     bytes: int
 
 
-class Lines:
+class MessageFrames:
     """Feed it pieces; it gives whole lines, without their ends. Empty lines are none."""
 
     def __init__(self, longest: int = LONGEST) -> None:

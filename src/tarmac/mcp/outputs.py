@@ -35,7 +35,7 @@ Read = Callable[[int, int], tuple[int, bytes]]  # from a byte, so many → where
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedOutput:
     """One that can be read."""
 
     uri: str
@@ -65,17 +65,17 @@ class Outputs:
         self._loose.pop(self._count - MOST_KEPT, None)
         return f"{ROOT}outputs/{self._count}"
 
-    def listing(self, bench: Bench) -> list[Listed]:
+    def listing(self, bench: Bench) -> list[ListedOutput]:
         """All there is now, oldest first."""
         found = [
-            Listed(uri_of(terminal, each), f"{terminal.id}: {short(each.command)}", each.output_bytes)
+            ListedOutput(uri_of(terminal, each), f"{terminal.id}: {short(each.command)}", each.output_bytes)
             for terminal in terminal_access.visible_to(bench)
             for each in terminal.executions
             if each.output_bytes
         ]
         for number, (command, path) in self._loose.items():
             if path.exists():
-                found.append(Listed(f"{ROOT}outputs/{number}", short(command), path.stat().st_size))
+                found.append(ListedOutput(f"{ROOT}outputs/{number}", short(command), path.stat().st_size))
         return found
 
     async def read(self, bench: Bench, uri: str) -> str:

@@ -13,23 +13,23 @@ import mcp_types as types
 from mcp.shared.message import SessionMessage
 
 from tarmac.mcp.adapter import make_server
-from tarmac.mcp.door import Door
-from tarmac.mcp.frames import LONGEST, Lines, TooLong
+from tarmac.mcp.frames import LONGEST, MessageFrames, TooLong
+from tarmac.mcp.tool_server import ToolServer
 
 Write = Callable[[bytes], Awaitable[None]]
 
 MOST_AT_ONCE: Final = 256  # requests that were read and not answered; then nothing more is read
 
 
-async def serve_lines(door: Door, pieces: AsyncIterator[bytes], write: Write) -> None:
+async def serve_lines(tools: ToolServer, pieces: AsyncIterator[bytes], write: Write) -> None:
     """Serve one client on a pair of pipes, one message a line, until its end of file."""
-    server = make_server(door)
+    server = make_server(tools)
     incoming, inbox = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outbox, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
-    waiting = Waiting()
+    waiting = InFlight()
 
     async def read() -> None:
-        lines = Lines()
+        lines = MessageFrames()
         async with incoming:
             async for piece in pieces:
                 for line in lines.feed(piece):
@@ -58,7 +58,7 @@ async def serve_lines(door: Door, pieces: AsyncIterator[bytes], write: Write) ->
                 waiting.went(sent.message)
                 await write(sent.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
                 if first:  # it has its answer; now is the time for what takes long to import
-                    group.start_soon(door.warm_up)
+                    group.start_soon(tools.warm_up)
                     first = False
 
     async with anyio.create_task_group() as group:
@@ -93,7 +93,7 @@ def _complaint(code: int, what: str, id: object = None) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": what}}).encode() + b"\n"
 
 
-class Waiting:
+class InFlight:
     """The requests that were read and not answered: while they are too many, nobody reads on."""
 
     def __init__(self) -> None:

@@ -31,7 +31,7 @@ class _Session:
     goodbye: asyncio.TimerHandle | None = None  # while nothing is under way
 
 
-class Sessions:
+class HttpSessions:
     """The app, and a word to `ended` for each of its sessions that is no more."""
 
     def __init__(self, app: App, ended: Ended, *, host: str, idle: float = IDLE, most: int = MOST) -> None:

@@ -19,12 +19,12 @@ from tarmac.config import Config
 from tarmac.errors import BadArguments, BadRequest, TarmacError, ToolFailed
 from tarmac.events import CallId, TaskId
 from tarmac.mcp.asker import GOOD_FOR, ClientAsker, ClientQuestions, how_to_allow
-from tarmac.mcp.catalog import BY_NAME, MOST_SECONDS, CheckCommand, Entry, OpenTerminal
-from tarmac.mcp.client import Ask, Client, Hosted
-from tarmac.mcp.door import Answer
-from tarmac.mcp.outputs import Listed, Outputs
+from tarmac.mcp.catalog import BY_NAME, MOST_SECONDS, CatalogEntry, CheckCommand, OpenWorkspaceTerminal
+from tarmac.mcp.client import Ask, Client, HostedClient
+from tarmac.mcp.outputs import ListedOutput, Outputs
 from tarmac.mcp.progress import Tail, telling
 from tarmac.mcp.recorder import WorkspaceLog, WorkspaceRecorder
+from tarmac.mcp.tool_server import ToolAnswer
 from tarmac.models.messages import Blob, Text
 from tarmac.policy import Execute, Verdict
 from tarmac.policy.visible import visible
@@ -79,7 +79,7 @@ class Workspace:
         self._numbers = itertools.count(1)
         self._app = app
         self._turns = asyncio.Semaphore(AT_ONCE)
-        self._late: set[asyncio.Task[Answer]] = set()  # calls whose clients have their answer already
+        self._late: set[asyncio.Task[ToolAnswer]] = set()  # calls whose clients have their answer already
         self.registry.subscribe(self._heard)
         self._opened: dict[str, str | None] = {}  # terminal → the session whose call opened it
         self._left: dict[str, tuple[int, str | None]] = {}  # terminal → the command left running there, and whose it is
@@ -94,10 +94,10 @@ class Workspace:
 
     # One call
 
-    async def call(self, name: str, arguments: Mapping[str, Any], client: Client, *, end: float) -> Answer:
+    async def call(self, name: str, arguments: Mapping[str, Any], client: Client, *, end: float) -> ToolAnswer:
         """Read, judge, ask, run, tell. `end`: when it has to be told what there is."""
         entry = BY_NAME.get(name)
-        client = client if self._ask is None else Hosted(client, self._ask)
+        client = client if self._ask is None else HostedClient(client, self._ask)
         if entry is None:
             raise BadRequest(f"there is no tool `{name}`", hint=f"tools: {', '.join(BY_NAME)}")
         try:
@@ -106,9 +106,9 @@ class Workspace:
                 return await self._check(tool, client)
             return await self._in_time(self._make(entry, tool, client, end), end)
         except (BadArguments, ToolFailed) as error:
-            return Answer(text=str(error), error=True)
+            return ToolAnswer(text=str(error), error=True)
 
-    async def _in_time(self, work: Coroutine[Any, Any, Answer], end: float) -> Answer:
+    async def _in_time(self, work: Coroutine[Any, Any, ToolAnswer], end: float) -> ToolAnswer:
         """Its answer; when even what bounds it takes too long, the word that it goes on."""
         task = asyncio.create_task(work)
         try:
@@ -122,7 +122,7 @@ class Workspace:
         self._late.add(task)
         task.add_done_callback(self._late.discard)
         task.add_done_callback(lambda each: each.cancelled() or each.exception())
-        return Answer(text=TOO_LATE, error=True)
+        return ToolAnswer(text=TOO_LATE, error=True)
 
     @asynccontextmanager
     async def _turn(self, ready: Ready, end: float) -> AsyncIterator[None]:
@@ -140,7 +140,7 @@ class Workspace:
         finally:
             self._turns.release()
 
-    async def _make(self, entry: Entry, tool: Tool, client: Client, end: float) -> Answer:
+    async def _make(self, entry: CatalogEntry, tool: Tool, client: Client, end: float) -> ToolAnswer:
         tail = Tail()
         call = Call(
             id=self.new_call(),
@@ -153,7 +153,7 @@ class Workspace:
         asker = self.asker(client, call, until=end - LEAST)
         result = await Pipeline(self.judge, asker, self.recorder(client, call)).run(call)
         if result.done is None or result.ready is None:
-            return Answer(text=_why(result), error=True)
+            return ToolAnswer(text=_why(result), error=True)
         answer = self._told(entry, tool, result.done, client)
         return replace(answer, text="\n".join([*_remarks(result), answer.text]), title=result.ready.done)
 
@@ -169,18 +169,18 @@ class Workspace:
         """Where a call is written down."""
         return WorkspaceRecorder(self.log, client.name)
 
-    def _told(self, entry: Entry, tool: Tool, done: Done, client: Client) -> Answer:
+    def _told(self, entry: CatalogEntry, tool: Tool, done: Done, client: Client) -> ToolAnswer:
         data = data_of(entry.name, done)
         text = "\n".join(each.text for each in done.content if isinstance(each, Text))
         if entry.name == "open_persistent_terminal":
-            if not (isinstance(tool, OpenTerminal) and tool.stay):
+            if not (isinstance(tool, OpenWorkspaceTerminal) and tool.stay):
                 self._opened[data["id"]] = client.session
             data["cwd"] = str(self.registry.get(data["id"]).cwd)
         elif uri := self._uri(data, done, client.session):
             data["output_uri"] = uri
         if done.outcome == "failed":
-            return Answer(text=text, error=True)
-        return Answer(text=text, data=data)
+            return ToolAnswer(text=text, error=True)
+        return ToolAnswer(text=text, data=data)
 
     def _uri(self, data: Mapping[str, Any], done: Done, session: str | None) -> str:
         if data.get("terminal_id"):
@@ -192,7 +192,7 @@ class Workspace:
         path = output_path(done) if data.get("truncated") else None
         return self.outputs.keep(str(data.get("command")), path) if path else ""
 
-    async def _check(self, tool: CheckCommand, client: Client) -> Answer:
+    async def _check(self, tool: CheckCommand, client: Client) -> ToolAnswer:
         bench = self.bench(time.monotonic() + MOST_SECONDS, Tail())
         action = Execute(tool.command, cwd=directory(bench, tool.cwd), shell=bench.registry.shell().name)
         verdict = await self.judge.verdict(action)
@@ -203,7 +203,7 @@ class Workspace:
         lines = [f"{verdict.decision}, {verdict.risk} risk: {data['reason']} (rule: {verdict.rule})"]
         lines += [f"It {data['explanation']}."] if data["explanation"] else []
         lines += [f"Who is asked: {data['asks']}"] if "asks" in data else []
-        return Answer(text="\n".join(lines), data=data)
+        return ToolAnswer(text="\n".join(lines), data=data)
 
     def bench(self, end: float, tail: Tail, call: CallId | None = None) -> Bench:
         """Where a tool works, until `end`."""
@@ -239,7 +239,7 @@ class Workspace:
                 if terminal.task == self.task:
                     self.outputs.begun(terminal)
 
-    def listing(self) -> list[Listed]:
+    def listing(self) -> list[ListedOutput]:
         """The outputs that can be read."""
         return self.outputs.listing(self.bench(0, Tail()))
 
@@ -316,7 +316,7 @@ _SHOWN = (
 )  # fmt: skip
 NEXT = {
     "running": "It goes on. wait_for_terminal waits for its end, read_terminal looks, interrupt_terminal ends it.",
-    "line": "Answer with send_to_terminal, or end it with interrupt_terminal.",
+    "line": "ToolAnswer with send_to_terminal, or end it with interrupt_terminal.",
     "ended": (
         "It only reads, so it ran without a terminal, and was ended when its time was over. Ask for less, or give it a "
         "longer timeout."

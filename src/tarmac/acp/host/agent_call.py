@@ -39,7 +39,7 @@ _SPOKEN: Final = {
 
 
 @dataclass(slots=True)
-class Call:
+class AgentCall:
     """A tool call, as its updates told it."""
 
     id: str
@@ -113,7 +113,7 @@ def titles(facts: Object) -> tuple[str, str]:
     return f"{doing} {title}", f"{did} {title}"
 
 
-def kind_of(call: Call) -> str:
+def kind_of(call: AgentCall) -> str:
     return text_of(call.facts.get("kind")) or "other"
 
 

@@ -23,7 +23,7 @@ GRACE: Final = 2.0  # seconds between SIGTERM and SIGKILL
 MOST_KEPT: Final = 64 << 10  # bytes of standard error
 
 
-class Agent:
+class AgentProcess:
     """A running agent. Start it in an event loop; `aclose` ends it and all that it started."""
 
     def __init__(self, argv: Sequence[str], *, cwd: Path, environ: Mapping[str, str]) -> None:

@@ -11,8 +11,8 @@ from typing import Final
 
 from tarmac.acp.host.forms import Forms
 from tarmac.acp.host.parameters import Object, object_of, optional_number, present, text_of, wanted_path, wanted_text
-from tarmac.acp.host.permission import HostRecorder, Permission
-from tarmac.acp.host.terminals import Terminals
+from tarmac.acp.host.permission import AgentPermission, HostRecorder
+from tarmac.acp.host.terminals import AgentTerminals
 from tarmac.acp.host.translate import Translation
 from tarmac.acp.peer import Refused, unknown
 from tarmac.acp.wire import NOT_FOUND, Bad, Json, Response
@@ -30,11 +30,11 @@ from tarmac.tools.tool import Done, Go, Ready, Want
 
 
 @dataclass(slots=True)
-class Files:
+class AgentFiles:
     """The files of one hosted agent."""
 
     state: TaskState
-    permission: Permission
+    permission: AgentPermission
 
     async def read(self, params: Object) -> Object:
         """Its text, or `limit` lines of it from `line` (from 1) on."""
@@ -98,14 +98,14 @@ CAPABILITIES: Final = {
 }
 
 
-class Client:
+class AgentClient:
     """The handler of the connection to one agent."""
 
     def __init__(self, state: TaskState, questions: Questions, show: Callable[[e.TaskEvent | s.Signal], None]) -> None:
         self._show = show
-        self.permission = Permission(state, questions)
-        self.files = Files(state, self.permission)
-        self.terminals = Terminals(state, self.permission, show, lambda command: self.updates.adopt(command))
+        self.permission = AgentPermission(state, questions)
+        self.files = AgentFiles(state, self.permission)
+        self.terminals = AgentTerminals(state, self.permission, show, lambda command: self.updates.adopt(command))
         self.forms = Forms(state, questions)
         self.updates = Translation(self.terminals.__contains__)
         self.agent = "the agent"  # what it calls itself

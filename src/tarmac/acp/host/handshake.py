@@ -28,11 +28,11 @@ class Met:
     images: bool = False
     resumes: str = ""  # the method by which it goes on with a session of before
     logins: tuple[str, ...] = ()
-    modes: "list[Mode]" = field(default_factory=list)
+    modes: "list[AgentMode]" = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class Mode:
+class AgentMode:
     """One that a session can be in."""
 
     id: str
@@ -107,17 +107,19 @@ async def _session(request: Request, met: Met, method: str, params: Object) -> O
     return given
 
 
-def _modes(given: Object) -> list[Mode]:
+def _modes(given: Object) -> list[AgentMode]:
     """As session/set_mode knows them, or a config option; agents are to send both for now."""
     plain = objects_of(object_of(given.get("modes")).get("availableModes"))
     if plain:
-        found = [Mode(text_of(each.get("id")), text_of(each.get("name"))) for each in plain]
+        found = [AgentMode(text_of(each.get("id")), text_of(each.get("name"))) for each in plain]
         return [each for each in found if each.id]
     for option in objects_of(given.get("configOptions")):
         if option.get("category") == "mode" and option.get("type") == "select":
             values = objects_of(option.get("options"))
             values += [each for group in values for each in objects_of(group.get("options"))]
-            found = [Mode(text_of(v.get("value")), text_of(v.get("name")), text_of(option.get("id"))) for v in values]
+            found = [
+                AgentMode(text_of(v.get("value")), text_of(v.get("name")), text_of(option.get("id"))) for v in values
+            ]
             return [each for each in found if each.id and each.option]
     return []
 

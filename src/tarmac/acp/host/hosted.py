@@ -12,9 +12,9 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from tarmac.acp.host.agent_process import Agent
+from tarmac.acp.host.agent_process import AgentProcess
 from tarmac.acp.host.bridge_server import BridgeServer, Write
-from tarmac.acp.host.client import Client
+from tarmac.acp.host.client import AgentClient
 from tarmac.acp.host.handshake import Met
 from tarmac.acp.host.parameters import Object, object_of, text_of
 from tarmac.acp.peer import Peer
@@ -40,14 +40,14 @@ _WHY: Final[dict[str, Why]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class UserPrompt:
     """What a person said, and showed."""
 
     text: str
     images: tuple[Picture, ...] = ()
 
 
-def prompt_of(words: Iterable[Said]) -> list[Object]:
+def prompt_of(words: Iterable[UserPrompt]) -> list[Object]:
     """The content blocks of session/prompt: the words first, then the pictures."""
     words = list(words)
     text = "\n\n".join(each.text for each in words if each.text)
@@ -95,7 +95,7 @@ class Lent(Protocol):
         """The turn is over: so are the calls that are under way."""
 
 
-class Hosted:
+class HostedTask:
     """An agent at work for a person. Get one from `open_hosted`."""
 
     def __init__(
@@ -106,7 +106,7 @@ class Hosted:
         self._once = once
         self._patience = patience
         self._questions = Questions(state.context.log)
-        self._words: list[Said] = []
+        self._words: list[UserPrompt] = []
         self._turn: asyncio.Task[object] | None = None
         self.longest_silence = LONGEST_SILENCE
         self._cancelled = asyncio.Event()
@@ -115,8 +115,8 @@ class Hosted:
         self._unlisted: BridgeServer | None = None  # whose tools the agent may not know yet
         self.met = Met(os.path.basename(argv[0]))  # noqa: PTH119
         self.session = ""
-        self.client = Client(state, self._questions, self._show)
-        self.agent = Agent(argv, cwd=state.context.workspace, environ=environ)
+        self.client = AgentClient(state, self._questions, self._show)
+        self.agent = AgentProcess(argv, cwd=state.context.workspace, environ=environ)
         self.peer = Peer(self.agent.reader, self.agent.writer, self.client, name=self.name, answers_nonsense=False)
         self._serving = asyncio.create_task(self.peer.run())
 
@@ -205,7 +205,7 @@ class Hosted:
             raise BadRequest(f"{self.name} takes no images")
         blobs = [await asyncio.to_thread(self.state.context.log.blobs.keep, data, media) for data, media in images]
         await self.state.context.log.append(e.UserSaid(at=now(), text=text, images=tuple(blobs)))
-        self._words.append(Said(text, tuple(images)))
+        self._words.append(UserPrompt(text, tuple(images)))
         return None
 
     async def answer(self, question: e.QuestionId, answer: Answer) -> None:
@@ -260,7 +260,7 @@ class Hosted:
         except TimeoutError:  # it needs none of them, or looks for them later
             pass
 
-    async def _prompt(self, words: Sequence[Said]) -> Ended:
+    async def _prompt(self, words: Sequence[UserPrompt]) -> Ended:
         params: Object = {"sessionId": self.session, "prompt": prompt_of(words)}
         self._cancelled.clear()
         self.client.heard = time.monotonic()

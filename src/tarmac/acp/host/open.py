@@ -14,7 +14,7 @@ from typing import TypeVar
 import tarmac
 from tarmac.acp.host import handshake
 from tarmac.acp.host.bridge_server import BridgeServer, unavailable
-from tarmac.acp.host.hosted import Hosted, Lent
+from tarmac.acp.host.hosted import HostedTask, Lent
 from tarmac.acp.host.parameters import Object
 from tarmac.acp.wire import AUTH_REQUIRED
 from tarmac.app import App
@@ -25,7 +25,7 @@ from tarmac.tasks.context import now
 from tarmac.tasks.state import TaskState
 
 T = TypeVar("T")
-Lend = Callable[[Hosted], Lent]
+Lend = Callable[[HostedTask], Lent]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,14 +48,14 @@ async def open_hosted(
     wishes: Wishes | None = None,
     lend: Lend | None = None,
     environ: Mapping[str, str] | None = None,
-) -> AsyncIterator[Hosted]:
+) -> AsyncIterator[HostedTask]:
     """The agent, started, with a session in the app's workspace; `lend`: it gets our terminals over MCP as well."""
     wishes, environ = wishes or Wishes(), os.environ if environ is None else environ
     began, task = bool(wishes.resume), None
     try:
         async with _state(app, wishes.resume, attended=attended) as state:
             task = state.context.task
-            hosted = Hosted(state, argv, once=wishes.once, patience=wishes.patience, environ=environ)
+            hosted = HostedTask(state, argv, once=wishes.once, patience=wishes.patience, environ=environ)
             try:
                 hosted.lent = lend(hosted) if lend else None
                 if hosted.lent is not None:
@@ -76,7 +76,7 @@ def _state(app: App, resume: str, *, attended: bool) -> AbstractAsyncContextMana
     return app.create_hosted(_Nobody(), attended=attended)
 
 
-async def _open_bridge(hosted: Hosted, lent: Lent, environ: Mapping[str, str]) -> None:
+async def _open_bridge(hosted: HostedTask, lent: Lent, environ: Mapping[str, str]) -> None:
     bridge = BridgeServer(lent.serve, hosted.note, environ=environ)
     try:
         await bridge.open(hosted.agent.pid)
@@ -87,7 +87,7 @@ async def _open_bridge(hosted: Hosted, lent: Lent, environ: Mapping[str, str]) -
         hosted.bridge = bridge
 
 
-async def _begin(hosted: Hosted, wishes: Wishes) -> None:
+async def _begin(hosted: HostedTask, wishes: Wishes) -> None:
     """initialize, log in, a session, its mode."""
     hosted.state.add(e.TaskStarted(at=now(), pid=os.getpid(), version=tarmac.__version__))
     hosted.met = met = await handshake.meet(hosted.ask, hosted.name)
@@ -111,7 +111,7 @@ async def _begin(hosted: Hosted, wishes: Wishes) -> None:
     await hosted.state.context.log.append(e.AgentHosted(at=now(), name=met.name, session=session))
 
 
-def _session_of(hosted: Hosted) -> str:
+def _session_of(hosted: HostedTask) -> str:
     """What the agent called the task when it worked on it before."""
     how = f"`tarmac tasks show {hosted.id}` tells what was done in it"
     if not hosted.metadata.session:
@@ -121,7 +121,7 @@ def _session_of(hosted: Hosted) -> str:
     return hosted.metadata.session
 
 
-async def _with_servers(hosted: Hosted, ask: Callable[[list[Object]], Awaitable[T]]) -> T:
+async def _with_servers(hosted: HostedTask, ask: Callable[[list[Object]], Awaitable[T]]) -> T:
     """With our MCP server; an agent that takes none gets its session all the same."""
     if hosted.bridge is None:
         return await ask([])

@@ -20,8 +20,7 @@ from tarmac.acp.host.parameters import Object, block_text, object_of, objects_of
 from tarmac.acp.peer import Refused
 from tarmac.acp.wire import CANCELLED, INTERNAL_ERROR
 from tarmac.calls.judge import Judged
-from tarmac.calls.permission import Answered, NotAsked, Question
-from tarmac.calls.permission import Permission as CallPermission
+from tarmac.calls.permission import Answered, NotAsked, Permission, Question
 from tarmac.calls.pipeline import Call, CallResult, Pipeline, Recorder
 from tarmac.policy import Action, Execute, Verdict
 from tarmac.policy.actions import ReadFile, WriteFile
@@ -59,7 +58,7 @@ _KNOWN: Final = {  # of a command's input: what changes nothing about what is ru
 _PATHS: Final = ("file_path", "filePath", "path", "abs_path", "absolute_path", "target_file", "filename")
 
 
-class Permission:
+class AgentPermission:
     """Judges what one hosted agent wants."""
 
     def __init__(self, state: TaskState, questions: Questions) -> None:
@@ -278,7 +277,7 @@ class Permission:
 class HostAsker:
     """Asks about one thing that the agent wants, unless the person said yes to it when the agent asked."""
 
-    def __init__(self, permission: Permission, call: CallId, *, same: Want | None = None) -> None:
+    def __init__(self, permission: AgentPermission, call: CallId, *, same: Want | None = None) -> None:
         """`same`: what the agent may have asked about, in other words."""
         self._permission = permission
         self._asker = permission.task_asker(call)
@@ -310,7 +309,7 @@ class HostRecorder:
     def judged(self, call: Call, judged: Sequence[Judged]) -> None:
         record_verdicts(self.state, call.id, judged)
 
-    async def decided(self, call: Call, ready: Ready, permission: CallPermission) -> None:
+    async def decided(self, call: Call, ready: Ready, permission: Permission) -> None:
         for note in permission.notes:
             self.state.add(Noted(at=now(), what="error", text=note))
 

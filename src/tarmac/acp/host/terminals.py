@@ -20,13 +20,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from tarmac.acp.host.agent_call import Call
+from tarmac.acp.host.agent_call import AgentCall
 from tarmac.acp.host.parameters import Object, object_of, optional_number, text_of, wanted_path, wanted_text
-from tarmac.acp.host.permission import HostRecorder, Permission
+from tarmac.acp.host.permission import AgentPermission, HostRecorder
 from tarmac.acp.peer import Refused
 from tarmac.acp.wire import INVALID_PARAMS, INVALID_REQUEST, NOT_FOUND
-from tarmac.calls.pipeline import Call as PipelineCall
-from tarmac.calls.pipeline import CallResult
+from tarmac.calls.pipeline import Call, CallResult
 from tarmac.errors import TarmacError
 from tarmac.events import TerminalId
 from tarmac.models.messages import Text
@@ -68,14 +67,14 @@ class _Open:
 class _TerminalRecorder(HostRecorder):
     """Records a command that we run for the agent: under the agent's own call for it, if there is one."""
 
-    def __init__(self, state: TaskState, adopt: Callable[[str], Call | None], inner: str) -> None:
+    def __init__(self, state: TaskState, adopt: Callable[[str], AgentCall | None], inner: str) -> None:
         super().__init__(state)
         self._adopt = adopt
         self._inner = inner
         self.call = e.CallId("")
         self.title = ""
 
-    async def started(self, call: PipelineCall, ready: Ready, go: Go) -> None:
+    async def started(self, call: Call, ready: Ready, go: Go) -> None:
         """On disk before it runs, unless the agent told it already."""
         command = go.command or ready.command or ""
         theirs = self._adopt(self._inner or command)
@@ -87,7 +86,7 @@ class _TerminalRecorder(HostRecorder):
         started = e.ToolStarted(at=now(), call=self.call, name=call.name, title=title, command=command, cwd=ready.cwd)
         await self.state.append(started)
 
-    def finished(self, call: PipelineCall, result: CallResult) -> None:
+    def finished(self, call: Call, result: CallResult) -> None:
         """The end of a command that was started is told by who follows it."""
         if result.outcome == "failed" and self.call:
             title = f"Running `{self.title}`"
@@ -100,15 +99,15 @@ class _TerminalRecorder(HostRecorder):
             super().finished(call, result)
 
 
-class Terminals:
+class AgentTerminals:
     """Those of one hosted agent."""
 
     def __init__(
         self,
         state: TaskState,
-        permission: Permission,
+        permission: AgentPermission,
         show: Callable[[e.TaskEvent | s.Signal], None],
-        adopt: Callable[[str], Call | None],
+        adopt: Callable[[str], AgentCall | None],
     ) -> None:
         """`adopt`: the agent's own call for a command, which is ours to tell from then on."""
         self._adopt = adopt

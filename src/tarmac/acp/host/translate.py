@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable
 from typing import Final
 
-from tarmac.acp.host.agent_call import Call, content_text, diff_of, kind_of, titles
+from tarmac.acp.host.agent_call import AgentCall, content_text, diff_of, kind_of, titles
 from tarmac.acp.host.parameters import Object, block_text, object_of, objects_of, text_of, whole_of
 from tarmac.acp.host.permission import lent_tool
 from tarmac.events import TerminalId
@@ -32,7 +32,7 @@ class Translation:
     def __init__(self, ours: Callable[[str], bool] = lambda _: False) -> None:
         """`ours`: whether a terminal is one that we told of."""
         self._ours = ours
-        self.calls: dict[str, Call] = {}
+        self.calls: dict[str, AgentCall] = {}
         self._said: list[Part] = []
         self._size = 0
         self._numbers = 1
@@ -94,7 +94,7 @@ class Translation:
 
     # Calls
 
-    def call(self, id: str, *, at: float) -> Call:
+    def call(self, id: str, *, at: float) -> AgentCall:
         """What is known of a call, be it nothing."""
         call = self.calls.get(id)
         if call is None:
@@ -102,10 +102,10 @@ class Translation:
                 old = [key for key, each in self.calls.items() if each.finished] or list(self.calls)[: MOST_CALLS // 2]
                 for each in old:
                     del self.calls[each]
-            call = self.calls[id] = Call(id, began=at)
+            call = self.calls[id] = AgentCall(id, began=at)
         return call
 
-    def adopt(self, command: str) -> Call | None:
+    def adopt(self, command: str) -> AgentCall | None:
         """The agent's own call for a command that we run now: we tell what comes of it, the agent need not."""
         for call in reversed(self.calls.values()):
             if not call.finished and command in (call.command, text_of(call.facts.get("title"))):
@@ -142,7 +142,7 @@ class Translation:
             told += self._finish(call, status, at)
         return told
 
-    def _of_ours(self, call: Call, tool: str, at: float) -> list[Told]:
+    def _of_ours(self, call: AgentCall, tool: str, at: float) -> list[Told]:
         """A call of one of our MCP tools, says the agent. It is shown at its end, unless we made it and told it."""
         if (status := text_of(call.facts.get("status"))) not in _ENDS:
             return []
@@ -153,7 +153,7 @@ class Translation:
             return []
         return [*self._start(call, at), *self._finish(call, status, at)]
 
-    def _start(self, call: Call, at: float) -> list[Told]:
+    def _start(self, call: AgentCall, at: float) -> list[Told]:
         call.started = True
         doing, _ = titles(call.facts)
         command = call.command or None
@@ -162,7 +162,7 @@ class Translation:
             e.ToolStarted(at=at, call=e.CallId(call.id), name=kind_of(call), title=doing, command=command),
         ]
 
-    def _terminal_output(self, call: Call, meta: Object) -> str:
+    def _terminal_output(self, call: AgentCall, meta: Object) -> str:
         exit = object_of(meta.get("terminal_exit"))
         if (code := whole_of(exit.get("exit_code"))) is not None:
             call.exit_code = code
@@ -170,7 +170,7 @@ class Translation:
         call.output = (call.output + text)[-MOST_LOGGED:]
         return text
 
-    def _grown(self, call: Call, update: Object) -> str:
+    def _grown(self, call: AgentCall, update: Object) -> str:
         """What was added to the text of a running command: agents send all of it each time."""
         if text_of(call.facts.get("kind")) != "execute" or "content" not in update:
             return ""
@@ -180,7 +180,7 @@ class Translation:
         grown, call.streamed = text[len(call.streamed) :], text
         return grown
 
-    def _finish(self, call: Call, status: str, at: float) -> list[Told]:
+    def _finish(self, call: AgentCall, status: str, at: float) -> list[Told]:
         call.finished = True
         files = [diff_of(each) for each in call.content if each.get("type") == "diff"]
         text = call.text

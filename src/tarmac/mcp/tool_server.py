@@ -22,7 +22,7 @@ from tarmac.mcp.client import Client
 
 if TYPE_CHECKING:
     from tarmac.config import Config
-    from tarmac.mcp.catalog import Entry
+    from tarmac.mcp.catalog import CatalogEntry
     from tarmac.mcp.workspace import Workspace
 
 SET_WORKSPACE: Final = "start it with `tarmac mcp --cwd DIR`, or in the folder to work in"
@@ -30,7 +30,7 @@ WITHIN: Final = 42.0  # seconds for one call; what may come on top (workspace.py
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class ToolAnswer:
     """What a call comes to: words for the model, data for the client; an error is one that a model can act on."""
 
     text: str
@@ -40,60 +40,60 @@ class Answer:
 
 
 @dataclass(slots=True)
-class Door:
+class ToolServer:
     """Everything behind the protocol. What takes long to import is imported when it is first needed."""
 
     load: "Callable[[Path], Config]"
     workspace: Path | None = None  # where the person said it is; else where the client says, else `here`
     here: Path = field(default_factory=Path.cwd)
     hosted: "Workspace | None" = None  # whoever hosts the client has opened its workspace, and closes it
-    _places: "dict[Path, Workspace]" = field(default_factory=dict)
+    _open: "dict[Path, Workspace]" = field(default_factory=dict)
     _roots: dict[str, Path] = field(default_factory=dict)  # by session: where its client works
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def aclose(self) -> None:
         """Close every terminal, of every workspace."""
-        for place in self._places.values():
-            place.questions.forget()
+        for each in self._open.values():
+            each.questions.forget()
         await self._stack.aclose()
-        self._places.clear()
+        self._open.clear()
 
     async def warm_up(self) -> None:
         """Import what the first call needs, beside the event loop."""
         await asyncio.to_thread(importlib.import_module, "tarmac.mcp.workspace")
 
-    def tools(self) -> "Sequence[Entry]":
+    def tools(self) -> "Sequence[CatalogEntry]":
         """What a client can call."""
         from tarmac.mcp.catalog import ENTRIES
 
         return ENTRIES
 
-    async def call(self, name: str, arguments: Mapping[str, Any], client: Client) -> Answer:
+    async def call(self, name: str, arguments: Mapping[str, Any], client: Client) -> ToolAnswer:
         """Make it. Whatever is wrong with it comes back as an answer; only cancelling and Unanswered come out."""
         began = time.monotonic()
         try:
-            place = await self.place(client)
-            return await place.call(name, arguments, client, end=began + WITHIN)
+            opened = await self.workspace_of(client)
+            return await opened.call(name, arguments, client, end=began + WITHIN)
         except TarmacError as error:
-            return Answer(text=str(error), error=True)
+            return ToolAnswer(text=str(error), error=True)
 
-    async def place(self, client: Client) -> "Workspace":
+    async def workspace_of(self, client: Client) -> "Workspace":
         """The workspace of this client, open. RootsWanted, in the stateless era."""
         if self.hosted is not None:
             return self.hosted
         folder = await self._workspace(client)
         known = Path(os.path.realpath(folder))  # however a client spells it
         async with self._opening:
-            if known not in self._places:
+            if known not in self._open:
                 await self.warm_up()
                 from tarmac.mcp.workspace import open_workspace
                 from tarmac.terminals.environment import wipe_own_environment
 
                 config = await asyncio.to_thread(self.load, folder)
                 wipe_own_environment(config.terminals)
-                self._places[known] = await self._stack.enter_async_context(open_workspace(config))
-        return self._places[known]
+                self._open[known] = await self._stack.enter_async_context(open_workspace(config))
+        return self._open[known]
 
     async def _workspace(self, client: Client) -> Path:
         if self.workspace is not None:
@@ -122,7 +122,7 @@ class Door:
     async def session_ended(self, session: str) -> None:
         """A client is gone: what it opened is closed, unless it was to stay."""
         self._roots.pop(session, None)
-        await asyncio.gather(*(each.session_ended(session) for each in list(self._places.values())))
+        await asyncio.gather(*(each.session_ended(session) for each in list(self._open.values())))
 
 
 def _folder(uri: str) -> Path | None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Client:
+class EditorAbilities:
     """An editor's abilities."""
 
     shows_terminals: bool = False  # ours, by `_meta.terminal_*`
@@ -13,10 +13,10 @@ class Client:
     asks: bool = False  # it shows forms: elicitation/create
 
 
-def read_client(params: object) -> Client:
+def read_client(params: object) -> EditorAbilities:
     """From the params of `initialize`, whatever they are."""
     capabilities = _object(_object(params).get("clientCapabilities"))
-    return Client(
+    return EditorAbilities(
         shows_terminals=_object(capabilities.get("_meta")).get("terminal_output") is True,
         terminals=capabilities.get("terminal") is True,
         reads_files=_object(capabilities.get("fs")).get("readTextFile") is True,
