@@ -24,7 +24,7 @@ async def test_the_sdks_client_drives_it_over_real_pipes(tmp_path: Path, era: st
         assert len((await client.list_tools()).tools) == 10
         assert (await ran(client, "pwd"))["output"] == f"{tmp_path}\n"
         # What reads its standard input finds its end, and not the transport: the next call still works.
-        read = await ran(client, "cat; echo $((40 + 2)) $$ | cut -d' ' -f1; echo printed >&2")
+        read = await ran(client, "cat /dev/stdin < /dev/null > made; echo $((40 + 2)); echo printed >&2")
         id = (await call(client, "open_persistent_terminal"))["id"]
         inner = await call(client, "run_persistent_command", id=id, command="echo $$; sleep 600 & echo $!", timeout=5)
         processes = [int(each) for each in inner["output"].split() if each.isdigit()]
