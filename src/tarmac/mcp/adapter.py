@@ -5,9 +5,9 @@ adapter.py  requests → ToolServer.call → results     pipes.py  messages on a
 handler(ctx, params) → Caller → ToolServer.call → ToolAnswer → CallToolResult
                                 └ Unanswered, RootsWanted → InputRequiredResult (2026-07-28)
 
-A Caller is a client as one of its requests shows it. In the older era a question is a request of ours, and the call waits
-for its answer. In the stateless era a question is the call's result. The client repeats the call with the answer and with
-our state, which the SDK sealed for this very call.
+A Caller is a client as one of its requests shows it. In the older era a question is a request of ours, and the call
+waits for its answer. In the stateless era a question is the call's result. The client repeats the call with the answer
+and with our state, which the SDK sealed for this very call.
 
 The SDK cancels again and again, whatever is awaited (anyio), until its handler has left; Tarmac's own code takes one
 cancellation as a request to clean up. So each call runs in a task of its own.
