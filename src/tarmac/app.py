@@ -244,6 +244,8 @@ class App:
             user_folder=config.user_folder,
             instructions=config.instructions,
             language=config.language,
+            auto_condense=config.auto_condense,
+            auto_condense_percent=config.auto_condense_percent,
             system=SystemFacts(
                 os=f"{kernel.sysname} {kernel.release}",
                 shell=find_shell(None).name,

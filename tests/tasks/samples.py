@@ -61,6 +61,19 @@ conversation: st.SearchStrategy[e.TaskEvent] = st.one_of(
     st.builds(
         e.HistoryCondensed, at=st.just(1.0), first=st.integers(1, 12), last=st.integers(1, 12), summary=st.just("short")
     ),
+    st.builds(
+        e.HistoryCondensed,
+        at=st.just(1.0),
+        first=st.integers(1, 12),
+        last=st.integers(1, 12),
+        summary=st.just("short"),
+        keeps_words=st.just(True),
+    ),
+    st.builds(
+        e.OutputsFolded,
+        at=st.just(1.0),
+        outputs=st.lists(st.builds(e.FoldedOutput, call=st.sampled_from(CALLS), text=st.just("[folded]"))).map(tuple),
+    ),
     st.builds(e.HistoryRewound, at=st.just(1.0), to=st.integers(0, 12)),
     stand_ins,
 )
@@ -182,6 +195,12 @@ def one_of_each() -> list[e.TaskEvent]:
             at=31.0, source="roo", name="0193", last=9, files=(e.KeptFile(name="ui_messages.json", blob=blob),)
         ),
         e.AgentHosted(at=32.0, name="fast-agent 0.10", session="s-1"),
+        e.OutputsFolded(
+            at=33.0,
+            outputs=(e.FoldedOutput(call=CallId("c1"), text="[folded: Ran `make`, 900 lines.]"),),
+            tokens_before=9000,
+            tokens_after=4000,
+        ),
     ]
 
 

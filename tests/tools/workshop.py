@@ -50,6 +50,9 @@ class Person:
     def slash_command(self, name: str) -> str | None:
         return self.commands.get(name)
 
+    def output(self, number: int) -> str | None:
+        return None
+
     def slash_commands(self) -> Mapping[str, str]:
         return dict.fromkeys(self.commands, "")
 

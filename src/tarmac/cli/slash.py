@@ -126,14 +126,27 @@ async def clear(session: "Interactive", rest: str) -> str:
     return rest
 
 
-@command("show how full the context window is")
+@command("condense the conversation: /compact what matters most")
+async def compact(session: "Interactive", rest: str) -> None:
+    if not isinstance(session.task, Task):
+        raise BadRequest("there is no conversation to condense yet")
+    if not await session.task.condense(rest):
+        session.ui.print("  the conversation is condensed before the next request")
+
+
+@command("show how full the context window is, and of what")
 async def context(session: "Interactive", rest: str) -> None:
     meta = session.task.metadata if session.task else None
-    if meta is None or not meta.context_window:
+    if meta is None or not meta.requests:
         session.ui.print("  nothing was sent yet")
         return
-    share = meta.context / meta.context_window
-    session.ui.print(f"  {tokens(meta.context)} of {tokens(meta.context_window)} tokens ({share:.0%})")
+    window = meta.context_window
+    share = f" of {tokens(window)} tokens ({meta.context / window:.0%})" if window else " tokens; the window is unknown"
+    lines = [f"  {tokens(meta.context)}{share}"]
+    if isinstance(session.task, Task):
+        parts = await session.task.context_parts()
+        lines += [f"  {padded(what, 22)}{tokens(count):>8}" for what, count in parts.items() if count]
+    session.ui.print("\n".join(lines))
 
 
 @command("show tokens and cost of this task")

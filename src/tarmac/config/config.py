@@ -131,6 +131,16 @@ class Config:
         """Seconds until an unanswered question counts as skipped; None: never."""
         return cast(float | None, self.values["approval_timeout"])
 
+    @property
+    def auto_condense(self) -> bool:
+        """Condense a conversation before it exceeds the context window."""
+        return cast(bool, self.values["auto_condense"])
+
+    @property
+    def auto_condense_percent(self) -> int:
+        """How full the window is then."""
+        return cast(int, self.values["auto_condense_percent"])
+
     # Settings of each package
 
     @cached_property

@@ -110,6 +110,8 @@ KEYS = (
         "what runs without asking; each level includes the previous ones",
         Tightening.SAFER,
     ),
+    Key("auto_condense", boolean(), True, "condense a conversation before it exceeds the context window"),
+    Key("auto_condense_percent", integer(5, 100), 80, "per cent of the context window at which that happens"),
     Key("approval_timeout", optional(seconds()), None, "seconds until an unanswered question counts as skipped"),
     Key(
         "keys",

@@ -274,6 +274,9 @@ class NoTalk:
     async def set_todos(self, todos: tuple[TodoItem, ...]) -> None:
         raise ToolFailed("There is no todo list here.")
 
+    def output(self, number: int) -> str | None:
+        return None
+
     def slash_command(self, name: str) -> str | None:
         return None
 

@@ -101,6 +101,8 @@ def request(
         ]
     if max_tokens := prompt.max_tokens or settings.max_output:
         body["max_completion_tokens" if info.provider == "openai" else "max_tokens"] = max_tokens
+    if prompt.cache_key and info.provider == "openai":  # other servers may reject the field
+        body["prompt_cache_key"] = prompt.cache_key
     if settings.reasoning is not None:
         body["reasoning_effort"] = "none" if settings.reasoning == "off" else settings.reasoning
     return body

@@ -66,6 +66,8 @@ def request(info: ModelInfo, settings: ModelSettings, prompt: Prompt, images: En
         ]
     if max_tokens := prompt.max_tokens or settings.max_output:
         body["max_output_tokens"] = max_tokens
+    if prompt.cache_key:
+        body["prompt_cache_key"] = prompt.cache_key
     if settings.reasoning == "off":
         body["reasoning"] = {"effort": "none"}
     elif settings.reasoning is not None:

@@ -70,6 +70,7 @@ class Prompt:
     messages: tuple[Message, ...]
     tools: tuple[ToolSchema, ...] = ()
     max_tokens: int | None = None  # of the completion; None: the maximum of the model
+    cache_key: str = ""  # the same for requests that share a prefix
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ It parses the model's text (`xml_parser.py`) into the same chunks that other mod
 import json
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import aclosing
+from dataclasses import replace
 
 from tarmac.models.completion_builder import CompletionBuilder, used_ids
 from tarmac.models.messages import Image, Message, Part, Reasoning, StopReason, Text, ToolResult, ToolUse
@@ -98,7 +99,7 @@ def as_text(prompt: Prompt) -> Prompt:
         Message(message.role, tuple(_merged(_parts_as_text(message.parts, names, schemas))))
         for message in prompt.messages
     ]
-    return Prompt(system, tuple(messages), (), prompt.max_tokens)
+    return replace(prompt, system=system, messages=tuple(messages), tools=())
 
 
 def _parts_as_text(

@@ -1,6 +1,6 @@
-"""The environment details that the model gets with each turn.
+"""The environment details that the model gets with the person's words, and what changed with the turns in between.
 
-environment_details(facts) → "<environment_details> … </environment_details>", at most MOST characters
+environment_details(facts, before) → "<environment_details> … </environment_details>", at most MOST characters
 
 Each section has a size limit, so that a terminal with much output can't push out the todo list. Output, file names and
 todo items are untrusted. They are on indented lines of their own, and can't close the block.
@@ -24,10 +24,14 @@ SECTION = {  # characters
     "editor": 5_000,
     "terminals": 9_000,
     "idle": 1_500,
-    "standing": 1_000,
+    "time": 100,
+    "mode": 500,
+    "cost": 100,
+    "context": 100,
     "todos": 4_000,
 }
 MOST = sum(SECTION.values()) + 500
+MINUTES = 10.0  # then the time is told again
 _CLOSING = re.compile(r"<(?=\s*/?\s*environment_details)", re.IGNORECASE)
 
 
@@ -86,8 +90,23 @@ class Facts:
     problems: Sequence[str] = ()  # "src/app.py:3: error: …"
 
 
-def environment_details(facts: Facts) -> str:
-    """The whole block, with its tags."""
+def environment_details(facts: Facts, before: Facts | None = None) -> str:
+    """The block with its tags; with `before` (what the model was told last) only what changed, or "" if nothing did."""
+    texts = _texts(facts)
+    if before is not None:
+        known = _texts(before)
+        stale = {
+            "time": _minutes(facts, before) >= MINUTES,
+            "cost": _grew(facts, before),
+            "context": _fuller(facts, before),
+        }
+        texts = {name: text for name, text in texts.items() if text != known[name] and stale.get(name, True)}
+    inside = _CLOSING.sub("‹", "\n\n".join(text for text in texts.values() if text))
+    return f"<environment_details>\n{inside}\n</environment_details>" if inside or before is None else ""
+
+
+def _texts(facts: Facts) -> dict[str, str]:
+    """Each section's text."""
     sections: dict[str, Callable[[Facts], Iterable[str]]] = {
         "place": _place,
         "files": _files,
@@ -95,12 +114,28 @@ def environment_details(facts: Facts) -> str:
         "editor": _editor,
         "terminals": _terminals,
         "idle": _idle,
-        "standing": _standing,
+        "time": _time,
+        "mode": _mode,
+        "cost": _cost,
+        "context": _context,
         "todos": _todos,
     }
-    texts = [_cut("\n".join(make(facts)), SECTION[name]) for name, make in sections.items()]
-    inside = _CLOSING.sub("‹", "\n\n".join(text for text in texts if text))
-    return f"<environment_details>\n{inside}\n</environment_details>"
+    return {name: _cut("\n".join(make(facts)), SECTION[name]) for name, make in sections.items()}
+
+
+def _minutes(facts: Facts, before: Facts) -> float:
+    return abs((facts.now - before.now).total_seconds()) / 60
+
+
+def _grew(facts: Facts, before: Facts) -> bool:
+    """The cost is told again when it is half as much again."""
+    return facts.cost is None or before.cost is None or facts.cost >= 1.5 * before.cost
+
+
+def _fuller(facts: Facts, before: Facts) -> bool:
+    """The use of the window is told again with each tenth of it."""
+    window = facts.context_window or 0
+    return not window or 10 * (facts.context_tokens or 0) // window != 10 * (before.context_tokens or 0) // window
 
 
 # The sections
@@ -186,16 +221,25 @@ def _idle(facts: Facts) -> Iterable[str]:
     yield from _fitting(names, SECTION["idle"] - 100, more=len(quiet) > MOST_NAMES)
 
 
-def _standing(facts: Facts) -> Iterable[str]:
+def _time(facts: Facts) -> Iterable[str]:
     time = facts.now.isoformat(" ", "seconds")
     yield f"# Time: {time[:19]}{f' UTC{time[19:25]}' if time[19:] else ''}"
+
+
+def _mode(facts: Facts) -> Iterable[str]:
     yield f"# Mode: {_line(facts.mode_name or facts.mode, 100)}" + (
         f" ({_line(facts.mode, 100)})" if facts.mode_name else ""
     )
     if facts.model:
         yield f"# Model: {_line(facts.model, 100)}"
+
+
+def _cost(facts: Facts) -> Iterable[str]:
     limit = f" of at most ${facts.cost_limit:.2f}" if facts.cost_limit is not None else ""
     yield f"# Cost: {'unknown' if facts.cost is None else f'${facts.cost:.2f}'}{limit}"
+
+
+def _context(facts: Facts) -> Iterable[str]:
     if facts.context_tokens is not None:
         window = facts.context_window
         share = f" ({100 * facts.context_tokens // window} % of {window:,})" if window else ""

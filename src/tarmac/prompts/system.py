@@ -162,9 +162,8 @@ def _tool_use(context: PromptContext) -> str:
         )
     else:
         how_many = "Call one tool in each message, and wait for its result."
-    end = " Call tools until the task is done. A message without a call is your answer and ends your turn."
-    if context.has("attempt_completion"):
-        end += " Then call `attempt_completion`."
+    end = ", then call `attempt_completion`" if context.has("attempt_completion") else ""
+    end = f" Call tools until the task is done{end}. A message without a call is your answer and ends your turn."
     return f"====\n\nTOOL USE\n\n{how_many}{end}"
 
 

@@ -51,7 +51,11 @@ def note_on(event: e.TaskEvent, *, past: bool) -> tuple[str, str] | None:
             return CYAN, f"→ model {model}"
         case e.HistoryCondensed(how=how, tokens_before=before, tokens_after=after):
             sizes = f": {before:,} tokens became {after:,}" if before and after else ""
-            return FAINT, f"the conversation was {how}{sizes}"
+            what = "summarised" if how == "summarised" else "shortened: older messages are left out"
+            return FAINT, f"the conversation was {what}{sizes}"
+        case e.OutputsFolded(outputs=outputs, tokens_before=before, tokens_after=after):
+            sizes = f": {before:,} tokens became {after:,}" if before and after else ""
+            return FAINT, f"{len(outputs)} old tool output{'' if len(outputs) == 1 else 's'} folded{sizes}"
         case e.HistoryRewound(to=to):
             return MAGENTA, f"– back to {to}: what followed no longer counts"
         case e.CheckpointCreated(checkpoint=checkpoint) if past:

@@ -44,6 +44,8 @@ class TaskSettings:
     user_folder: Path = Path("/nonexistent")  # the user's modes, rules and commands
     instructions: str = ""  # the user's, for every mode
     language: str = ""
+    auto_condense: bool = True  # the conversation, before it exceeds the model's window …
+    auto_condense_percent: int = 80  # … when so much of the window is used
     system: SystemFacts = field(default_factory=lambda: SystemFacts(os="", shell="bash"))
 
 

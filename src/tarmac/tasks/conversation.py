@@ -15,6 +15,7 @@ from tarmac.tasks.events import CallId, ModeSwitched, Todo, TodosUpdated
 from tarmac.tasks.questions import SKIPPED, Questions
 from tarmac.tasks.queue import Queue
 from tarmac.tasks.state import TaskState
+from tarmac.tasks.views.model_history import text_of
 from tarmac.tools.tool import Reply, Suggestion, TodoItem
 
 NOBODY: Final = (
@@ -112,6 +113,11 @@ class Conversation:
         """The whole list, from now on."""
         items = tuple(Todo(text=each.text, status=each.status) for each in todos)
         self._state.add(TodosUpdated(at=now(), todos=items))
+
+    def output(self, number: int) -> str | None:
+        """What an earlier call returned, by the number of its fact."""
+        found = self._state.history.output(number)
+        return None if found is None else text_of(found.content)
 
     def slash_command(self, name: str) -> str | None:
         """The text behind a command of that name, if there is one."""

@@ -25,9 +25,11 @@ from tarmac import __version__
 from tarmac.errors import BadRequest, StateUnavailable
 from tarmac.models.catalog import price
 from tarmac.models.messages import Text, ToolUse, Usage
+from tarmac.models.provider import Prompt
 from tarmac.policy.approval import AnswerKind
 from tarmac.policy.judge import read_tables
 from tarmac.tasks import events as e
+from tarmac.tasks.condense import Condenser
 from tarmac.tasks.context import Ended, now
 from tarmac.tasks.interrupted_calls import end_survivors, killed_host, settle
 from tarmac.tasks.limits import WorkTime
@@ -72,7 +74,8 @@ class Engine:
         self._questions = questions
         self._queue = queue
         self.rest = Rest(state, questions, past)
-        self._requests = Requests(state, questions)
+        self.condenser = Condenser(state)
+        self._requests = Requests(state, questions, self.condenser)
         self._calls = Calls(state, questions, queue)
         self._surroundings = Surroundings(state)
         self._prompt = TaskPrompt(state)
@@ -215,24 +218,52 @@ class Engine:
             ended = Ended("idle")
         while not ended:
             await self._may_go()
-            self._queue.take()
-            ended = await self._turn()
+            ended = await self._turn(spoken=bool(self._queue.take()))
         return ended
 
-    async def _turn(self) -> Ended | None:
-        """One answer, and what follows from it."""
+    async def _turn(self, *, spoken: bool) -> Ended | None:
+        """One answer, and what follows from it. `spoken`: words of the person are on their way to the log."""
         state = self._state
         if why := state.limit_reached():
             return Ended("limit", why)
         if ended := await self._affordable():  # the model may have been switched
             return ended
         prompt = await self._prompt.prepared()
+        if not self._pauses and await self._condensed(prompt):
+            prompt = await self._prompt.prepared()
         told: tuple[e.ModelTold, ...] = ()
         if not self._pauses:
-            details = await self._surroundings.look(first=state.metadata.requests == 0)
+            details = await self._surroundings.look(
+                first=state.metadata.requests == 0, spoken=spoken or state.history.spoken
+            )
             told = (e.ModelTold(at=now(), text=details, about="environment"),) if details else ()
         said = await self._requests.ask(prompt, told, recorded=self._surroundings.told)
         return said if isinstance(said, Ended) else await self._heed(said)
+
+    async def _condensed(self, prompt: Prompt) -> bool:
+        """Whether the conversation was condensed: then rules are read again, and the model is told all around it."""
+        try:
+            done = await self.condenser.before_request(prompt)
+        except BadRequest as error:
+            self._state.add(e.Noted(at=now(), what="notice", text=str(error)))
+            return False
+        if done:
+            self._prompt.forget()
+            self._surroundings.forget()
+        return done
+
+    async def condense(self, focus: str) -> None:
+        """Condense the conversation: now, or before the next request if it runs."""
+        if self.active:
+            self.condenser.wanted = focus
+            return
+        await self.condenser.condense(await self._prompt.prepared(), focus)
+        self._prompt.forget()
+        self._surroundings.forget()
+
+    async def context_parts(self) -> dict[str, int]:
+        """What fills the context window."""
+        return self.condenser.parts(await self._prompt.prepared())
 
     async def _heed(self, said: e.ModelSaid) -> Ended | None:
         uses = [part for part in said.parts if isinstance(part, ToolUse)]

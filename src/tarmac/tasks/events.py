@@ -355,6 +355,24 @@ class HistoryCondensed(TaskEvent):
     tokens_after: int | None = None
     usage: Usage = NO_USAGE
     cost: float | None = 0.0
+    keeps_words: bool = False  # the person's words in between stay, behind the summary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoldedOutput:
+    """What the model sees of a result now."""
+
+    call: CallId
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputsFolded(TaskEvent):
+    """For the model, these results of calls are one line each now. The log keeps them."""
+
+    outputs: tuple[FoldedOutput, ...]
+    tokens_before: int | None = None
+    tokens_after: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

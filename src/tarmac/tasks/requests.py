@@ -23,6 +23,7 @@ from tarmac.models.provider import CallDelta, Completion, ModelError, Prompt, Re
 from tarmac.policy.approval import AnswerKind, Authority
 from tarmac.prompts.instructions import read_instructions, read_replacement
 from tarmac.prompts.system import PromptContext, system_prompt, unsuited_edit_tools
+from tarmac.tasks.condense import Condenser
 from tarmac.tasks.context import Ended, judged, now
 from tarmac.tasks.conversation import commands
 from tarmac.tasks.events import CallId, ModelSaid, RequestFailed, RequestId, RequestStarted, TaskEvent
@@ -39,9 +40,10 @@ LONGEST_DELAY: Final = 600.0  # a provider that wants more than this is not wait
 class Requests:
     """Those of one task."""
 
-    def __init__(self, state: TaskState, questions: Questions) -> None:
+    def __init__(self, state: TaskState, questions: Questions, condenser: Condenser) -> None:
         self._state = state
         self._questions = questions
+        self._condenser = condenser
         self._kept: tuple[str, tuple[ToolSchema, ...], Blob] | None = None  # what the log's blobs have already
         self._priced = ""  # the model whose price was asked for once: from then on it is quick
 
@@ -58,11 +60,18 @@ class Requests:
                 return ended
             started = await self._start(prompt, first, attempt=failures + 1, recorded=recorded)
             first = ()
+            self._condenser.sent(prompt)
+            messages = tuple(state.history.messages)
             try:
-                return await self._answer(started, replace(prompt, messages=tuple(state.history.messages)))
+                said = await self._answer(started, replace(prompt, messages=messages, cache_key=state.context.task))
+                self._condenser.counted(NO_USAGE if said.estimated else said.usage)
+                return said
             except ModelError as error:
                 failures += 1
                 failure = error
+            if failure.kind == "too_long" and await self._shortened(started.request, failure, prompt):
+                failures = 0
+                continue
             if ended := await self._failed(started.request, failure, failures):
                 return ended
             if state.context.settings.approved.retries and failure.retryable:
@@ -251,6 +260,14 @@ class Requests:
         )
         return None if answered.answer in (AnswerKind.YES, AnswerKind.MESSAGE) else Ended("failed", str(error))
 
+    async def _shortened(self, request: RequestId, error: ModelError, prompt: Prompt) -> bool:
+        """The provider refused it as too long: leave something out. False when nothing more can be."""
+        if not await self._condenser.refused(prompt):
+            return False
+        failed = RequestFailed(at=now(), request=request, what=str(error), status=error.status, retry_in=0.0)
+        await self._state.append(failed)
+        return True
+
     async def _count_down(self, request: RequestId, seconds: float) -> None:
         """Visible, and cut short by whoever stops the task."""
         end = time.monotonic() + seconds
@@ -282,10 +299,14 @@ class TaskPrompt:
     async def prepared(self) -> Prompt:
         """System prompt and tools: the same from turn to turn, so that a provider can remember them."""
         state = self._state
-        key = (state.mode, state.model.info.id, state.model.info.images)
+        key = (state.mode, state.model.info.id, state.model.info.images, state.history.folded, state.attended)
         if self._made is None or self._made[0] != key:
             self._made = (key, await asyncio.to_thread(self._write))
         return self._made[1]
+
+    def forget(self) -> None:
+        """Read rules and instructions again before the next request."""
+        self._made = None
 
     def _write(self) -> Prompt:
         state, settings = self._state, self._state.context.settings
@@ -294,6 +315,8 @@ class TaskPrompt:
         names = [each for each in allowed if each not in unsuited]
         if not commands(state.context.workspace, settings.user_folder):
             names = [each for each in names if each != "run_slash_command"]
+        if not state.history.folded:
+            names = [each for each in names if each != "read_output"]
         tools = state.context.toolbox.schemas(names)
         context = PromptContext(
             mode=state.mode,

@@ -14,8 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from tarmac.errors import StateUnavailable
-from tarmac.models.messages import ToolUse
+from tarmac.models.messages import Message, ToolUse
 from tarmac.models.provider import Model
+from tarmac.models.tokens import messages_size, text_size
 from tarmac.prompts.modes import Mode
 from tarmac.tasks.audience import Audience
 from tarmac.tasks.context import Editor, TaskContext, find_mode, now
@@ -23,9 +24,12 @@ from tarmac.tasks.events import (
     CallId,
     CommandOutput,
     FileSeen,
+    HistoryCondensed,
     ModelSaid,
+    ModelTold,
     ModeSwitched,
     Noted,
+    OutputsFolded,
     QuestionAnswered,
     QuestionAsked,
     RequestFailed,
@@ -35,6 +39,7 @@ from tarmac.tasks.events import (
     TodosUpdated,
     ToolFinished,
     ToolStarted,
+    UserSaid,
 )
 from tarmac.tasks.limits import Used, WorkTime
 from tarmac.tasks.log.reader import uncollected
@@ -67,6 +72,7 @@ class TaskState:
         self.todos: tuple[Todo, ...] = self.metadata.todos
         self.cost = self.metadata.total_cost  # of the whole task; None: some price is unknown
         self.context_tokens = self.metadata.context  # in the window after the last answer
+        self.added = 0.0  # units of `models.tokens` that were said to the model since its last answer, about
         self.calls = set(_calls(past))  # the ids of all calls that were ever made
         # Of what an earlier process left
         self.unanswered = _asking(past)  # calls with a question that nobody answered
@@ -119,8 +125,11 @@ class TaskState:
                 self.under_way[call] = Unfinished(seq=0, started=event, output=None)
             case CommandOutput(call=call) if found := self.under_way.get(call):
                 self.under_way[call] = replace(found, output=event)
-            case ToolFinished(call=call):
+            case ToolFinished(call=call, content=content):
                 self.under_way.pop(call, None)
+                self.added += messages_size([Message("user", content)])
+            case UserSaid(text=text) | ModelTold(text=text):
+                self.added += text_size(text)
             case FileSeen(path=path, digest=digest, how=how):
                 self.seen[path] = digest
                 self._edited |= how == "edited"
@@ -133,10 +142,16 @@ class TaskState:
             case ModelSaid(parts=parts, usage=usage, cost=cost):
                 self.used.turns += 1
                 self._spend(cost)
-                self.context_tokens = usage.context
+                self.context_tokens, self.added = usage.context, 0.0
                 self.calls.update(CallId(part.id) for part in parts if isinstance(part, ToolUse))
             case RequestFailed(cost=cost):
                 self._spend(cost)
+            case HistoryCondensed(cost=cost, how=how, tokens_after=tokens):
+                self._spend(cost)
+                self.used.requests += how == "summarised"
+                self.context_tokens = tokens or self.context_tokens
+            case OutputsFolded(tokens_after=tokens):
+                self.context_tokens = tokens or self.context_tokens
 
     def _spend(self, cost: float | None) -> None:
         self.used.cost += cost or 0.0

@@ -58,6 +58,9 @@ class Surroundings:
         self._looking = Lock()  # a look that was cancelled may still be under way
         self._quick = False  # the last look was
         self._told = False  # what files there are
+        self._forgotten = False  # what it was told of them
+        self._facts: Facts | None = None  # what the model was told last
+        self._looked: Facts | None = None  # what is to be told now
         self._news: dict[str, TerminalFacts] = {}  # of terminals, by id: read, and not told yet
         self._came: tuple[str, ...] = ()  # the same of files
         self._went: tuple[str, ...] = ()
@@ -67,11 +70,16 @@ class Surroundings:
         """For now there is nothing more to look at."""
         self._worker.close()
 
-    async def look(self, *, first: bool) -> str:
-        """The text for the model. `first`: it knows nothing of the workspace yet."""
+    def forget(self) -> None:
+        """The model was told nothing: its conversation was condensed."""
+        self._told, self._facts, self._forgotten = False, None, True
+
+    async def look(self, *, first: bool, spoken: bool) -> str:
+        """The text for the model. `first`: it knows nothing of the workspace. `spoken`: the person said something."""
         state = self._state
         await state.context.registry.cool(state.context.task, edited=state.take_edited())
         terminals = await self._terminals()
+        first = first or self._forgotten
         files = None if first else self._glance()
         if files is None:
             files = await self._worker.do(partial(self._look_at_files, dict(state.seen), state.editor, listed=first))
@@ -95,10 +103,12 @@ class Surroundings:
             current_file=files.editor.current_file,
             problems=[f"{each.path}:{each.line}: {each.text}" for each in files.editor.problems],
         )
-        return environment_details(facts)
+        self._looked = facts
+        return environment_details(facts, None if spoken else self._facts)
 
     def told(self) -> None:
         """What was looked at last is on its way to the model."""
+        self._facts, self._forgotten = self._looked or self._facts, False
         self._told, self._news, self._came, self._went = True, {}, (), ()
 
     async def _terminals(self) -> tuple[TerminalFacts, ...]:

@@ -150,6 +150,16 @@ class Task:
         """Answer an open question; the first answer counts. BadRequest for one that makes no sense leaves it open."""
         await self._questions.answer(question, answer, await self._keep(answer.images))
 
+    async def condense(self, focus: str = "") -> bool:
+        """Condense the conversation; `focus` matters most. False: it runs, and does that before its next request."""
+        running = self.running
+        await self._engine.condense(focus)
+        return not running
+
+    async def context_parts(self) -> dict[str, int]:
+        """What fills the context window: about how many tokens of each."""
+        return await self._engine.context_parts()
+
     def hold(self, question: e.QuestionId) -> None:
         """A person begins to answer: what would be answered in their place after a while waits for them now."""
         self._questions.hold(question)

@@ -257,7 +257,7 @@ class WriteToFile(Tool):
     group: ClassVar[Group] = "edit"
     description: ClassVar[str] = (
         "Write a whole file, new or existing. Missing folders are created. The content must be complete, without "
-        "placeholders such as `// rest of the code`. To change parts of a file, use apply_diff."
+        "placeholders such as `// rest of the code`. To change parts of a file, edit it."
     )
     spellings: ClassVar[Mapping[str, str]] = {
         **PATH_SPELLINGS,

@@ -9,8 +9,10 @@ from msgspec import Meta
 
 from tarmac.errors import BadArguments, ToolFailed
 from tarmac.models.messages import Image, Part, Text
+from tarmac.tools.read_file import parse_ranges
 from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Reply, Suggestion, TodoItem, Tool
 
+LONGEST_OUTPUT = 20_000  # characters
 _SUGGEST = re.compile(r"<suggest(?:\s+mode=\"([^\"]*)\")?\s*>(.*?)</suggest>", re.DOTALL)
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])?\s*\[([ xX~-])\]\s*(.+?)\s*")
 _STATUS: Mapping[str, Literal["open", "doing", "done"]] = {" ": "open", "x": "done", "-": "doing", "~": "doing"}
@@ -163,6 +165,32 @@ class RunSlashCommand(Tool):
             return Done.text(f"Command: /{name}{given}\n\n--- Command Content ---\n\n{text}")
 
         return Ready(title=f"Loading /{name}", done=f"Loaded /{name}", act=act)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOutput(Tool):
+    name: ClassVar[str] = "read_output"
+    group: ClassVar[Group] = "always"
+    description: ClassVar[str] = "Show a folded tool output again."
+    parallel: ClassVar[bool] = True
+
+    id: Annotated[int, Meta(description="The number in the folded output.")]
+    lines: Annotated[str, Meta(description="A range of lines, such as `1-50`. Default: all.")] = ""
+
+    async def prepare(self, bench: Bench) -> Ready:
+        text = bench.talk.output(self.id)
+        span = parse_ranges((self.lines,), tool=self.name) if self.lines else None
+        if text is None:
+            raise ToolFailed(f"There is no output {self.id}. The number is in the folded output.")
+
+        async def act(_: Go) -> Done:
+            lines = text.splitlines()
+            shown = "\n".join(line for first, last in span for line in lines[first - 1 : last]) if span else text
+            if len(shown) > LONGEST_OUTPUT:
+                shown = f"{shown[:LONGEST_OUTPUT]}\n[cut: read fewer lines]"
+            return Done.text(shown or "(no such lines)")
+
+        return Ready(title=f"Reading the output {self.id}", done=f"Read the output {self.id} again", act=act)
 
 
 def parse_checklist(text: str) -> tuple[TodoItem, ...]:

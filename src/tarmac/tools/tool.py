@@ -167,6 +167,9 @@ class Talk(Protocol):
     async def set_todos(self, todos: tuple[TodoItem, ...]) -> None:
         """The whole list, from now on."""
 
+    def output(self, number: int) -> str | None:
+        """What an earlier call returned, by its number, if there was one."""
+
     def slash_command(self, name: str) -> str | None:
         """The text behind a command of that name, if there is one."""
 

@@ -28,7 +28,14 @@ from tarmac.tools.read_terminal import ReadTerminal
 from tarmac.tools.schema import parameters
 from tarmac.tools.search_files import SearchFiles
 from tarmac.tools.send_to_terminal import SendToTerminal
-from tarmac.tools.task_tools import AskFollowupQuestion, AttemptCompletion, RunSlashCommand, SwitchMode, UpdateTodoList
+from tarmac.tools.task_tools import (
+    AskFollowupQuestion,
+    AttemptCompletion,
+    ReadOutput,
+    RunSlashCommand,
+    SwitchMode,
+    UpdateTodoList,
+)
 from tarmac.tools.tool import Group, Tool
 from tarmac.tools.wait_for_terminal import WaitForTerminal
 
@@ -54,6 +61,7 @@ TOOLS: tuple[type[Tool], ...] = (
     SwitchMode,
     UpdateTodoList,
     RunSlashCommand,
+    ReadOutput,
 )
 # Met in the wild: `functions.read_file`, `default_api.read_file` (Gemini), `read_file<|channel|>json` (gpt-oss)
 _AROUND = re.compile(r"\A(?:functions|default_api)[.:]|<\|.*", re.DOTALL)

@@ -18,6 +18,7 @@ from tarmac.tasks.events import (
     ModelSaid,
     ModelSwitched,
     ModeSwitched,
+    OutputsFolded,
     QuestionAnswered,
     QuestionAsked,
     RecordLost,
@@ -169,6 +170,8 @@ class Metadata:
             case HistoryCondensed(usage=usage, cost=cost, tokens_after=tokens):
                 self.context = self.context if tokens is None else tokens
                 self._spend(usage, cost)
+            case OutputsFolded(tokens_after=tokens):
+                self.context = self.context if tokens is None else tokens
             case SubtaskStarted(child=child):
                 self.children += (child,)
                 self.waiting_for = child
