@@ -5,7 +5,7 @@ async with serving(Reply(…), …) as server: each request gets the next reply;
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -39,6 +39,7 @@ class Server:
     def __init__(self, replies: Iterable[Reply]) -> None:
         self.replies = list(replies)
         self.requests: list[Request] = []
+        self.answer: Callable[[Request], Reply] | None = None  # instead of the replies
         self.sent = asyncio.Event()  # all of a reply's pieces
         self.gone = asyncio.Event()  # the client closed its connection while we held it
         self.port = 0
@@ -66,7 +67,7 @@ class Server:
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
         body = await reader.readexactly(int(headers.get("content-length", "0")))
         self.requests.append(Request(first.split()[1], headers, json.loads(body)))
-        reply = self.replies.pop(0)
+        reply = self.answer(self.requests[-1]) if self.answer else self.replies.pop(0)
         told = {"content-type": reply.content_type, "transfer-encoding": "chunked", **reply.headers}
         writer.write(f"HTTP/1.1 {reply.status} X\r\n".encode())
         writer.write("".join(f"{name}: {value}\r\n" for name, value in told.items()).encode() + b"\r\n")

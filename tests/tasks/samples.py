@@ -72,7 +72,7 @@ conversation: st.SearchStrategy[e.TaskEvent] = st.one_of(
     st.builds(
         e.OutputsFolded,
         at=st.just(1.0),
-        outputs=st.lists(st.builds(e.FoldedOutput, call=st.sampled_from(CALLS), text=st.just("[folded]"))).map(tuple),
+        outputs=st.lists(st.builds(e.FoldedOutput, call=ids, text=st.just("[folded]"))).map(tuple),
     ),
     st.builds(e.HistoryRewound, at=st.just(1.0), to=st.integers(0, 12)),
     stand_ins,

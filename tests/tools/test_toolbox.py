@@ -24,7 +24,7 @@ POINT_4 = """
     read_file write_to_file apply_diff insert_content search_and_replace apply_patch list_files search_files
     list_code_definition_names execute_command run_command open_persistent_terminal run_persistent_command
     read_terminal send_to_terminal wait_for_terminal kill_persistent_terminal ask_followup_question
-    attempt_completion switch_mode update_todo_list run_slash_command
+    attempt_completion switch_mode update_todo_list run_slash_command read_output
 """
 
 
@@ -69,7 +69,7 @@ def test_every_tool_of_the_seeds_is_there() -> None:
     assert set(POINT_4.split()) == {*toolbox().names, "run_command"}
     assert {each.group for each in toolbox()} <= set(get_args(Group))
     assert {each.name for each in toolbox() if each.parallel} == {
-        *("read_file", "list_files", "search_files", "list_code_definition_names")
+        *("read_file", "list_files", "search_files", "list_code_definition_names", "read_output")
     }
 
 
