@@ -39,6 +39,8 @@ from tarmac.terminals.events import NoShellIntegration, TerminalEvent
 from tarmac.terminals.pool import Pool
 from tarmac.terminals.shell.shells import find_shell
 from tarmac.tools.plugins import Installed, with_installed
+from tarmac.tools.servers import Hub, ServerDefinition, read_definitions
+from tarmac.tools.servers.hub import with_servers
 from tarmac.tools.toolbox import Toolbox, toolbox
 
 
@@ -57,6 +59,7 @@ class App:
 
     def __init__(self, config: Config, environ: Mapping[str, str]) -> None:
         state = state_dir(environ)
+        self._state, self._environ = state, environ
         self.config = config
         self.store = TaskStore(state / "tasks")
         self.grants = GrantFile(state / "grants.json")
@@ -113,8 +116,12 @@ class App:
         attended: bool = True,
         auto: Auto | None = None,
         limits: Limits | None = None,
+        servers: Sequence[ServerDefinition] = (),
     ) -> AsyncIterator[Task]:
-        """A new task, open; it begins when it is run. With None for `text`, nothing is said to it yet."""
+        """A new task, open; it begins when it is run. With None for `text`, nothing is said to it yet.
+
+        `servers`: MCP servers that it may use beside those of the configuration.
+        """
         if text is not None and not text.strip() and not images:
             raise BadRequest("a task needs words", hint="say what is to be done")
         spec = self._model(model)
@@ -126,9 +133,18 @@ class App:
         opened = await asyncio.to_thread(self.open_model, spec)
         async with self.store.create(workspace=workspace, mode=chosen.slug) as log:
             past = (await asyncio.to_thread(read_log, log.folder)).events
-            state = self._open_state(log, past, workspace, opened, modes, attended=attended, auto=auto, limits=limits)
+            state = self._open_state(
+                log, past, workspace, opened, modes, attended=attended, auto=auto, limits=limits, servers=servers
+            )
             unread = await asyncio.to_thread(read_instructions, workspace, self.config.user_folder, chosen.slug)
-            for trouble in (*unjudged, *self.config.notes, *modes.trouble, *unread.trouble, *self.installed.trouble):
+            for trouble in (
+                *unjudged,
+                *self.config.notes,
+                *modes.trouble,
+                *unread.trouble,
+                *self.installed.trouble,
+                *state.context.servers.trouble,
+            ):
                 log.add(Noted(at=now(), what="notice", text=trouble))
             if text is not None:
                 blobs = [await asyncio.to_thread(log.blobs.keep, data, media) for data, media in images]
@@ -148,6 +164,7 @@ class App:
         attended: bool = True,
         auto: Auto | None = None,
         limits: Limits | None = None,
+        servers: Sequence[ServerDefinition] = (),
     ) -> AsyncIterator[Task]:
         """A task of before, open: it asks `resume_task`, and goes on when that is answered or it is run.
 
@@ -166,7 +183,9 @@ class App:
             if last.startswith("scripted/") and self.config.model:  # a log does not say where the script is
                 last = self.config.model
             opened = await asyncio.to_thread(self.open_model, self._model(model or last))
-            state = self._open_state(log, past, workspace, opened, modes, attended=attended, auto=auto, limits=limits)
+            state = self._open_state(
+                log, past, workspace, opened, modes, attended=attended, auto=auto, limits=limits, servers=servers
+            )
             for trouble in unjudged:
                 log.add(Noted(at=now(), what="notice", text=trouble))
             async with self._closing(Task(state, past, self.open_model)) as task:
@@ -216,9 +235,11 @@ class App:
         attended: bool,
         auto: Auto | None,
         limits: Limits | None,
+        servers: Sequence[ServerDefinition] = (),
     ) -> TaskState:
         """All that a task works with, and what its log says; its views hear of each fact before anybody else."""
         level = auto or self.config.auto
+        hub = self.open_hub(workspace, servers)
         context = TaskContext(
             task=TaskId(log.folder.name),
             workspace=workspace,
@@ -227,11 +248,17 @@ class App:
             policy=self.policy_for(level),
             files=self.files,
             grants=self.grants,
-            toolbox=self.toolbox,
+            toolbox=self.toolbox.available({"servers"} if hub.names else ()),
+            servers=hub,
             modes=modes,
             settings=self._settings(level, limits),
         )
         return TaskState(context, past, model=model, attended=attended)
+
+    def open_hub(self, workspace: Path, more: Sequence[ServerDefinition] = ()) -> Hub:
+        """The MCP servers for a workspace. None is started yet."""
+        found = with_servers(read_definitions(workspace, self.config.user_folder, self._environ), more)
+        return Hub(found, workspace=workspace, state=self._state / "mcp")
 
     def _settings(self, auto: Auto, limits: Limits | None) -> TaskSettings:
         config, kernel = self.config, os.uname()

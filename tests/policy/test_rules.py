@@ -88,6 +88,9 @@ class OneGrant:
     def covers_words(self, words: tuple[str, ...], *, workspace: Path, task: TaskId | None) -> str | None:
         return "8" if words[:1] == ("twiddle",) else None
 
+    def covers_use(self, words: tuple[str, ...], *, workspace: Path, task: TaskId | None) -> str | None:
+        return None
+
 
 async def test_grants_allow_what_is_not_critical() -> None:
     """P5: the exact line, or a prefix; never a critical command."""

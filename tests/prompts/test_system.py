@@ -13,7 +13,7 @@ from tarmac.models.provider import Prompt, ToolSchema
 from tarmac.models.tokens import prompt_size
 from tarmac.prompts.instructions import Instruction, Instructions, Replacement
 from tarmac.prompts.modes import Mode, Modes, built_in
-from tarmac.prompts.system import PromptContext, ServerFacts, SystemFacts, system_prompt, unsuited_edit_tools
+from tarmac.prompts.system import PromptContext, SystemFacts, system_prompt, unsuited_edit_tools
 from tarmac.tools.toolbox import toolbox
 
 # Every tool that SPEC S10 names, with its group, and Tarmac's own for terminals.
@@ -99,7 +99,7 @@ FULL: dict[str, Any] = {
     ),
     "global_instructions": "Explain why.",
     "language": "Deutsch",
-    "servers": [ServerFacts(name="db", instructions="Ask me about tables."), ServerFacts(name="quiet")],
+    "servers": ["db", "quiet"],
     "images": True,
 }
 
@@ -193,9 +193,7 @@ def test_what_a_variable_stands_for_is_not_filled_in_again() -> None:
 def test_no_tool_is_named_that_is_not_there(slug: str, available: set[str], several: bool, images: bool) -> None:
     """S7: only tools of the mode that are available here are described or named."""
     here = tools_of(mode(slug), available)
-    text = system_prompt(
-        context(slug, tools=here, several_calls=several, images=images, servers=[ServerFacts(name="db")])
-    )
+    text = system_prompt(context(slug, tools=here, several_calls=several, images=images, servers=["db"]))
     named = {name for name in TOOLS if re.search(rf"\b{name}\b", text)}
     assert named <= {each.name for each in here}
 
@@ -220,9 +218,10 @@ def test_with_the_real_tools_neither_prompt_nor_schemas_name_one_that_is_not_the
 @pytest.mark.parametrize("slug", [each.slug for each in built_in()])
 def test_prompt_and_tools_have_at_most_4000_tokens(slug: str, model: str) -> None:
     """S7: for every model family, in every mode, where there is no slash command and nothing was folded yet."""
-    box = toolbox()
+    box = toolbox().available({"servers"})
     rare = {"run_slash_command", "read_output"}
-    here = [tool.name for tool in box if mode(slug).allows(tool.name, tool.group) is None and tool.name not in rare]
+    described = [tool for tool in box if tool.described and tool.name not in rare]
+    here = [tool.name for tool in described if mode(slug).allows(tool.name, tool.group) is None]
     offered = [name for name in here if name not in unsuited_edit_tools(model)]
     schemas = box.schemas(offered)
     text = system_prompt(context(slug, tools=schemas, images=True, attended=False, level="safe"))

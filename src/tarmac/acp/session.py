@@ -23,7 +23,6 @@ from tarmac.models.messages import ToolUse
 from tarmac.paths import shown
 from tarmac.policy.approval import Answer, AnswerKind
 from tarmac.prompts.modes import Modes
-from tarmac.show.harmless import one_line
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
 from tarmac.tasks.context import Ended
@@ -88,7 +87,6 @@ class EditorSession:
         self.app, self.task, self.modes, self.workspace = app, task, modes, workspace
         self.model = model
         self.owns = AsyncExitStack()  # what is closed with it
-        self.servers: tuple[str, ...] = ()  # MCP servers that the editor named, and nobody uses yet
         self._peer = peer
         self._updates = Updates(terminals=client.shows_terminals, workspace=workspace, read=_text_of)
         self._untold: dict[str, int] = {}  # bytes of a call's output left out because the editor did not keep up
@@ -117,7 +115,6 @@ class EditorSession:
         """Say it and wait until the task stands; the stop reason."""
         before = self._cancels
         self._standing.clear()
-        self._tell_of_servers()
         text = self._expanded(said.text)
         question = next((each for each in self.task.questions if each.ask == "followup"), None)
         if question is not None:
@@ -166,13 +163,6 @@ class EditorSession:
             return f"{path.read_text('utf-8', 'replace')[:LONGEST]}\n\n{rest}".strip() if path else text
         except OSError:
             return text
-
-    def _tell_of_servers(self) -> None:
-        """Once, where it is seen: who set them up must not think that they are used."""
-        if self.servers:
-            names, self.servers = ", ".join(one_line(each) for each in self.servers), ()
-            text = f"Tarmac does not use MCP servers yet: those that your editor passes along are idle: {names}."
-            self._tell(text)
 
     def _tell(self, text: str) -> None:
         self.send({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": f"({text})\n\n"}})

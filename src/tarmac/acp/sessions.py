@@ -24,6 +24,8 @@ from tarmac.tasks.events import TaskCreated
 from tarmac.tasks.store import TaskStore
 from tarmac.tasks.task import Task
 from tarmac.terminals.environment import wipe_own_environment
+from tarmac.tools.servers import ServerDefinition
+from tarmac.tools.servers.definition import parse_definition
 
 PAGE: Final = 50  # sessions in one answer of session/list
 MOST: Final = 200  # open at once
@@ -79,7 +81,9 @@ class EditorSessions:
         self._check_room()
         app = await self._app(workspace)
         async with AsyncExitStack() as owns:
-            task = await owns.enter_async_context(app.create_task(None, cwd=workspace))
+            task = await owns.enter_async_context(
+                app.create_task(None, cwd=workspace, servers=_servers(params, workspace))
+            )
             session = self._session(app, task, workspace, params, model=app.config.model or "")
             session.owns.push_async_callback(owns.pop_all().aclose)
         return PeerReply({"sessionId": session.id, **_state(session)}, then=lambda: session.send(session.commands()))
@@ -114,7 +118,7 @@ class EditorSessions:
             raise Refused(INVALID_PARAMS, f"session {id} belongs to {own}: load it with that as its `cwd`")
         app = await self._app(own)
         async with AsyncExitStack() as owns:
-            task = await owns.enter_async_context(app.resume_task(id))
+            task = await owns.enter_async_context(app.resume_task(id, servers=_servers(params, own)))
             session = self._session(app, task, own, params, model=task.metadata.model or app.config.model or "")
             session.owns.push_async_callback(owns.pop_all().aclose)
         return session
@@ -122,7 +126,6 @@ class EditorSessions:
     def _session(self, app: App, task: Task, workspace: Path, params: Params, *, model: str) -> EditorSession:
         modes = load_modes(workspace, app.config.user_folder)
         session = EditorSession(app, task, modes, workspace, self._peer, self._client, model=model)
-        session.servers = _names_of(params.get("mcpServers"))
         self._open[session.id] = session
         return session
 
@@ -241,7 +244,14 @@ def _directory(params: Params) -> Path:
     return check_directory(path)
 
 
-def _names_of(servers: object) -> tuple[str, ...]:
-    """What MCP servers are called that the editor would have us use."""
-    found = servers if isinstance(servers, list) else []
-    return tuple(str(each.get("name") or "one without a name")[:60] for each in found[:50] if isinstance(each, dict))
+def _servers(params: Params, workspace: Path) -> tuple[ServerDefinition, ...]:
+    """The MCP servers that the editor would have us use. One that can't be read is refused, with the reason."""
+    given = params.get("mcpServers")
+    found = []
+    for each in given[:50] if isinstance(given, list) else []:
+        name = str(each.get("name", "")) if isinstance(each, dict) else ""
+        try:
+            found.append(parse_definition(name, each, origin="editor", workspace=workspace, environ={}))
+        except ValueError as error:
+            raise Refused(INVALID_PARAMS, f"the MCP server {name!r}: {error}") from None
+    return tuple(found)

@@ -148,6 +148,8 @@ def as_text(verdict: Verdict, *, coloured: bool) -> str:
 
 
 def _offer(grant: SuggestedGrant) -> str:
+    if grant.kind == "use":
+        return visible(grant.text)
     return "this line" if grant.kind == "line" else f"all that begins with `{visible(grant.text)}`"
 
 

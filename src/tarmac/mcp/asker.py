@@ -217,6 +217,9 @@ def choices(request: Request) -> tuple[str, ...]:
     """What a person can say: yes, yes for good to what could be allowed for good, and no."""
     always = []
     for each in request.always[:MOST_OFFERED]:
+        if each.kind == "use":
+            always.append(f"Always allow {shortened(visible(each.text), 80)} in this workspace")
+            continue
         what = "exactly this line" if each.kind == "line" else f"`{shortened(visible(' '.join(each.words)), 60)} …`"
         always.append(f"Always allow {what} in this workspace")
     return (YES, *always, NO)

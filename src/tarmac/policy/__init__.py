@@ -6,7 +6,17 @@
 It knows nothing of tasks or doors, and never waits for a person.
 """
 
-from tarmac.policy.actions import Action, Execute, KillTerminal, OpenTerminal, ReadFile, SendInput, WriteFile
+from tarmac.policy.actions import (
+    Action,
+    Connect,
+    Execute,
+    KillTerminal,
+    OpenTerminal,
+    ReadFile,
+    SendInput,
+    UseServer,
+    WriteFile,
+)
 from tarmac.policy.decision import Grants
 from tarmac.policy.judge import Policy
 from tarmac.policy.rule import PolicySettings
@@ -27,6 +37,7 @@ from tarmac.policy.verdict import (
 __all__ = [
     "Action",
     "Confinement",
+    "Connect",
     "Decision",
     "Enforcement",
     "Execute",
@@ -44,6 +55,7 @@ __all__ = [
     "Stage",
     "Step",
     "SuggestedGrant",
+    "UseServer",
     "Verdict",
     "WriteFile",
 ]

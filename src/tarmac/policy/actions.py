@@ -67,4 +67,27 @@ class WriteFile:
     new: bool | None = None
 
 
-Action = Execute | OpenTerminal | KillTerminal | SendInput | ReadFile | WriteFile
+@dataclass(frozen=True, slots=True)
+class Connect:
+    """Fetch from a host, or open its pages in a browser."""
+
+    url: str
+    _: KW_ONLY
+    host: str  # with its port where that is not the usual one
+    private: bool = False  # an address of this machine or of a private network
+
+
+@dataclass(frozen=True, slots=True)
+class UseServer:
+    """Start an MCP server, or use one of its tools."""
+
+    server: str
+    _: KW_ONLY
+    tool: str = ""  # "": only start it
+    arguments: str = ""  # of the tool, as JSON; of a start, its command or address
+    digest: str  # of what the server says about the tool, or of how it is started
+    changed: bool = False  # that differs from what was used before
+    allowed: bool = False  # the user's own file allows it
+
+
+Action = Execute | OpenTerminal | KillTerminal | SendInput | ReadFile | WriteFile | Connect | UseServer

@@ -62,6 +62,9 @@ class Grants(Protocol):
     def covers_words(self, words: tuple[str, ...], *, workspace: Path, task: TaskId | None) -> str | None:
         """The id of a grant for a prefix of these words."""
 
+    def covers_use(self, words: tuple[str, ...], *, workspace: Path, task: TaskId | None) -> str | None:
+        """The id of a grant for exactly this host or tool."""
+
     @property
     def trouble(self) -> str | None:
         """Why the stored grants can't be trusted: then everything asks."""

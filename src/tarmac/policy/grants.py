@@ -28,6 +28,7 @@ from tarmac.paths import private_dir
 from tarmac.policy.budget import first
 from tarmac.policy.launchers import fits, line_refusal, refusal
 from tarmac.policy.verdict import Risk, SuggestedGrant
+from tarmac.policy.visible import is_plain
 
 Scope = Literal["once", "task", "workspace", "everywhere"]
 VERSION = 1
@@ -42,9 +43,9 @@ class Grant:
 
     id: str
     _: KW_ONLY
-    kind: Literal["line", "prefix"]
-    text: str  # the exact line; of a prefix, its words as a person reads them
-    words: tuple[str, ...] = ()  # of a prefix
+    kind: Literal["line", "prefix", "use"]  # use: of a host, or a tool of an MCP server
+    text: str  # the exact line; of a prefix or a use, how a person reads it
+    words: tuple[str, ...] = ()  # of a prefix or a use
     scope: Scope
     workspace: str = ""  # for scope "workspace"
     task: str = ""  # for scopes "task" and "once"
@@ -100,6 +101,10 @@ class GrantFile:
             lambda each: each.kind == "prefix" and fits(each.words, words), workspace=workspace, task=task
         )
 
+    def covers_use(self, words: tuple[str, ...], *, workspace: Path, task: TaskId | None) -> str | None:
+        """The id of a grant for exactly this host, or this tool as its server describes it."""
+        return self._first(lambda each: each.kind == "use" and each.words == words, workspace=workspace, task=task)
+
     def _first(self, matches: Callable[[Grant], bool], *, workspace: Path, task: TaskId | None) -> str | None:
         self._refresh()
         if self._trouble:
@@ -135,7 +140,7 @@ class GrantFile:
         """Remember it. BadRequest for what can't be granted; the very same again is the old one."""
         if risk == "critical":
             raise BadRequest("a critical command can't be allowed for good", hint="it is asked about each time")
-        why = refusal(wanted.words) if wanted.kind == "prefix" else line_refusal(wanted.text)
+        why = _refusal(wanted.kind, wanted.text, wanted.words)
         if why:
             raise BadRequest(f"this can't be allowed for good: {why}", hint="allow it once")
         if scope == "workspace" and workspace is None:
@@ -145,8 +150,8 @@ class GrantFile:
         new = Grant(
             secrets.token_hex(4),
             kind=wanted.kind,
-            text=wanted.text if wanted.kind == "line" else " ".join(wanted.words),
-            words=wanted.words if wanted.kind == "prefix" else (),
+            text=" ".join(wanted.words) if wanted.kind == "prefix" else wanted.text,
+            words=() if wanted.kind == "line" else wanted.words,
             scope=scope,
             workspace=_resolved(workspace) if scope == "workspace" and workspace else "",
             task=str(task or "") if scope in ("task", "once") else "",
@@ -244,6 +249,16 @@ def _resolved(path: Path) -> str:
     return os.path.realpath(path)
 
 
+def _refusal(kind: str, text: str, words: tuple[str, ...]) -> str:
+    if kind == "prefix":
+        return refusal(words)
+    if kind == "use":
+        return (
+            "" if words and all(is_plain(each) for each in (text, *words)) else "it has characters that can't be seen"
+        )
+    return line_refusal(text)
+
+
 def _sense(grant: Grant) -> tuple[str, ...]:
     return (grant.kind, grant.scope, grant.workspace, grant.task, grant.text, *grant.words)
 
@@ -300,8 +315,8 @@ def _grant(fields: object) -> Grant:
     if not isinstance(words, list) or not all(isinstance(each, str) for each in (*fields.values(), *words)):
         raise ValueError("a field of the wrong kind")
     grant = Grant(words=tuple(words), **fields)
-    why = refusal(grant.words) if grant.kind == "prefix" else line_refusal(grant.text)
-    if why or grant.kind not in ("line", "prefix") or grant.scope not in get_args(Scope)[1:] or not grant.id:
+    why = _refusal(grant.kind, grant.text, grant.words)
+    if why or grant.kind not in ("line", "prefix", "use") or grant.scope not in get_args(Scope)[1:] or not grant.id:
         raise ValueError(why or "no grant")
     return grant
 

@@ -12,10 +12,21 @@ from pathlib import Path
 
 from tarmac.events import TaskId
 from tarmac.policy import budget, launchers
-from tarmac.policy.actions import Action, Execute, KillTerminal, OpenTerminal, ReadFile, SendInput, WriteFile
+from tarmac.policy.actions import (
+    Action,
+    Connect,
+    Execute,
+    KillTerminal,
+    OpenTerminal,
+    ReadFile,
+    SendInput,
+    UseServer,
+    WriteFile,
+)
 from tarmac.policy.decision import Grants, Scales, Whole
 from tarmac.policy.input import judge_input
 from tarmac.policy.judgement import Court, Judgement
+from tarmac.policy.outside import judge_connection, judge_server
 from tarmac.policy.parse.command import CommandLine, read_line
 from tarmac.policy.parse.parser import Unreadable, check_text, dialect_of, is_powershell, parse, same_in_bash
 from tarmac.policy.paths import files
@@ -84,6 +95,10 @@ class Policy:
                 return self.files.judge(action, workspace=workspace, settings=self.settings)
             case SendInput():
                 return await self._judge_input(action, workspace, task)
+            case Connect():
+                return judge_connection(action, self.grants, workspace=workspace, task=task)
+            case UseServer():
+                return judge_server(action, self.grants, workspace=workspace, task=task)
 
     # commands
 

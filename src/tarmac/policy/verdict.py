@@ -106,11 +106,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class SuggestedGrant:
-    """What "always allow" could store: this exact line, or all that begins with these words."""
+    """What "always allow" could store: this exact line, all that begins with these words, or this host or tool."""
 
-    kind: Literal["line", "prefix"]
+    kind: Literal["line", "prefix", "use"]
     text: str
-    words: tuple[str, ...] = ()  # of a prefix
+    words: tuple[str, ...] = ()  # of a prefix or a use
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,8 @@ _HEADS = {
     "KillTerminal": "Close this terminal?",
     "ReadFile": "Read this file?",
     "WriteFile": "Write this file?",
+    "Connect": "Connect to this address?",
+    "UseServer": "Use this MCP server?",
 }
 _PLAIN = {
     "completion_result": "The task is done, says the model. Is it?",

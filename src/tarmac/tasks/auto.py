@@ -16,19 +16,21 @@ from typing import Final, Literal
 
 from tarmac.policy import (
     Action,
+    Connect,
     Execute,
     KillTerminal,
     OpenTerminal,
     PolicySettings,
     ReadFile,
     SendInput,
+    UseServer,
     Verdict,
     WriteFile,
 )
 
 Auto = Literal["ask", "read", "edit", "safe", "all"]
 LEVELS: Final[tuple[Auto, ...]] = ("ask", "read", "edit", "safe", "all")
-LISTED: Final = (Execute, OpenTerminal, KillTerminal, SendInput, ReadFile, WriteFile)
+LISTED: Final = (Execute, OpenTerminal, KillTerminal, SendInput, ReadFile, WriteFile, Connect, UseServer)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,9 +73,8 @@ def settings_for(auto: Auto, own: PolicySettings) -> PolicySettings:
     )
 
 
-def covers(auto: Auto, verdict: Verdict, action: Action) -> bool:
-    """Whether the level says yes in a person's place, where the policy would have one asked."""
-    listed = isinstance(action, LISTED)
-    return (
-        auto == "all" and listed and verdict.decision == "ask" and verdict.risk != "critical" and not verdict.personal
-    )
+def covers(auto: Auto, verdict: Verdict, action: Action, *, kinds: Kinds = Kinds()) -> bool:  # noqa: B008
+    """Whether the level or a kind says yes in a person's place, where the policy would have one asked."""
+    level = auto == "all" and isinstance(action, LISTED)
+    kind = (kinds.mcp and isinstance(action, UseServer)) or (kinds.browser and isinstance(action, Connect))
+    return (level or kind) and verdict.decision == "ask" and verdict.risk != "critical" and not verdict.personal

@@ -18,6 +18,7 @@ from tarmac.tasks.limits import Limits
 from tarmac.tasks.log import TaskLog
 from tarmac.terminals.pool import Pool
 from tarmac.tools.output import Problem
+from tarmac.tools.servers import Hub
 from tarmac.tools.tool import ToolSettings
 from tarmac.tools.toolbox import Toolbox
 
@@ -70,6 +71,7 @@ class TaskContext:
     files: Files
     grants: GrantFile | None
     toolbox: Toolbox
+    servers: Hub
     modes: Modes
     settings: TaskSettings
 

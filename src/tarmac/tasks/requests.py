@@ -311,7 +311,8 @@ class TaskPrompt:
     def _write(self) -> Prompt:
         state, settings = self._state, self._state.context.settings
         unsuited = unsuited_edit_tools(state.model.info.id)
-        allowed = [each.name for each in state.context.toolbox if state.mode.allows(each.name, each.group) is None]
+        described = [each for each in state.context.toolbox if each.described]
+        allowed = [each.name for each in described if state.mode.allows(each.name, each.group) is None]
         names = [each for each in allowed if each not in unsuited]
         if not commands(state.context.workspace, settings.user_folder):
             names = [each for each in names if each != "run_slash_command"]
@@ -330,6 +331,7 @@ class TaskPrompt:
             replacement=read_replacement(state.context.workspace, settings.user_folder, state.mode.slug)[0],
             several_calls=state.model.info.native_tools,
             images=state.model.info.images,
+            servers=state.context.servers.names,
             attended=state.attended,
             level=settings.auto,
             command_timeout=settings.tools.command_timeout,

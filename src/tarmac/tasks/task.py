@@ -254,6 +254,7 @@ class Task:
             for model in (self._state.model, *reversed(self._retired)):
                 closing.push_async_callback(model.aclose)
             closing.callback(self._state.context.registry.release_for_task, self.id)
+            closing.push_async_callback(self._state.context.servers.aclose)
             await self._engine.leave()
             if self._engine.begun:
                 self._engine.begun = False

@@ -178,6 +178,7 @@ class Calls:
             recorded=live.recorded,
             settings=state.context.settings.tools,
             unsaved=state.unsaved,
+            servers=state.context.servers,
             secrets=state.waits if state.attended and state.types_secrets else None,
             elsewhere=partial(state.elsewhere, CallId(use.id)) if state.elsewhere else None,
         )
@@ -254,5 +255,5 @@ def judge_of(state: TaskState) -> Judge:
         workspace=state.context.workspace,
         task=state.context.task,
         grants=state.context.grants,
-        covers=partial(covers, state.context.settings.auto),
+        covers=partial(covers, state.context.settings.auto, kinds=state.context.settings.approved),
     )

@@ -13,6 +13,7 @@ task_tools.py                                                      questions, re
 file_access.py      which paths a tool may touch               terminal_access.py   which terminals
 report.py boundary.py terminal_status.py                       what the model is told about commands and terminals
 tree.py             which files were added and removed         documents.py         the text of PDF and DOCX
+servers/            tools of MCP servers
 output/             pure: what a command printed in, values and hints out
 edit/               pure: text and an edit in, text or a reason out
 """

@@ -34,7 +34,7 @@ from tarmac.tools.file_change import Change, Original
 from tarmac.tools.tool import PATH_SPELLINGS, Bench, Group, Ready, Tool
 
 Line = Annotated[int, Meta(ge=1)]
-_PATH = "The file, relative to the workspace."
+_PATH = "The file."
 _FILE = re.compile(r"<file>(.*?)</file>", re.DOTALL)
 _IN_FILE = re.compile(r"<path>(.*?)</path>(.*)", re.DOTALL)
 _CONTENT = re.compile(r"<content>\n?(.*?)\s*</content>", re.DOTALL)
@@ -142,9 +142,8 @@ class SearchAndReplace(Tool):
     name: ClassVar[str] = "search_and_replace"
     group: ClassVar[Group] = "edit"
     description: ClassVar[str] = (
-        "Replace every occurrence of a text or a pattern in a file, or in a range of its lines. With use_regex the "
-        "search is a regular expression, and $1 or ${name} in the replacement stand for its groups. Set "
-        "expected_replacements if you know how many there are: another number changes nothing."
+        "Replace every occurrence of a text in a file. With use_regex the search is a regular expression, and $1 or "
+        "${name} stand for its groups. If expected_replacements is not the number of places, nothing changes."
     )
     spellings: ClassVar[Mapping[str, str]] = {
         **PATH_SPELLINGS,
@@ -257,7 +256,7 @@ class WriteToFile(Tool):
     group: ClassVar[Group] = "edit"
     description: ClassVar[str] = (
         "Write a whole file, new or existing. Missing folders are created. The content must be complete, without "
-        "placeholders such as `// rest of the code`. To change parts of a file, edit it."
+        "placeholders such as `// rest of the code`."
     )
     spellings: ClassVar[Mapping[str, str]] = {
         **PATH_SPELLINGS,
@@ -266,13 +265,11 @@ class WriteToFile(Tool):
         "file_text": "content",
     }
 
-    path: Annotated[str, Meta(min_length=1, description="The file, relative to the workspace.")]
+    path: Annotated[str, Meta(min_length=1, description="The file.")]
     content: Annotated[str, Meta(description="The complete content.")]
     line_count: Annotated[
         int | None,
-        Meta(
-            description="The number of lines in the content. Content with far fewer is refused, because it was cut off."
-        ),
+        Meta(description="The number of lines in the content."),
     ] = None
 
     async def prepare(self, bench: Bench) -> Ready:

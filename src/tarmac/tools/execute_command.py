@@ -48,9 +48,8 @@ class ExecuteCommand(Tool):
     name: ClassVar[str] = "execute_command"
     group: ClassVar[Group] = "command"
     description: ClassVar[str] = (
-        "Run a command in a real terminal of this task. It starts in `cwd`. Variables and functions last until later "
-        "calls, a `cd` does not. The result has the exit code and the output. If it asks something, the result has "
-        "its prompt. A command that takes longer than `timeout` continues in the background."
+        "Run a command in a real terminal of this task. The result has the exit code and the output. If it asks "
+        "something, the result has its prompt. After `timeout` it continues in the background."
     )
 
     command: Annotated[str, Meta(min_length=1, description="The command, one or more lines.")]

@@ -24,7 +24,7 @@ from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-FOLDER = "The folder, relative to the workspace. `.` is the workspace itself."
+FOLDER = "The folder. `.` is the workspace."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class ListFiles(Tool):
     parallel: ClassVar[bool] = True
     description: ClassVar[str] = (
         "List the files and folders in a folder, without those that git ignores. Folder names end in `/`. At most 200 "
-        "names are shown. Do not use it to check an edit: the result of the edit says whether it worked."
+        "names are shown."
     )
 
     path: Annotated[str, Meta(description=FOLDER)] = "."

@@ -40,7 +40,7 @@ _LAST = 1 << 40
 class FileWanted:
     """A file, or parts of it."""
 
-    path: Annotated[str, Meta(min_length=1, description="The file, relative to the workspace.")]
+    path: Annotated[str, Meta(min_length=1, description="The file.")]
     line_ranges: Annotated[
         tuple[str, ...],
         Meta(description="Parts to read, such as `10-40`. Lines count from 1. Without it, the whole file."),

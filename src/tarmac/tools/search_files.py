@@ -34,14 +34,14 @@ class SearchFiles(Tool):
     group: ClassVar[Group] = "read"
     parallel: ClassVar[bool] = True
     description: ClassVar[str] = (
-        "Search the files below a folder for a regular expression (ripgrep, Rust syntax). Matching lines are shown "
-        "with the lines around them. Hidden and binary files, and files that git ignores, are not searched."
+        "Search the files below a folder for a regular expression (ripgrep, Rust syntax). Hidden and binary files, "
+        "and files that git ignores, are not searched."
     )
     spellings: ClassVar[Mapping[str, str]] = {"pattern": "regex", "query": "regex", "glob": "file_pattern"}
 
     regex: Annotated[str, Meta(min_length=1, description="The regular expression.")]
     path: Annotated[str, Meta(description=FOLDER)] = "."
-    file_pattern: Annotated[str, Meta(description="Search only files that match this glob, such as `*.py`.")] = ""
+    file_pattern: Annotated[str, Meta(description="A glob, such as `*.py`.")] = ""
 
     async def prepare(self, bench: Bench) -> Ready:
         place, want = file_access.to_read(bench, self.path)

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 from tarmac.events import TaskId, TerminalId
 from tarmac.models.messages import Blob, Part, Text
@@ -21,6 +21,10 @@ from tarmac.policy.paths.files import Files
 from tarmac.terminals.pool import Pool
 from tarmac.terminals.terminal import Terminal
 
+if TYPE_CHECKING:
+    from tarmac.tools.servers.hub import Hub
+
+Need = Literal["servers", "browser", "image model"]  # what a tool can't work without
 Group = Literal["read", "edit", "command", "mcp", "modes", "browser", "always"]
 
 
@@ -218,6 +222,7 @@ class Bench:
     unsaved: Unsaved | None = None  # what an editor holds of a file that is not on disk yet
     # A person types the secrets that commands ask for; held while a call waits for that. None: nobody does.
     secrets: Callable[[], AbstractContextManager[None]] | None = None
+    servers: "Hub | None" = None  # MCP servers
     alone: bool = False  # nobody else sees these terminals, and nobody tells the model of them: it must look itself
 
 
@@ -231,6 +236,8 @@ class Tool(ABC):
     name: ClassVar[str]
     group: ClassVar[Group]
     description: ClassVar[str]
+    needs: ClassVar[Need | None] = None  # without it the tool is not offered
+    described: ClassVar[bool] = True  # to the model; else it is only understood, for models that know it from elsewhere
     parallel: ClassVar[bool] = False  # it only reads, and may run beside others
     spellings: ClassVar[Mapping[str, str]] = {}  # other names for its arguments, which models know from elsewhere
 

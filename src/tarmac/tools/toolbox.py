@@ -6,7 +6,7 @@ box.decode("read_file", '{"path": "a.py"}')
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from hashlib import sha256
@@ -28,6 +28,7 @@ from tarmac.tools.read_terminal import ReadTerminal
 from tarmac.tools.schema import parameters
 from tarmac.tools.search_files import SearchFiles
 from tarmac.tools.send_to_terminal import SendToTerminal
+from tarmac.tools.servers.use_mcp_tool import AccessMcpResource, UseMcpTool
 from tarmac.tools.task_tools import (
     AskFollowupQuestion,
     AttemptCompletion,
@@ -36,7 +37,7 @@ from tarmac.tools.task_tools import (
     SwitchMode,
     UpdateTodoList,
 )
-from tarmac.tools.tool import Group, Tool
+from tarmac.tools.tool import Group, Need, Tool
 from tarmac.tools.wait_for_terminal import WaitForTerminal
 
 TOOLS: tuple[type[Tool], ...] = (
@@ -56,6 +57,8 @@ TOOLS: tuple[type[Tool], ...] = (
     SendToTerminal,
     WaitForTerminal,
     KillPersistentTerminal,
+    UseMcpTool,
+    AccessMcpResource,
     AskFollowupQuestion,
     AttemptCompletion,
     SwitchMode,
@@ -112,6 +115,11 @@ class Toolbox:
     def meant(self, name: str, arguments: str) -> tuple[str, str]:
         """The same for two calls that mean the same: by another name of the tool, or with a default spelt out."""
         return _meant(self, name, arguments)
+
+    def available(self, have: Collection[Need]) -> "Toolbox":
+        """The tools that can work here."""
+        kept = {name: each for name, each in self.tools.items() if each.needs is None or each.needs in have}
+        return replace(self, tools=MappingProxyType(kept))
 
     def with_tools(self, *more: type[Tool]) -> "Toolbox":
         """The same with others beside them, or in their place."""

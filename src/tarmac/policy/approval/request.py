@@ -14,7 +14,17 @@ from pathlib import Path
 
 from tarmac.errors import BadRequest
 from tarmac.events import TaskId, TerminalId
-from tarmac.policy.actions import Action, Execute, KillTerminal, OpenTerminal, ReadFile, SendInput, WriteFile
+from tarmac.policy.actions import (
+    Action,
+    Connect,
+    Execute,
+    KillTerminal,
+    OpenTerminal,
+    ReadFile,
+    SendInput,
+    UseServer,
+    WriteFile,
+)
 from tarmac.policy.verdict import Decision, Risk, SuggestedGrant, Verdict
 from tarmac.policy.visible import shortened, visible, warnings
 
@@ -146,6 +156,10 @@ def subject(action: Action) -> tuple[str, Path | None]:
             return f"{terminal}, and with it: {running}" if running else terminal, None
         case ReadFile(path=path) | WriteFile(path=path):
             return str(path), None
+        case Connect(url=url):
+            return url, None
+        case UseServer(server=server, tool=tool, arguments=arguments):
+            return f"{server} {tool}\n{arguments}" if tool else f"{server}\n{arguments}", None
 
 
 def _shown(text: str) -> str:

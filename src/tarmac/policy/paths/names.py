@@ -99,7 +99,7 @@ PROTECTED = {
     "it says which files agents may not see": """
         .rooignore .rooprotected .clineignore .cursorignore .geminiignore .aiignore
     """,
-    "it names programs that agents start": ".mcp.json mcp.json mcp_settings.json",
+    "it names programs that agents start": ".mcp.json mcp.json mcp_settings.json mcp_servers.toml",
     "hooks and settings in it run programs, and it holds the history": ".git .hg .svn .jj",
     "it can make git run programs, or fetch code from elsewhere": """
         .gitmodules .gitattributes .gitconfig .config/git .husky .pre-commit-config.yaml lefthook.y*ml
