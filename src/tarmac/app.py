@@ -208,6 +208,7 @@ class App:
                 yield state
             finally:
                 await self.registry.end_task(state.context.task)
+                await state.checkpoints.aclose()
 
     @asynccontextmanager
     async def resume_hosted(self, id: str, model: Model, *, attended: bool) -> AsyncIterator[TaskState]:
@@ -223,6 +224,7 @@ class App:
                 yield state
             finally:
                 await self.registry.end_task(state.context.task)
+                await state.checkpoints.aclose()
 
     def _open_state(
         self,

@@ -101,8 +101,11 @@ class Recorder(Protocol):
         """Its caller took it back."""
 
 
-async def _no_hook(_: Call, __: Ready) -> None:
-    pass
+Checkpoint = Callable[[Call, Ready, Go], AbstractAsyncContextManager[None]]
+
+
+def _no_checkpoint(_: Call, __: Ready, ___: Go) -> AbstractAsyncContextManager[None]:
+    return nullcontext()
 
 
 class Pipeline:
@@ -114,13 +117,13 @@ class Pipeline:
         asker: Asker,
         recorder: Recorder,
         *,
-        before_change: Callable[[Call, Ready], Awaitable[None]] = _no_hook,
+        checkpoint: Checkpoint = _no_checkpoint,
     ) -> None:
-        """`before_change` is awaited before a call acts that needed a permission."""
+        """`checkpoint` is entered before the start of a call is recorded, and left when the call has acted."""
         self._judge = judge
         self._asker = asker
         self._recorder = recorder
-        self._before_change = before_change
+        self._checkpoint = checkpoint
         self._finished_late: set[CallId] = set()  # cancelled, and done nevertheless
 
     async def run(self, call: Call) -> CallResult:
@@ -256,12 +259,11 @@ class Pipeline:
                 ready = await call.prepare()
             if permission.edited is not None:
                 ready = _edited(ready, permission.edited)
-            await self._recorder.started(call, ready, permission.go)
-            if why := self._judge.spend(permission, ready):
-                return _not_done(ready, permission, why)
-            if ready.wants:
-                await self._before_change(call, ready)
-            done = await self._act(call, ready, permission)
+            async with self._checkpoint(call, ready, permission.go):
+                await self._recorder.started(call, ready, permission.go)
+                if why := self._judge.spend(permission, ready):
+                    return _not_done(ready, permission, why)
+                done = await self._act(call, ready, permission)
         return _done(ready, permission, done)
 
     async def _act(self, call: Call, ready: Ready, permission: Permission) -> Done:

@@ -11,6 +11,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -137,6 +138,9 @@ class Shared(Workspace):
     async def aclose(self) -> None:
         self._lent.forget()
         await super().aclose()
+
+    def checkpoint(self, call: Call, ready: Ready, go: Go) -> AbstractAsyncContextManager[None]:
+        return self._hosted.state.checkpoints.around(call, ready, go)
 
     def new_call(self) -> CallId:
         return CallId(f"mcp-{secrets.token_hex(4)}")

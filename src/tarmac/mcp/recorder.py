@@ -18,6 +18,7 @@ from tarmac.calls.judge import Judged
 from tarmac.calls.permission import Permission
 from tarmac.calls.pipeline import Call, CallResult
 from tarmac.models.messages import NO_USAGE, Text
+from tarmac.tasks.checkpoints import Checkpoints
 from tarmac.tasks.context import now
 from tarmac.tasks.events import (
     CallId,
@@ -46,6 +47,7 @@ class WorkspaceLog:
         self._stack = AsyncExitStack()
         self._opening = asyncio.Lock()
         self._log: TaskLog | None = None
+        self.checkpoints: Checkpoints | None = None  # None: nothing was judged yet
 
     async def open(self, client: str) -> TaskLog:
         async with self._opening:
@@ -54,10 +56,13 @@ class WorkspaceLog:
                 log.add(TaskStarted(at=now(), pid=os.getpid(), version=tarmac.__version__))
                 log.add(UserSaid(at=now(), text=f"The terminals of this workspace were used over MCP by {client}."))
                 self._log = log
+                self.checkpoints = Checkpoints(log, self._workspace)
             return self._log
 
     async def aclose(self) -> None:
         """The server ends."""
+        if self.checkpoints is not None:
+            await self.checkpoints.aclose()
         if self._log is not None:
             await self._log.append(TaskCompleted(at=now(), result="The MCP server has ended.", usage=NO_USAGE))
         await self._stack.aclose()

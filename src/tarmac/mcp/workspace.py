@@ -5,7 +5,7 @@ import itertools
 import secrets
 import time
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -32,7 +32,7 @@ from tarmac.tasks.auto import covers
 from tarmac.terminals.events import CommandStarted, TerminalClosedEvent, TerminalEvent
 from tarmac.tools import decoding
 from tarmac.tools.file_access import directory
-from tarmac.tools.tool import Bench, Done, Ready, Reply, Suggestion, TodoItem, Tool
+from tarmac.tools.tool import Bench, Done, Go, Ready, Reply, Suggestion, TodoItem, Tool
 
 AT_ONCE: Final = 32  # commands that run in one workspace; the next ones wait for their turn
 LEAST: Final = 2.0  # seconds a command is waited for, however long a person took to say yes
@@ -151,11 +151,17 @@ class Workspace:
             slot=lambda ready: self._turn(ready, end),
         )
         asker = self.asker(client, call, until=end - LEAST)
-        result = await Pipeline(self.judge, asker, self.recorder(client, call)).run(call)
+        pipeline = Pipeline(self.judge, asker, self.recorder(client, call), checkpoint=self.checkpoint)
+        result = await pipeline.run(call)
         if result.done is None or result.ready is None:
             return ToolAnswer(text=_why(result), error=True)
         answer = self._told(entry, tool, result.done, client)
         return replace(answer, text="\n".join([*_remarks(result), answer.text]), title=result.ready.done)
+
+    def checkpoint(self, call: Call, ready: Ready, go: Go) -> AbstractAsyncContextManager[None]:
+        """Held while a call acts, so that what it changes can be undone."""
+        checkpoints = self.log.checkpoints
+        return checkpoints.around(call, ready, go) if checkpoints else nullcontext()
 
     def new_call(self) -> CallId:
         """The id of the next call."""

@@ -60,8 +60,8 @@ def note_on(event: e.TaskEvent, *, past: bool) -> tuple[str, str] | None:
             return MAGENTA, f"– back to {to}: what followed no longer counts"
         case e.CheckpointCreated(checkpoint=checkpoint) if past:
             return FAINT, f"checkpoint {checkpoint}"
-        case e.CheckpointRestored(checkpoint=checkpoint):
-            return MAGENTA, f"– files are as at the checkpoint {checkpoint}"
+        case e.CheckpointRestored(paths=paths, to=to):
+            return MAGENTA, f"– {len(paths)} file{'' if len(paths) == 1 else 's'} as before {to}"
         case e.SubtaskStarted(child=child, text=text):
             return CYAN, f"→ subtask {child}: {text}"
         case e.SubtaskFinished(child=child, outcome=outcome, result=result):

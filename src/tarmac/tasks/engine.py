@@ -162,6 +162,7 @@ class Engine:
         elif outcome or (state.metadata.status == "paused" and not paused):
             await log.append(e.TaskUnpaused(at=now()))
         left = await end_survivors(state, self._killed) if not self.begun else ""
+        await state.checkpoints.settle()
         if state.history.open_calls:
             await settle(state, why="Tarmac was stopped", skip=spoken, again=self._asked_again())
         if not self.begun and self._resumes:
@@ -397,6 +398,12 @@ class Engine:
         else:
             self.end(Ended("aborted", why))
             await asyncio.wait([self._work])
+
+    def rewound(self) -> None:
+        """The conversation goes on from an earlier point, with the person's next words."""
+        self.rest.rewound()
+        self._presented, self._interrupted, self._nudged = None, False, False
+        self._mistakes = self._pauses = 0
 
     async def leave(self) -> None:
         """Stop it because the process goes: what only waited is asked again another time."""

@@ -383,19 +383,51 @@ class HistoryRewound(TaskEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FileEdit:
+    """A file before and after a change. An id is a SHA-256 (a blob) or a git object; None: no file; "": not kept."""
+
+    path: Path
+    before: str | None
+    after: str | None
+    before_mode: int = 0  # 0: unknown; of a git object only the kind and the executable bit count
+    after_mode: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitTree:
+    """The files below `root`, as a tree of the checkpoints' own repository."""
+
+    root: Path
+    tree: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointCreated(TaskEvent):
-    """The workspace as it is now can be brought back."""
+    """The workspace as it is now can be brought back. Recorded before a call that changes something."""
 
     checkpoint: str
     why: str = ""
+    call: CallId | None = None
+    files: tuple[FileEdit, ...] = ()  # what a tool is about to write
+    trees: tuple[GitTree, ...] = ()  # the workspace before a command
+    partial: str = ""  # what can't be brought back, and why
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilesChanged(TaskEvent):
+    """What a call changed since its checkpoint; or, without one, a command that was left running."""
+
+    checkpoint: str
+    files: tuple[FileEdit, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointRestored(TaskEvent):
-    """Files were brought back."""
+    """Files were brought back as they were before the fact `to`. `checkpoint` has them as they were before that."""
 
     checkpoint: str
     paths: tuple[Path, ...] = ()
+    to: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,6 +46,10 @@ class Rest:
         self.spoken = True
         self.answered.set()
 
+    def rewound(self) -> None:
+        """What they said since is not said."""
+        self.spoken, self.wanted = False, ""
+
     async def presented(self, completed: TaskCompleted) -> None:
         """The model is done: recorded, and asked about where somebody is there."""
         if not self._state.attended:

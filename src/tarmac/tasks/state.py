@@ -19,6 +19,7 @@ from tarmac.models.provider import Model
 from tarmac.models.tokens import messages_size, text_size
 from tarmac.prompts.modes import Mode
 from tarmac.tasks.audience import Audience
+from tarmac.tasks.checkpoints import Checkpoints
 from tarmac.tasks.context import Editor, TaskContext, find_mode, now
 from tarmac.tasks.events import (
     CallId,
@@ -63,6 +64,7 @@ class TaskState:
                 self.metadata.add(event)
         context.log.subscribe(lambda _, event: self.history.add(event))
         context.log.subscribe(lambda _, event: self.metadata.add(event))
+        self.checkpoints = Checkpoints(context.log, context.workspace, past, busy=self._runs_commands)
         self.audience = Audience(context.log)  # hears of each fact after these views
         # Durable and pending
         self.mode = self._first_mode()
@@ -97,6 +99,9 @@ class TaskState:
         text = f"there is no mode `{named}` here any more: {found.slug} is used"
         self.context.log.add(Noted(at=now(), what="notice", text=text))
         return found
+
+    def _runs_commands(self) -> bool:
+        return bool(self.context.registry.listing(busy=True, task=self.context.task))
 
     # Events
 

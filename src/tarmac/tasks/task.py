@@ -24,6 +24,7 @@ from tarmac.policy.approval import Answer, AnswerKind, Picture
 from tarmac.prompts.modes import Modes
 from tarmac.tasks import events as e
 from tarmac.tasks.audience import Listener
+from tarmac.tasks.checkpoints import Checkpoints, Fate, Restoration, undone_text
 from tarmac.tasks.context import Editor, Ended, TaskSettings, find_mode, now
 from tarmac.tasks.engine import Engine
 from tarmac.tasks.log import TaskLog
@@ -184,6 +185,31 @@ class Task:
             await self.log.append(e.TaskUnpaused(at=now()))
             self._engine.unpaused.set()
 
+    @property
+    def checkpoints(self) -> Checkpoints:
+        """What it changed, and how to take that back."""
+        return self._state.checkpoints
+
+    async def rewind(
+        self, to: int, *, files: bool = True, conversation: bool = True, force: bool = False
+    ) -> Restoration | None:
+        """Go back to just before the fact `to`. `force`: also files that somebody else changed since.
+
+        Nothing is deleted from the log: what is rewound no longer counts.
+        """
+        if self.running:
+            raise BadRequest(f"task {self.id} is at work", hint="stop it first")
+        await self.log.commit()
+        to = self.checkpoints.find(to)
+        restored = await self.checkpoints.restore(to, force=force) if files else None
+        if conversation:
+            self._questions.withdraw()
+            await self.log.append(e.HistoryRewound(at=now(), to=self.checkpoints.history.conversation_end(to)))
+            self._engine.rewound()
+        elif restored and (paths := restored.of(Fate.RESTORED)):
+            await self._state.append(e.ModelTold(at=now(), text=undone_text(paths), about="other"))
+        return restored
+
     async def switch_mode(self, mode: str, why: str = "") -> None:
         """Another mode from the next turn on; BadRequest names one that looks like it."""
         found = find_mode(self._state.context.modes, mode)
@@ -255,6 +281,7 @@ class Task:
                 closing.push_async_callback(model.aclose)
             closing.callback(self._state.context.registry.release_for_task, self.id)
             closing.push_async_callback(self._state.context.servers.aclose)
+            closing.push_async_callback(self._state.checkpoints.aclose)
             await self._engine.leave()
             if self._engine.begun:
                 self._engine.begun = False

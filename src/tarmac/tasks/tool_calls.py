@@ -137,7 +137,8 @@ class Calls:
             void=lambda: tally.stopped,
         )
         asker = TaskAsker(self.state, self._questions, call.id, void=call.void)
-        tally.count(await Pipeline(judge_of(self.state), asker, recorder).run(call), attended=self.state.attended)
+        pipeline = Pipeline(judge_of(self.state), asker, recorder, checkpoint=self.state.checkpoints.around)
+        tally.count(await pipeline.run(call), attended=self.state.attended)
 
     def stuck(self, use: ToolUse) -> bool:
         """Whether it goes in circles."""

@@ -80,7 +80,8 @@ class AgentPermission:
 
     async def run(self, call: CallId, name: str, ready: Ready, recorder: Recorder, *, same: Want | None = None) -> Done:
         """Judge it, ask about it, do it; or Refused with why. A yes to `same` is one to this as well."""
-        pipeline = Pipeline(self.judge, HostAsker(self, call, same=same), recorder)
+        asker = HostAsker(self, call, same=same)
+        pipeline = Pipeline(self.judge, asker, recorder, checkpoint=self._state.checkpoints.around)
         result = await pipeline.run(self._call(call, name, ready))
         if result.done is not None:
             return result.done

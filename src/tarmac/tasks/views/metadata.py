@@ -15,6 +15,7 @@ from tarmac.tasks.events import (
     AgentHosted,
     FileSeen,
     HistoryCondensed,
+    HistoryRewound,
     ModelSaid,
     ModelSwitched,
     ModeSwitched,
@@ -172,6 +173,9 @@ class Metadata:
                 self._spend(usage, cost)
             case OutputsFolded(tokens_after=tokens):
                 self.context = self.context if tokens is None else tokens
+            case HistoryRewound():
+                self.status = "running" if self.outcome else self.status
+                self.outcome = None
             case SubtaskStarted(child=child):
                 self.children += (child,)
                 self.waiting_for = child

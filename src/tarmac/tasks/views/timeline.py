@@ -114,8 +114,8 @@ class Timeline:
                 return self._new(event, "mode_changed", mode)
             case e.HistoryCondensed(summary=summary):
                 return self._new(event, "condense_context", summary)
-            case e.CheckpointCreated(checkpoint=checkpoint):
-                return self._new(event, "checkpoint_created", checkpoint)
+            case e.CheckpointCreated(why=why, partial=partial):
+                return self._new(event, "checkpoint_created", f"{why} ({partial})" if partial else why)
             case e.SubtaskFinished(result=result):
                 return self._new(event, "subtask_result", result)
             case e.TaskCompleted(result=result):

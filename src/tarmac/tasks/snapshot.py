@@ -1,0 +1,484 @@
+"""Take snapshots of a workspace with git, in a repository of our own.
+
+take() ─ diff-files, ls-files → changed paths ─ update-index, write-tree → Snapshot
+edits(before, after) ─ diff-tree → FileEdit …        contents(ids) ─ cat-file → bytes
+
+The user's repository is only read: its objects are alternates of ours, and the first index is a copy of its index, so
+that only changed files are hashed. Contents are stored as they are on disk, without filters or line-end conversion.
+A repository within the workspace is a work tree of its own, with its own index.
+"""
+
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha1
+from pathlib import Path
+from typing import Final
+
+from tarmac.tasks.events import FileEdit, GitTree
+
+LARGEST: Final = 2 << 20  # bytes of a file; larger ones are left out
+MOST_NESTED: Final = 30  # repositories within the workspace
+BULK: Final = 64  # files; more are written to one pack, which is faster than a file for each
+EMPTY_TREE: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+GITLINK: Final = 0o160000
+_CONFIG: Final = """[core]
+\trepositoryformatversion = 0
+\tbare = false
+\tfilemode = true
+\tsymlinks = true
+\tautocrlf = false
+\tfsmonitor = false
+\tsplitIndex = false
+\tuntrackedCache = false
+\tlooseCompression = 0
+\tcompression = 1
+\thooksPath = /dev/null
+[gc]
+\tauto = 0
+[index]
+\tsparse = false
+"""
+_ATTRIBUTES: Final = "* -text !eol -ident -filter -working-tree-encoding\n"
+_HEAVY: Final = b"node_modules/\n.venv/\nvenv/\n__pycache__/\n.mypy_cache/\n.pytest_cache/\n.ruff_cache/\n.tox/\n"
+
+
+class SnapshotFailed(Exception):
+    """No snapshot could be taken. The text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The workspace at one moment."""
+
+    trees: tuple[GitTree, ...]
+    left_out: Mapping[Path, tuple[int, int]] = field(default_factory=dict)  # size and time of files that are too large
+
+    @property
+    def partial(self) -> str:
+        if not self.left_out:
+            return ""
+        names = ", ".join(str(each) for each in list(self.left_out)[:3])
+        more = f" and {len(self.left_out) - 3} more" if len(self.left_out) > 3 else ""
+        return f"left out, as they are larger than {LARGEST >> 20} MiB or unreadable: {names}{more}"
+
+
+@dataclass(slots=True)
+class _WorkTree:
+    """One repository's files, or those of a folder without one."""
+
+    root: Path
+    only: str  # of it that belongs to the workspace, relative; "" for all
+    index: Path
+    seeded: bool = False
+    tree: str = ""
+    nested: set[str] = field(default_factory=set)  # submodules
+    pending: set[str] = field(default_factory=set)  # to be hashed, whatever git thinks of them
+
+
+class Snapshots:
+    """The snapshots of one workspace. It waits for git: not for the event loop, and one caller at a time."""
+
+    def __init__(self, folder: Path, workspace: Path) -> None:
+        self._folder = folder
+        self._workspace = Path(os.path.realpath(workspace))
+        self._trees: dict[Path, _WorkTree] = {}
+        self._wrote: set[Path] = set()  # given to git already
+        self._program: str | None = None
+        self._turn = threading.Lock()
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._closed = False
+
+    @property
+    def used(self) -> bool:
+        """Whether a snapshot was ever tried."""
+        return self._folder.exists()
+
+    def take(self, wrote: Iterable[Path] = (), *, limit: float) -> Snapshot:
+        """A snapshot within `limit` seconds. Files in `wrote` are in it even where git ignores them."""
+        with self._turn:
+            return self._take(wrote, time.monotonic() + limit)
+
+    def close(self) -> None:
+        """End what runs. No more snapshots are taken."""
+        self._closed = True
+        for each in list(self._running):
+            _kill(each)
+
+    def _take(self, wrote: Iterable[Path], until: float) -> Snapshot:
+        main = self._main(until)
+        self._unlock()
+        found: list[GitTree] = []
+        left_out: dict[Path, tuple[int, int]] = {}
+        waiting = [main]
+        known = set(wrote) - self._wrote
+        while waiting:
+            each = waiting.pop(0)
+            if len(found) >= MOST_NESTED:
+                raise SnapshotFailed(f"there are more than {MOST_NESTED} repositories in the workspace")
+            each.pending.update(_inside(each.root, known))
+            nested = self._update(each, left_out, until)
+            found.append(GitTree(root=each.root, tree=each.tree))
+            waiting += [self._tree(each.root / name, "", until) for name in nested]
+        self._wrote |= known
+        return Snapshot(tuple(found), left_out)
+
+    def edits(self, before: Snapshot, after: Snapshot, *, limit: float) -> list[FileEdit]:
+        """What differs."""
+        until = time.monotonic() + limit
+        old = {each.root: each.tree for each in before.trees}
+        new = {each.root: each.tree for each in after.trees}
+        found: list[FileEdit] = []
+        for root in {**old, **new}:
+            one, two = old.get(root, EMPTY_TREE), new.get(root, EMPTY_TREE)
+            if one != two:
+                found += self._edits(root, one, two, until)
+        for path in {**before.left_out, **after.left_out}:
+            if before.left_out.get(path) != after.left_out.get(path) and all(each.path != path for each in found):
+                there = os.path.lexists(path)
+                found.append(
+                    FileEdit(path=path, before="" if path in before.left_out else None, after="" if there else None)
+                )
+        return found
+
+    def contents(self, ids: Iterable[str], *, limit: float) -> dict[str, bytes]:
+        """The contents of git objects; those that are gone are missing."""
+        wanted = list(dict.fromkeys(ids))
+        if not wanted:
+            return {}
+        lines = "".join(f"{each}\n" for each in wanted).encode()
+        out = self._git(["cat-file", "--batch"], until=time.monotonic() + limit, given=lines)
+        found: dict[str, bytes] = {}
+        at = 0
+        for each in wanted:
+            end = out.index(b"\n", at)
+            words = out[at:end].split()
+            at = end + 1
+            if len(words) == 3:
+                size = int(words[2])
+                found[each] = out[at : at + size]
+                at += size + 1
+        return found
+
+    # Work trees
+
+    def _main(self, until: float) -> _WorkTree:
+        """The workspace's own: the repository that it is in, as far as the workspace goes."""
+        if self._workspace in (Path("/"), Path(os.path.realpath(Path.home()))):
+            raise SnapshotFailed("the workspace is your home folder or the whole machine")
+        if main := self._trees.get(self._workspace):
+            return main
+        self._make_folder()
+        top = self._top(until)
+        only = "" if top == self._workspace else self._workspace.relative_to(top).as_posix()
+        main = self._tree(top, only, until)
+        self._trees[self._workspace] = main
+        return main
+
+    def _top(self, until: float) -> Path:
+        try:
+            words = self._user_git(["rev-parse", "--show-toplevel"], self._workspace, until)
+            top = Path(os.fsdecode(words.rstrip(b"\n")))
+        except _Failed:
+            return self._workspace
+        if not self._workspace.is_relative_to(top) or top == Path(os.path.realpath(Path.home())):
+            return self._workspace
+        if top != self._workspace:
+            try:
+                self._user_git(["check-ignore", "-q", "--", str(self._workspace)], top, until)
+                return self._workspace  # the repository does not want to know of it
+            except _Failed:
+                pass
+        return top
+
+    def _tree(self, root: Path, only: str, until: float) -> _WorkTree:
+        if found := self._trees.get(root):
+            return found
+        name = sha1(os.fsencode(f"{root}\0{only}"), usedforsecurity=False).hexdigest()[:16]
+        tree = _WorkTree(root, only, self._folder / f"index-{name}")
+        tree.seeded = tree.index.exists()
+        self._alternate(tree, until)
+        if tree.seeded:
+            self._look_at_index(tree, until, fresh=False)
+        self._trees[root] = tree
+        return tree
+
+    def _unlock(self) -> None:
+        """A git that was killed leaves its lock. Nobody else uses this repository."""
+        for each in self._folder.glob("index-*.lock"):
+            each.unlink(missing_ok=True)
+
+    def _make_folder(self) -> None:
+        """A repository without a history. It is made by hand: `git init` takes longer, and templates."""
+        if (self._folder / "HEAD").exists():
+            for each in (self._folder / "objects" / "pack").glob("tmp_*"):
+                each.unlink(missing_ok=True)
+            return
+        for name in ("objects/info", "objects/pack", "refs/heads", "info"):
+            (self._folder / name).mkdir(parents=True, exist_ok=True, mode=0o700)
+        (self._folder / "config").write_text(_CONFIG)
+        (self._folder / "info" / "attributes").write_text(_ATTRIBUTES)
+        (self._folder / "HEAD").write_text("ref: refs/heads/none\n")
+
+    def _alternate(self, tree: _WorkTree, until: float) -> None:
+        """Read the objects, the index and the ignored names of the user's repository, where there is one."""
+        words = ["rev-parse", "--show-toplevel", "--show-object-format"]
+        words += [
+            word for name in ("index", "objects", "info/exclude", "info/attributes") for word in ("--git-path", name)
+        ]
+        try:
+            found = self._user_git(words, tree.root, until).split(b"\n")
+        except _Failed:
+            found = []
+        top = Path(os.fsdecode(found[0])) if found else None
+        self._add_lines("info/exclude", self._own_names(tree.root))
+        if top != tree.root:
+            self._add_lines("info/exclude", _HEAVY)
+            return
+        index, objects, ignored, attributes = (tree.root / os.fsdecode(each) for each in found[2:6])
+        if ignored.is_file():
+            self._add_lines("info/exclude", ignored.read_bytes())
+        settings = self._settings(tree.root, until)
+        if place := settings.get("core.excludesfile"):
+            there = Path(os.path.expanduser(place))  # noqa: PTH111
+            if there.is_file():
+                self._add_lines("info/exclude", there.read_bytes())
+        if found[1] != b"sha1":
+            return
+        self._add_lines("objects/info/alternates", os.fsencode(os.path.realpath(objects)))
+        if not tree.seeded:
+            converts = attributes.exists() or bool(settings.keys() - {"core.excludesfile"})
+            self._seed(tree, index, until, converts=converts)
+
+    def _add_lines(self, name: str, lines: bytes) -> None:
+        """Add those that are not in the file yet."""
+        path = self._folder / name
+        there = path.read_bytes().split(b"\n") if path.exists() else []
+        if new := [each for each in lines.split(b"\n") if each not in there]:
+            path.write_bytes(b"\n".join([*there, *new, b""]))
+
+    def _own_names(self, root: Path) -> bytes:
+        """Tarmac's own folder, where that is in the workspace."""
+        own = Path(os.path.realpath(self._folder)).parent.parent
+        inside = own.is_relative_to(root) and own != root
+        return os.fsencode(f"/{own.relative_to(root).as_posix()}/") if inside else b""
+
+    def _settings(self, root: Path, until: float) -> dict[str, str]:
+        try:
+            pattern = r"^core\.(excludesfile|autocrlf|attributesfile|eol)$"
+            found = self._user_git(["config", "-z", "--get-regexp", pattern], root, until)
+        except _Failed:
+            return {}
+        pairs = (each.partition(b"\n") for each in found.split(b"\0") if each)
+        return {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}
+
+    def _seed(self, tree: _WorkTree, index: Path, until: float, *, converts: bool) -> None:
+        """Begin with the user's index: the files that it knows need not be hashed."""
+        try:
+            shutil.copyfile(index, tree.index)
+            there = index.stat()
+            os.utime(tree.index, ns=(there.st_atime_ns, there.st_mtime_ns))  # git trusts no file newer than the index
+            self._look_at_index(tree, until, fresh=True, converts=converts)
+            tree.seeded = True
+        except (OSError, _Failed):  # none yet, or one that only makes sense there (a split index)
+            tree.index.unlink(missing_ok=True)
+            tree.nested, tree.pending = set(), set()
+
+    def _look_at_index(self, tree: _WorkTree, until: float, *, fresh: bool, converts: bool = False) -> None:
+        out = self._git(["ls-files", "-v", "-s", "-z"], tree, until=until)
+        hidden: list[bytes] = []
+        for line in out.split(b"\0")[:-1]:
+            about, _, path = line.partition(b"\t")
+            tag, mode = about.split()[:2]
+            if mode == b"160000":
+                tree.nested.add(os.fsdecode(path))
+            if tag.islower():  # its owner told git not to look at it
+                hidden.append(path)
+            converts |= path.endswith(b".gitattributes")
+        if fresh and hidden:
+            given = b"\0".join(hidden) + b"\0"
+            self._git(["update-index", "-z", "--no-assume-unchanged", "--stdin"], tree, until=until, given=given)
+        if fresh and converts:
+            tree.pending |= self._converted(tree, until)
+
+    def _converted(self, tree: _WorkTree, until: float) -> set[str]:
+        """Files whose content in the repository is another than on disk: line ends, LFS. Known by their sizes."""
+        pieces = self._git(["ls-files", "-s", "-z", "--debug"], tree, until=until).split(b"\0")
+        sizes: dict[bytes, tuple[bytes, bytes]] = {}
+        header = pieces[0]
+        for piece in pieces[1:]:
+            numbers, _, rest = piece.partition(b"flags: ")
+            size = numbers.partition(b"size: ")[2].partition(b"\t")[0]
+            sizes[header.partition(b"\t")[2]] = (header.split()[1], size)
+            header = rest.partition(b"\n")[2]
+        given = b"".join(id + b"\n" for id, _ in sizes.values())
+        known = self._git(["cat-file", "--batch-check=%(objectsize)"], tree, until=until, given=given).split(b"\n")
+        return {
+            os.fsdecode(path)
+            for (path, (_, size)), there in zip(sizes.items(), known, strict=False)
+            if there != size and there.isdigit()
+        }
+
+    # One work tree's state
+
+    def _update(self, tree: _WorkTree, left_out: dict[Path, tuple[int, int]], until: float) -> list[str]:
+        """Bring the index up to date with the disk; the repositories within."""
+        where = ["--", tree.only] if tree.only else []
+        scans = [
+            self._start(["diff-files", "--name-only", "-z", "--ignore-submodules=all", *where], tree),
+            self._start(["ls-files", "-o", "-z", "--exclude-standard", *where], tree),
+        ]
+        outs = self._ends(scans, until)
+        changed = {os.fsdecode(each) for each in b"".join(outs).split(b"\0")[:-1]} | tree.pending
+        nested = {each.rstrip("/") for each in changed if each.endswith("/")} | tree.nested
+        within = f"{tree.only}/" if tree.only else ""
+        nested = {each for each in nested if each.startswith(within) and os.path.lexists(tree.root / each / ".git")}
+        below = tuple(f"{each}/" for each in nested)
+        add: list[str] = []
+        remove: list[str] = []
+        for name in sorted(changed):
+            if name.endswith("/") or name in nested or (below and name.startswith(below)):
+                continue
+            path = tree.root / name
+            try:
+                there = path.lstat()
+            except OSError:
+                add.append(name)  # `--remove` takes it away
+                continue
+            if stat.S_ISREG(there.st_mode) and (there.st_size > LARGEST or not os.access(path, os.R_OK)):
+                left_out[path] = (there.st_size, there.st_mtime_ns)
+            elif stat.S_ISREG(there.st_mode) or stat.S_ISLNK(there.st_mode):
+                add.append(name)
+            else:
+                remove.append(name)
+        if remove:
+            self._git(["update-index", "-z", "--force-remove", "--stdin"], tree, until=until, given=_joined(remove))
+        if add:
+            bulk = ["-c", "core.bigFileThreshold=1"] if len(add) > BULK else []
+            words = [*bulk, "update-index", "-z", "--add", "--remove", "--replace", "--stdin"]
+            self._git(words, tree, until=until, given=_joined(add))
+        if add or remove or not tree.tree:
+            if not tree.index.exists():
+                tree.tree = EMPTY_TREE
+            else:
+                tree.tree = self._git(["write-tree", "--missing-ok"], tree, until=until).decode().strip()
+        tree.pending.clear()
+        return sorted(nested)
+
+    def _edits(self, root: Path, one: str, two: str, until: float) -> Iterator[FileEdit]:
+        tree = self._trees.get(root)
+        where = ["--", tree.only] if tree and tree.only else []
+        out = self._git(["diff-tree", "-r", "-z", "--raw", "--no-renames", one, two, *where], until=until)
+        pieces = out.split(b"\0")[:-1]
+        for about, name in zip(pieces[::2], pieces[1::2], strict=True):
+            modes, ids = about[1:].split()[:2], about.split()[2:4]
+            before_mode, after_mode = (int(each, 8) for each in modes)
+            if GITLINK in (before_mode, after_mode):
+                continue
+            yield FileEdit(
+                path=root / os.fsdecode(name),
+                before=ids[0].decode() if before_mode else None,
+                after=ids[1].decode() if after_mode else None,
+                before_mode=before_mode,
+                after_mode=after_mode,
+            )
+
+    # Git itself
+
+    def _git(
+        self, words: Sequence[str], tree: _WorkTree | None = None, *, until: float, given: bytes | None = None
+    ) -> bytes:
+        return self._ends([self._start(words, tree, piped=given is not None)], until, given)[0]
+
+    def _start(
+        self, words: Sequence[str], tree: _WorkTree | None = None, *, piped: bool = False
+    ) -> "subprocess.Popen[bytes]":
+        env = _environment() | {"GIT_DIR": str(self._folder), "GIT_LITERAL_PATHSPECS": "1"}
+        env |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
+        if tree is not None:
+            env |= {"GIT_WORK_TREE": str(tree.root), "GIT_INDEX_FILE": str(tree.index)}
+        return self._popen(words, env, tree.root if tree else self._folder, piped=piped)
+
+    def _user_git(self, words: Sequence[str], cwd: Path, until: float) -> bytes:
+        """Ask the user's repository. Only questions that read no file of the work tree."""
+        return self._ends([self._popen(["-c", "core.fsmonitor=false", *words], _environment(), cwd)], until)[0]
+
+    def _popen(
+        self, words: Sequence[str], env: Mapping[str, str], cwd: Path, *, piped: bool = False
+    ) -> "subprocess.Popen[bytes]":
+        self._program = self._program or shutil.which("git")
+        if self._program is None:
+            raise SnapshotFailed("git is not installed")
+        if self._closed:
+            raise SnapshotFailed("the task was closed")
+        try:
+            started = subprocess.Popen(
+                [self._program, *words],
+                cwd=cwd,
+                env=env,
+                stdin=subprocess.PIPE if piped else subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+            self._running.add(started)
+            return started
+        except OSError as error:
+            raise SnapshotFailed(f"git can't be run: {error.strerror}") from None
+
+    def _ends(
+        self, running: "Sequence[subprocess.Popen[bytes]]", until: float, given: bytes | None = None
+    ) -> list[bytes]:
+        """Their outputs. None of them runs on, whatever happens."""
+        try:
+            return [self._end(each, until, given) for each in running]
+        finally:
+            for each in running:
+                if each.poll() is None:
+                    _kill(each)
+                    each.wait()
+                self._running.discard(each)
+                for pipe in (each.stdin, each.stdout, each.stderr):
+                    if pipe is not None:
+                        pipe.close()
+
+    def _end(self, running: "subprocess.Popen[bytes]", until: float, given: bytes | None) -> bytes:
+        try:
+            out, err = running.communicate(given, timeout=max(until - time.monotonic(), 0.01))
+        except subprocess.TimeoutExpired:
+            raise SnapshotFailed("git took too long") from None
+        if running.returncode:
+            raise _Failed(err.decode("utf-8", "replace").strip().rpartition("\n")[2] or f"exit {running.returncode}")
+        return out
+
+
+class _Failed(SnapshotFailed):
+    """Git said no."""
+
+
+def _kill(running: "subprocess.Popen[bytes]") -> None:
+    """With all that it started."""
+    try:
+        os.killpg(running.pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+def _environment() -> dict[str, str]:
+    """Without what others told their own git."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    return kept | {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+
+
+def _joined(names: Sequence[str]) -> bytes:
+    return b"".join(os.fsencode(each) + b"\0" for each in names)
+
+
+def _inside(root: Path, paths: Iterable[Path]) -> Iterator[str]:
+    return (each.relative_to(root).as_posix() for each in paths if each.is_relative_to(root))
