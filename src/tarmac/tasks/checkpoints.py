@@ -363,6 +363,8 @@ def _look(path: Path) -> tuple[bytes | None, int]:
         mode = path.lstat().st_mode
     except (FileNotFoundError, NotADirectoryError):
         return None, 0
+    if stat.S_ISDIR(mode) or os.path.realpath(path.parent) != str(path.parent):
+        return None, 0  # a folder is no file; and behind a link that was a folder is another file
     if stat.S_ISLNK(mode):
         return os.fsencode(os.readlink(path)), mode
     return read_bytes(path), mode
@@ -456,7 +458,9 @@ def _write_one(edit: FileEdit, data: bytes) -> None:
     if edit.before is None:
         path.unlink(missing_ok=True)
         return
-    if is_link or stat.S_ISLNK(mode):
+    if path.is_dir() and not is_link:
+        path.rmdir()  # where a file was; one that is not empty is an error
+    elif is_link or stat.S_ISLNK(mode):
         path.unlink(missing_ok=True)
     if stat.S_ISLNK(mode):
         path.parent.mkdir(parents=True, exist_ok=True)

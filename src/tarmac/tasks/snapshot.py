@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from hashlib import sha1
 from pathlib import Path
 from typing import Final
@@ -89,6 +90,7 @@ class Snapshots:
         self._folder = folder
         self._workspace = Path(os.path.realpath(workspace))
         self._trees: dict[Path, _WorkTree] = {}
+        self._top_folder = self._workspace  # of the repository that the workspace is in
         self._wrote: set[Path] = set()  # given to git already
         self._program: str | None = None
         self._turn = threading.Lock()
@@ -175,7 +177,7 @@ class Snapshots:
         if main := self._trees.get(self._workspace):
             return main
         self._make_folder()
-        top = self._top(until)
+        self._top_folder = top = self._top(until)
         only = "" if top == self._workspace else self._workspace.relative_to(top).as_posix()
         main = self._tree(top, only, until)
         self._trees[self._workspace] = main
@@ -249,7 +251,8 @@ class Snapshots:
             there = Path(os.path.expanduser(place))  # noqa: PTH111
             if there.is_file():
                 self._add_lines("info/exclude", there.read_bytes())
-        if found[1] != b"sha1":
+        own = Path(os.path.realpath(objects)).is_relative_to(tree.root)
+        if found[1] != b"sha1" or (own and tree.root != self._top_folder):  # a command may remove it with its objects
             return
         self._add_lines("objects/info/alternates", os.fsencode(os.path.realpath(objects)))
         if not tree.seeded:
@@ -340,6 +343,7 @@ class Snapshots:
         within = f"{tree.only}/" if tree.only else ""
         nested = {each for each in nested if each.startswith(within) and os.path.lexists(tree.root / each / ".git")}
         below = tuple(f"{each}/" for each in nested)
+        real = cache(lambda folder: os.path.realpath(folder) == str(folder))  # else a link leads there now
         add: list[str] = []
         remove: list[str] = []
         for name in sorted(changed):
@@ -350,6 +354,9 @@ class Snapshots:
                 there = path.lstat()
             except OSError:
                 add.append(name)  # `--remove` takes it away
+                continue
+            if not real(path.parent):
+                remove.append(name)
                 continue
             if stat.S_ISREG(there.st_mode) and (there.st_size > LARGEST or not os.access(path, os.R_OK)):
                 left_out[path] = (there.st_size, there.st_mtime_ns)

@@ -32,6 +32,7 @@ from tarmac.tasks.questions import Questions
 from tarmac.tasks.queue import Queue
 from tarmac.tasks.state import TaskState
 from tarmac.tasks.views.metadata import Metadata
+from tarmac.tasks.views.recovery import digest_of
 from tarmac.terminals.terminal import Terminal
 from tarmac.tools.tool import Unsaved
 
@@ -206,6 +207,10 @@ class Task:
             self._questions.withdraw()
             await self.log.append(e.HistoryRewound(at=now(), to=self.checkpoints.history.conversation_end(to)))
             self._engine.rewound()
+            for path in restored.of(Fate.RESTORED) if restored else ():  # the model knew them so
+                if path in self._state.seen:
+                    digest = await asyncio.to_thread(digest_of, path)
+                    self._state.add(e.FileSeen(at=now(), path=path, digest=digest, how="edited"))
         elif restored and (paths := restored.of(Fate.RESTORED)):
             await self._state.append(e.ModelTold(at=now(), text=undone_text(paths), about="other"))
         return restored

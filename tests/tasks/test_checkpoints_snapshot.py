@@ -1,0 +1,297 @@
+"""Snapshots of workspaces of every kind, with real git. The user's repository stays as it is, byte for byte."""
+
+import os
+import shutil
+import stat
+import subprocess
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from tarmac.tasks.snapshot import LARGEST, SnapshotFailed, Snapshots
+
+LIMIT = 30.0
+
+
+def git(cwd: Path, *words: str) -> str:
+    env = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b"}
+    env |= {"GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b"}
+    words = ("-c", "protocol.file.allow=always", "-c", "init.defaultBranch=main", *words)
+    return subprocess.run(["git", *words], cwd=cwd, env=env, check=True, capture_output=True, text=True).stdout
+
+
+def repository(path: Path, **files: str) -> Path:
+    """A repository with these files committed."""
+    path.mkdir(parents=True, exist_ok=True)
+    git(path, "init", "-q")
+    for name, text in (files or {"a.txt": "one\n"}).items():
+        (path / name).write_text(text)
+    git(path, "add", "-A")
+    git(path, "commit", "-qm", "first")
+    return path
+
+
+def fingerprint(path: Path) -> dict[str, str]:
+    """Every file below, by its content, mode and time."""
+    found = {}
+    for each in sorted(path.rglob("*")):
+        there = each.lstat()
+        if stat.S_ISREG(there.st_mode):
+            found[str(each)] = f"{sha256(each.read_bytes()).hexdigest()} {there.st_mode} {there.st_mtime_ns}"
+        else:
+            found[str(each)] = f"{there.st_mode}"
+    return found
+
+
+def snapshots(tmp_path: Path, workspace: Path) -> Snapshots:
+    return Snapshots(tmp_path / "state" / "task" / "checkpoints", workspace)
+
+
+def changed(found: Snapshots, workspace: Path, change: Callable[[], object]) -> dict[str, tuple[bool, bool]]:
+    """Which files a change is seen in, and whether each was there before and after."""
+    before = found.take(limit=LIMIT)
+    change()
+    after = found.take(limit=LIMIT)
+    edits = found.edits(before, after, limit=LIMIT)
+    return {str(each.path.relative_to(workspace)): (each.before is not None, each.after is not None) for each in edits}
+
+
+def test_a_repository_stays_as_it_is_and_every_change_is_seen(tmp_path: Path) -> None:
+    """S14: untracked, staged and committed files; index, HEAD, refs, stash and config are byte-identical."""
+    work = repository(tmp_path / "w", **{"a.txt": "one\n", "gone.txt": "x\n", ".gitignore": "*.log\n"})
+    (work / "a.txt").write_text("stashed\n")
+    git(work, "stash")
+    (work / "staged.txt").write_text("staged\n")
+    git(work, "add", "staged.txt")
+    (work / "untracked one.txt").write_text("mine\n")
+    (work / "ignored.log").write_text("noise\n")
+    theirs = fingerprint(work / ".git")
+    found = snapshots(tmp_path, work)
+
+    def change() -> None:
+        (work / "a.txt").write_text("two\n")
+        (work / "gone.txt").unlink()
+        (work / "staged.txt").write_text("other\n")
+        (work / "untracked one.txt").unlink()
+        (work / "new\nline \u00e9.txt").write_text("new\n")
+        (work / "ignored.log").write_text("more noise\n")
+
+    assert changed(found, work, change) == {
+        "a.txt": (True, True),
+        "gone.txt": (True, False),
+        "staged.txt": (True, True),
+        "untracked one.txt": (True, False),
+        "new\nline \u00e9.txt": (False, True),
+    }
+    assert fingerprint(work / ".git") == theirs
+
+
+def test_the_old_contents_can_be_read(tmp_path: Path) -> None:
+    """S14: also of a file that only the user's repository has, packed."""
+    work = repository(tmp_path / "w")
+    git(work, "gc", "-q")
+    found = snapshots(tmp_path, work)
+    before = found.take(limit=LIMIT)
+    (work / "a.txt").write_bytes(b"\x00two")
+    edits = found.edits(before, found.take(limit=LIMIT), limit=LIMIT)
+    contents = found.contents([each.before or "" for each in edits] + [each.after or "" for each in edits], limit=LIMIT)
+    assert sorted(contents.values()) == [b"\x00two", b"one\n"]
+
+
+def test_without_a_repository(tmp_path: Path) -> None:
+    """S14: no repository is needed; links and executable bits are part of it."""
+    work = tmp_path / "w"
+    (work / "node_modules").mkdir(parents=True)
+    (work / "node_modules" / "x.js").write_text("1")
+    (work / "run.sh").write_text("echo\n")
+    (work / "link").symlink_to("run.sh")
+    found = snapshots(tmp_path, work)
+
+    def change() -> None:
+        (work / "run.sh").chmod(0o755)
+        (work / "link").unlink()
+        (work / "link").symlink_to("elsewhere")
+        (work / "node_modules" / "x.js").write_text("2")
+
+    assert changed(found, work, change) == {"run.sh": (True, True), "link": (True, True)}
+    assert not (work / ".git").exists()
+
+
+def test_submodules_nested_repositories_and_worktrees(tmp_path: Path) -> None:
+    """S14: each repository within the workspace is seen into, and stays as it is."""
+    other = repository(tmp_path / "other", **{"lib.txt": "lib\n"})
+    work = repository(tmp_path / "main")
+    git(work, "submodule", "--quiet", "add", str(other), "sub")
+    git(work, "commit", "-qm", "with a submodule")
+    git(work, "worktree", "add", "-q", str(tmp_path / "tree"), "-b", "side")
+    tree = tmp_path / "tree"
+    repository(tree / "nested" / "deep", **{"n.txt": "n\n"})
+    theirs = fingerprint(work / ".git"), fingerprint(tree / "nested" / "deep" / ".git")
+    found = snapshots(tmp_path, tree)
+
+    def change() -> None:
+        (tree / "a.txt").write_text("two\n")
+        (tree / "nested" / "deep" / "n.txt").write_text("m\n")
+
+    assert changed(found, tree, change) == {"a.txt": (True, True), "nested/deep/n.txt": (True, True)}
+    found = snapshots(tmp_path / "again", work)
+
+    def change_sub() -> None:
+        (work / "sub" / "lib.txt").unlink()
+        (work / "sub" / "more.txt").write_text("more\n")
+
+    assert changed(found, work, change_sub) == {"sub/lib.txt": (True, False), "sub/more.txt": (False, True)}
+    assert (fingerprint(work / ".git"), fingerprint(tree / "nested" / "deep" / ".git")) == theirs
+
+
+def test_a_cloned_repository_is_new_files(tmp_path: Path) -> None:
+    other = repository(tmp_path / "other", **{"lib.txt": "lib\n"})
+    work = repository(tmp_path / "w")
+    found = snapshots(tmp_path, work)
+    seen = changed(found, work, lambda: git(work, "clone", "-q", str(other), "copy"))
+    assert seen == {"copy/lib.txt": (False, True)}
+    assert changed(found, work, lambda: shutil.rmtree(work / "copy")) == {"copy/lib.txt": (True, False)}
+
+
+def test_a_workspace_below_the_top_of_its_repository(tmp_path: Path) -> None:
+    """S14: only the workspace counts, and the ignore rules of the folders above it."""
+    top = repository(tmp_path / "top", **{"a.txt": "one\n", ".gitignore": "*.log\n"})
+    work = top / "part"
+    work.mkdir()
+    (work / "b.txt").write_text("b\n")
+    found = snapshots(tmp_path, work)
+
+    def change() -> None:
+        (top / "a.txt").write_text("two\n")
+        (work / "b.txt").write_text("c\n")
+        (work / "x.log").write_text("x\n")
+
+    assert changed(found, work, change) == {"b.txt": (True, True)}
+
+
+def test_line_ends_and_filters_change_nothing(tmp_path: Path) -> None:
+    """S14: contents are those on the disk, whatever .gitattributes says, also of files that git knew before."""
+    work = tmp_path / "w"
+    work.mkdir()
+    git(work, "init", "-q")
+    (work / ".gitattributes").write_text("*.txt text eol=crlf\n")
+    (work / "a.txt").write_bytes(b"one\r\ntwo\r\n")
+    git(work, "add", "-A")
+    git(work, "commit", "-qm", "first")
+    found = snapshots(tmp_path, work)
+    before = found.take(limit=LIMIT)
+    (work / "a.txt").write_bytes(b"three\r\n")
+    [edit] = found.edits(before, found.take(limit=LIMIT), limit=LIMIT)
+    assert sorted(found.contents([edit.before or "", edit.after or ""], limit=LIMIT).values()) == [
+        b"one\r\ntwo\r\n",
+        b"three\r\n",
+    ]
+
+
+def test_large_files_are_left_out_and_named(tmp_path: Path) -> None:
+    """S14: the cap of 2 MiB a file; a change of such a file is known, its content is not."""
+    work = repository(tmp_path / "w")
+    (work / "big.bin").write_bytes(b"x" * (LARGEST + 1))
+    found = snapshots(tmp_path, work)
+    before = found.take(limit=LIMIT)
+    (work / "big.bin").write_bytes(b"y" * (LARGEST + 2))
+    after = found.take(limit=LIMIT)
+    [edit] = found.edits(before, after, limit=LIMIT)
+    assert "big.bin" in after.partial and (edit.path.name, edit.before, edit.after) == ("big.bin", "", "")
+
+
+def test_ignored_files_that_the_task_wrote_are_in_it(tmp_path: Path) -> None:
+    """S14: ignored files are left out, but for those that the task wrote."""
+    work = repository(tmp_path / "w", **{".gitignore": "out/\n"})
+    (work / "out").mkdir()
+    (work / "out" / "mine").write_text("1")
+    (work / "out" / "other").write_text("1")
+    found = snapshots(tmp_path, work)
+    before = found.take([work / "out" / "mine"], limit=LIMIT)
+    (work / "out" / "mine").write_text("2")
+    (work / "out" / "other").write_text("2")
+    after = found.take([work / "out" / "mine"], limit=LIMIT)
+    assert [each.path.name for each in found.edits(before, after, limit=LIMIT)] == ["mine"]
+
+
+def test_a_file_becomes_a_folder_and_back(tmp_path: Path) -> None:
+    work = repository(tmp_path / "w")
+    found = snapshots(tmp_path, work)
+
+    def change() -> None:
+        (work / "a.txt").unlink()
+        (work / "a.txt").mkdir()
+        (work / "a.txt" / "inside").write_text("x")
+        os.mkfifo(work / "pipe")
+
+    assert changed(found, work, change) == {"a.txt": (True, False), "a.txt/inside": (False, True)}
+
+
+def test_names_that_are_no_text(tmp_path: Path) -> None:
+    work = repository(tmp_path / "w")
+    found = snapshots(tmp_path, work)
+    name = os.fsdecode(b"odd \xff\x01 name")
+    assert changed(found, work, lambda: (work / name).write_text("x")) == {name: (False, True)}
+
+
+def test_files_that_git_was_told_not_to_look_at(tmp_path: Path) -> None:
+    work = repository(tmp_path / "w")
+    git(work, "update-index", "--assume-unchanged", "a.txt")
+    found = snapshots(tmp_path, work)
+    assert changed(found, work, lambda: (work / "a.txt").write_text("two\n")) == {"a.txt": (True, True)}
+
+
+def test_an_index_that_can_not_be_copied(tmp_path: Path) -> None:
+    """A split index makes sense in its own repository alone."""
+    work = repository(tmp_path / "w")
+    git(work, "update-index", "--split-index")
+    found = snapshots(tmp_path, work)
+    assert changed(found, work, lambda: (work / "a.txt").write_text("two\n")) == {"a.txt": (True, True)}
+
+
+def test_git_is_absent_or_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """S14: without git there is a reason, and a git that hangs is ended at the limit, with what it started."""
+    work = repository(tmp_path / "w")
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    monkeypatch.setenv("PATH", str(programs))
+    with pytest.raises(SnapshotFailed, match="git is not installed"):
+        snapshots(tmp_path, work).take(limit=LIMIT)
+    (programs / "git").write_text("#!/bin/sh\n/bin/sleep 1000\n")
+    (programs / "git").chmod(0o755)
+    with pytest.raises(SnapshotFailed, match="took too long"):
+        snapshots(tmp_path, work).take(limit=0.3)
+
+
+def test_after_a_kill_the_next_snapshot_works(tmp_path: Path) -> None:
+    """S14: git leaves a lock when it is killed."""
+    work = repository(tmp_path / "w")
+    found = snapshots(tmp_path, work)
+    before = found.take(limit=LIMIT)
+    [index] = (tmp_path / "state" / "task" / "checkpoints").glob("index-*")
+    index.with_name(f"{index.name}.lock").write_text("")
+    (work / "a.txt").write_text("two\n")
+    again = snapshots(tmp_path, work)
+    assert [each.path.name for each in again.edits(before, again.take(limit=LIMIT), limit=LIMIT)] == ["a.txt"]
+
+
+@pytest.mark.slow
+def test_thirty_thousand_files(tmp_path: Path) -> None:
+    """S14: with and without a repository; a change of one file is found among them."""
+    for name in ("plain", "repo"):
+        work = tmp_path / name
+        for folder in range(300):
+            (work / f"d{folder}").mkdir(parents=True)
+            for number in range(100):
+                (work / f"d{folder}" / f"f{number}").write_text(f"{folder} {number}\n")
+        if name == "repo":
+            git(work, "init", "-q")
+            git(work, "-c", "core.bigFileThreshold=1", "add", "-A")
+            git(work, "commit", "-qm", "all")
+        theirs = fingerprint(work / ".git") if name == "repo" else {}
+        found = snapshots(tmp_path / f"state-{name}", work)
+        change = lambda work=work: (work / "d7" / "f7").write_text("other\n")  # noqa: E731
+        assert changed(found, work, change) == {"d7/f7": (True, True)}
+        assert name != "repo" or fingerprint(work / ".git") == theirs
