@@ -201,6 +201,11 @@ def one_of_each() -> list[e.TaskEvent]:
             tokens_before=9000,
             tokens_after=4000,
         ),
+        e.FilesChanged(
+            at=40.0,
+            checkpoint="5e1f",
+            files=(e.FileEdit(path=Path("a.py"), before=None, after="ab" * 32, after_mode=0o100644),),
+        ),
     ]
 
 
