@@ -25,10 +25,15 @@ VERBS = {
     "exec": "Run one command in a fresh terminal, or many as JSON lines.",
     "doctor": "Look whether all of it works on this machine, and what to do.",
     "mcp": "Serve terminals to any MCP client.",
+    "mcp-servers": "Show the MCP servers that tasks can use, check them, sign in.",
     "tour": "Watch a real terminal at work: a dozen short commands.",
     "help": "Show this page, or that of a command: tarmac help exec.",
 }
-ELSEWHERE = {"import": "import_roo", "resume": "run:resume"}  # verbs that are not called like their module
+ELSEWHERE = {
+    "import": "import_roo",
+    "mcp-servers": "mcp_servers",
+    "resume": "run:resume",
+}  # other modules
 UNUSABLE = 2  # the command line makes no sense
 FAILED = 125  # Tarmac itself failed, or nobody knows how the command ended
 

@@ -240,8 +240,34 @@ Exit status: 0 when the client has gone; 2 when the arguments make no sense; 128
 number of the signal that ended it.
 """
 
+MCP_SERVERS = """\
+Show the MCP servers whose tools a task can use, check them, and sign in to them.
+
+Usage: tarmac mcp-servers [list] [--workspace DIR] [--json]
+       tarmac mcp-servers check [NAME...] [--workspace DIR] [--json]
+       tarmac mcp-servers login NAME [--workspace DIR]
+       tarmac mcp-servers logout NAME [--workspace DIR]
+
+  list     Each server, where it is named, and its command or address. None is started.
+  check    Start each, or those named, and say what tools it has or why it failed.
+  login    Sign in with your browser (OAuth). Tasks use the tokens from then on.
+  logout   Remove the tokens.
+
+They are named in mcp_servers.toml, in your own folder ($TARMAC_CONFIG_DIR, else
+~/.config/tarmac) or in .tarmac of the workspace; .mcp.json, .roo/mcp.json and
+.vscode/mcp.json are read too (docs/mcp-servers.md).
+
+Options:
+  --workspace DIR  The folder whose servers are meant [this one].
+  --json           One JSON object a server.
+  -h, --help       Show this page.
+
+Exit status: 0; 1 when a server failed; 2 when the arguments make no sense.
+"""
+
 PAGES = {
     "mcp": MCP,
+    "mcp-servers": MCP_SERVERS,
     **TASK_PAGES,
     "doctor": DOCTOR,
     "check": CHECK,

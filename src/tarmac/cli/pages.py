@@ -133,7 +133,7 @@ globalStorage/rooveterinaryinc.roo-cline under the user's folder.
 
 Its settings are taken in too: each mode of custom_modes.yaml becomes modes/SLUG.md in
 your own folder ($TARMAC_CONFIG_DIR, else ~/.config/tarmac), and mcp_settings.json is kept
-there, readable by you alone. No MCP server is started: that part is not built yet.
+there, readable by you alone. Tasks can use its servers then (tarmac mcp-servers).
 Nothing of yours is written over.
 
 Options:

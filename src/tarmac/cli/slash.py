@@ -179,6 +179,25 @@ async def init(session: "Interactive", rest: str) -> str:
     return INIT
 
 
+def _servers(session: "Interactive") -> Sequence[str]:
+    task = session.task
+    return [f"restart {each.name}" for each in task.servers.status()] if isinstance(task, Task) else []
+
+
+@command("show the MCP servers: /mcp, /mcp restart NAME", values=_servers)
+async def mcp(session: "Interactive", rest: str) -> None:
+    from tarmac.cli.mcp_servers import status_lines
+
+    task = session.task
+    hub = task.servers if isinstance(task, Task) else session.app.open_hub(session.app.config.workspace)
+    verb, _, name = rest.partition(" ")
+    if verb == "restart" and name.strip():
+        await hub.restart(name.strip())
+    elif rest:
+        raise BadRequest(f"`/mcp {one_line(rest)}` is unknown", hint="/mcp, or /mcp restart NAME")
+    session.ui.print("\n".join(f"  {each}" for each in status_lines(hub)))
+
+
 @command("show or change the mode: /mode architect", values=_modes)
 async def mode(session: "Interactive", rest: str) -> None:
     task = session.task

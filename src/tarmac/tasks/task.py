@@ -34,6 +34,7 @@ from tarmac.tasks.state import TaskState
 from tarmac.tasks.views.metadata import Metadata
 from tarmac.tasks.views.recovery import digest_of
 from tarmac.terminals.terminal import Terminal
+from tarmac.tools.servers import Hub
 from tarmac.tools.tool import Unsaved
 
 
@@ -60,6 +61,11 @@ class Task:
     def afterwards(self) -> str:
         """What a person can do with it later."""
         return f"`tarmac resume {self.id}` goes on with it"
+
+    @property
+    def servers(self) -> Hub:
+        """The MCP servers that it may use."""
+        return self._state.context.servers
 
     @property
     def log(self) -> TaskLog:
