@@ -252,6 +252,7 @@ class App:
             grants=self.grants,
             toolbox=self.toolbox.available({"servers"} if hub.names else ()),
             servers=hub,
+            cache=self._state / "cache",
             modes=modes,
             settings=self._settings(level, limits),
         )

@@ -191,7 +191,7 @@ async def test_the_third_equal_call_with_an_equal_result_is_not_run(tmp_path: Pa
 @pytest.mark.parametrize(
     "calls",
     [
-        [("execute_command", '{"command": "ls"}'), ("run_command", '{"command":"ls"}')] * 2,
+        [("execute_command", '{"command": "ls"}'), ("functions.execute_command", '{"command":"ls"}')] * 2,
         [("list_files", "{}"), ("list_files", '{"path": "."}'), ("list_files", '{"recursive": false, "path": "."}')],
         [("read_file", '{"path": "a"}'), ("read_file", '{"path": "b"}')] * 4,
     ],

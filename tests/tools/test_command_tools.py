@@ -288,3 +288,13 @@ async def test_without_shell_integration_commands_run_all_the_same(tmp_path: Pat
         (terminal,) = registry.listing(busy=True)
         assert terminal.provider == "exec"
         assert "was closed, and with it" in await shop.text("kill_persistent_terminal", id=terminal.id)
+
+
+async def test_run_command_leaves_no_terminal_behind(shop: Workshop) -> None:
+    """T13: a temporary terminal is closed with its result; what takes too long is interrupted."""
+    done = await shop.call("run_command", command="X=1; echo made; (exit 4)")
+    assert (fenced(text_of(done)), done.exit_code) == ("made", 4)
+    assert shop.registry.listing() == []
+    slow = await shop.call("run_command", command="X=1; sleep 60", timeout=0.3)
+    assert slow.exit_code == 130
+    assert shop.registry.listing() == []

@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, get_args
 import pytest
 from msgspec import Meta
 
-from tarmac.tools.execute_command import ExecuteCommand
+from tarmac.tools.edit_file import WriteToFile
 from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool
 from tarmac.tools.toolbox import toolbox
 
@@ -25,6 +25,7 @@ POINT_4 = """
     list_code_definition_names execute_command open_persistent_terminal run_persistent_command
     read_terminal send_to_terminal wait_for_terminal kill_persistent_terminal ask_followup_question
     attempt_completion switch_mode update_todo_list run_slash_command read_output use_mcp_tool access_mcp_resource
+    run_command codebase_search fetch_url
 """
 
 
@@ -73,12 +74,12 @@ def test_every_tool_of_the_seeds_is_there() -> None:
 
 
 def test_one_tool_has_two_names() -> None:
-    """S10: run_command is Void's name for execute_command."""
-    assert isinstance(toolbox().decode("run_command", '{"command": "ls"}'), ExecuteCommand)
-    (schema,) = toolbox().schemas(["run_command"])
-    assert schema.name == "run_command"
-    assert toolbox().group("run_command") == "command"
-    assert "run_command" in toolbox()
+    """S10: write_file is another agent's name for write_to_file."""
+    assert isinstance(toolbox().decode("write_file", '{"path": "a", "content": ""}'), WriteToFile)
+    (schema,) = toolbox().schemas(["write_file"])
+    assert schema.name == "write_file"
+    assert toolbox().group("write_file") == "edit"
+    assert "write_file" in toolbox()
     assert "no_such_tool" not in toolbox()
     assert toolbox().group("no_such_tool") is None
 
@@ -102,7 +103,7 @@ class Shout(Tool):
     ("written", "meant"),
     [
         *(("functions.read_file", "read_file"), ("default_api:read_file", "read_file"), (" read_file\n", "read_file")),
-        *(("read_file<|channel|>json", "read_file"), ("functions.run_command", "execute_command")),
+        *(("read_file<|channel|>json", "read_file"), ("functions.write_file", "write_to_file")),
         *(("read_files", "read_files"), ("functions.", "functions."), ("", ""), ("x.read_file", "x.read_file")),
     ],
 )

@@ -72,6 +72,7 @@ class TaskContext:
     grants: GrantFile | None
     toolbox: Toolbox
     servers: Hub
+    cache: Path  # a private folder for what can be made again
     modes: Modes
     settings: TaskSettings
 

@@ -180,6 +180,7 @@ class Calls:
             settings=state.context.settings.tools,
             unsaved=state.unsaved,
             servers=state.context.servers,
+            cache=state.context.cache,
             secrets=state.waits if state.attended and state.types_secrets else None,
             elsewhere=partial(state.elsewhere, CallId(use.id)) if state.elsewhere else None,
         )

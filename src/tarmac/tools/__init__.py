@@ -4,7 +4,8 @@ tool.py        what a tool is: arguments → prepare → Ready → act → Done
 toolbox.py     all tools by name; schema.py and decoding.py describe them to a model and read its calls
 plugins.py     tools of other packages
 
-read_file.py list_files.py search_files.py code_definitions.py     read the workspace
+read_file.py list_files.py search_files.py code_definitions.py codebase_search.py     read the workspace
+fetch_url.py                                                       read a page
 edit_file.py apply_patch.py                                        change it, through file_change.py
 execute_command.py persistent_terminal.py send_to_terminal.py      run commands
 read_terminal.py wait_for_terminal.py                              look at them

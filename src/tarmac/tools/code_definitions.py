@@ -150,6 +150,11 @@ def is_known(path: Path) -> bool:
     return path.suffix.lower() in _BY_SUFFIX
 
 
+def language_of(path: Path) -> str | None:
+    """The language of a source file, by its name; None: there is no grammar for it."""
+    return _BY_SUFFIX.get(path.suffix.lower())
+
+
 async def list_definitions(path: Path, *, hidden: Callable[[Path], bool] | None = None) -> list[FileDefinitions]:
     """The definitions in a file, or in the files of a folder without subfolders. Files without any are left out."""
     return await asyncio.to_thread(_list, path, hidden)

@@ -1,4 +1,4 @@
-"""The tool execute_command, which Void calls run_command.
+"""The tools execute_command, and run_command, which models know from Void.
 
 A command that the policy allows runs from its plan, without a shell. A command that a person approved runs in a
 terminal that is leased to the task.
@@ -83,6 +83,60 @@ class ExecuteCommand(Tool):
             cwd=cwd,
             act=act,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCommand(Tool):
+    """Like execute_command, in a terminal that is closed with its result."""
+
+    name: ClassVar[str] = "run_command"
+    group: ClassVar[Group] = "command"
+    described: ClassVar[bool] = False
+    description: ClassVar[str] = "Run a command in a temporary terminal, which is closed when the command ends."
+
+    command: Annotated[str, Meta(min_length=1, description="The command, one or more lines.")]
+    cwd: Annotated[str, Meta(description="The directory to run it in. Default: the workspace.")] = ""
+    timeout: Annotated[Seconds | None, Meta(description="Seconds until it is interrupted.")] = None
+
+    async def prepare(self, bench: Bench) -> Ready:
+        cwd = directory(bench, self.cwd)
+        check(self.command)
+        shell = bench.registry.shell()
+
+        async def act(go: Go) -> Done:
+            command = go.command if go.command is not None else self.command
+            limit, plan = time_limit(bench, self.timeout), allowed_plan(go)
+            if plan is not None:
+                return done(await run_planned(bench, plan, command, cwd, timeout=limit))
+            try:
+                return done(await run_temporary(bench, command, cwd, timeout=limit))
+            except TarmacError as error:
+                raise ToolFailed(error.what, hint=error.hint) from None
+
+        return Ready(
+            title=f"Running `{short(self.command)}`",
+            done=f"Ran `{short(self.command)}`",
+            wants=(Want(action=Execute(self.command, cwd=cwd, shell=shell.name)),),
+            command=self.command,
+            cwd=cwd,
+            act=act,
+        )
+
+
+async def run_temporary(bench: Bench, command: str, cwd: Path, *, timeout: float) -> Report:
+    """Run a command in a terminal of its own, which is closed. After `timeout` the command is interrupted."""
+    terminal = await bench.registry.open(name="temporary", cwd=cwd, task=bench.task)
+    try:
+        execution = await terminal.start(command)
+        result = await outcome(bench, execution, terminal=terminal.id, timeout=timeout)
+        if execution.running:
+            result = await execution.result(0.001, on_timeout="interrupt")
+        understood = await read_output(execution, result)
+    finally:
+        await asyncio.shield(bench.registry.kill(terminal.id))
+    return Report(
+        result=result, cwd=cwd, terminal=terminal.id, number=execution.number, alone=True, understood=understood
+    )
 
 
 def check(command: str) -> None:

@@ -223,6 +223,7 @@ class Bench:
     # A person types the secrets that commands ask for; held while a call waits for that. None: nobody does.
     secrets: Callable[[], AbstractContextManager[None]] | None = None
     servers: "Hub | None" = None  # MCP servers
+    cache: Path | None = None  # a private folder for what can be made again; None: in memory
     alone: bool = False  # nobody else sees these terminals, and nobody tells the model of them: it must look itself
 
 

@@ -19,8 +19,10 @@ from tarmac.models.provider import ToolSchema
 from tarmac.tools import decoding
 from tarmac.tools.apply_patch import ApplyPatch
 from tarmac.tools.code_definitions import ListCodeDefinitionNames
+from tarmac.tools.codebase_search import CodebaseSearch
 from tarmac.tools.edit_file import ApplyDiff, InsertContent, SearchAndReplace, WriteToFile
-from tarmac.tools.execute_command import ExecuteCommand
+from tarmac.tools.execute_command import ExecuteCommand, RunCommand
+from tarmac.tools.fetch_url import FetchUrl
 from tarmac.tools.list_files import ListFiles
 from tarmac.tools.persistent_terminal import KillPersistentTerminal, OpenPersistentTerminal, RunPersistentCommand
 from tarmac.tools.read_file import ReadFile
@@ -45,12 +47,15 @@ TOOLS: tuple[type[Tool], ...] = (
     ListFiles,
     SearchFiles,
     ListCodeDefinitionNames,
+    CodebaseSearch,
+    FetchUrl,
     WriteToFile,
     ApplyDiff,
     InsertContent,
     SearchAndReplace,
     ApplyPatch,
     ExecuteCommand,
+    RunCommand,
     OpenPersistentTerminal,
     RunPersistentCommand,
     ReadTerminal,
@@ -68,7 +73,7 @@ TOOLS: tuple[type[Tool], ...] = (
 )
 # Met in the wild: `functions.read_file`, `default_api.read_file` (Gemini), `read_file<|channel|>json` (gpt-oss)
 _AROUND = re.compile(r"\A(?:functions|default_api)[.:]|<\|.*", re.DOTALL)
-ALIASES = {"run_command": "execute_command", "write_file": "write_to_file"}
+ALIASES = {"write_file": "write_to_file"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,7 +94,7 @@ class Toolbox:
         return iter(self.tools.values())
 
     def canonical(self, name: str) -> str:
-        """What a name means: `run_command` is `execute_command`; what servers leave around one does not count."""
+        """What a name means: `write_file` is `write_to_file`; what servers leave around one does not count."""
         for each in (name, _AROUND.sub("", name.strip()).strip()):
             if (found := self.aliases.get(each, each)) in self.tools:
                 return found

@@ -1,0 +1,129 @@
+"""fetch_url: pages of real servers on loopback, which is a private address and says so."""
+
+import asyncio
+import gzip
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.tools.workshop import Workshop, text_of
+
+from tarmac.policy import Connect, Policy
+from tarmac.tools.fetch_url import is_public, page_text, resolve
+
+PAGE = b"""<!doctype html><html><head><title>T</title><script>alert(1)</script></head><body><h1>News</h1>
+<p>One  <a href="/two">two</a></p><ul><li>first<li>second</ul><pre>def f():
+    pass</pre></body></html>"""
+
+
+@asynccontextmanager
+async def served(answer: Callable[[str], bytes]) -> AsyncIterator[str]:
+    """A server that answers each path with these bytes: its address."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        line = (await reader.readline()).decode()
+        while (await reader.readline()).strip():
+            pass
+        writer.write(answer(line.split()[1]))
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    finally:
+        server.close()
+        await server.wait_closed()
+
+
+def ok(body: bytes, kind: str = "text/html", more: str = "") -> bytes:
+    return f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\n{more}Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+async def test_a_page_becomes_text_behind_a_boundary(shop: Workshop) -> None:
+    """S10: headings, links, lists and code; scripts are left out."""
+    async with served(lambda _: ok(gzip.compress(PAGE), more="Content-Encoding: gzip\r\n")) as url:
+        done = await shop.call("fetch_url", url=f"{url}/a#b")
+    assert done.output == f"# News\n\nOne two <{url}/two>\n\n- first\n- second\n\n    def f():\n        pass"
+    assert "untrusted: the page says it" in text_of(done) and "alert" not in text_of(done)
+
+
+async def test_each_host_is_asked_about_and_a_private_one_at_every_level(shop: Workshop) -> None:
+    """P1: loopback and private networks need a person; the address of cloud credentials is never fetched."""
+    ready = await shop.prepare("fetch_url", url="http://127.0.0.1:9/x")
+    action = ready.wants[0].action
+    assert action == Connect("http://127.0.0.1:9/x", host="127.0.0.1:9", private=True)
+    verdict = await Policy().judge(action, workspace=shop.folder)
+    assert (verdict.decision, verdict.risk, bool(verdict.personal)) == ("ask", "high", True)
+    public = await Policy().judge(Connect("https://example.com/", host="example.com"), workspace=shop.folder)
+    assert (public.decision, public.risk, public.personal) == ("ask", "medium", "")
+    assert public.suggested_grants[0].words == ("host", "example.com")
+    for host in ("169.254.169.254", "169.254.169.254:80"):
+        cloud = await Policy().judge(Connect(f"http://{host}/", host=host, private=True), workspace=shop.folder)
+        assert cloud.decision == "deny"
+
+
+async def test_redirects_stay_on_the_host_and_others_are_told(shop: Workshop) -> None:
+    """P1: a redirect to another host is judged by its own call."""
+
+    def answer(path: str) -> bytes:
+        if path == "/here":
+            return b"HTTP/1.1 302 Found\r\nLocation: /there\r\nContent-Length: 0\r\n\r\n"
+        if path == "/away":
+            return b"HTTP/1.1 301 Moved\r\nLocation: http://10.0.0.1/secret\r\nContent-Length: 0\r\n\r\n"
+        if path == "/round":
+            return b"HTTP/1.1 302 Found\r\nLocation: /round\r\nContent-Length: 0\r\n\r\n"
+        return ok(b"arrived", "text/plain")
+
+    async with served(answer) as url:
+        assert "arrived" in await shop.text("fetch_url", url=f"{url}/here")
+        away = await shop.text("fetch_url", url=f"{url}/away")
+        assert "redirects to another host" in away and "http://10.0.0.1/secret" in away
+        assert "redirects more than 5 times" in await shop.failure("fetch_url", url=f"{url}/round")
+
+
+async def test_long_pages_are_bounded_and_can_be_read_on(shop: Workshop) -> None:
+    """S10."""
+    async with served(lambda _: ok(b"".join(b"line %d\n" % n for n in range(20_000)), "text/plain")) as url:
+        first = await shop.call("fetch_url", url=url)
+        assert len(first.output) < 41_000 and "give start to read on" in text_of(first)
+        later = await shop.call("fetch_url", url=url, start=100_000)
+        assert later.output.splitlines()[2] not in first.output
+
+
+async def test_what_is_no_text_or_no_address_is_said(shop: Workshop) -> None:
+    """S10."""
+    async with served(lambda path: ok(b"\x89PNG", "image/png") if path == "/p" else b"HTTP/1.1 404 No\r\n\r\n") as url:
+        assert "not text, and not shown" in await shop.text("fetch_url", url=f"{url}/p")
+        assert (await shop.call("fetch_url", url=f"{url}/x")).outcome == "failed"
+    assert "can't be read" in await shop.failure("fetch_url", url=url)  # nobody listens any more
+    for bad, why in (
+        ("file:///etc/passwd", "not file"),
+        ("http://user:pw@example.com/", "password"),
+        ("http:///x", "not an address"),
+        ("http://a b/", "not an address"),
+        ("http://x:99999/", "not an address"),
+    ):
+        assert why in await shop.failure("fetch_url", url=bad)
+
+
+def test_which_addresses_are_public() -> None:
+    """P1."""
+    for (
+        private
+    ) in "127.0.0.1 10.1.2.3 192.168.0.1 169.254.1.1 ::1 fe80::1 fd00::1 0.0.0.0 ::ffff:127.0.0.1 100.64.0.1".split():
+        assert not is_public(private), private
+    for public in ("93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946"):
+        assert is_public(public), public
+
+
+async def test_a_name_is_resolved_once(shop: Workshop) -> None:
+    """P1: the addresses that are judged are those that are connected to."""
+    target = await resolve("http://localhost:1/")
+    assert target.private and set(target.addresses) <= {"127.0.0.1", "::1"}
+
+
+@given(st.text(alphabet=st.sampled_from("<>/ap!-h1 =\"'&;x\n"), max_size=200))
+def test_any_page_becomes_text(source: str) -> None:
+    assert isinstance(page_text(source, "http://x/"), str)
