@@ -101,6 +101,10 @@ class SandboxUnavailable(TarmacError, RuntimeError):
     """This machine can't keep commands in a sandbox, and nothing is run without it."""
 
 
+class ScreenUnavailable(TarmacError, RuntimeError):
+    """The screen of a terminal can't be shown: the emulator is not installed, or the terminal has no screen."""
+
+
 class ParserUnavailable(TarmacError, RuntimeError):
     """The shell parser can't run, so that no command can be judged."""
 

@@ -19,6 +19,7 @@ from tarmac.terminals.bell import Bell
 from tarmac.terminals.input.secrets import Secrets
 from tarmac.terminals.output.follow import Gap, as_text, follow
 from tarmac.terminals.output.spool import Spool
+from tarmac.terminals.output.tape import PLACED
 from tarmac.terminals.process.tty_probe import Waiting
 from tarmac.terminals.result import NOTHING, Ending, Reason, Rendered, Result, render, signal_name
 from tarmac.terminals.runner import Runner
@@ -29,6 +30,7 @@ from tarmac.vt.text import clean
 
 if TYPE_CHECKING:
     from tarmac.terminals.input.wait_conditions import Conditions, Happened
+    from tarmac.terminals.output.terminal_screen import ScreenLook
 
 FOREVER = float("inf")
 BEGIN_PATIENCE = 2.0
@@ -36,7 +38,6 @@ HEARTBEAT = 5.0  # while we wait, we look at the clock so often
 FROZEN = 1.0  # woken so much too late, we were stopped: a suspended machine, SIGSTOP, the cgroup freezer
 LONGEST_PROMPT = 4096
 LONGEST_SCREEN = 16384
-PLACED = re.compile(rb"\x1b\[\d*;?\d*[Hf]")  # the cursor sent to a place of the screen
 
 
 class Execution:
@@ -139,6 +140,12 @@ class Execution:
         from tarmac.terminals.input.wait_conditions import waiting_for
 
         return await waiting_for(self._runner, self, **conditions)
+
+    async def screen(self, *, since: str | None = None) -> "ScreenLook":
+        """What a full-screen program shows, once it has reacted to what was sent. See `Terminal.look`."""
+        if self.ending is None:
+            await self.until_begun()
+        return await self._runner.look(since=since)
 
     def prompt(self) -> str:
         """The last line with any text on the terminal since something was answered; none of a drawn screen."""

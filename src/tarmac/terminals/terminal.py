@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self, Unpack
 
-from tarmac.errors import BadRequest, TerminalBusy, TerminalClosed
+from tarmac.errors import BadRequest, ScreenUnavailable, TerminalBusy, TerminalClosed
 from tarmac.events import TaskId, TerminalId
 from tarmac.paths import check_directory
 from tarmac.terminals import events
@@ -23,6 +23,7 @@ from tarmac.terminals.execution import Execution
 from tarmac.terminals.output.follow import Gap
 from tarmac.terminals.output.spools import Spools
 from tarmac.terminals.output.tape import Snapshot, Tape, TapePiece
+from tarmac.terminals.output.terminal_screen import LONGEST_SETTLING, ScreenLook, TerminalScreen
 from tarmac.terminals.process import birthmark, watchdog
 from tarmac.terminals.process.processes import Process
 from tarmac.terminals.process.tty_probe import Waiting
@@ -95,6 +96,7 @@ class Terminal(ABC):
         self.current: Execution | None = None
         self._finished: deque[Execution] = deque(maxlen=MOST_UNREAD)
         self.tape = Tape(rows=settings.rows, columns=settings.columns)
+        self.screen = TerminalScreen(self.tape)
         self._listeners: list[Listener] = []
         self._numbers = 0
         self._turn = asyncio.Lock()
@@ -155,9 +157,19 @@ class Terminal(ABC):
 
         return clean(self.tape.recent())[-max_chars:]
 
-    def snapshot(self) -> Snapshot:
-        """What a viewer paints before it follows the tape."""
-        return Snapshot(self.tape.end, *self.tape.size, self.tape.since_reset())
+    async def snapshot(self) -> Snapshot:
+        """What a viewer paints before it follows the tape. Without the extra `screen` it is what the tape holds."""
+        try:
+            return await self.screen.snapshot()
+        except ScreenUnavailable:
+            return Snapshot(self.tape.end, *self.tape.size, self.tape.since_reset())
+
+    async def look(self, *, since: str | None = None, limit: float = LONGEST_SETTLING) -> ScreenLook:
+        """What it shows, once the program in it has reacted to what was typed; `limit` seconds later at most.
+
+        With `since`, the hash of an earlier look, the rows that changed are told. ScreenUnavailable: it has no screen.
+        """
+        raise ScreenUnavailable(f"terminal {self.id} has no screen", hint="open one with the pty provider")
 
     async def watch(self, offset: int | None = None) -> AsyncIterator[Snapshot | TapePiece]:
         """What a viewer needs: a snapshot, then all that comes. With an `offset`, go on from there.
@@ -165,7 +177,7 @@ class Terminal(ABC):
         A viewer that missed something gets the Gap and then a new snapshot.
         """
         if offset is None or not self.tape.start <= offset <= self.tape.end:
-            snapshot = self.snapshot()
+            snapshot = await self.snapshot()
             yield snapshot
             offset = snapshot.offset
         following = True
@@ -174,7 +186,7 @@ class Terminal(ABC):
             async for piece in self.tape.follow(offset):
                 yield piece
                 if isinstance(piece, Gap):
-                    snapshot = self.snapshot()
+                    snapshot = await self.snapshot()
                     yield snapshot
                     offset, following = snapshot.offset, True
                     break
@@ -348,6 +360,7 @@ class Terminal(ABC):
             await self._close()
         finally:
             self.tape.close()
+            self.screen.close()
             if (leaving := watchdog.release(birthmark.of(self.cookie))) is not None:
                 await asyncio.get_running_loop().run_in_executor(None, leaving.wait)
 

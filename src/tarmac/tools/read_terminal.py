@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Generic, TypeVar, cast
 
 from msgspec import Meta
 
-from tarmac.errors import BadArguments, TarmacError, ToolFailed
+from tarmac.errors import BadArguments, ScreenUnavailable, TarmacError, ToolFailed
 from tarmac.prompts.regex_size import check_size
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.terminal import Terminal
@@ -32,7 +32,8 @@ class ReadTerminal(Tool):
     description: ClassVar[str] = (
         "Show what a terminal is doing and what it printed since you last looked. With lines or search: any part of "
         "what its last command printed, including what a result left out. With state: its shell, its last commands "
-        "with exit codes, and the variables they changed. Without an id: list the terminals."
+        "with exit codes, and the variables they changed. With screen: all rows that a full-screen program shows. "
+        "Without an id: list the terminals."
     )
     spellings: ClassVar[Mapping[str, str]] = {**SPELLINGS, "line_range": "lines", "pattern": "search"}
 
@@ -43,6 +44,8 @@ class ReadTerminal(Tool):
     search: Annotated[str, Meta(description="A regular expression. Shows the lines of the output that match.")] = ""
     command: Annotated[int | None, Meta(description="The number of the command. Default: the last one.")] = None
     state: Annotated[bool, Meta(description="Show the shell, history and environment instead.")] = False
+
+    screen: Annotated[bool, Meta(description="Show the screen of a full-screen program, such as vim, instead.")] = False
 
     async def prepare(self, bench: Bench) -> Ready:
         if not self.id.strip():
@@ -57,6 +60,13 @@ class ReadTerminal(Tool):
             if self.state:
                 text = await terminal_status.state(terminal)
                 return _done(text, text, terminal_status.facts(terminal))
+            if self.screen or (_draws(terminal) and pattern is None and not self.lines):
+                try:
+                    seen = await terminal_status.screen(terminal)
+                    return _done(seen.text, seen.output, seen.facts)
+                except ScreenUnavailable as error:
+                    if self.screen:
+                        raise ToolFailed(error.what, hint=error.hint) from None
             if pattern is None and not self.lines:
                 found = await terminal_status.look(terminal)
                 return _done(found.text, found.output, found.facts)
@@ -84,6 +94,10 @@ class ReadTerminal(Tool):
             return _done(head + labelled(text, what=what), text, state)
 
         return Ready(title=f"Reading terminal {self.id}", done=f"Read terminal {self.id}", act=act)
+
+
+def _draws(terminal: Terminal) -> bool:
+    return terminal.current is not None and terminal.tape.alternate
 
 
 def _listing(bench: Bench) -> Ready:

@@ -1,14 +1,15 @@
 """The tool send_to_terminal: type text or keys into a running command. Only a person may type a secret."""
 
 import os
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from tarmac.errors import BadArguments, TarmacError, ToolFailed
+from tarmac.errors import BadArguments, ScreenUnavailable, TarmacError, ToolFailed
 from tarmac.policy import SendInput
 from tarmac.policy.visible import shortened, visible
 from tarmac.terminals.execution import Execution
@@ -17,11 +18,13 @@ from tarmac.terminals.terminal import Terminal
 from tarmac.tools import terminal_access, terminal_status
 from tarmac.tools.boundary import untagged
 from tarmac.tools.persistent_terminal import ID, SPELLINGS
+from tarmac.tools.terminal_status import TerminalStatus
 from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool, Want
 from tarmac.vt.keys import keys
 
 # Seconds without output after which the program has reacted. A program that reads keys may wait a second after Escape.
 QUIET, QUIET_KEYS, LONGEST = 1.0, 1.5, 10.0
+JUST_TYPED = 0.5
 SECRET = (
     "The command asks for a secret, such as a password. Only the person may type it, in the terminal itself. Nothing "
     "was sent. Wait with wait_for_terminal."
@@ -34,8 +37,9 @@ class SendToTerminal(Tool):
     group: ClassVar[Group] = "command"
     description: ClassVar[str] = (
         "Type into the command that runs in a terminal. Send text to answer its prompt (Enter is added), or keys by "
-        "name, such as `C-c`, `C-d`, `Up`, `Enter`, `Escape` or `q`. The result has what the command prints next. Only "
-        "the person may type passwords and other secrets."
+        "name, such as `C-c`, `C-d`, `Up`, `Enter`, `Escape` or `q`. The result has what the command prints next, or "
+        "the screen of a full-screen program (vim, less, htop) after it has reacted. Only the person may type "
+        "passwords and other secrets."
     )
     spellings: ClassVar[Mapping[str, str]] = {**SPELLINGS, "input": "text"}
 
@@ -51,19 +55,19 @@ class SendToTerminal(Tool):
             raise ToolFailed(f"Nothing is running in terminal {terminal.id}: use run_persistent_command.")
         if execution.by_person or terminal.held:
             raise ToolFailed(f"The person is typing in terminal {terminal.id}: it is theirs until the next prompt.")
-        seen = execution.waiting
+        seen = await _waiting(execution)
         if seen is not None and seen.wants is Wants.SECRET:
             raise ToolFailed(SECRET)
-        data = self._data(seen)
+        takes_keys = seen is not None and seen.wants is not Wants.LINE
+        data = self._data(seen, application_cursor=takes_keys and await _application_cursor(terminal))
 
         async def act(_: Go) -> Done:
-            _check_same(terminal, execution, seen)
+            _check_same(terminal, execution, seen, await _waiting(execution))
             try:
                 await execution.send(data)
-                await _reacted(execution, keys=seen is not None and seen.wants is not Wants.LINE)
+                found = await _after(terminal, execution, takes_keys=takes_keys)
             except TarmacError as error:
                 raise ToolFailed(error.what, hint=error.hint) from None
-            found = await terminal_status.look(terminal)
             details = {"terminal": found.facts}
             return Done.text(found.text, details=details, essence=untagged(found.text), output=found.output)
 
@@ -84,12 +88,12 @@ class SendToTerminal(Tool):
             act=act,
         )
 
-    def _data(self, seen: Waiting | None) -> bytes:
+    def _data(self, seen: Waiting | None, *, application_cursor: bool) -> bytes:
         if (self.text is None) == (self.keys is None):
             raise BadArguments("send_to_terminal: give text or keys, one of them.")
         if self.keys is not None:
             try:
-                return keys(self.keys)
+                return keys(self.keys, application_cursor=application_cursor)
             except TarmacError as error:
                 raise BadArguments(f"send_to_terminal: {error.what}; {error.hint}.") from None
         text = (self.text or "").encode("utf-8", "surrogateescape")
@@ -97,6 +101,38 @@ class SendToTerminal(Tool):
             return text
         # A program that reads keys expects a carriage return for Enter. The line discipline takes either.
         return text + (b"\r" if seen is not None and seen.wants is Wants.KEYS else b"\n")
+
+
+async def _waiting(execution: Execution) -> Waiting | None:
+    """What the program waits for. Just after input it is asked again, as it may be about to wait."""
+    if execution.waiting is None and time.monotonic() - execution.last_input < JUST_TYPED:
+        await execution.waiting_for(input=True, timeout=JUST_TYPED)
+    return execution.waiting
+
+
+async def _application_cursor(terminal: Terminal) -> bool:
+    try:
+        return await terminal.screen.application_cursor()
+    except ScreenUnavailable:
+        return False
+
+
+async def _after(terminal: Terminal, execution: Execution, *, takes_keys: bool) -> TerminalStatus:
+    """What the terminal shows when the program has reacted: its screen if it draws one, else what it printed."""
+    if not (takes_keys or terminal.tape.drawn):
+        await _reacted(execution, keys=False)
+        return await terminal_status.look(terminal)
+    try:
+        seen = await terminal_status.changed_screen(terminal)
+        if execution.running and terminal.tape.drawn:
+            return terminal_status.with_screen(terminal, seen)
+        return await terminal_status.look(terminal)
+    except ScreenUnavailable as error:
+        await _reacted(execution, keys=True)
+        found = await terminal_status.look(terminal)
+        if not (execution.running and terminal.tape.drawn):
+            return found
+        return replace(found, text=f"{found.text}\nThe screen is not shown: {error.what}. {error.hint}.")
 
 
 async def _reacted(execution: Execution, *, keys: bool) -> None:
@@ -107,11 +143,10 @@ async def _reacted(execution: Execution, *, keys: bool) -> None:
         await execution.waiting_for(input=not keys, quiet=quiet, timeout=LONGEST)
 
 
-def _check_same(terminal: Terminal, execution: Execution, before: Waiting | None) -> None:
+def _check_same(terminal: Terminal, execution: Execution, before: Waiting | None, now: Waiting | None) -> None:
     """ToolFailed if the program that waits is no longer the one that the text was meant for."""
     if terminal.current is not execution:
         raise ToolFailed("The command has ended. Nothing was sent.")
-    now = execution.waiting
     if now is not None and now.wants is Wants.SECRET:
         raise ToolFailed(SECRET)
     if before is not None and (now is None or (now.wants, now.process) != (before.wants, before.process)):

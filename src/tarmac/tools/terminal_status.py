@@ -1,6 +1,8 @@
 """Describe terminals to the model: what runs in them, what they wait for, what is new."""
 
 from dataclasses import dataclass
+from typing import Final
+from weakref import WeakKeyDictionary
 
 from tarmac.errors import TarmacError
 from tarmac.events import TaskId
@@ -8,6 +10,7 @@ from tarmac.paths import shown
 from tarmac.prompts.environment import MOST_TERMINALS, TerminalFacts
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.output.follow import unread_output
+from tarmac.terminals.output.terminal_screen import ScreenLook, describe
 from tarmac.terminals.pool import Pool
 from tarmac.terminals.process.tty_probe import Wants
 from tarmac.terminals.result import show_path, signal_name
@@ -37,6 +40,29 @@ async def look(terminal: Terminal, *, most: int = MOST_CHARACTERS) -> TerminalSt
     output = await new_output(terminal, most=most)
     text = "\n".join([*news, standing(terminal), labelled(output, what="New output")])
     return TerminalStatus(text, output, facts(terminal))
+
+
+# The hash of the look that the model had last, for the differences of the next one.
+_SHOWN: Final[WeakKeyDictionary[Terminal, str]] = WeakKeyDictionary()
+
+
+async def screen(terminal: Terminal) -> TerminalStatus:
+    """The state of a terminal and its whole screen, once the program in it has settled."""
+    return with_screen(terminal, await terminal.look())
+
+
+async def changed_screen(terminal: Terminal) -> ScreenLook:
+    """Look at the screen, compared with what the model saw last."""
+    return await terminal.look(since=_SHOWN.get(terminal))
+
+
+def with_screen(terminal: Terminal, found: ScreenLook) -> TerminalStatus:
+    """The state of a terminal and its screen, which the model now has seen."""
+    _SHOWN[terminal] = found.hash
+    news = [ending(each) for each in terminal.unread]
+    text = show_invisibles(describe(found))
+    state = facts(terminal) | {"screen": {"settled": str(found.settled), "alternate": found.alternate}}
+    return TerminalStatus("\n".join([*news, standing(terminal), labelled(text, what="Screen")]), text, state)
 
 
 def facts(terminal: Terminal) -> dict[str, object]:

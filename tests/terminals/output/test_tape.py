@@ -172,7 +172,7 @@ async def test_a_reset_terminal_shows_nothing_of_the_task_before(tmp_path: Path)
         await terminal.run("echo theirs")
         terminal.resize(rows=20, columns=60)
         await terminal.reset(tmp_path)
-        assert b"theirs" not in terminal.snapshot().data
+        assert b"theirs" not in (await terminal.snapshot()).data
         assert terminal.recent_output().count("theirs") == 0
         assert (await terminal.run("stty size")).output == "40 120\n"
 

@@ -10,9 +10,10 @@ that offset twice.
 """
 
 import asyncio
+import re
 import time
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
 from tarmac.errors import BadRequest
@@ -25,6 +26,8 @@ READ_SIZE = 256 << 10
 FRAME = 0.008  # while much is printed a reader is woken so often; the first byte after a pause wakes it at once
 RECENT_WRITES = 40
 MOST_MARKS = 4096
+LAST_DRAWN = 64 << 10
+PLACED = re.compile(rb"\x1b\[\d*;?\d*[Hf]")  # the cursor sent to a place of the screen
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +85,11 @@ class Tape:
         self.end = 0
         self.first_size = rows, columns  # at `start`
         self.size = rows, columns
+        self.before_drop: Callable[[], None] | None = None  # the oldest bytes are about to go
         self._capacity = capacity
         self._blocks: deque[bytes | bytearray] = deque()  # without a gap, up to `end`
         self._held = 0  # bytes in the blocks
+        self._alternate = False  # whether a full-screen program had the terminal before the first block
         self._marks: deque[TapeMark] = deque()
         self._dropped_marks = 0
         self._writes: deque[int] = deque(maxlen=RECENT_WRITES)  # where the last writes began
@@ -104,6 +109,8 @@ class Tape:
         self._held += size
         self.end += size
         if self.end - self.start > self._capacity:
+            if self.before_drop is not None:
+                self.before_drop()
             self._drop_before(self.end - self._capacity)
         self._news.ring()
 
@@ -121,6 +128,7 @@ class Tape:
     def clear(self) -> None:
         """Forget what was printed. Offsets go on."""
         self._drop_before(self.end)
+        self._alternate = False
 
     def close(self) -> None:
         """Nothing more will be printed: readers come to an end."""
@@ -143,11 +151,29 @@ class Tape:
     def _drop_before(self, offset: int) -> None:
         self.start = offset
         while self._blocks and self.end - self._held + len(self._blocks[0]) <= offset:
-            self._held -= len(self._blocks.popleft())
+            block = self._blocks.popleft()
+            self._alternate = _alternate_after(block, self._alternate)
+            self._held -= len(block)
         while self._marks and self._marks[0].offset < offset:
             self._drop_mark()
 
     # Readers
+
+    @property
+    def alternate_at_start(self) -> bool:
+        """Whether a full-screen program had the terminal at `start`."""
+        passed = self.start - (self.end - self._held)
+        return _alternate_after(self._blocks[0][:passed], self._alternate) if passed else self._alternate
+
+    @property
+    def drawn(self) -> bool:
+        """Whether a program paints the terminal: it has the alternate screen, or places the cursor."""
+        return self.alternate or PLACED.search(self.since_command()[-LAST_DRAWN:]) is not None
+
+    @property
+    def alternate(self) -> bool:
+        """Whether a full-screen program has the terminal."""
+        return _alternate_after(self.read(self.start, self.end), self.alternate_at_start)
 
     def read(self, start: int, stop: int) -> bytes:
         """The bytes from `start` up to `stop`, as far as they are in memory."""
@@ -223,3 +249,10 @@ class Tape:
                 if (early := woken + FRAME - time.monotonic()) > 0:
                     await asyncio.sleep(early)
                 woken = time.monotonic()
+
+
+def _alternate_after(data: bytes | bytearray, before: bool) -> bool:
+    """Whether the alternate screen is shown after `data`."""
+    if b"\x1b[?1049" not in data:
+        return before
+    return data.rfind(b"\x1b[?1049h") > data.rfind(b"\x1b[?1049l")

@@ -26,6 +26,7 @@ from tarmac.terminals import environment, events
 from tarmac.terminals.bell import Bell
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.input.keyboard import Keyboard
+from tarmac.terminals.output.terminal_screen import LONGEST_SETTLING, ScreenLook
 from tarmac.terminals.process import processes
 from tarmac.terminals.process.tty_probe import Waiting
 from tarmac.terminals.settings import Settings
@@ -271,6 +272,9 @@ class PtyTerminal(Terminal):
             if self.current is not None:
                 self.current.typed(keys, hidden=session.pty.hides_input())
             self.keyboard.type(session, keys, running=self.current is not None)
+
+    async def look(self, *, since: str | None = None, limit: float = LONGEST_SETTLING) -> ScreenLook:
+        return await self.screen.look(self.session, self.current, since=since, limit=limit)
 
     # The rest
 
