@@ -63,7 +63,7 @@ def test_each_place_counts_over_the_one_before_and_is_told(places: Places) -> No
     config = places.load({"limits.max_cost": 3}, TARMAC_LIMITS_MAX_COST="2", TARMAC_LANGUAGE="fr")
     shown = {key: (config.values[key], str(config.origin(key))) for key in ("auto", "language", "mode")}
     assert shown == {
-        "auto": ("read", f"user: `{places.file}`, line 1"),
+        "auto": ("ask", f"user: `{places.file}`, line 1"),
         "language": ("fr", "environment: TARMAC_LANGUAGE"),
         "mode": ("code", "default"),
     }
@@ -162,8 +162,8 @@ def test_a_variable_that_is_empty_says_nothing(places: Places) -> None:
         ("[zebra]", 1, "unknown setting `zebra`", "`tarmac config show` lists all settings"),
         ("'limits.max_cost' = 1", 1, 'unknown setting `"limits.max_cost"`', "did you mean `limits.max_cost`?"),
         ("limits = 3", 1, "unknown setting `limits`", ""),
-        ("auto = 'reed'", 1, '`auto` must be one of ask, read, edit, safe, all, not "reed"; did you mean read?', ""),
-        ("auto = true", 1, "`auto` must be one of ask, read, edit, safe, all, not true", ""),
+        ("auto = 'edtis'", 1, '`auto` must be one of plan, ask, edits, workspace, all, not "edtis"; did you mean', ""),
+        ("auto = true", 1, "`auto` must be one of plan, ask, edits, workspace, all, not true", ""),
         ("\n\n[limits]\n# how much\nmax_cost = 'lots'", 5, "`limits.max_cost` must be an amount in US dollars", ""),
         ("[limits]\nmax_cost = -1", 2, "`limits.max_cost` must be an amount in US dollars", ""),
         ("[limits]\nmax_cost = nan", 2, "`limits.max_cost` must be an amount in US dollars", ""),

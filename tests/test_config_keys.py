@@ -25,6 +25,7 @@ ELSEWHERE = {
     "terminals": {"sandbox", "path_contributions"},
     "sandbox": {"workspace", "program"},
     "models": {"keys", "price"},
+    "policy": {"only_reads"},  # by the level `plan`
 }
 MORE = {
     "policy": {

@@ -20,7 +20,7 @@ def places(tmp_path: Path) -> Places:
 SAMPLES = {
     Tightening.OFF: ("true", "false", None),  # with the user's false, true is looser: see below
     Tightening.ON: ("false", "true", None),
-    Tightening.SAFER: ('"edit"', '"read"', '"all"'),
+    Tightening.SAFER: ('"edits"', '"ask"', '"all"'),
 }
 NUMBERS = {
     "limits.max_cost": ("5", "1.5", "6"),
@@ -143,14 +143,14 @@ def test_a_workspace_may_add_to_what_is_forbidden_and_takes_nothing_away(
     ("switch", "level"),
     [
         ("auto_approve_read = false", "ask"),
-        ("auto_approve_write = false", "read"),
-        ("ask_medium = true", "edit"),
-        ("auto_approve_safe_commands = false", "edit"),
-        ("auto_approve_modes = false", "edit"),
-        ("auto_approve_write_outside = false", "safe"),
-        ("auto_approve_browser = false", "safe"),
-        ("auto_approve_mcp = false", "safe"),
-        ("auto_approve_subtasks = false", "safe"),
+        ("auto_approve_write = false", "ask"),
+        ("ask_medium = true", "edits"),
+        ("auto_approve_safe_commands = false", "edits"),
+        ("auto_approve_modes = false", "edits"),
+        ("auto_approve_write_outside = false", "workspace"),
+        ("auto_approve_browser = false", "workspace"),
+        ("auto_approve_mcp = false", "workspace"),
+        ("auto_approve_subtasks = false", "workspace"),
     ],
 )
 def test_a_switch_that_a_workspace_sets_holds_down_the_level_that_would_turn_it(

@@ -26,7 +26,7 @@ from tarmac.policy.paths.files import Files
 from tarmac.prompts.instructions import read_instructions
 from tarmac.prompts.modes import Modes, load_modes
 from tarmac.prompts.system import SystemFacts
-from tarmac.tasks.auto import Auto, kinds_for, settings_for
+from tarmac.tasks.auto import Auto, kinds_for, level_named, settings_for
 from tarmac.tasks.context import TaskContext, TaskSettings, find_mode, now
 from tarmac.tasks.events import ModelSwitched, Noted, RequestStarted, TaskCreated, TaskEvent, UserSaid
 from tarmac.tasks.limits import Limits
@@ -85,6 +85,7 @@ class App:
 
     def policy_for(self, auto: Auto) -> Policy:
         """The judge at a level of trust."""
+        auto = level_named(auto) or auto
         if auto not in self._policies:
             from tarmac.terminals.process.confinement import means  # ctypes, which few other ways in need
 
@@ -240,7 +241,7 @@ class App:
         servers: Sequence[ServerDefinition] = (),
     ) -> TaskState:
         """All that a task works with, and what its log says; its views hear of each fact before anybody else."""
-        level = auto or self.config.auto
+        level = level_named(auto or self.config.auto) or self.config.auto
         hub = self.open_hub(workspace, servers)
         context = TaskContext(
             task=TaskId(log.folder.name),
@@ -313,6 +314,7 @@ class App:
 
     def switch_level(self, task: Task, level: Auto) -> None:
         """What a task may do without asking, from now on."""
+        level = level_named(level) or level
         task.switch_level(self.policy_for(level), self._settings(level, None))
 
     async def aclose(self) -> None:

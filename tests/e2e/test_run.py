@@ -273,7 +273,7 @@ def test_in_a_folder_that_is_gone_it_says_so(project: Path) -> None:
         (["run", "x", "--image", "missing.png"], "missing.png can't be read: No such file"),
         (["run", "x", "--image", "wrong.toml"], "PNG, JPEG, GIF or WebP"),
         (["run", "x", "--max-cost", "cheap"], "US dollars"),
-        (["run", "x", "--auto", "sfae"], "did you mean `safe`?"),
+        (["run", "x", "--auto", "workspcae"], "did you mean `workspace`?"),
     ],
 )
 def test_what_makes_no_sense_is_said_with_what_would(

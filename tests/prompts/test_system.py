@@ -263,7 +263,7 @@ def test_the_prompt_has_rules_for_git_where_there_are_commands() -> None:
     assert "Git:" not in system_prompt(context("ask"))
 
 
-@pytest.mark.parametrize("level", ["ask", "read", "edit", "safe", "all"])
+@pytest.mark.parametrize("level", ["plan", "ask", "edits", "workspace", "all"])
 def test_the_prompt_says_who_is_there_and_which_level_holds(level: str) -> None:
     with_user, alone = (system_prompt(context(level=level, attended=attended)) for attended in (True, False))
     assert f"Approval level `{level}`." in with_user

@@ -9,7 +9,7 @@ import pytest
 from tests.tasks.engine import Seen, a_task, call, done, messages_of, results, stored, turn
 
 from tarmac.policy.approval import Answer, AnswerKind
-from tarmac.tasks.auto import Auto
+from tarmac.tasks.auto import Auto, level_named
 from tarmac.tasks.events import (
     CallJudged,
     ModelSaid,
@@ -255,3 +255,28 @@ async def test_what_a_failed_request_took_is_counted(tmp_path: Path) -> None:
         assert task.metadata.total_cost == pytest.approx(0.5)
     (failed,) = [each for each in seen.all if isinstance(each, RequestFailed)]
     assert failed.cost == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(("old", "new"), [("read", "ask"), ("edit", "edits"), ("safe", "workspace"), ("plan", "plan")])
+def test_older_names_of_levels_still_count(old: str, new: str) -> None:
+    """P7: aliases."""
+    assert level_named(old) == new
+    assert level_named("sometimes") is None
+
+
+async def test_at_the_level_plan_nothing_is_changed_and_nobody_is_asked(tmp_path: Path) -> None:
+    """P7: `plan` reads only; what would change something is denied, also what the person allowed before."""
+    wants = [
+        turn(call("execute_command", command="ls")),
+        turn(call("execute_command", command="touch made")),
+        turn(call("execute_command", command="npm test")),
+        turn(call("write_to_file", path="made", content="x\n")),
+    ]
+    config: dict[str, object] = {"policy.allow": ["npm test"], "policy.auto_approve_write": True}
+    work = tmp_path / "work"
+    async with a_task(work, *wants, done(), auto="plan", attended=True, config=config) as task:
+        seen = Seen(task)
+        await task.run_until_idle()
+    judged = [each.decision for each in seen.all if isinstance(each, CallJudged)]
+    assert judged == ["allow", "deny", "deny", "deny"]
+    assert not (work / "made").exists()

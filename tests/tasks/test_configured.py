@@ -59,5 +59,5 @@ async def test_what_a_workspace_forbids_holds_against_the_command_line_and_what_
     assert results(seen)[0][1] == "denied"
     assert not (work / "notes.md").exists()
     assert "a workspace can't set `model`" in notes[0]
-    assert 'auto = "all" is ignored; it stays "edit" (command line: --auto)' in notes[1]
+    assert 'auto = "all" is ignored; it stays "edits" (command line: --auto)' in notes[1]
     assert notes[2] == "`AGENTS.md`: leads out of the workspace"

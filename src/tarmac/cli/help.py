@@ -224,8 +224,9 @@ Options:
   --cwd DIR        The workspace [what the client says, else here].
   --allow PREFIX   Run what begins with these words without asking. May be repeated.
   --deny PREFIX    Never run what begins with these words. May be repeated.
-  --auto LEVEL     ask, safe or all, as in the configuration [ask]: safe runs known
-                   commands of medium risk without asking, all what else is asked about.
+  --auto LEVEL     plan, ask, workspace or all, as in the configuration [ask]: plan only
+                   reads, workspace runs known commands of medium risk without asking,
+                   all what else is asked about.
                    Neither covers what is critical.
   --http PORT      Serve HTTP on this machine instead, under /mcp; 0 takes a free port.
                    Prints the address, and the token that each request must bring

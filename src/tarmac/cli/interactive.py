@@ -32,7 +32,7 @@ from tarmac.show.pictures import pictures_in
 from tarmac.show.renderer import TaskRenderer
 from tarmac.show.summary import money, spent
 from tarmac.show.ui import Choices, SessionUI
-from tarmac.tasks.auto import LEVELS
+from tarmac.tasks.auto import LEVELS, level_named
 from tarmac.tasks.context import Ended
 from tarmac.tasks.events import RESTING, QuestionAnswered, QuestionAsked, TaskEvent, UserSaid
 from tarmac.tasks.signals import Signal
@@ -315,9 +315,10 @@ class Interactive:
 
     def switch_level(self, level: str) -> None:
         """What runs without asking, from now on."""
-        if level not in LEVELS:
+        named = level_named(level)
+        if named is None:
             raise BadRequest(f"there is no level `{level}`", hint=", ".join(LEVELS))
-        self.level = level
+        self.level = level = named
         if isinstance(self.task, Task):
             self.app.switch_level(self.task, level)
         self.ui.changed()

@@ -31,7 +31,7 @@ BY_HAND = (
     "  hint: `tarmac mcp --help`; docs/mcp.md has what to write into a client's configuration"
 )
 LEAST_MEMORY = 256 << 20  # bytes of address space; it takes 130 MiB to load
-LEVELS = ("ask", "safe", "all")
+LEVELS = ("plan", "ask", "workspace", "all", "safe")  # the last is an older name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -159,7 +159,7 @@ Options:
   --model PROVIDER/NAME   The model [as configured; see `tarmac config show`].
   --base-url URL          The address of its provider [as configured].
   --mode MODE             The mode a session begins in [code].
-  --auto LEVEL            What runs without asking: ask, read, edit, safe or all [ask].
+  --auto LEVEL            What runs without asking: plan, ask, edits, workspace or all [ask].
   --client-terminals      Run commands that you allowed in the editor's own terminals.
   -h, --help              Show this page.
 
@@ -177,7 +177,7 @@ Options:
   --prompt TEXT   Say this, and end with the agent's turn. Without it, on a terminal,
                   you talk with the agent; Ctrl-D leaves.
   --image FILE    Show the agent this picture with the prompt. May be repeated.
-  --auto LEVEL    What runs without asking: ask, read, edit, safe or all [ask].
+  --auto LEVEL    What runs without asking: plan, ask, edits, workspace or all [ask].
   --cwd DIR       The workspace [here].
   --mode MODE     The mode the agent works in: one of its own.
   --auth METHOD   Log in by this method of the agent first.

@@ -41,7 +41,7 @@ OPTIONS: Final = [
     "print",
     "script=",
 ]
-LEVELS: Final = ("ask", "read", "edit", "safe", "all")
+LEVELS: Final = ("plan", "ask", "edits", "workspace", "all", "read", "edit", "safe")  # the last three: older names
 NO_MODEL: Final = (
     "set ANTHROPIC_API_KEY or OPENAI_API_KEY, and choose one: --model anthropic/NAME or openai/NAME, TARMAC_MODEL, or "
     "`model` in config.toml; OPENAI_BASE_URL is for a server of your own. `tarmac demo` needs none of this"
@@ -336,7 +336,7 @@ def overrides(given: Given) -> dict[str, object]:
     if "auto" in given:
         level = given["auto"][-1]
         if level not in LEVELS:
-            raise BadRequest(f"there is no level `{level}`", hint=suggest(level, list(LEVELS)) or ", ".join(LEVELS[1:]))
+            raise BadRequest(f"there is no level `{level}`", hint=suggest(level, list(LEVELS)) or ", ".join(LEVELS[:5]))
         found["auto"] = level
     if "max-cost" in given:
         found["limits.max_cost"] = _dollars(given["max-cost"][-1])

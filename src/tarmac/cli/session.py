@@ -160,5 +160,5 @@ def tell_end(ended: Ended, task: Driven, screen: Screen, *, after: str, denied: 
         sys.stderr.write(f"tarmac: {': '.join(each for each in (what, text) if each)}\n  hint: {after}\n")
     if denied:
         calls = f"{denied} call{'s were' if denied > 1 else ' was'} denied: nobody is here to be asked"
-        hint = "--auto read, edit, safe or all says what may be done without asking; on a terminal you are asked"
+        hint = "--auto edits, workspace or all says what may be done without asking; on a terminal you are asked"
         sys.stderr.write(f"tarmac: {calls}\n  hint: {hint}\n")

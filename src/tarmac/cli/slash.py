@@ -34,10 +34,10 @@ KEYS: Final = """\
   Enter sends · Alt-Enter or \\ and Enter: new line · Up and Ctrl-R: history · Tab completes /commands and @files
   Shift-Tab: level · Ctrl-X Ctrl-E: external editor · Ctrl-C: stop the task · Ctrl-D: leave"""
 LEVEL_MEANS: Final[dict[str, str]] = {
+    "plan": "reads only; changes nothing and does not ask to",
     "ask": "reads the workspace, and asks before everything that does more",
-    "read": "reads the workspace, and asks before everything that does more",
-    "edit": "also edits files of the workspace without asking",
-    "safe": "also runs medium-risk commands and switches modes without asking",
+    "edits": "also edits files of the workspace without asking",
+    "workspace": "also runs medium-risk commands in the workspace and switches modes without asking",
     "all": "asks only about critical commands and protected files",
 }
 
@@ -97,8 +97,8 @@ class Slash:
 
 
 def next_level(session: "Interactive") -> None:
-    """Shift-Tab: ask → edit → ask."""
-    order: tuple[Auto, ...] = ("ask", "edit")
+    """Shift-Tab: ask → edits → plan → ask."""
+    order: tuple[Auto, ...] = ("ask", "edits", "plan")
     now = session.level
     session.switch_level(order[(order.index(now) + 1) % len(order)] if now in order else "ask")
     session.ui.hint(f"{session.level}: {LEVEL_MEANS.get(session.level, '')}")
@@ -110,7 +110,7 @@ def _modes(session: "Interactive") -> tuple[str, ...]:
     return tuple(mode.slug for mode in found)
 
 
-@command("show or change what runs without asking: /auto edit", values=lambda _: LEVELS)
+@command("show or change what runs without asking: /auto edits", values=lambda _: LEVELS)
 async def auto(session: "Interactive", rest: str) -> None:
     if rest:
         session.switch_level(rest)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tarmac.terminals.settings import Settings
     from tarmac.tools.tool import ToolSettings
 
-Auto = Literal["ask", "read", "edit", "safe", "all"]  # each includes the previous ones; none covers critical commands
+Auto = Literal["plan", "ask", "edits", "workspace", "all"]  # each includes the previous ones
 OriginPlace = Literal["default", "user", "environment", "command line", "workspace"]
 
 

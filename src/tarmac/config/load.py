@@ -30,14 +30,14 @@ DEFAULT = Source("default", "")
 # A workspace that sets a switch to "ask" also caps `auto`: the value that asks, and the highest level that keeps it.
 CAPS: dict[str, tuple[bool, str]] = {
     "policy.auto_approve_read": (False, "ask"),
-    "policy.auto_approve_write": (False, "read"),
-    "policy.auto_approve_safe_commands": (False, "edit"),
-    "policy.ask_medium": (True, "edit"),
-    "policy.auto_approve_modes": (False, "edit"),
-    "policy.auto_approve_write_outside": (False, "safe"),
-    "policy.auto_approve_browser": (False, "safe"),
-    "policy.auto_approve_mcp": (False, "safe"),
-    "policy.auto_approve_subtasks": (False, "safe"),
+    "policy.auto_approve_write": (False, "ask"),
+    "policy.auto_approve_safe_commands": (False, "edits"),
+    "policy.ask_medium": (True, "edits"),
+    "policy.auto_approve_modes": (False, "edits"),
+    "policy.auto_approve_write_outside": (False, "workspace"),
+    "policy.auto_approve_browser": (False, "workspace"),
+    "policy.auto_approve_mcp": (False, "workspace"),
+    "policy.auto_approve_subtasks": (False, "workspace"),
 }
 
 

@@ -27,7 +27,8 @@ from tarmac.config.value_types import (
     texts,
 )
 
-LEVELS = ("ask", "read", "edit", "safe", "all")  # of `auto`, the tightest first
+LEVELS = ("plan", "ask", "edits", "workspace", "all")  # of `auto`, the tightest first
+OLDER_NAMES = {"read": "ask", "edit": "edits", "safe": "workspace"}  # of its levels
 
 
 class Tightening(Enum):
@@ -105,7 +106,7 @@ KEYS = (
     Key("instructions", text(), "", "custom instructions for every mode"),
     Key(
         "auto",
-        choice(*LEVELS),
+        choice(*LEVELS, older=OLDER_NAMES),
         "ask",
         "what runs without asking; each level includes the previous ones",
         Tightening.SAFER,

@@ -4,7 +4,7 @@ type.check(value) → the value · type.parse(text) → the value · ValueError 
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -108,10 +108,12 @@ def text(
     return ValueType(words, check, check)
 
 
-def choice(*names: str) -> ValueType:
+def choice(*names: str, older: Mapping[str, str] | None = None) -> ValueType:
+    """One of these names. `older` names still count, and become the new ones."""
     words = f"one of {', '.join(names)}"
 
     def check(value: Value) -> Value:
+        value = (older or {}).get(value, value) if isinstance(value, str) else value
         if value in names:
             return value
         close = nearest(value, names) if isinstance(value, str) else ""

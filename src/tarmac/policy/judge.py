@@ -7,7 +7,7 @@ import asyncio
 import os
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tarmac.events import TaskId
@@ -34,7 +34,7 @@ from tarmac.policy.paths.files import Files
 from tarmac.policy.paths.places import Ground
 from tarmac.policy.programs import effects, grammar, wrappers
 from tarmac.policy.programs.effects import Effect
-from tarmac.policy.rule import PolicySettings, Rule
+from tarmac.policy.rule import Basis, PolicySettings, Rule
 from tarmac.policy.user_rules import PrefixRules
 from tarmac.policy.verdict import Decision, Enforcement, Verdict
 
@@ -84,6 +84,15 @@ class Policy:
 
     async def judge(self, action: Action, *, workspace: Path, task: TaskId | None = None) -> Verdict:
         """May this be done? It never raises for what the action holds, and never waits for a person."""
+        verdict = await self._judge(action, workspace, task)
+        if self.settings.only_reads and verdict.decision != "deny" and not _only_reads(action, verdict):
+            reason = "at the level `plan` nothing is changed; the person can switch to `ask`"
+            return replace(
+                verdict, decision="deny", reason=reason, rule=Rule.ONLY_READS, basis=Basis.SETTING, plan=None
+            )
+        return verdict
+
+    async def _judge(self, action: Action, workspace: Path, task: TaskId | None) -> Verdict:
         match action:
             case Execute():
                 return await self._judge_command(action, workspace, task)
@@ -285,6 +294,19 @@ class Policy:
             return await self._judge_command(command, workspace, task)
 
         return await judge_input(action, judge=judge)
+
+
+def _only_reads(action: Action, verdict: Verdict) -> bool:
+    """Whether nothing is changed by it, as far as is known."""
+    match action:
+        case ReadFile() | KillTerminal():
+            return True
+        case Execute() | SendInput():
+            return verdict.plan is not None or (verdict.risk == "low" and verdict.basis in (Basis.PROVEN, Basis.EFFECT))
+        case Connect() | UseServer():
+            return verdict.risk == "low"
+        case OpenTerminal() | WriteFile():
+            return False
 
 
 def _judge_killing(action: KillTerminal) -> Verdict:

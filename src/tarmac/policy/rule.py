@@ -74,6 +74,7 @@ class Rule(StrEnum):
     FLOOR_MKFS = "floor.mkfs"
     FLOOR_ROOT = "floor.root"
     FILE_CREDENTIAL = "file.credential"
+    ONLY_READS = "settings.only_reads"
     FILE_PROTECTED = "file.protected"
     INPUT_SECRET = "input.secret"
 
@@ -129,6 +130,7 @@ _KINDS = {
     Rule.FLOOR_MKFS: EffectKind.DELETES,
     Rule.FLOOR_ROOT: EffectKind.DELETES,
     Rule.FILE_CREDENTIAL: EffectKind.READS,
+    Rule.ONLY_READS: EffectKind.READS,
     Rule.FILE_PROTECTED: EffectKind.WRITES,
     Rule.INPUT_SECRET: EffectKind.READS,
 }
@@ -153,6 +155,7 @@ class PolicySettings:
     auto_approve_read: bool = True  # files in the workspace, by tools; never hidden ones or credentials
     auto_approve_write: bool = False  # in the workspace; never protected files
     auto_approve_write_outside: bool = False
+    only_reads: bool = False  # True: what would change something is denied, whoever allowed it
     ask_medium: bool = True  # False: a known command of low or medium risk runs without asking, in its terminal
     longest_command: int = 32_768  # characters; what is longer is asked about unread
     longest_allowed: int = 4_096  # characters of a line that is allowed by itself: a person could still read it

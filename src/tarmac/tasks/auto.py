@@ -1,10 +1,10 @@
 """PURE: what is done without asking a person: kind by kind, or by the level they chose, a bundle of kinds (P7).
 
-ask   only what the policy proves to be harmless
-read  also files of the workspace, read by tools
-edit  also files of the workspace, changed by tools
-safe  also commands that are known and of medium risk, and switching modes
-all   also what else is asked about: files elsewhere, other commands, the browser, MCP tools, subtasks
+plan       reads only: what would change something is denied
+ask        only what the policy proves to be harmless, and files of the workspace, read by tools
+edits      also files of the workspace, changed by tools
+workspace  also commands that are known, of medium risk, and stay in the workspace; and switching modes
+all        also what else is asked about: files elsewhere, other commands, the browser, MCP tools, subtasks
 
 In no bundle, so only by name: trying a failed request again without end, answering the model's questions. No level
 covers what is critical, protected files, credentials, or a line that nobody can read; none makes up for a denial; and a
@@ -28,8 +28,9 @@ from tarmac.policy import (
     WriteFile,
 )
 
-Auto = Literal["ask", "read", "edit", "safe", "all"]
-LEVELS: Final[tuple[Auto, ...]] = ("ask", "read", "edit", "safe", "all")
+Auto = Literal["plan", "ask", "edits", "workspace", "all", "read", "edit", "safe"]  # the last three: older names
+LEVELS: Final[tuple[Auto, ...]] = ("plan", "ask", "edits", "workspace", "all")
+OLDER_NAMES: Final[dict[str, Auto]] = {"read": "ask", "edit": "edits", "safe": "workspace"}
 LISTED: Final = (Execute, OpenTerminal, KillTerminal, SendInput, ReadFile, WriteFile, Connect, UseServer)
 
 
@@ -51,25 +52,31 @@ def kinds_for(auto: Auto, own: Kinds) -> Kinds:
     everything = reaches(auto, "all")
     return replace(
         own,
-        modes=own.modes or reaches(auto, "safe"),
+        modes=own.modes or reaches(auto, "workspace"),
         browser=own.browser or everything,
         mcp=own.mcp or everything,
         subtasks=own.subtasks or everything,
     )
 
 
+def level_named(name: str) -> Auto | None:
+    """The level of this name, which may be an older one; None: there is none."""
+    return OLDER_NAMES.get(name) or next((each for each in LEVELS if each == name), None)
+
+
 def reaches(auto: Auto, level: Auto) -> bool:
     """Whether `auto` covers all that `level` does."""
-    return LEVELS.index(auto) >= LEVELS.index(level)
+    return LEVELS.index(OLDER_NAMES.get(auto, auto)) >= LEVELS.index(level)
 
 
 def settings_for(auto: Auto, own: PolicySettings) -> PolicySettings:
     """The policy's switches at this level; a level only adds to what the person set."""
     return replace(
         own,
-        auto_approve_read=own.auto_approve_read or reaches(auto, "read"),
-        auto_approve_write=own.auto_approve_write or reaches(auto, "edit"),
-        ask_medium=own.ask_medium and not reaches(auto, "safe"),
+        only_reads=own.only_reads or auto == "plan",
+        auto_approve_read=own.auto_approve_read or reaches(auto, "edits"),
+        auto_approve_write=own.auto_approve_write or reaches(auto, "edits"),
+        ask_medium=own.ask_medium and not reaches(auto, "workspace"),
     )
 
 

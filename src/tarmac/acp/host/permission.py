@@ -176,7 +176,7 @@ class AgentPermission:
             return False
         proven = verdict.decision == "allow" and verdict.plan is not None
         git = any(proven_as(part, "git") for part in verdict.parts)
-        return not (proven and git) or reaches(state.context.settings.auto, "safe")
+        return not (proven and git) or reaches(state.context.settings.auto, "workspace")
 
     async def _described(self, call: Object, wants: tuple[Want, ...]) -> str:
         """Why a person must be asked about files of which only the agent's words tell what becomes of them, else ""."""

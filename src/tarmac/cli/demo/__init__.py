@@ -66,7 +66,7 @@ def _introduce(look: Look, *, yes: bool) -> None:
     _say(
         look,
         "All else is real: the project and its failing test, the terminals, the edit, the log, and the judgement of "
-        f"each command. Those of medium risk run by themselves here (--auto safe); {risky}\n",
+        f"each command. Those of medium risk run by themselves here (--auto workspace); {risky}\n",
     )
     print(look.paint("1;34", f"❯ {TASK}"), flush=True)
 
@@ -94,7 +94,7 @@ def _play(folder: Path, *, yes: bool, as_json: bool, fast: bool) -> int:
         from tarmac.cli.session import drive
         from tarmac.config import load_config
 
-        config = load_config(project, environ, {"model": f"scripted/{script}", "auto": "safe"})
+        config = load_config(project, environ, {"model": f"scripted/{script}", "auto": "workspace"})
         async with (
             open_app(config, environ=environ) as app,
             app.create_task(TASK, attended=True) as task,
