@@ -89,6 +89,9 @@ Usage: tarmac tasks [list] [--workspace DIR] [--sort KEY] [--limit N | --all] [-
        tarmac tasks export ID [--format F] [--to PATH] [--force]
        tarmac tasks export --settings --to DIR [--force]
        tarmac tasks delete ID... [--yes] [--json]
+       tarmac tasks checkpoints ID [--json]
+       tarmac tasks diff ID [--to N] [--json]
+       tarmac tasks restore ID [--to N] [--files|--conversation|--both] [--force] [--yes] [--json]
 
   list     The newest first: id, time of the last message, status, cost, first words.
   show     All that happened in one, told as `tarmac run` tells it.
@@ -99,6 +102,12 @@ Usage: tarmac tasks [list] [--workspace DIR] [--sort KEY] [--limit N | --all] [-
            images), or as Roo-Code's own files (`roo`, needs --to). With --settings: your
            modes and MCP servers as its custom_modes.yaml and mcp_settings.json.
   delete   Remove for good; asks, unless --yes. Not while a process works on it.
+  checkpoints  The points to go back to: messages, and calls that changed something.
+  diff     What the task changed in files, since its beginning or since the point --to N.
+  restore  Bring files back as they were before its first change, or before the point N.
+           Only files that the task changed are touched. Those that somebody else changed
+           since are left, unless --force. --conversation rewinds the conversation instead,
+           --both does both. Asks, unless --yes. It can be undone: it makes a checkpoint.
 
 ID is the id of a task, or as much of it as no other has.
 

@@ -19,6 +19,7 @@ from tarmac.show.completion import Offer
 from tarmac.show.harmless import one_line
 from tarmac.show.summary import money, spent, tokens, when
 from tarmac.tasks.auto import LEVELS, Auto
+from tarmac.tasks.checkpoints import Fate, Restoration
 from tarmac.tasks.conversation import LONGEST, commands, first_line
 from tarmac.tasks.task import Task
 
@@ -155,6 +156,19 @@ async def cost(session: "Interactive", rest: str) -> None:
     session.ui.print(f"  {spent(task.metadata)}" if task and task.metadata.requests else "  nothing was spent yet")
 
 
+@command("show what this task changed: /diff, or /diff N since a point of /rewind")
+async def diff(session: "Interactive", rest: str) -> None:
+    from tarmac.cli.checkpoints import diff_of
+
+    task = _with_files(session)
+    if not rest and task.checkpoints.history.first is None:
+        session.ui.print("  this task has changed no files")
+        return
+    found = await task.checkpoints.diff(task.checkpoints.find(_point(rest) if rest else None))
+    lines = diff_of(found, task.checkpoints.workspace, session.look)
+    session.ui.print("\n".join(lines) or "  all files are as they were then")
+
+
 @command("write this task as Markdown: /export FILE")
 async def export(session: "Interactive", rest: str) -> None:
     from tarmac.cli.export import export as write
@@ -241,6 +255,32 @@ async def resume(session: "Interactive", rest: str) -> None:
     session.ui.print(f"  task {task.id if task else ''} is open. It goes on with your next words.")
 
 
+@command("go back to an earlier point: /rewind N, then `files` or `conversation` for one of them alone")
+async def rewind(session: "Interactive", rest: str) -> None:
+    from tarmac.cli.checkpoints import point_lines, restored_lines
+
+    task = _with_files(session)
+    points = task.checkpoints.history.points
+    words = rest.split()
+    if not words:
+        session.ui.print("\n".join(point_lines(points[-40:], session.look)) or "  nothing was said yet")
+        session.ui.print("  /rewind N goes back to just before one of these")
+        return
+    if not set(words[1:]) <= {"files", "conversation", "both", "force"}:
+        raise BadRequest(f"/rewind takes no `{words[-1]}`", hint="/rewind N [files|conversation|both] [force]")
+    to = _point(words[0])
+    said = next((each.text for each in points if each.seq == to and each.said), "")
+    done = await task.rewind(
+        to, files="conversation" not in words, conversation="files" not in words, force="force" in words
+    )
+    if done is not None:
+        session.ui.print("\n".join(restored_lines(done, task.checkpoints.workspace, session.look)))
+    if "files" not in words:
+        session.ui.print(f"  The conversation goes on from {to}.")
+        session.ui.prefill(said)
+    _tell_of_left(session, done, f"/rewind {words[0]} files force")
+
+
 @command("list the tasks of this workspace")
 async def tasks(session: "Interactive", rest: str) -> None:
     app = session.app
@@ -263,6 +303,45 @@ async def terminals(session: "Interactive", rest: str) -> None:
         what = f"runs `{one_line(running.command)}`" if running is not None else "idle"
         lines.append(f"  {terminal.id}  {terminal.cwd}  {what}")
     session.ui.print("\n".join(lines) or "  this task has no terminals")
+
+
+@command("take back what the last turn changed in files; again for the turn before")
+async def undo(session: "Interactive", rest: str) -> None:
+    from tarmac.cli.checkpoints import restored_lines
+
+    task = _with_files(session)
+    await task.checkpoints.settle()
+    to = task.checkpoints.history.last_turn
+    if to is None:
+        session.ui.print("  there is nothing to undo: this task has changed no files, or all is undone")
+        return
+    done = await task.rewind(to, conversation=False)
+    session.ui.print("\n".join(restored_lines(done, task.checkpoints.workspace, session.look) if done else ()))
+    if done and done.of(Fate.RESTORED):
+        back = task.checkpoints.history.points[-1].seq
+        session.ui.print(f"  The model is told. `/rewind {back} files` takes this undo back.")
+    _tell_of_left(session, done, f"/rewind {to} files force")
+
+
+def _with_files(session: "Interactive") -> Task:
+    """The open task, at rest."""
+    task = session.task
+    if not isinstance(task, Task):
+        raise BadRequest("there is no task yet", hint="say something first")
+    if task.running:
+        raise BadRequest("the task is at work", hint="Ctrl-C stops it")
+    return task
+
+
+def _point(word: str) -> int:
+    if not word.isdecimal():
+        raise BadRequest(f"`{word}` is no number of a point", hint="/rewind lists them")
+    return int(word)
+
+
+def _tell_of_left(session: "Interactive", done: Restoration | None, how: str) -> None:
+    if done is not None and done.of(Fate.CHANGED_SINCE):
+        session.ui.print(f"  Files that somebody else changed since were left. `{how}` restores them, too.")
 
 
 def expanded(template: str, arguments: str) -> str:

@@ -24,7 +24,10 @@ from tarmac.show.summary import money, size, status, when
 from tarmac.tasks.log.lock import writer_of
 from tarmac.tasks.store import Listed, Sort, TaskStore
 
-OPTIONS: Final = ["json", "workspace=", "sort=", "limit=", "format=", "to=", "yes", "force", "all", "settings"]
+OPTIONS: Final = [
+    "json", "workspace=", "sort=", "limit=", "format=", "to=", "yes", "force", "all", "settings", "files",
+    "conversation", "both",
+]  # fmt: skip
 TAKES: Final = {
     "list": {"json", "workspace", "sort", "limit", "all"},
     "show": {"json"},
@@ -33,6 +36,9 @@ TAKES: Final = {
     "search": {"json", "limit"},
     "export": {"format", "to", "force", "settings"},
     "delete": {"yes", "json"},
+    "checkpoints": {"json"},
+    "diff": {"to", "json"},
+    "restore": {"to", "files", "conversation", "both", "yes", "force", "json"},
 }
 NARROW: Final = 70  # columns; below, a list leaves time and cost out
 SHOWN: Final = 20  # of a list, unless told otherwise
@@ -58,9 +64,7 @@ def main(arguments: list[str]) -> int:
         raise BadRequest("what shall be searched for?", hint="tarmac tasks search 'two words'")
     if action == "export" and "settings" in given:
         return _give_settings(rest, given)
-    if action in ("show", "audit", "usage", "export", "delete") and (
-        len(rest) != 1 if action != "delete" else not rest
-    ):
+    if action not in ("list", "search") and (len(rest) != 1 if action != "delete" else not rest):
         raise BadRequest(f"`tasks {action}` takes the id of a task", hint="`tarmac tasks` lists them")
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")
@@ -73,6 +77,9 @@ def main(arguments: list[str]) -> int:
         "search": lambda: _search(store, " ".join(rest), given),
         "export": lambda: _export(store, rest[0], given),
         "delete": lambda: _delete(store, rest, given),
+        "checkpoints": lambda: _go_back(store, action, rest[0], given),
+        "diff": lambda: _go_back(store, action, rest[0], given),
+        "restore": lambda: _go_back(store, action, rest[0], given),
     }[action]
     try:
         return run(lambda stop: do())
@@ -279,6 +286,29 @@ def _sure(what: str) -> bool:
     sys.stderr.write(f"Delete {what} for good? [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+async def _go_back(store: TaskStore, action: str, task: str, given: Given) -> int:
+    from tarmac.cli import checkpoints
+
+    look, as_json, to = look_of(sys.stdout, os.environ), "json" in given, number(given, "to", None)
+    if action == "checkpoints":
+        return await checkpoints.list_points(store, task, look, as_json=as_json)
+    if action == "diff":
+        return await checkpoints.show_diff(store, task, to, look, as_json=as_json)
+    if len(given.keys() & {"files", "conversation", "both"}) > 1:
+        raise BadRequest("--files, --conversation and --both exclude each other")
+    return await checkpoints.restore(
+        store,
+        task,
+        to,
+        look,
+        files="conversation" not in given,
+        conversation="conversation" in given or "both" in given,
+        yes="yes" in given,
+        force="force" in given,
+        as_json=as_json,
+    )
 
 
 async def _export(store: TaskStore, task: str, given: Given) -> int:

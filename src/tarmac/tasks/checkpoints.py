@@ -100,6 +100,7 @@ class Checkpoints:
         for event in past:
             self.history.add(event)
         log.subscribe(lambda _, event: self.history.add(event))
+        self.workspace = Path(os.path.realpath(workspace))
         self._log = log
         self._busy = busy
         self._snapshots = Snapshots(log.folder / FOLDER, workspace)
