@@ -325,7 +325,7 @@ _SHOWN = (
 )  # fmt: skip
 NEXT = {
     "running": "It goes on. wait_for_terminal waits for its end, read_terminal looks, interrupt_terminal ends it.",
-    "line": "ToolAnswer with send_to_terminal, or end it with interrupt_terminal.",
+    "line": "Answer with send_to_terminal, or end it with interrupt_terminal.",
     "ended": (
         "It only reads, so it ran without a terminal, and was ended when its time was over. Ask for less, or give it a "
         "longer timeout."
