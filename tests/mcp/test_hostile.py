@@ -174,6 +174,24 @@ async def test_strangers_without_the_token_take_up_little_and_not_for_long(
     await until(lambda: asyncio.all_tasks() <= before)
 
 
+async def test_300_silent_strangers_lock_nobody_out(tmp_path: Path) -> None:
+    """A3: there is room for 256; the one that was silent longest makes room for who comes."""
+    async with a_door(tmp_path) as door:
+        with http_server.listen(0) as listening:
+            port = listening.getsockname()[1]
+            app = http_server.Gate(adapter.http_app(door, port), port, TOKEN)
+            task = asyncio.create_task(http_server.serve(app, listening))
+            strangers = [await asyncio.open_connection("127.0.0.1", port) for _ in range(300)]
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 0\r\n\r\n".encode())
+            answer = await asyncio.wait_for(reader.read(100), PATIENCE)
+            for _, each in [*strangers, (reader, writer)]:
+                each.close()
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+    assert answer.startswith(b"HTTP/1.1 401")
+
+
 def test_the_token_is_in_nobodys_sight(tmp_path: Path) -> None:
     """A3: not in the arguments, the log, the errors, or what commands can read of us."""
     with served(tmp_path, stderr=subprocess.PIPE) as server:

@@ -118,5 +118,6 @@ def test_a_tool_says_what_it_does_to_the_world(entry: object) -> None:
     if each.name in ends:
         assert each.idempotent  # a second time changes nothing
     for schema in (each.input, each.output):
+        assert schema is not None
         assert schema["additionalProperties"] is False
         jsonschema.Draft202012Validator.check_schema(schema)

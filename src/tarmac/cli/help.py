@@ -228,6 +228,7 @@ Options:
                    reads, workspace runs known commands of medium risk without asking,
                    all what else is asked about.
                    Neither covers what is critical.
+  --tools WHICH    terminals, files or all [terminals]: files reads, searches and edits.
   --http PORT      Serve HTTP on this machine instead, under /mcp; 0 takes a free port.
                    Prints the address, and the token that each request must bring
                    (Authorization: Bearer TOKEN). $TARMAC_MCP_TOKEN sets it, and then it

@@ -33,7 +33,7 @@ from tarmac.mcp.pipes import serve_lines
 from tarmac.mcp.progress import Tail
 from tarmac.mcp.recorder import finished, started
 from tarmac.mcp.tool_server import ToolAnswer, ToolServer
-from tarmac.mcp.workspace import Workspace
+from tarmac.mcp.workspace import Images, Workspace
 from tarmac.policy import Action, Execute, Verdict
 from tarmac.policy.approval import Resolution
 from tarmac.tasks.call_recorder import Live, record_verdicts
@@ -169,8 +169,8 @@ class Shared(Workspace):
         for each in list(self._calls):
             each.cancel()
 
-    def bench(self, end: float, tail: Tail, call: CallId | None = None) -> Bench:
-        bench = super().bench(end, tail, call)
+    def bench(self, end: float, tail: Tail, call: CallId | None = None, images: Images | None = None) -> Bench:
+        bench = super().bench(end, tail, call, images)
         if call is None:
             return bench
         made: list[Live] = []

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tarmac.config import Config
     from tarmac.mcp.tool_server import ToolServer
 
-OPTIONS = ["cwd=", "http=", "allow=", "deny=", "auto="]
+OPTIONS = ["cwd=", "http=", "allow=", "deny=", "auto=", "tools="]
 TOKEN = "TARMAC_MCP_TOKEN"
 PR_SET_DUMPABLE = 4
 BY_HAND = (
@@ -32,6 +32,7 @@ BY_HAND = (
 )
 LEAST_MEMORY = 256 << 20  # bytes of address space; it takes 130 MiB to load
 LEVELS = ("plan", "ask", "workspace", "all", "safe")  # the last is an older name
+OFFERS = ("terminals", "files", "all")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +44,7 @@ class Wanted:
     allow: tuple[str, ...]
     deny: tuple[str, ...]
     auto: str  # empty: as the configuration has it
+    tools: str  # which are offered
 
 
 def main(arguments: list[str]) -> int:
@@ -75,6 +77,9 @@ def _wanted(arguments: list[str]) -> Wanted:
     auto = given.get("auto", [""])[-1]
     if auto and auto not in LEVELS:
         raise BadRequest(f"--auto takes {', '.join(LEVELS)}, not `{auto}`")
+    tools = given.get("tools", ["terminals"])[-1]
+    if tools not in OFFERS:
+        raise BadRequest(f"--tools takes {', '.join(OFFERS)}, not `{tools}`")
     _check_rules([*given.get("allow", ()), *given.get("deny", ())])
     return Wanted(
         workspace=check_directory(Path(given["cwd"][-1])) if "cwd" in given else None,
@@ -82,6 +87,7 @@ def _wanted(arguments: list[str]) -> Wanted:
         allow=tuple(given.get("allow", ())),
         deny=tuple(given.get("deny", ())),
         auto=auto,
+        tools=tools,
     )
 
 
@@ -105,7 +111,7 @@ async def _serve(wanted: Wanted) -> int:
     from tarmac.mcp.tool_server import ToolServer
 
     token = os.environ.pop(TOKEN, "")  # no command may see it
-    door = ToolServer(load=lambda workspace: _config(wanted, workspace), workspace=wanted.workspace)
+    door = ToolServer(load=lambda workspace: _config(wanted, workspace), workspace=wanted.workspace, offer=wanted.tools)
     try:
         if wanted.port is None:
             await _on_pipes(door)

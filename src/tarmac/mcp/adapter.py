@@ -14,6 +14,7 @@ cancellation as a request to clean up. So each call runs in a task of its own.
 """
 
 import asyncio
+import base64
 import json
 import logging
 from collections.abc import Coroutine
@@ -286,8 +287,12 @@ def _lacking(lacking: Lacking) -> MCPError:
 def _result(answer: ToolAnswer) -> types.CallToolResult:
     data = None if answer.data is None else json.loads(encodable(json.dumps(dict(answer.data))))
     text = types.TextContent(type="text", text=encodable(answer.text))
+    images = [
+        types.ImageContent(type="image", data=base64.b64encode(data).decode(), mime_type=media)
+        for data, media in answer.images
+    ]
     meta = {TITLE: encodable(answer.title)} if answer.title else None
-    return types.CallToolResult(content=[text], structured_content=data, is_error=answer.error, _meta=meta)
+    return types.CallToolResult(content=[text, *images], structured_content=data, is_error=answer.error, _meta=meta)
 
 
 # Resources

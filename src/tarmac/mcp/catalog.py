@@ -5,6 +5,7 @@ What does not apply is left out of a result, never null: some clients check type
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 from functools import cache
 from typing import Annotated, Any, ClassVar, Final
 
@@ -12,7 +13,9 @@ from msgspec import Meta
 
 from tarmac.errors import TarmacError, ToolFailed
 from tarmac.tools import terminal_access, terminal_status
+from tarmac.tools.edit_file import ApplyDiff, SearchAndReplace, WriteToFile
 from tarmac.tools.execute_command import ExecuteCommand, short
+from tarmac.tools.list_files import ListFiles
 from tarmac.tools.persistent_terminal import (
     ID,
     SPELLINGS,
@@ -20,8 +23,10 @@ from tarmac.tools.persistent_terminal import (
     OpenPersistentTerminal,
     RunPersistentCommand,
 )
+from tarmac.tools.read_file import ReadFile
 from tarmac.tools.read_terminal import ReadTerminal
 from tarmac.tools.schema import parameters
+from tarmac.tools.search_files import SearchFiles
 from tarmac.tools.send_to_terminal import SendToTerminal
 from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool
 from tarmac.tools.wait_for_terminal import WaitForTerminal
@@ -121,7 +126,7 @@ class CatalogEntry:
     name: str
     title: str
     tool: type[Tool]
-    output: Schema
+    output: Schema | None  # None: its text is all that it returns
     description: str = ""  # in place of the tool's own
     read_only: bool = False
     destructive: bool = False
@@ -143,7 +148,7 @@ def _input(tool: type[Tool]) -> Schema:
     properties = {name: dict(each) for name, each in schema["properties"].items()}
     if "timeout" in properties:
         properties["timeout"]["description"] += f" At most {MOST_SECONDS} seconds are waited."
-    return {**schema, "properties": properties}
+    return {**schema, "properties": properties, "additionalProperties": False}
 
 
 def _object(properties: dict[str, Schema], *required: str) -> Schema:
@@ -339,4 +344,35 @@ ENTRIES: Final = (
         idempotent=True,
     ),
 )
-BY_NAME: Final = {each.name: each for each in ENTRIES}
+
+FILE_ENTRIES: Final = (
+    CatalogEntry(name="read_file", title="Read files", tool=ReadFile, output=None, read_only=True, idempotent=True),
+    CatalogEntry(name="list_files", title="List files", tool=ListFiles, output=None, read_only=True, idempotent=True),
+    CatalogEntry(
+        name="search_files", title="Search in files", tool=SearchFiles, output=None, read_only=True, idempotent=True
+    ),
+    CatalogEntry(name="write_to_file", title="Write a file", tool=WriteToFile, output=None, destructive=True),
+    CatalogEntry(name="apply_diff", title="Edit a file", tool=ApplyDiff, output=None, destructive=True),
+    CatalogEntry(name="search_and_replace", title="Replace text", tool=SearchAndReplace, output=None, destructive=True),
+)
+
+
+class Offer(Enum):
+    """Which tools a client is offered."""
+
+    TERMINALS = "terminals"
+    FILES = "files"
+    ALL = "all"
+
+    @property
+    def entries(self) -> tuple[CatalogEntry, ...]:
+        match self:
+            case Offer.TERMINALS:
+                return ENTRIES
+            case Offer.FILES:
+                return FILE_ENTRIES
+            case Offer.ALL:
+                return (*ENTRIES, *FILE_ENTRIES)
+
+
+BY_NAME: Final = {each.name: each for each in Offer.ALL.entries}

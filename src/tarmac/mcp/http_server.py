@@ -100,16 +100,16 @@ MOST_CONNECTIONS: Final = 256
 
 
 class Impatient(H11Protocol):
-    """A connection that must come to its request."""
+    """A connection that must come to its request. When there are too many, the longest silent one makes room."""
 
-    alarm: asyncio.TimerHandle | None = None
+    alarm: asyncio.TimerHandle | None = None  # set while it has no request under way
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self.alarm = self.loop.call_later(TO_ASK, transport.abort)
         if len(self.connections) > MOST_CONNECTIONS:
-            transport.abort()
-        else:
-            self.alarm = self.loop.call_later(TO_ASK, transport.abort)
+            silent = [each for each in self.connections if isinstance(each, Impatient) and each.alarm is not None]
+            min(silent, key=lambda each: each.alarm.when() if each.alarm else 0.0).transport.abort()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)

@@ -36,6 +36,7 @@ class ToolAnswer:
     text: str
     data: Mapping[str, Any] | None = None
     error: bool = False
+    images: tuple[tuple[bytes, str], ...] = ()  # each with its media type
     title: str = ""  # "Ran `make`": what was done, for a person who looks at the calls (A7)
 
 
@@ -46,6 +47,7 @@ class ToolServer:
     load: "Callable[[Path], Config]"
     workspace: Path | None = None  # where the person said it is; else where the client says, else `here`
     here: Path = field(default_factory=Path.cwd)
+    offer: str = "terminals"  # see catalog.Offer
     hosted: "Workspace | None" = None  # whoever hosts the client has opened its workspace, and closes it
     _open: "dict[Path, Workspace]" = field(default_factory=dict)
     _roots: dict[str, Path] = field(default_factory=dict)  # by session: where its client works
@@ -65,9 +67,9 @@ class ToolServer:
 
     def tools(self) -> "Sequence[CatalogEntry]":
         """What a client can call."""
-        from tarmac.mcp.catalog import ENTRIES
+        from tarmac.mcp.catalog import Offer
 
-        return ENTRIES
+        return Offer(self.offer).entries
 
     async def call(self, name: str, arguments: Mapping[str, Any], client: Client) -> ToolAnswer:
         """Make it. Whatever is wrong with it comes back as an answer; only cancelling and Unanswered come out."""

@@ -2,12 +2,14 @@
 
 import asyncio
 import itertools
+import json
 import secrets
 import time
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,10 +27,11 @@ from tarmac.mcp.outputs import ListedOutput, Outputs
 from tarmac.mcp.progress import Tail, telling
 from tarmac.mcp.recorder import WorkspaceLog, WorkspaceRecorder
 from tarmac.mcp.tool_server import ToolAnswer
-from tarmac.models.messages import Blob, Text
+from tarmac.models.messages import Blob, Image, Text
 from tarmac.policy import Execute, Verdict
 from tarmac.policy.visible import visible
 from tarmac.tasks.auto import covers
+from tarmac.tasks.repetition import Repetition, fingerprint
 from tarmac.terminals.events import CommandStarted, TerminalClosedEvent, TerminalEvent
 from tarmac.tools import decoding
 from tarmac.tools.file_access import directory
@@ -39,6 +42,12 @@ LEAST: Final = 2.0  # seconds a command is waited for, however long a person too
 FOR_TERMINAL: Final = 6.0  # seconds to wait for a terminal when all are in use
 GRACE: Final = 6.5  # seconds after its end that a call may take; then it is told that it goes on
 TOO_LATE: Final = "This takes longer than a call may, and goes on; nobody will be told. list_terminals shows what runs."
+MOST_SESSIONS: Final = 64  # whose calls are compared
+PATIENT: Final = {"wait_for_terminal"}  # waiting again is no circle
+STUCK: Final = (
+    "This is the same {name} call again, and its result did not change: it was not made. "
+    "Do something else, or tell the person what blocks you."
+)
 TERMINALS: Final = 16  # of one workspace: subagents of a client share them
 
 
@@ -82,6 +91,8 @@ class Workspace:
         self._late: set[asyncio.Task[ToolAnswer]] = set()  # calls whose clients have their answer already
         self.registry.subscribe(self._heard)
         self._opened: dict[str, str | None] = {}  # terminal → the session whose call opened it
+        self._seen: dict[Path, str | None] = {}  # the versions of files that clients know, by digest
+        self._repetitions: dict[str | None, Repetition] = {}  # by session
         self._left: dict[str, tuple[int, str | None]] = {}  # terminal → the command left running there, and whose it is
 
     async def aclose(self) -> None:
@@ -104,9 +115,24 @@ class Workspace:
             tool = decoding.read(entry.tool, name, dict(arguments))
             if isinstance(tool, CheckCommand):
                 return await self._check(tool, client)
-            return await self._in_time(self._make(entry, tool, client, end), end)
+            made = json.dumps(dict(arguments))
+            repetition = self._repetition(client)
+            if name not in PATIENT and repetition.stuck(name, made):
+                return ToolAnswer(text=STUCK.format(name=name), error=True)
+            answer = await self._in_time(self._make(entry, tool, client, end), end)
+            if name not in PATIENT:
+                repetition.finished(name, made, fingerprint([Text(answer.text)], outcome=str(answer.error)))
+            return answer
         except (BadArguments, ToolFailed) as error:
             return ToolAnswer(text=str(error), error=True)
+
+    def _repetition(self, client: Client) -> Repetition:
+        """The calls of this client. Only the latest sessions are kept."""
+        found = self._repetitions.pop(client.session, None) or Repetition(self._app.config.limits.max_repetitions)
+        self._repetitions[client.session] = found
+        if len(self._repetitions) > MOST_SESSIONS:
+            del self._repetitions[next(iter(self._repetitions))]
+        return found
 
     async def _in_time(self, work: Coroutine[Any, Any, ToolAnswer], end: float) -> ToolAnswer:
         """Its answer; when even what bounds it takes too long, the word that it goes on."""
@@ -141,11 +167,11 @@ class Workspace:
             self._turns.release()
 
     async def _make(self, entry: CatalogEntry, tool: Tool, client: Client, end: float) -> ToolAnswer:
-        tail = Tail()
+        tail, images = Tail(), Images()
         call = Call(
             id=self.new_call(),
             name=entry.name,
-            prepare=lambda: tool.prepare(self.bench(end, tail, call.id)),
+            prepare=lambda: tool.prepare(self.bench(end, tail, call.id, images)),
             timeout=GOOD_FOR,
             shown=lambda ready: telling(client, tail, lambda: ready.title),
             slot=lambda ready: self._turn(ready, end),
@@ -155,7 +181,9 @@ class Workspace:
         result = await pipeline.run(call)
         if result.done is None or result.ready is None:
             return ToolAnswer(text=_why(result), error=True)
+        self._seen.update({each.path: each.digest for each in result.done.seen})
         answer = self._told(entry, tool, result.done, client)
+        answer = replace(answer, images=images.of(result.done))
         return replace(answer, text="\n".join([*_remarks(result), answer.text]), title=result.ready.done)
 
     def checkpoint(self, call: Call, ready: Ready, go: Go) -> AbstractAsyncContextManager[None]:
@@ -176,7 +204,7 @@ class Workspace:
         return WorkspaceRecorder(self.log, client.name)
 
     def _told(self, entry: CatalogEntry, tool: Tool, done: Done, client: Client) -> ToolAnswer:
-        data = data_of(entry.name, done)
+        data = data_of(entry.name, done) if entry.output is not None else {}
         text = "\n".join(each.text for each in done.content if isinstance(each, Text))
         if entry.name == "open_persistent_terminal":
             if not (isinstance(tool, OpenWorkspaceTerminal) and tool.stay):
@@ -186,7 +214,7 @@ class Workspace:
             data["output_uri"] = uri
         if done.outcome == "failed":
             return ToolAnswer(text=text, error=True)
-        return ToolAnswer(text=text, data=data)
+        return ToolAnswer(text=text, data=data if entry.output is not None else None)
 
     def _uri(self, data: Mapping[str, Any], done: Done, session: str | None) -> str:
         if data.get("terminal_id"):
@@ -211,7 +239,7 @@ class Workspace:
         lines += [f"Who is asked: {data['asks']}"] if "asks" in data else []
         return ToolAnswer(text="\n".join(lines), data=data)
 
-    def bench(self, end: float, tail: Tail, call: CallId | None = None) -> Bench:
+    def bench(self, end: float, tail: Tail, call: CallId | None = None, images: "Images | None" = None) -> Bench:
         """Where a tool works, until `end`."""
         left = max(min(end - time.monotonic(), MOST_SECONDS), LEAST)
         own = self._app.config.tools
@@ -227,7 +255,8 @@ class Workspace:
             files=self._app.files,
             registry=self.registry,
             talk=NoTalk(),
-            store=_no_store,
+            store=(images or Images()).keep,
+            seen=self._seen,
             show=tail.show,
             settings=settings,
             alone=True,
@@ -290,8 +319,20 @@ class NoTalk:
         return {}
 
 
-def _no_store(_: bytes, __: str) -> Blob:
-    raise ToolFailed("Images can't be kept here.")
+class Images:
+    """The images of one call, in memory: they go to the client and are not kept."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, tuple[bytes, str]] = {}
+
+    def keep(self, data: bytes, media: str) -> Blob:
+        blob = Blob(sha256=sha256(data).hexdigest(), size=len(data), media_type=media)
+        self._kept[blob.sha256] = (data, media)
+        return blob
+
+    def of(self, done: Done) -> tuple[tuple[bytes, str], ...]:
+        """Those in a result, in order."""
+        return tuple(self._kept[each.blob.sha256] for each in done.content if isinstance(each, Image))
 
 
 def _loop_time(end: float) -> float:
