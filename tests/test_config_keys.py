@@ -28,6 +28,7 @@ ELSEWHERE = {
     "policy": {"only_reads"},  # by the level `plan`
 }
 MORE = {
+    "terminals": {"pass_secrets"},
     "policy": {
         "allow",
         "deny",

@@ -35,7 +35,7 @@ from tarmac.tasks.log.reader import read_log
 from tarmac.tasks.state import TaskState
 from tarmac.tasks.store import TaskStore
 from tarmac.tasks.task import Task
-from tarmac.terminals.events import NoShellIntegration, TerminalEvent
+from tarmac.terminals.events import CommandFinished, NoShellIntegration, TerminalEvent
 from tarmac.terminals.pool import Pool
 from tarmac.terminals.shell.shells import find_shell
 from tarmac.tools.plugins import Installed, with_installed
@@ -303,10 +303,13 @@ class App:
         return spec
 
     def _heard(self, event: TerminalEvent) -> None:
-        """A person is warned once in each task that works without shell integration (T21)."""
+        """What terminals tell that a person should know: no shell integration (T21), a failure without a secret."""
         if isinstance(event, NoShellIntegration):
             for task in self.tasks.values():
                 task.warn_of_no_integration(event.terminal)
+        if isinstance(event, CommandFinished) and event.exit_code and self.config.held_secrets:
+            for task in self.tasks.values():
+                task.tell_held_secrets(event.terminal, self.config.held_secrets)
 
     def modes(self) -> Modes:
         """The modes of the workspace."""

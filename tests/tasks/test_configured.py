@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from tests.tasks.engine import Seen, call, done, results, stored, turn, write_script
 
 from tarmac.app import open_app
@@ -61,3 +62,33 @@ async def test_what_a_workspace_forbids_holds_against_the_command_line_and_what_
     assert "a workspace can't set `model`" in notes[0]
     assert 'auto = "all" is ignored; it stays "edits" (command line: --auto)' in notes[1]
     assert notes[2] == "`AGENTS.md`: leads out of the workspace"
+
+
+@pytest.mark.shell
+async def test_common_secrets_do_not_reach_commands_and_that_is_told_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P9: `GITHUB_TOKEN` and its like are kept from an agent's commands, unless they are named."""
+    secrets = {"GITHUB_TOKEN": "gh-1", "AWS_SECRET_ACCESS_KEY": "aws-2", "DATABASE_URL": "db-3", "MY_API_KEY": "my-4"}
+    for name, value in {**secrets, "AWS_REGION": "eu"}.items():
+        monkeypatch.setenv(name, value)
+    work = prepare(tmp_path, "")
+    look = 'echo "[$GITHUB_TOKEN$AWS_SECRET_ACCESS_KEY$DATABASE_URL|$MY_API_KEY|$AWS_REGION]"; false'
+    model = write_script(
+        tmp_path / "script.toml",
+        turn(call("execute_command", command=look)),
+        turn(call("execute_command", command=f"{look} again")),
+        done(),
+    )
+    environ = {**secrets, "TARMAC_CONFIG_DIR": str(tmp_path / "user"), "TARMAC_TERMINALS_PASS_SECRETS": "MY_*"}
+    config = load_config(work, environ, {"auto": "all"})
+    async with open_app(config) as app, app.create_task("Do it.", model=model, attended=False) as task:
+        seen = Seen(task)
+        await task.run_until_idle()
+        notes = [each.text for each in await stored(task) if isinstance(each, Noted)]
+    assert "[|my-4|eu]" in results(seen)[0][2]
+    told = [each for each in notes if "terminals.pass_secrets" in each]
+    assert told == [
+        "AWS_SECRET_ACCESS_KEY, DATABASE_URL, GITHUB_TOKEN: commands don't get these variables. "
+        "If one needs them, set terminals.pass_secrets"
+    ]

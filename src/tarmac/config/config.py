@@ -78,6 +78,7 @@ class Config:
     notes: tuple[str, ...] = ()  # for the user: refused settings and warnings
     keys: Mapping[str, Secret] = field(default_factory=dict)  # by provider
     base_urls: Mapping[str, str] = field(default_factory=dict)  # by provider
+    held_secrets: tuple[str, ...] = ()  # variables of the environment that commands of agents don't get
     meant_for: Mapping[str, str | None] = field(default_factory=dict)  # setting → the model it is for; None: any
 
     def __post_init__(self) -> None:
@@ -193,7 +194,8 @@ class Config:
         from tarmac.terminals.settings import Settings
 
         named = self._section("terminals")
-        hidden = dict.fromkeys((*named.pop("secret_variables"), *sorted(KEY_VARIABLES)))
+        del named["pass_secrets"]  # what is left of the common secrets without these is `held_secrets`
+        hidden = dict.fromkeys((*named.pop("secret_variables"), *sorted(KEY_VARIABLES), *self.held_secrets))
         return Settings(**named, secret_variables=tuple(hidden), sandbox=self._sandbox())
 
     def _sandbox(self) -> "Any":

@@ -280,6 +280,12 @@ KEYS = (
         "variables that no command gets; keys of providers are always included",
         Tightening.MORE,
     ),
+    Key(
+        "terminals.pass_secrets",
+        texts("a list of names, * for any part"),
+        (),
+        "common secrets (AWS_*, *_TOKEN, *_API_KEY, DATABASE_URL …) that commands of agents get all the same",
+    ),
     Key("terminals.zsh_clear_eol_mark", boolean(), True, "set PROMPT_EOL_MARK= for zsh"),
     Key("terminals.zsh_oh_my", boolean(), False, "set ITERM_SHELL_INTEGRATION_INSTALLED=Yes"),
     Key("terminals.zsh_p10k", boolean(), False, "set POWERLEVEL9K_TERM_SHELL_INTEGRATION=true"),

@@ -50,6 +50,7 @@ class Task:
         self._engine = Engine(state, self._questions, self._queue, past)
         self._retired: list[Model] = []
         self._warned = False
+        self._told_secrets = False
 
     # What it is
 
@@ -249,6 +250,14 @@ class Task:
             self._warned = True
             text = f"terminal {terminal} works without shell integration: its commands run one by one, without a shell"
             self._state.add(e.Noted(at=now(), what="shell_integration_warning", text=text))
+
+    def tell_held_secrets(self, terminal: TerminalId, names: Sequence[str]) -> None:
+        """A command failed, and these variables were kept from it; told once."""
+        if self.running and not self._told_secrets and self._has(terminal):
+            self._told_secrets = True
+            shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+            text = f"{shown}: commands don't get these variables. If one needs them, set terminals.pass_secrets"
+            self._state.add(e.Noted(at=now(), what="notice", text=text))
 
     def _has(self, terminal: TerminalId) -> bool:
         """Whether a terminal is this task's, or nobody's, or gone."""

@@ -6,7 +6,7 @@
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase, translate
 from functools import lru_cache
 from pathlib import Path
@@ -48,6 +48,25 @@ _FIELDS_BEFORE = 2  # of /proc/PID/stat: pid and name, which may hold blanks
 _ENV_START, _ENV_END = 50, 51  # proc(5)
 
 SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH", "COOKIE")
+
+
+# Variables whose values open accounts or databases. An agent's commands get them only by name.
+COMMON_SECRETS = (
+    "AWS_*", "*_TOKEN", "*_API_KEY", "*_SECRET", "*_SECRET_KEY", "*_SECRET_ACCESS_KEY", "*_ACCESS_KEY", "*_PASSWORD",
+    "*_PASSWD", "*_PRIVATE_KEY", "*_CREDENTIALS", "*_AUTH_TOKEN", "*_PAT", "TOKEN", "API_KEY", "PASSWORD", "SECRET_KEY",
+    "DATABASE_URL", "*_DATABASE_URL", "REDIS_URL", "MONGODB_URI", "MONGO_URL", "PGPASSWORD", "MYSQL_PWD", "*_DSN",
+    "NPM_CONFIG_*AUTH*", "SLACK_WEBHOOK*", "AZURE_CLIENT_SECRET",
+)  # fmt: skip
+_NO_SECRETS = frozenset(
+    "AWS_PROFILE AWS_DEFAULT_PROFILE AWS_REGION AWS_DEFAULT_REGION AWS_CONFIG_FILE AWS_PAGER".split()
+)
+
+
+def common_secrets(environ: Iterable[str], *, passed: Sequence[str] = ()) -> tuple[str, ...]:
+    """The names among these that are kept from an agent's commands; `passed` are names and patterns that are not."""
+    kept, secret = any_of(tuple(passed)), any_of(COMMON_SECRETS)
+    found = [name for name in environ if name not in _NO_SECRETS and secret.match(name)]
+    return tuple(sorted(name for name in found if not (passed and kept.match(name))))
 
 
 def build(base: Mapping[str, str], settings: Settings, *, cookie: str) -> dict[str, str]:
