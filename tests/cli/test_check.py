@@ -190,7 +190,7 @@ def test_nonsense_is_answered_with_a_hint(arguments: list[str]) -> None:
 
 def test_its_page_tells_the_exit_status() -> None:
     outcome = tarmac("check", "--help")
-    assert "0 allowed, 3 a person would be asked, 4 denied" in outcome.out
+    assert "0 allowed; 3 a person would be asked; 4 denied" in outcome.out
     assert os.linesep in outcome.out
 
 

@@ -86,7 +86,7 @@ def test_a_damaged_file_is_said_and_put_aside(file: GrantFile) -> None:
         (["lsit"], "`lsit` is nothing to do with grants", "did you mean `list`?"),
         (["revoke"], "`grants revoke` takes one id", "tarmac grants list"),
         (["list", "x"], "`grants list` takes no `x`", "revoke ID"),
-        (["--jsn"], "option --jsn not recognized", "did you mean `--json`?"),
+        (["--jsn"], "there is no option --jsn", "did you mean `--json`?"),
     ],
 )
 def test_nonsense_is_answered_by_what_is_wrong(arguments: list[str], what: str, hint: str) -> None:
@@ -115,7 +115,7 @@ def test_a_person_allows_a_command_for_good_from_the_shell(tmp_path: Path) -> No
     assert not file.covers_line("npm test", cwd=tmp_path, workspace=tmp_path.parent, task=None)
     assert file.covers_words(("make", "lint", "-j2"), workspace=tmp_path.parent, task=None)
     for wrong in (
-        ["--", "rm -rf build"],
+        ["--", "rm -rf .git"],
         ["--", "rm -rf /"],
         ["--prefix", "--", "sudo"],
         [],

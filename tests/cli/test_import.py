@@ -84,7 +84,7 @@ def test_a_task_that_could_not_be_written_leaves_nothing_behind(tiny_disk: Path,
     big[0]["text"] = "x" * 400_000
     (tmp_path / "task1" / "ui_messages.json").write_text(json.dumps(big))
     outcome = tarmac("import", "roo", str(tmp_path / "task1"), TARMAC_STATE_DIR=str(tiny_disk / "state"))
-    assert outcome.code == 125 and "No space" in outcome.err
+    assert outcome.code == 125 and "the disk is full" in outcome.err
     assert not (tiny_disk / "state" / "tasks" / "task1").exists()
 
 

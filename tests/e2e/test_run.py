@@ -129,7 +129,7 @@ def test_json_has_every_fact_of_the_log_the_signals_and_the_end(project: Path, t
         (["x", "--model", "nobody/x"], "provider"),
         (["x", "--model", "gpt-5"], "did you mean openai/gpt-5?"),
         (["x", "--model", "Anthropic/claude-opus-5"], "did you mean `anthropic/claude-opus-5`?"),
-        (["x", "--image"], "requires argument\n  hint: `tarmac run --help`"),
+        (["x", "--image"], "--image: expected one argument\n  hint: `tarmac run --help`"),
         (["x", "--image", "/"], "Is a directory"),
         (["x", "--image", "nowhere.png"], "No such file"),
         (["x", "--model", "anthropic/claude"], "ANTHROPIC_API_KEY"),

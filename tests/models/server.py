@@ -66,7 +66,7 @@ class Server:
         first, *lines = head.decode("latin-1").strip().split("\r\n")
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
         body = await reader.readexactly(int(headers.get("content-length", "0")))
-        self.requests.append(Request(first.split()[1], headers, json.loads(body)))
+        self.requests.append(Request(first.split()[1], headers, json.loads(body or b"{}")))
         reply = self.answer(self.requests[-1]) if self.answer else self.replies.pop(0)
         told = {"content-type": reply.content_type, "transfer-encoding": "chunked", **reply.headers}
         writer.write(f"HTTP/1.1 {reply.status} X\r\n".encode())

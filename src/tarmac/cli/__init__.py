@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 VERBS = {
     "run": 'Work on a task: tarmac run "make the tests pass".',
     "resume": "Go on with a task of before.",
+    "models": "List the models that you can use, with window and price.",
     "demo": "Watch a scripted agent repair a small project; needs no model.",
     "tasks": "List tasks, show, search, export and delete them.",
     "import": "Take in the tasks of Roo-Code.",
@@ -27,6 +28,7 @@ VERBS = {
     "mcp": "Serve terminals to any MCP client.",
     "mcp-servers": "Show the MCP servers that tasks can use, check them, sign in.",
     "tour": "Watch a real terminal at work: a dozen short commands.",
+    "completion": "Print the completion of `tarmac` for bash, zsh or fish.",
     "help": "Show this page, or that of a command: tarmac help exec.",
 }
 ELSEWHERE = {
@@ -36,6 +38,10 @@ ELSEWHERE = {
 }  # other modules
 UNUSABLE = 2  # the command line makes no sense
 FAILED = 125  # Tarmac itself failed, or nobody knows how the command ended
+
+
+class HelpShown(Exception):
+    """The person asked for the help of a verb, and has it."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -69,15 +75,15 @@ def _dispatch(words: list[str]) -> int:
     if verb in ("--help", "-h"):
         verb = "help"
     if verb not in VERBS:
-        from tarmac.cli.help import suggest
+        from tarmac.cli.parser import suggest
 
         kind = "option" if verb.startswith("-") else "command"
         known = [*VERBS, "--version", "--help"]
         return complain(f"there is no {kind} `{verb}`", hint=suggest(verb, known) or "`tarmac --help` lists them")
     if verb == "help" or rest[:1] in (["--help"], ["-h"]):
-        from tarmac.cli.help import show
+        from tarmac.cli.parser import show_help
 
-        return show(rest if verb == "help" else [verb])
+        return show_help(rest if verb == "help" else [verb])
     return _run(verb, rest)
 
 
@@ -95,6 +101,8 @@ def _run(verb: str, rest: list[str]) -> int:
     try:
         do: Callable[[list[str]], int] = getattr(import_module(f"tarmac.cli.{module}"), function or "main")
         return do(rest)
+    except HelpShown:
+        return 0
     except TarmacError as error:
         code = UNUSABLE if isinstance(error, BadRequest | ConfigError) else FAILED
         return complain(error.what, hint=error.hint, code=code)

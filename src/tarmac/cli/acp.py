@@ -3,20 +3,16 @@
 import os
 import sys
 
-from tarmac.cli.options import HelpShown, parse
+from tarmac.cli.parser import parse
 from tarmac.cli.shutdown import run
 from tarmac.errors import BadRequest
 
 BY_HAND = "tarmac acp: an editor starts this, and speaks the Agent Client Protocol here (docs/acp.md). Ctrl-D ends it."
-OPTIONS = ["model=", "base-url=", "mode=", "auto=", "client-terminals"]
 
 
 def main(arguments: list[str]) -> int:
     """Serve until the editor closes our input, or we are ended; the exit code."""
-    try:
-        given, words = parse("acp", arguments, OPTIONS)
-    except HelpShown:
-        return 0
+    given, words = parse("acp", arguments)
     if words:
         raise BadRequest(f"`tarmac acp` takes no `{words[0]}`", hint="an editor starts it, and speaks on its input")
     overrides: dict[str, object] = {name.replace("-", "_"): values[-1] for name, values in given.items()}

@@ -10,13 +10,13 @@ import os
 import shlex
 import sys
 from dataclasses import dataclass, is_dataclass
-from getopt import GetoptError, getopt
+from enum import Enum
 from pathlib import Path
 from typing import NoReturn
 
 from tarmac.cli import own_stdin
 from tarmac.cli.grants import grants_path
-from tarmac.cli.help import suggest
+from tarmac.cli.parser import parse as parse_arguments
 from tarmac.cli.shutdown import run
 from tarmac.config import load_config
 from tarmac.errors import BadRequest
@@ -28,7 +28,6 @@ from tarmac.policy.user_rules import prefixes
 from tarmac.policy.visible import visible
 from tarmac.tasks.auto import settings_for
 
-OPTIONS = ["cwd=", "workspace=", "shell=", "json", "jsonl", "allow=", "deny=", "help"]
 EXIT = {"allow": 0, "ask": 3, "deny": 4}
 AT_ONCE = 16  # verdicts under way; the parser's processes are limited by the policy itself
 SHELLS = (*DIALECTS, "fish", "pwsh", "powershell", "nu", "elvish", "xonsh", "tcsh", "csh")
@@ -53,10 +52,6 @@ class Request:
 def main(arguments: list[str]) -> int:
     """Judge a command, or many; 0 allow, 3 ask, 4 deny."""
     request = parse(arguments)
-    if request is None:
-        from tarmac.cli.help import show
-
-        return show(["check"])
     from tarmac.terminals.process.confinement import means
 
     policy = Policy(
@@ -73,23 +68,17 @@ def main(arguments: list[str]) -> int:
     return run(lambda stop: check_one(policy, request))
 
 
-def parse(arguments: list[str]) -> Request | None:
-    """The request; None for --help."""
-    try:
-        pairs, words = getopt(arguments, "h", OPTIONS)
-    except GetoptError as error:
-        known = [f"--{each.rstrip('=')}" for each in OPTIONS]
-        raise BadRequest(error.msg, hint=suggest(f"--{error.opt}", known) or "`tarmac check --help`") from error
-    given = {name.removeprefix("--"): value for name, value in pairs}
-    if "help" in given or "-h" in given:
-        return None
+def parse(arguments: list[str]) -> Request:
+    """The arguments as a Request."""
+    options, words = parse_arguments("check", arguments)
+    given = {name: values[-1] for name, values in options.items()}
     jsonl = "jsonl" in given
     if jsonl == bool(words):
         what = "--jsonl reads commands from standard input" if jsonl else "there is no command to check"
         raise BadRequest(what, hint="tarmac check -- 'git log | head'")
     try:
-        allow = prefixes([value for name, value in pairs if name == "--allow"])
-        deny = prefixes([value for name, value in pairs if name == "--deny"])
+        allow = prefixes([*options.get("allow", ())])
+        deny = prefixes([*options.get("deny", ())])
     except ValueError as error:
         raise BadRequest(str(error), hint="a rule is words: --allow 'npm test'") from error
     cwd = Path(given.get("cwd", ".")).absolute()
@@ -167,6 +156,8 @@ def _plain(value: object) -> object:
         return [_plain(each) for each in value]
     if is_dataclass(value):
         return {name: _plain(getattr(value, name)) for name in value.__dataclass_fields__}
+    if isinstance(value, Enum):
+        return value.value
     return str(value) if isinstance(value, Path) else value
 
 

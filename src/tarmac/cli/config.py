@@ -2,10 +2,10 @@
 
 import json
 import os
-from getopt import GetoptError, gnu_getopt
 from pathlib import Path
 
-from tarmac.cli.help import suggest
+from tarmac.cli.parser import parse as parse_arguments
+from tarmac.cli.parser import suggest
 from tarmac.config import Config, load_config
 from tarmac.config.config import ShownSetting, shown_settings
 from tarmac.config.sources import nearest_key, user_file, workspace_files
@@ -13,22 +13,13 @@ from tarmac.errors import BadRequest, ConfigError
 from tarmac.paths import check_directory, config_dir
 
 ACTIONS = {"show": "show", "path": "path", "check": "check"}
-OPTIONS = ["workspace=", "changed", "json", "help"]
 WIDEST = 60  # the column of the origins
 
 
 def main(arguments: list[str]) -> int:
     """Show, path or check; the exit code."""
-    try:
-        pairs, words = gnu_getopt(arguments, "h", OPTIONS)
-    except GetoptError as error:
-        known = [f"--{each.rstrip('=')}" for each in OPTIONS]
-        raise BadRequest(error.msg, hint=suggest(f"--{error.opt}", known) or "`tarmac config --help`") from error
-    given = {name.removeprefix("--"): value for name, value in pairs}
-    if "help" in given or "-h" in given:
-        from tarmac.cli.help import show
-
-        return show(["config"])
+    options, words = parse_arguments("config", arguments)
+    given = {name: values[-1] for name, values in options.items()}
     action, rest = (words[0], words[1:]) if words else ("show", [])
     if action not in ACTIONS:
         raise BadRequest(

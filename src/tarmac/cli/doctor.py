@@ -12,15 +12,16 @@ import shutil
 import sys
 import tempfile
 import textwrap
+import time
 from collections import Counter
 from contextlib import aclosing
-from getopt import GetoptError, gnu_getopt
 from pathlib import Path
 
 import tarmac
-from tarmac.cli.help import suggest
+from tarmac.cli.parser import parse as parse_arguments
 from tarmac.cli.shutdown import run
 from tarmac.errors import BadRequest, TarmacError
+from tarmac.models.provider import Model
 from tarmac.tasks.checkup import checks as tasks_checks
 from tarmac.terminals.doctor import CHECKS, Case, Check, Finding, Findings, Level, aside, examine
 from tarmac.terminals.doctor.confinement_checks import check_confinement
@@ -28,7 +29,6 @@ from tarmac.terminals.process.confinement import Means, means
 from tarmac.terminals.settings import Settings
 from tarmac.terminals.shell.shells import KNOWN
 
-OPTIONS = ["json", "shell=", "timeout=", "repair", "confinement", "help"]
 COLOURS: dict[Level, str] = {"ok": "32", "note": "2", "warning": "35", "problem": "1;31"}
 NAMES = 19  # columns
 NAMES_OF_ATTACKS = 50
@@ -37,27 +37,19 @@ WIDEST = 110
 
 def main(arguments: list[str]) -> int:
     """Look at everything; 0 when all is well, 1 when something is not."""
-    try:
-        pairs, words = gnu_getopt(arguments, "h", OPTIONS)
-    except GetoptError as error:
-        known = [f"--{each.rstrip('=')}" for each in OPTIONS]
-        raise BadRequest(error.msg, hint=suggest(f"--{error.opt}", known) or "`tarmac doctor --help`") from error
-    given = {name.removeprefix("--") for name, _ in pairs}
-    if "help" in given or "-h" in given:
-        from tarmac.cli.help import show
-
-        return show(["doctor"])
+    options, words = parse_arguments("doctor", arguments)
+    given = {name: values[-1] for name, values in options.items()}
     if words:
         raise BadRequest(f"the doctor takes no `{words[0]}`", hint="tarmac doctor --shell zsh looks at one shell")
-    wanted = tuple(value for name, value in pairs if name == "--shell")
+    wanted = tuple(options.get("shell", ()))
     settings = Settings()
-    for name, value in pairs:
-        if name == "--timeout":
-            settings = dataclasses.replace(settings, shell_integration_timeout=_seconds(value))
+    if "timeout" in given:
+        settings = dataclasses.replace(settings, shell_integration_timeout=_seconds(given["timeout"]))
     case = Case(environ=os.environ, settings=settings, shells=wanted or KNOWN, wanted=wanted)
     if "confinement" in given:
         return run(lambda stop: consult((ATTACKS,), case, json_wanted="json" in given))
-    checks = (*CHECKS, *tasks_checks(repair="repair" in given), *PROGRAMS)
+    model = Check("model", ask_model if "ask-model" in given else look_at_model, seconds=60)
+    checks = (*CHECKS, *tasks_checks(repair="repair" in given), *PROGRAMS, model)
     return run(lambda stop: consult(checks, case, json_wanted="json" in given))
 
 
@@ -130,6 +122,58 @@ async def look_at_shfmt(case: Case) -> Findings:
 async def look_at_bubblewrap(case: Case) -> Findings:
     """What makes the sandbox."""
     yield await aside(_bubblewrap)
+
+
+async def look_at_model(case: Case) -> Findings:
+    """Which model is configured, and whether it could be asked. Nothing is sent."""
+    yield await aside(lambda: _model_of(case))
+
+
+async def ask_model(case: Case) -> Findings:
+    """Ask the configured model one short question."""
+    from tarmac.models.messages import Message, Text
+    from tarmac.models.provider import Completion, Prompt
+
+    found = await aside(lambda: _model_of(case))
+    if found.level != "ok":
+        yield found
+        return
+    model = await aside(lambda: _open_model(case))
+    prompt = Prompt("Answer with one word.", (Message("user", (Text("Say OK."),)),), max_tokens=2000)
+    began = time.monotonic()
+    try:
+        async with aclosing(model.stream(prompt, load=lambda blob: b"")) as chunks:
+            async for chunk in chunks:
+                if isinstance(chunk, Completion):
+                    took = time.monotonic() - began
+                    facts = {"seconds": took, "input": chunk.usage.input, "output": chunk.usage.output}
+                    what = f"{model.info.id} answered in {took:.1f} s"
+                    yield Finding(name="answer", level="ok", what=what, facts=facts)
+    except TarmacError as error:
+        yield Finding(name="answer", level="problem", what=error.what, advice=error.hint)
+
+
+def _model_of(case: Case) -> Finding:
+    """The configured model, opened and not asked."""
+    from tarmac.config import load_config
+
+    try:
+        spec = load_config(Path.cwd(), case.environ).model
+        if not spec:
+            return Finding(name="model", level="note", what="none is configured", advice="tarmac asks for one")
+        _open_model(case)
+    except TarmacError as error:
+        return Finding(name="model", level="warning", what=error.what, advice=error.hint)
+    return Finding(name="model", level="ok", what=spec, facts={"model": spec})
+
+
+def _open_model(case: Case) -> Model:
+    from tarmac.config import load_config
+    from tarmac.models.factory import open_model
+
+    config = load_config(Path.cwd(), case.environ)
+    spec = config.model or ""
+    return open_model(spec, config.models_for(spec))
 
 
 ATTACKS = Check("attacks on the confinement", attack_the_confinement, seconds=120)

@@ -12,20 +12,19 @@ import shlex
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from getopt import GetoptError, getopt
 from pathlib import Path
 from typing import Literal, cast
 
 from tarmac.cli import FAILED, complain, own_stdin
-from tarmac.cli.help import suggest
 from tarmac.cli.own_stdin import Keys, own_input, same_size
+from tarmac.cli.parser import parse as parse_arguments
+from tarmac.cli.parser import suggest
 from tarmac.cli.shutdown import Stop, meanwhile, run
 from tarmac.errors import BadRequest
 from tarmac.terminals import Answer, Execution, Gap, Result, Settings, open_terminal
 from tarmac.terminals.environment import wipe_own_environment
 from tarmac.terminals.terminal import Provider
 
-OPTIONS = ["cwd=", "shell=", "provider=", "timeout=", "answer=", "json", "jsonl", "help"]
 TIMED_OUT = 124
 NOBODY_READS = 141  # 128 + SIGPIPE, as other programs die of it
 LEAVE_FULL_SCREEN = b"\x1b[?1049l\x1b[?25h\x1b[m"
@@ -48,10 +47,6 @@ class Request:
 def main(arguments: list[str]) -> int:
     """Run one command in a fresh terminal, print its output, exit as it did."""
     request = parse(arguments)
-    if request is None:
-        from tarmac.cli.help import show
-
-        return show(["exec"])
     if request.jsonl:
         from tarmac.cli.jsonl import serve
 
@@ -59,25 +54,17 @@ def main(arguments: list[str]) -> int:
     return run(lambda stop: run_one(request, stop))
 
 
-def parse(arguments: list[str]) -> Request | None:
-    """The arguments as a Request; None when they ask for help."""
-    try:
-        pairs, words = getopt(arguments, "h", OPTIONS)
-    except GetoptError as error:
-        known = [f"--{each.rstrip('=')}" for each in OPTIONS]
-        wrong = f"--{error.opt}" if len(error.opt) > 1 else f"-{error.opt}"
-        hint = suggest(wrong, known) if wrong not in known else ""
-        raise BadRequest(error.msg, hint=hint or "`tarmac exec --help` lists the options") from error
-    given = {name.removeprefix("--"): value for name, value in pairs}
-    if "help" in given or "-h" in given:
-        return None
+def parse(arguments: list[str]) -> Request:
+    """The arguments as a Request."""
+    options, words = parse_arguments("exec", arguments)
+    given = {name: values[-1] for name, values in options.items()}
     request = Request(
         command=words[0] if len(words) == 1 else shlex.join(words),
         cwd=Path(given["cwd"]) if "cwd" in given else None,
         shell=given.get("shell"),
         provider=_provider(given.get("provider", "pty")),
         timeout=_seconds(given["timeout"]) if "timeout" in given else "default",
-        answers=tuple(_answer(value) for name, value in pairs if name == "--answer"),
+        answers=tuple(_answer(each) for each in options.get("answer", ())),
         json="json" in given,
         jsonl="jsonl" in given,
     )

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from tarmac.cli.help import suggest
+from tarmac.cli.parser import suggest
 from tarmac.errors import BadRequest, FileUnavailable
 from tarmac.events import TaskId
 from tarmac.models.messages import Blob, Image, Reasoning, Text, ToolUse

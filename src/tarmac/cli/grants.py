@@ -6,11 +6,11 @@ import json
 import os
 import shlex
 import sys
-from getopt import GetoptError, gnu_getopt
 from pathlib import Path
 from typing import Literal
 
-from tarmac.cli.help import suggest
+from tarmac.cli.parser import parse as parse_arguments
+from tarmac.cli.parser import suggest
 from tarmac.errors import BadRequest
 from tarmac.events import TaskId
 from tarmac.paths import state_dir
@@ -18,21 +18,12 @@ from tarmac.policy.grants import Grant, GrantFile
 from tarmac.policy.visible import shortened, visible
 
 ACTIONS = {"list": "list", "allow": "allow", "revoke": "revoke", "clear": "clear"}
-OPTIONS = ["json", "workspace=", "task=", "everywhere", "prefix", "help"]
 
 
 def main(arguments: list[str]) -> int:
     """List, revoke or clear; the exit code."""
-    try:
-        pairs, words = gnu_getopt(arguments, "h", OPTIONS)
-    except GetoptError as error:
-        known = [f"--{each.rstrip('=')}" for each in OPTIONS]
-        raise BadRequest(error.msg, hint=suggest(f"--{error.opt}", known) or "`tarmac grants --help`") from error
-    given = {name.removeprefix("--"): value for name, value in pairs}
-    if "help" in given or "-h" in given:
-        from tarmac.cli.help import show
-
-        return show(["grants"])
+    options, words = parse_arguments("grants", arguments)
+    given = {name: values[-1] for name, values in options.items()}
     action, rest = (words[0], words[1:]) if words else ("list", [])
     workspace = Path(given["workspace"]) if "workspace" in given else None
     task = TaskId(given["task"]) if "task" in given else None

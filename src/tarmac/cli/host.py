@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tarmac.cli import complain
-from tarmac.cli.options import HelpShown, number, parse
+from tarmac.cli.parser import number, parse
 from tarmac.errors import BadRequest, ConfigError, TarmacError
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from tarmac.config import Config
     from tarmac.policy.approval import Picture
 
-OPTIONS: Final = ["prompt=", "image=", "auto=", "cwd=", "mode=", "auth=", "resume=", "patience=", "no-mcp", "json"]
 TERMINALS: Final = 32  # of one agent: it may open many at once, and holds them until it releases them
 FOR_TERMINAL: Final = 10.0  # seconds
 PATIENCE: Final = 120  # seconds for an agent to begin: npx may have to fetch it first
@@ -47,10 +46,7 @@ def main(arguments: list[str]) -> int:
     if "--" in arguments:
         cut = arguments.index("--")
         mine, argv = arguments[:cut], arguments[cut + 1 :]
-    try:
-        given, words = parse("host", mine, OPTIONS)
-    except HelpShown:
-        return 0
+    given, words = parse("host", mine)
     if words:
         raise BadRequest(f"`{words[0]}` is no option of `tarmac host`", hint=USAGE)
     if not argv:

@@ -12,7 +12,7 @@ from typing import Final
 
 from tarmac.cli import complain
 from tarmac.cli.export import write_whole
-from tarmac.cli.options import HelpShown, parse
+from tarmac.cli.parser import parse
 from tarmac.cli.shutdown import run
 from tarmac.cli.tasks import open_store
 from tarmac.errors import BadRequest, FileUnavailable, ImportFailed
@@ -129,15 +129,9 @@ def _written(path: Path, text: str) -> Path:
     return path
 
 
-OPTIONS = ["salvage", "workspace=", "json"]
-
-
 def main(arguments: list[str]) -> int:
     """Take in what is there; 1 when some of it could not be."""
-    try:
-        given, words = parse("import", arguments, OPTIONS)
-    except HelpShown:
-        return 0
+    given, words = parse("import", arguments)
     if words[:1] != ["roo"]:
         what = f"tasks of `{words[0]}` can't be taken in" if words else "from which program, and from where?"
         raise BadRequest(what, hint="tarmac import roo DIR")

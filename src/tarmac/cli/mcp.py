@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from tarmac.cli import own_stdin
-from tarmac.cli.options import HelpShown, parse
+from tarmac.cli.parser import parse
 from tarmac.cli.shutdown import run
 from tarmac.errors import BadRequest, TarmacError
 from tarmac.paths import check_directory
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from tarmac.config import Config
     from tarmac.mcp.tool_server import ToolServer
 
-OPTIONS = ["cwd=", "http=", "allow=", "deny=", "auto=", "tools="]
 TOKEN = "TARMAC_MCP_TOKEN"
 PR_SET_DUMPABLE = 4
 BY_HAND = (
@@ -49,10 +48,7 @@ class Wanted:
 
 def main(arguments: list[str]) -> int:
     """Serve until the client goes, or we are ended; the exit code."""
-    try:
-        wanted = _wanted(arguments)
-    except HelpShown:
-        return 0
+    wanted = _wanted(arguments)
     _check_memory()
     return run(lambda _: _serve(wanted))
 
@@ -68,7 +64,7 @@ def _check_memory() -> None:
 
 
 def _wanted(arguments: list[str]) -> Wanted:
-    given, words = parse("mcp", arguments, OPTIONS)
+    given, words = parse("mcp", arguments)
     if words:
         raise BadRequest(f"`tarmac mcp` takes no `{words[0]}`", hint="the workspace is --cwd DIR")
     port = given["http"][-1] if "http" in given else None

@@ -6,10 +6,9 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from getopt import GetoptError, gnu_getopt
 from pathlib import Path
 
-from tarmac.cli.help import suggest
+from tarmac.cli.parser import parse, suggest
 from tarmac.config import load_config
 from tarmac.errors import BadRequest, TarmacError, ToolFailed
 from tarmac.paths import check_directory, state_dir
@@ -19,21 +18,12 @@ from tarmac.tools.servers.hub import ServerStatus
 from tarmac.tools.servers.sign_in import TokenFile
 
 ACTIONS = ["list", "check", "login", "logout"]
-OPTIONS = ["json", "workspace=", "help"]
 
 
 def main(arguments: list[str]) -> int:
     """List, check, log in or out; the exit code."""
-    try:
-        pairs, words = gnu_getopt(arguments, "h", OPTIONS)
-    except GetoptError as error:
-        known = [f"--{each.rstrip('=')}" for each in OPTIONS]
-        raise BadRequest(error.msg, hint=suggest(f"--{error.opt}", known) or "`tarmac mcp-servers --help`") from error
-    given = {name.removeprefix("--"): value for name, value in pairs}
-    if "help" in given or "-h" in given:
-        from tarmac.cli.help import show
-
-        return show(["mcp-servers"])
+    options, words = parse("mcp-servers", arguments)
+    given = {name: values[-1] for name, values in options.items()}
     action, names = (words[0], words[1:]) if words else ("list", [])
     if action not in ACTIONS:
         raise BadRequest(f"`mcp-servers {action}` is unknown", hint=suggest(action, ACTIONS) or ", ".join(ACTIONS))

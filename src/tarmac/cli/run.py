@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tarmac.cli import complain
-from tarmac.cli.help import suggest
-from tarmac.cli.options import HelpShown, number, parse
+from tarmac.cli.parser import LEVELS, Given, number, parse, suggest
 from tarmac.errors import BadRequest, ConfigError, DirectoryUnavailable, ScriptWrong, TarmacError, TaskNotFound
 from tarmac.show.harmless import harmless
 from tarmac.show.look import Look, look_of
@@ -28,20 +27,6 @@ if TYPE_CHECKING:
     from tarmac.tasks.store import Listed, TaskStore
     from tarmac.tasks.views.metadata import Metadata
 
-OPTIONS: Final = [
-    "model=",
-    "base-url=",
-    "mode=",
-    "cwd=",
-    "image=",
-    "auto=",
-    "max-cost=",
-    "max-turns=",
-    "json",
-    "print",
-    "script=",
-]
-LEVELS: Final = ("plan", "ask", "edits", "workspace", "all", "read", "edit", "safe")  # the last three: older names
 NO_MODEL: Final = (
     "set ANTHROPIC_API_KEY or OPENAI_API_KEY, and choose one: --model anthropic/NAME or openai/NAME, TARMAC_MODEL, or "
     "`model` in config.toml; OPENAI_BASE_URL is for a server of your own. `tarmac demo` needs none of this"
@@ -51,15 +36,11 @@ CHOOSE: Final = (
     "`model` in config.toml. `tarmac demo` needs none of this"
 )
 MOST_OFFERED: Final = 20  # tasks in a list to pick from
-Given = dict[str, list[str]]
 
 
 def main(arguments: list[str]) -> int:
     """Start a task and run it; the exit status."""
-    try:
-        given, words = parse("run", arguments, OPTIONS)
-    except HelpShown:
-        return 0
+    given, words = parse("run", arguments)
     if not words and not _can_chat(given):
         raise BadRequest("what is to be done?", hint='tarmac run "make the tests pass"')
     if not words:
@@ -78,10 +59,7 @@ def main(arguments: list[str]) -> int:
 
 def resume(arguments: list[str]) -> int:
     """Go on with a task of before; the exit status."""
-    try:
-        given, words = parse("resume", arguments, [*OPTIONS, "go"])
-    except HelpShown:
-        return 0
+    given, words = parse("resume", arguments)
     where = folder(given)
     images = [picture(Path(each)) for each in given.get("image", [])]
     id, text = (words[0], " ".join(words[1:])) if words else ("", "")
@@ -116,7 +94,7 @@ def _can_chat(given: Given) -> bool:
 def _chat(where: Path, overrides: dict[str, object]) -> int:
     from tarmac.cli.shutdown import run
 
-    config = _config(where, overrides)
+    config = _config(where, overrides, asks=True)
     return run(lambda stop: _session(config, stop))
 
 
@@ -160,7 +138,7 @@ def _start(
     from tarmac.cli.person import is_attended
     from tarmac.cli.shutdown import run
 
-    config = _config(where, overrides)
+    config = _config(where, overrides, asks=_can_chat(given))
     attended = "print" not in given and is_attended(as_json=as_json, input_read=input_read)
     return run(lambda stop: _new(text, images, config, stop, as_json=as_json, attended=attended))
 
@@ -177,13 +155,19 @@ def _echo(text: str, images: int, look: Look) -> None:
     sys.stdout.flush()
 
 
-def _config(where: Path, overrides: dict[str, object]) -> "Config":
+def _config(where: Path, overrides: dict[str, object], *, asks: bool) -> "Config":
+    """The configuration, with a model. `asks`: a person can be asked which."""
     from tarmac.config import load_config
 
     config = load_config(where, os.environ, overrides)
-    if not config.model:
+    if config.model:
+        return config
+    if not asks:
         raise BadRequest("no model is configured", hint=_no_model())
-    return config
+    from tarmac.cli.setup import set_up
+
+    set_up(config, os.environ)
+    return load_config(where, os.environ, overrides)
 
 
 def _no_model() -> str:

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Final, get_args
 
 from tarmac.cli import complain
-from tarmac.cli.help import suggest
-from tarmac.cli.options import HelpShown, number, parse
+from tarmac.cli.parser import Given, number, parse, suggest
 from tarmac.cli.shutdown import run
 from tarmac.errors import BadRequest, TaskInUse, TaskNotFound
 from tarmac.events import TaskId
@@ -24,10 +23,6 @@ from tarmac.show.summary import money, size, status, when
 from tarmac.tasks.log.lock import writer_of
 from tarmac.tasks.store import Listed, Sort, TaskStore
 
-OPTIONS: Final = [
-    "json", "workspace=", "sort=", "limit=", "format=", "to=", "yes", "force", "all", "settings", "files",
-    "conversation", "both",
-]  # fmt: skip
 TAKES: Final = {
     "list": {"json", "workspace", "sort", "limit", "all"},
     "show": {"json"},
@@ -43,15 +38,11 @@ TAKES: Final = {
 NARROW: Final = 70  # columns; below, a list leaves time and cost out
 SHOWN: Final = 20  # of a list, unless told otherwise
 COLOURS: Final = {"completed": "32", "running": "36", "waiting": "35", "aborted": "31", "paused": "35"}
-Given = dict[str, list[str]]
 
 
 def main(arguments: list[str]) -> int:
     """Do one of them; the exit code."""
-    try:
-        given, words = parse("tasks", arguments, OPTIONS)
-    except HelpShown:
-        return 0
+    given, words = parse("tasks", arguments)
     action, rest = (words[0], words[1:]) if words else ("list", [])
     if action not in TAKES:
         hint = suggest(action, list(TAKES)) or f"one of {', '.join(TAKES)}; `tarmac tasks show {action}` shows a task"

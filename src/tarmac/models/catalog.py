@@ -30,24 +30,40 @@ class Provider:
     needs_key: bool = True
     dialect: Literal["openai", "anthropic", "scripted"] = "openai"
     url: str = ""  # the environment variable with another base URL
+    default: str = ""  # the model that is offered first; "": the first one that the server has
 
 
 PROVIDERS = {
     provider.name: provider
     for provider in (
         Provider(
-            "anthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY", True, "anthropic", "ANTHROPIC_BASE_URL"
+            name="anthropic",
+            base_url="https://api.anthropic.com",
+            key="ANTHROPIC_API_KEY",
+            dialect="anthropic",
+            url="ANTHROPIC_BASE_URL",
+            default="claude-opus-5",
         ),
-        Provider("openai", "https://api.openai.com/v1", "OPENAI_API_KEY", url="OPENAI_BASE_URL"),
-        Provider("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
-        Provider("gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"),
-        Provider("deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
-        Provider("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
-        Provider("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
-        Provider("xai", "https://api.x.ai/v1", "XAI_API_KEY"),
-        Provider("moonshot", "https://api.moonshot.ai/v1", "MOONSHOT_API_KEY"),
-        Provider("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
-        Provider("fireworks", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
+        Provider("openai", "https://api.openai.com/v1", "OPENAI_API_KEY", url="OPENAI_BASE_URL", default="gpt-5.5"),
+        Provider("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", default="anthropic/claude-opus-5"),
+        Provider(
+            "gemini",
+            "https://generativelanguage.googleapis.com/v1beta/openai",
+            "GEMINI_API_KEY",
+            default="gemini-2.5-pro",
+        ),
+        Provider("deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY", default="deepseek-chat"),
+        Provider("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY", default="mistral-large-latest"),
+        Provider("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY", default="openai/gpt-oss-120b"),
+        Provider("xai", "https://api.x.ai/v1", "XAI_API_KEY", default="grok-4.7"),
+        Provider("moonshot", "https://api.moonshot.ai/v1", "MOONSHOT_API_KEY", default="kimi-k2.7-code"),
+        Provider("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY", default="openai/gpt-oss-120b"),
+        Provider(
+            "fireworks",
+            "https://api.fireworks.ai/inference/v1",
+            "FIREWORKS_API_KEY",
+            default="accounts/fireworks/models/gpt-oss-120b",
+        ),
         Provider("ollama", "http://localhost:11434/v1", "OLLAMA_API_KEY", needs_key=False, url="OLLAMA_BASE_URL"),
         Provider("lmstudio", "http://localhost:1234/v1", "LMSTUDIO_API_KEY", needs_key=False, url="LMSTUDIO_BASE_URL"),
         Provider("llamacpp", "http://localhost:8080/v1", "LLAMACPP_API_KEY", needs_key=False, url="LLAMACPP_BASE_URL"),
@@ -255,6 +271,13 @@ def context_window(spec: str) -> int | None:
     """The context window in genai-prices, which this imports."""
     listed = _look_up(spec)
     return listed.entry.context_window if listed else None
+
+
+def price_per_million(spec: str) -> tuple[float, float] | None:
+    """US dollars for a million tokens in and out, from genai-prices; None if they are unknown."""
+    million = 1_000_000
+    into, out = price(spec, Usage(input=million)), price(spec, Usage(output=million))
+    return None if into is None or out is None else (into, out)
 
 
 def price(model: ModelInfo | str, usage: Usage) -> float | None:

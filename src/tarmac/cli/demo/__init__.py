@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tarmac.cli.options import HelpShown, parse
+from tarmac.cli.parser import parse
 from tarmac.errors import BadRequest
 from tarmac.show.columns import wrapped
 from tarmac.show.look import Look, look_of
@@ -25,10 +25,7 @@ PACE = 0.025  # seconds a word, for people who read along
 
 def main(arguments: list[str]) -> int:
     """Play it; 0 when the task was completed and the tests pass."""
-    try:
-        given, words = parse("demo", arguments, ["yes", "keep", "fast", "json"])
-    except HelpShown:
-        return 0
+    given, words = parse("demo", arguments)
     if words:
         raise BadRequest(f"the demonstration takes no `{words[0]}`", hint='tarmac run "…" works on what you say')
     as_json = "json" in given
