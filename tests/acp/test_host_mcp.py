@@ -329,7 +329,17 @@ async def test_an_agent_that_takes_no_servers_works_without(tmp_path: Path) -> N
             0,
         ]
         log = (tmp_path / "state" / "tasks" / stage.hosted.id / "log.jsonl").read_text()
+        first, second = (each["params"] for each in stage.heard() if each.get("method") == "session/new")
     assert "does not take Tarmac's terminals over MCP" in log
+    assert "_meta" in first and "_meta" not in second  # then it keeps its own shell
+
+
+async def test_an_agent_with_our_terminals_is_told_to_leave_its_own_shell_alone(tmp_path: Path) -> None:
+    """A1: Claude's agent takes this from session/new; others ignore it."""
+    async with lending(tmp_path) as stage:
+        await stage.play({"stop": "end_turn"})
+        (new,) = [each for each in stage.heard() if each.get("method") == "session/new"]
+    assert new["params"]["_meta"] == {"claudeCode": {"options": {"disallowedTools": ["Bash"]}}}
 
 
 async def test_without_lending_no_server_is_offered(tmp_path: Path) -> None:
@@ -337,6 +347,7 @@ async def test_without_lending_no_server_is_offered(tmp_path: Path) -> None:
         await stage.play({"stop": "end_turn"})
         (new,) = [each for each in stage.heard() if each.get("method") == "session/new"]
         assert (new["params"]["mcpServers"], stage.hosted.bridge) == ([], None)
+        assert "_meta" not in new["params"]
 
 
 def test_the_bridge_costs_next_to_nothing() -> None:

@@ -79,6 +79,7 @@ def _wanted(argv: list[str], given: dict[str, list[str]]) -> Wanted:
         wishes=Wishes(
             auth=last.get("auth", ""),
             mode=last.get("mode", ""),
+            only_our_terminals="own-shell" not in given,
             resume=last.get("resume", ""),
             once=bool(prompt),
             patience=float(number(given, "patience", PATIENCE) or PATIENCE),

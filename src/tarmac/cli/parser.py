@@ -232,6 +232,8 @@ exit status: 0; 1 `check` found something; 2 bad arguments, or a file makes no s
             Option("resume", "go on with this task, if the agent can", "ID"),
             Option("patience", "seconds for the agent to start and to answer [120]", "N"),
             Option("no-mcp", "don't offer the agent Tarmac's terminals as an MCP server"),
+            Option("only-our-terminals", "switch off the agent's own shell, where it can be; this is the default"),
+            Option("own-shell", "leave the agent its own shell"),
             _JSON,
         ],
         more="""\

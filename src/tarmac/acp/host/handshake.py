@@ -81,9 +81,18 @@ async def log_in(request: Request, met: Met, method: str) -> None:
         raise PeerRefused(f"the login `{method}` failed: {error.what}", hint=error.hint, code=error.code) from None
 
 
-async def new_session(request: Request, met: Met, folder: Path, servers: list[Object]) -> str:
-    """session/new; what it is called."""
-    given = await _session(request, met, "session/new", {"cwd": str(folder), "mcpServers": servers})
+# How agents are told to leave their own shell alone. Others ignore what they don't know.
+NO_OWN_SHELL: Final[Object] = {"claudeCode": {"options": {"disallowedTools": ["Bash"]}}}
+
+
+async def new_session(
+    request: Request, met: Met, folder: Path, servers: list[Object], *, only_ours: bool = False
+) -> str:
+    """session/new; what it is called. With `only_ours`, and terminals of ours to use, it has no shell of its own."""
+    params: Object = {"cwd": str(folder), "mcpServers": servers}
+    if only_ours and servers:
+        params["_meta"] = NO_OWN_SHELL
+    given = await _session(request, met, "session/new", params)
     if not (session := text_of(given.get("sessionId"))):
         raise PeerRefused(f"{met.name} gave no session: it answered session/new without a sessionId")
     return session

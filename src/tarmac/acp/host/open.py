@@ -36,6 +36,7 @@ class Wishes:
     mode: str = ""  # one of the agent's own
     resume: str = ""  # the task of before to go on with
     once: bool = False  # it is done after its first turn
+    only_our_terminals: bool = True  # its own shell is switched off, where it can be
     patience: float = 120.0  # seconds for each of its answers until it works
 
 
@@ -98,7 +99,10 @@ async def _begin(hosted: HostedTask, wishes: Wishes) -> None:
     if wishes.auth:
         await handshake.log_in(hosted.ask, met, wishes.auth)
     if not wishes.resume:
-        session = await _with_servers(hosted, lambda servers: handshake.new_session(hosted.ask, met, folder, servers))
+        only = wishes.only_our_terminals
+        session = await _with_servers(
+            hosted, lambda servers: handshake.new_session(hosted.ask, met, folder, servers, only_ours=only)
+        )
     else:
         session = _session_of(hosted)
         with hosted.client.deaf():  # what the agent tells of it anew is in the log already
