@@ -8,7 +8,7 @@ async with open_app(config) as app:
 import asyncio
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cached_property
 from pathlib import Path
 
@@ -28,10 +28,10 @@ from tarmac.prompts.modes import Modes, load_modes
 from tarmac.prompts.system import SystemFacts
 from tarmac.tasks.auto import Auto, kinds_for, level_named, settings_for
 from tarmac.tasks.context import TaskContext, TaskSettings, find_mode, now
-from tarmac.tasks.events import ModelSwitched, Noted, RequestStarted, TaskCreated, TaskEvent, UserSaid
+from tarmac.tasks.events import ModelSwitched, Noted, RequestStarted, SubtaskStarted, TaskCreated, TaskEvent, UserSaid
 from tarmac.tasks.limits import Limits
 from tarmac.tasks.log import TaskLog
-from tarmac.tasks.log.reader import read_log
+from tarmac.tasks.log.reader import LOG, read_log
 from tarmac.tasks.state import TaskState
 from tarmac.tasks.store import TaskStore
 from tarmac.tasks.task import Task
@@ -152,8 +152,49 @@ class App:
                 said = UserSaid(at=now(), text=text, images=tuple(blobs))
                 await log.append(said)
                 past = [*past, said]
-            async with self._closing(Task(state, past, self.open_model)) as task:
+            state.spec = spec
+            async with self._closing(Task(state, past, self.open_model, self._open_child)) as task:
                 yield task
+
+    @asynccontextmanager
+    async def _open_child(self, parent: TaskState, started: SubtaskStarted, limits: Limits) -> AsyncIterator[Task]:
+        """The subtask of a task: a new one, or the one that was started before a restart."""
+        context = parent.context
+        workspace = check_directory(started.workspace or context.workspace)
+        modes = await asyncio.to_thread(load_modes, workspace, self.config.user_folder)
+        opened = await asyncio.to_thread(self.open_model, parent.spec)
+        async with AsyncExitStack() as stack:
+            known = (self.store.folder / started.child / LOG).exists()
+            log = await stack.enter_async_context(
+                self.store.open(started.child)
+                if known
+                else self.store.create(
+                    workspace=workspace,
+                    mode=started.mode,
+                    root=parent.metadata.root or context.task,
+                    parent=context.task,
+                    task=started.child,
+                )
+            )
+            past: Sequence[TaskEvent] = (await asyncio.to_thread(read_log, log.folder)).events
+            log.past = []
+            attended, auto = parent.attended, context.settings.auto
+            state = self._open_state(log, past, workspace, opened, modes, attended=attended, auto=auto, limits=limits)
+            state.depth, state.spec = parent.depth + 1, parent.spec
+            if not any(isinstance(each, UserSaid) for each in past):
+                said = UserSaid(at=now(), text=started.text)
+                await log.append(said)
+                past = [*past, said]
+            task = Task(state, past, self.open_model, self._open_child)
+            yield await stack.enter_async_context(self._closing(task))
+
+    def _depth(self, parent: TaskId | None) -> int:
+        """How many parents a task has."""
+        depth = 0
+        while parent and depth < 100:
+            row = self.store.index.row(parent)
+            depth, parent = depth + 1, row.metadata.parent if row else None
+        return depth
 
     @asynccontextmanager
     async def resume_task(
@@ -189,7 +230,9 @@ class App:
             )
             for trouble in unjudged:
                 log.add(Noted(at=now(), what="notice", text=trouble))
-            async with self._closing(Task(state, past, self.open_model)) as task:
+            state.spec = self._model(model or last)
+            state.depth = await asyncio.to_thread(self._depth, state.metadata.parent)
+            async with self._closing(Task(state, past, self.open_model, self._open_child)) as task:
                 if wanted:
                     await task.switch_mode(wanted.slug)
                 await task.opened_again()

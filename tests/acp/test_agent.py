@@ -165,6 +165,34 @@ async def test_an_always_is_asked_once(tmp_path: Path) -> None:
     assert len(ours.asked) == 1 and (tmp_path / "a").exists()
 
 
+SUBTASK = """
+[[turn]]
+[[turn.call]]
+name = "new_task"
+arguments = { message = "part one" }
+[[turn]]
+task = "part one"
+[[turn.call]]
+name = "write_to_file"
+arguments = { path = "x.txt", content = "x" }
+[[turn]]
+task = "part one"
+text = "Written."
+[[turn]]
+text = "All of it."
+"""
+
+
+async def test_a_subtasks_questions_reach_the_editor(tmp_path: Path) -> None:
+    """A2, S15: they are asked in the session of the parent."""
+    async with inside(tmp_path, SUBTASK) as ours:
+        await ours.initialize()
+        session = (await ours.call("session/new", {"cwd": str(tmp_path), "mcpServers": []}))["sessionId"]
+        await ours.prompt(session, "go")
+    assert len(ours.asked) == 2 and {each["sessionId"] for each in ours.asked} == {session}
+    assert (tmp_path / "x.txt").read_text() == "x"
+
+
 SLOW = (
     """
 [[turn]]

@@ -304,7 +304,7 @@ def test_what_was_said_is_only_added_to_unless_something_is_left_out(given: list
 
 @given(st.lists(step, min_size=3, max_size=12))
 def test_rewinding_brings_back_what_was_left_out(given: list[dict[str, object]]) -> None:
-    """S14, S17."""
+    """S17: also in the view."""
     events, _ = plausible(given)
     for to in range(len(events) + 1):
         rewound = [*events, e.HistoryRewound(at=2.0, to=to)]

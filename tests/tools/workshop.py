@@ -44,6 +44,9 @@ class Person:
         self.mode = mode
         return f"Successfully switched to {mode} mode."
 
+    async def subtask(self, mode: str, message: str) -> str:
+        return f"{mode}: {message}"
+
     async def set_todos(self, todos: tuple[TodoItem, ...]) -> None:
         self.todos = todos
 

@@ -123,7 +123,7 @@ what became of calls that were under way.
     "tasks": Verb(
         usage="""\
 tarmac tasks [list] [--workspace DIR] [--sort KEY] [--limit N | --all] [--json]
-       tarmac tasks show | audit | usage ID [--json]
+       tarmac tasks show | audit | usage | prompt ID [--json]
        tarmac tasks search TEXT [--limit N] [--json]
        tarmac tasks export ID [--format F] [--to PATH] [--force]
        tarmac tasks export --settings --to DIR [--force]
@@ -132,7 +132,19 @@ tarmac tasks [list] [--workspace DIR] [--sort KEY] [--limit N | --all] [--json]
        tarmac tasks diff ID [--to N] [--json]
        tarmac tasks restore ID [--to N] [--files|--conversation|--both] [--force] [--yes] [--json]""",
         about="The tasks that agents worked on here. Each is a log of all that was said and done.",
-        actions=("list", "show", "audit", "usage", "search", "export", "delete", "checkpoints", "diff", "restore"),
+        actions=(
+            "list",
+            "show",
+            "audit",
+            "usage",
+            "prompt",
+            "search",
+            "export",
+            "delete",
+            "checkpoints",
+            "diff",
+            "restore",
+        ),
         options=[
             Option("workspace", "only tasks in this folder", "DIR"),
             Option(
@@ -155,6 +167,7 @@ tarmac tasks [list] [--workspace DIR] [--sort KEY] [--limit N | --all] [--json]
   show     all that happened in one
   audit    who allowed or denied what, when and why
   usage    tokens, cost and time of each request; how often each tool was called
+  prompt   what the model was sent last: system prompt, tools and messages
   search   where all of these words were said; quotes make one of several
   export   as a Markdown page, a JSON object, or Roo-Code's own files
   delete   remove for good; asks, unless --yes

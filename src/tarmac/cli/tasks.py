@@ -6,7 +6,7 @@ Every list looks at the logs themselves: what exists is shown, and what can't be
 import json
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Final, get_args
 
@@ -20,7 +20,9 @@ from tarmac.show.columns import cut, padded
 from tarmac.show.harmless import one_line
 from tarmac.show.look import Look, look_of
 from tarmac.show.summary import money, size, status, when
+from tarmac.tasks.log.blobs import Blobs
 from tarmac.tasks.log.lock import writer_of
+from tarmac.tasks.log.reader import BLOBS
 from tarmac.tasks.store import Listed, Sort, TaskStore
 
 TAKES: Final = {
@@ -28,6 +30,7 @@ TAKES: Final = {
     "show": {"json"},
     "audit": {"json"},
     "usage": {"json"},
+    "prompt": {"json"},
     "search": {"json", "limit"},
     "export": {"format", "to", "force", "settings"},
     "delete": {"yes", "json"},
@@ -65,6 +68,7 @@ def main(arguments: list[str]) -> int:
         "show": lambda: _show(store, rest[0], given),
         "audit": lambda: _audit(store, rest[0], given),
         "usage": lambda: _usage(store, rest[0], given),
+        "prompt": lambda: _prompt(store, rest[0], given),
         "search": lambda: _search(store, " ".join(rest), given),
         "export": lambda: _export(store, rest[0], given),
         "delete": lambda: _delete(store, rest, given),
@@ -115,11 +119,29 @@ async def _list(store: TaskStore, given: Given) -> int:
     look = look_of(sys.stdout, os.environ)
     when_, cost = ("", "") if look.columns < NARROW else (f"{'WHEN':<12}", f"{'COST':>9}  ")
     print(look.paint("2", f"{'ID':<12}{when_}{'STATUS':<13}{cost}TASK"))
-    for each in found[:limit]:
-        print(_line(each, look, at_work=is_at_work(store, each.task)))
+    for depth, each in tree(found)[:limit]:
+        print(_line(each, look, at_work=is_at_work(store, each.task), depth=depth))
     if limit is not None and len(found) > limit:
         print(look.paint("2", f"{len(found) - limit} more; --all shows them, `tarmac tasks search` finds them"))
     return 0
+
+
+def tree(listed: Sequence[Listed]) -> list[tuple[int, Listed]]:
+    """PURE: subtasks behind their parents, with how deep each is; the order stays otherwise."""
+    known = {each.task for each in listed}
+    below: dict[TaskId | None, list[Listed]] = {}
+    for each in listed:
+        parent = each.metadata.parent
+        below.setdefault(parent if parent in known and parent != each.task else None, []).append(each)
+
+    found: list[tuple[int, Listed]] = []
+    left = [(0, each) for each in reversed(below.get(None, []))]
+    while left:
+        depth, each = left.pop()
+        found.append((depth, each))
+        children = sorted(below.get(each.task, []), key=lambda child: -child.metadata.number)
+        left += [(depth + 1, child) for child in children]
+    return found
 
 
 def is_at_work(store: TaskStore, task: TaskId) -> bool:
@@ -134,7 +156,7 @@ def is_at_work(store: TaskStore, task: TaskId) -> bool:
     return pid is not None
 
 
-def _line(listed: Listed, look: Look, *, at_work: bool) -> str:
+def _line(listed: Listed, look: Look, *, at_work: bool, depth: int = 0) -> str:
     meta = listed.metadata
     said = "unreadable" if listed.trouble else status(meta, at_work=at_work)
     narrow = look.columns < NARROW
@@ -142,7 +164,8 @@ def _line(listed: Listed, look: Look, *, at_work: bool) -> str:
     middle = look.paint("31" if listed.trouble else COLOURS.get(said, "2"), f"{said:<13}")
     cost = "" if narrow else f"{'-' if not meta.requests else money(meta.total_cost):>9}  "
     room = look.columns - 1 - 12 - 13 - (0 if narrow else 12 + 11)
-    return f"{start}{middle}{cost}{cut(one_line(listed.trouble or meta.name), max(room, 8))}"
+    branch = f"{'  ' * (depth - 1)}└ " if depth else ""
+    return f"{start}{middle}{cost}{cut(branch + one_line(listed.trouble or meta.name), max(room, 8))}"
 
 
 def as_data(listed: Listed) -> dict[str, object]:
@@ -233,6 +256,25 @@ async def _usage(store: TaskStore, task: str, given: Given) -> int:
     print(spent(meta))
     if meta.tools:
         print(f"calls: {tool_line(meta)}")
+    return 0
+
+
+async def _prompt(store: TaskStore, task: str, given: Given) -> int:
+    """What the model was sent last: system prompt, tools and messages."""
+    from tarmac.show.prompt import prompt_lines, prompt_record
+    from tarmac.tasks.views.last_prompt import last_prompt
+
+    folder = store.path(task)
+    events = (await store.read(TaskId(folder.name))).events
+    found = last_prompt(events, Blobs(folder / BLOBS).read)
+    if found is None:
+        print("nothing was sent to a model yet")
+        return 1
+    if "json" in given:
+        print(json.dumps(prompt_record(found), ensure_ascii=False))
+        return 0
+    for line in prompt_lines(found):
+        print(line)
     return 0
 
 

@@ -306,6 +306,9 @@ class NoTalk:
     async def switch_mode(self, mode: str, why: str) -> str:
         raise ToolFailed("There are no modes here.")
 
+    async def subtask(self, mode: str, message: str) -> str:
+        raise ToolFailed("There are no subtasks here.")
+
     async def set_todos(self, todos: tuple[TodoItem, ...]) -> None:
         raise ToolFailed("There is no todo list here.")
 

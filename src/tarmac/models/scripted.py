@@ -8,6 +8,7 @@ context_window = 200000
 native_tools = false                # its texts contain XML tool calls
 price = { input = 3.0, output = 15.0 }
 [[turn]]                            # played in the order: reasoning, text, calls, error
+task = "part one"                   # only in tasks whose first message has these words; for subtasks
 reasoning = "The test wants 4."
 text = "Let me look."
 delay = 0.5                         # seconds before the turn
@@ -86,6 +87,7 @@ class ScriptedTurn:
     delay: float = 0.0  # seconds before the turn
     pace: float = 0.0  # seconds before each word; 0: each part arrives at once
     times: int = 1
+    task: str = ""  # words of the first message
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,7 @@ class Scripted:
     async def stream(self, prompt: Prompt, *, load: Load) -> AsyncGenerator[Chunk, None]:
         """Play the next turn. In a resumed task, the first request skips the turns of the conversation."""
         if self._next is None:
+            self.turns = _of_task(self.turns, prompt)
             answered = sum(message.role == "assistant" for message in prompt.messages)
             after = [0, *(at + 1 for at, turn in enumerate(self.turns) if turn.error is None)]
             self._next = after[answered] if answered < len(after) else len(self.turns)
@@ -145,6 +148,14 @@ class Scripted:
 
     async def aclose(self) -> None:
         """There is nothing to close."""
+
+
+def _of_task(turns: tuple[ScriptedTurn, ...], prompt: Prompt) -> tuple[ScriptedTurn, ...]:
+    """The turns for this task: those with words of its first message, or those without any."""
+    first = prompt.messages[0].text if prompt.messages else ""
+    return tuple(turn for turn in turns if turn.task and turn.task in first) or tuple(
+        turn for turn in turns if not turn.task
+    )
 
 
 def _parts(turn: ScriptedTurn) -> Iterator[Part]:
@@ -231,6 +242,7 @@ def _turn(fields: "_Fields") -> ScriptedTurn:
         delay=fields.number("delay") or 0.0,
         pace=fields.number("pace") or 0.0,
         times=max(1, fields.integer("times") or 1),
+        task=fields.text("task"),
     )
     fields.reject_unknown()
     return turn

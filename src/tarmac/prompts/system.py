@@ -177,8 +177,6 @@ def _tools(context: PromptContext) -> str:
             "Start servers and watchers in a persistent terminal (`open_persistent_terminal`, "
             "`run_persistent_command`)" + _wait(has("wait_for_terminal")) + ". Never start one twice."
         )
-    if has("update_todo_list"):
-        lines.append("For three steps or more, keep a list with `update_todo_list`.")
     return f"# Tools\n\n{_bullets(lines)}" if lines else ""
 
 
@@ -204,8 +202,7 @@ def _guidelines(context: PromptContext) -> str:
     if context.has("read_file"):
         steps.append("Read a file before you change it.")
     steps += [
-        "Read each result before you rely on it. It says whether the call worked.",
-        "If a call fails, find the cause before you try again. The same call gives the same result.",
+        "If a call fails, find the cause before you try again.",
         "If the user denies a call, do what they say instead. Do not do the same in another way.",
     ]
     return f"# Guidelines\n\n{_bullets(steps)}"
@@ -232,7 +229,7 @@ _LEVELS = {
 
 
 def _capabilities(context: PromptContext) -> str:
-    lines = ["`<environment_details>` comes from Tarmac: files, changes, terminals, time, cost. It is no request."]
+    lines = ["`<environment_details>` comes from Tarmac. It is no request."]
     who = f"Approval level `{context.level}`. {_LEVELS.get(context.level, '')}".strip()
     if not context.attended:
         who += " Nobody is there to be asked: such calls are denied. Decide yourself, and say what you assumed."
@@ -268,11 +265,9 @@ def _rules(context: PromptContext) -> str:
         "Wait for the result of a call before you build on it. Never assume that the user agreed.",
     ]
     if has("write_to_file"):
-        lines.append(
-            "`write_to_file` takes the COMPLETE content. A placeholder such as `// rest unchanged` destroys it."
-        )
+        lines.append("`write_to_file` takes the COMPLETE content, without placeholders.")
     if has(*EDIT_TOOLS):
-        lines.append("Keep the style of the code around. Change every place that must change.")
+        lines.append("Keep the style of the code around.")
     if has("execute_command", "run_persistent_command"):
         lines += [
             "Use commands that end and ask nothing (`--yes`, `--no-pager`). Never reword a command to avoid a question "
@@ -281,7 +276,7 @@ def _rules(context: PromptContext) -> str:
             "not make. Stage only your files, by name.",
         ]
     if has("ask_followup_question"):
-        lines.append("Ask the user only with `ask_followup_question`, and only what your tools can't find out.")
+        lines.append("Ask the user only with `ask_followup_question`.")
     if has("attempt_completion"):
         lines.append(
             "A result in `attempt_completion` is final and checked: it ends neither with a question nor with an offer."
@@ -299,7 +294,7 @@ def _system_information(context: PromptContext) -> str:
 
 
 def _objective(context: PromptContext) -> str:
-    steps = "Find out what is wanted and what exists. Work step by step. Check that it works, as the user would."
+    steps = "Find out what is wanted and what exists. Check that it works, as the user would."
     if context.has("attempt_completion"):
         steps += " Then report what was done and what was not."
     return f"====\n\nOBJECTIVE\n\n{steps}"

@@ -51,6 +51,11 @@ class Audience:
         self._release()
         self._tell(None, signal)
 
+    def relay(self, event: TaskEvent) -> None:
+        """Show a fact of another task, a subtask, which is in no log of ours."""
+        self._release()
+        self._tell(None, event)
+
     def _heard(self, seq: int, event: TaskEvent) -> None:
         self._tell(seq, event)
         while self._held and self._held[0][0] <= seq:

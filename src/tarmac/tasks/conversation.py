@@ -15,6 +15,7 @@ from tarmac.tasks.events import CallId, ModeSwitched, Todo, TodosUpdated
 from tarmac.tasks.questions import SKIPPED, Questions
 from tarmac.tasks.queue import Queue
 from tarmac.tasks.state import TaskState
+from tarmac.tasks.subtasks import Subtasks
 from tarmac.tasks.views.model_history import text_of
 from tarmac.tools.tool import Reply, Suggestion, TodoItem
 
@@ -29,10 +30,13 @@ _NAME: Final = re.compile(r"[\w-]{1,64}")
 class Conversation:
     """One call's way to the person and the task."""
 
-    def __init__(self, state: TaskState, questions: Questions, queue: Queue, call: CallId) -> None:
+    def __init__(
+        self, state: TaskState, questions: Questions, queue: Queue, subtasks: Subtasks | None, call: CallId
+    ) -> None:
         self._state = state
         self._questions = questions
         self._queue = queue
+        self._subtasks = subtasks
         self._call = call
 
     async def ask(self, question: str, suggestions: tuple[Suggestion, ...]) -> Reply:
@@ -108,6 +112,12 @@ class Conversation:
         found = self._state.context.modes.get(mode)
         if found is not None and found.slug != self._state.mode.slug:
             self._state.add(ModeSwitched(at=now(), mode=found.slug, why=why))
+
+    async def subtask(self, mode: str, message: str) -> str:
+        """Have something done by a child task: its result."""
+        if self._subtasks is None:
+            raise ToolFailed("There are no subtasks here.")
+        return await self._subtasks.run(self._call, mode, message)
 
     async def set_todos(self, todos: tuple[TodoItem, ...]) -> None:
         """The whole list, from now on."""

@@ -38,6 +38,7 @@ from tarmac.tasks.queue import Queue
 from tarmac.tasks.requests import Requests, TaskPrompt
 from tarmac.tasks.rest import Rest
 from tarmac.tasks.state import TaskState
+from tarmac.tasks.subtasks import Subtasks
 from tarmac.tasks.surroundings import Surroundings
 from tarmac.tasks.tool_calls import Calls, Tally
 
@@ -69,14 +70,22 @@ def looks_like_a_call(text: str, tools: Iterable[str]) -> bool:
 class Engine:
     """The runs of one open task, one at a time."""
 
-    def __init__(self, state: TaskState, questions: Questions, queue: Queue, past: Sequence[e.TaskEvent]) -> None:
+    def __init__(
+        self,
+        state: TaskState,
+        questions: Questions,
+        queue: Queue,
+        past: Sequence[e.TaskEvent],
+        subtasks: Subtasks | None = None,
+    ) -> None:
         self._state = state
         self._questions = questions
         self._queue = queue
         self.rest = Rest(state, questions, past)
         self.condenser = Condenser(state)
         self._requests = Requests(state, questions, self.condenser)
-        self._calls = Calls(state, questions, queue)
+        self._subtasks = subtasks
+        self._calls = Calls(state, questions, queue, subtasks)
         self._surroundings = Surroundings(state)
         self._prompt = TaskPrompt(state)
         self.unpaused = asyncio.Event()
@@ -164,7 +173,9 @@ class Engine:
         left = await end_survivors(state, self._killed) if not self.begun else ""
         await state.checkpoints.settle()
         if state.history.open_calls:
-            await settle(state, why="Tarmac was stopped", skip=spoken, again=self._asked_again())
+            again, kept = self._asked_again(), self._unfinished()
+            await settle(state, why="Tarmac was stopped", skip=spoken, again=again | kept, kept=kept)
+            state.not_begun(kept)
         if not self.begun and self._resumes:
             state.add(e.ModelTold(at=now(), text=RESUMED + left, about="resumption"))
         elif self._interrupted and not (state.history.owed or self._queue):  # in the middle of an answer
@@ -186,6 +197,10 @@ class Engine:
         self._state.not_begun(again)
         self._questions.left.clear()
         return again
+
+    def _unfinished(self) -> set[e.CallId]:
+        """Calls whose subtask was cut off: it is taken up again."""
+        return self._subtasks.unfinished if self._subtasks else set()
 
     async def _finish(self, ended: Ended) -> Ended:
         if ended.why == "limit":
@@ -291,7 +306,7 @@ class Engine:
             self._nudged = True
             return await self._mistaken(NO_TOOL, tell=True)
         self._nudged, self._mistakes = False, 0
-        if not self._state.attended:
+        if not self._state.attended or self._state.metadata.parent:
             return await self._completed(text)
         await self._state.context.log.commit()
         return Ended("idle", text)
@@ -415,7 +430,7 @@ class Engine:
         """After a stop: every call gets its result; but what only waited, when the process goes, is asked again."""
         why = self._stop.text if self._stop else "it was stopped"
         await self._state.context.log.commit()
-        again = set(self._questions.left) if self._questions.leaving else set[e.CallId]()
+        again = self._questions.left | self._unfinished() if self._questions.leaving else set[e.CallId]()
         await settle(self._state, why=why, skip=not self._questions.leaving, again=again)
         await self._state.context.log.commit()
 

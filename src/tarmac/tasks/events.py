@@ -438,6 +438,8 @@ class SubtaskStarted(TaskEvent):
     text: str
     mode: str
     call: CallId | None = None
+    workspace: Path | None = None  # a worktree of its own; None: the parent's workspace
+    base: str = ""  # the git tree that it began with
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -449,6 +451,7 @@ class SubtaskFinished(TaskEvent):
     result: str
     usage: Usage = NO_USAGE
     cost: float | None = None
+    requests: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,10 +19,12 @@ from tarmac.tools.boundary import labelled
 from tarmac.vt.text import clean
 
 
-async def settle(state: TaskState, *, why: str, skip: bool, again: Set[CallId] = frozenset()) -> None:
+async def settle(
+    state: TaskState, *, why: str, skip: bool, again: Set[CallId] = frozenset(), kept: Set[CallId] = frozenset()
+) -> None:
     """Give every open call its result; `skip`: also those that were never started.
 
-    Those of `again` have only asked a question: they count as never started.
+    Those of `again` have only asked a question: they count as never started. Those of `kept` are made again anyway.
     """
     for use, under_way in state.history.open_calls:
         found = state.under_way.get(CallId(use.id))
@@ -33,7 +35,7 @@ async def settle(state: TaskState, *, why: str, skip: bool, again: Set[CallId] =
         elif under_way:
             told = f"[interrupted: {why} while this call was under way; whether it took effect is not known]"
             _finish(state, use, (Text(told),), outcome="interrupted", title=f"{use.name}: interrupted")
-        elif skip:
+        elif skip and CallId(use.id) not in kept:
             told = f"[not run: {why} before this call was started]"
             _finish(state, use, (Text(told),), outcome="skipped", title=f"Did not run {use.name}")
 

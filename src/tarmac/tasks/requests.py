@@ -31,6 +31,7 @@ from tarmac.tasks.questions import Questions, words
 from tarmac.tasks.signals import CallStreamed, ReasoningStreamed, RetryCounted, TextStreamed
 from tarmac.tasks.state import TaskState
 from tarmac.tasks.views.counting import Came, estimate
+from tarmac.tasks.views.last_prompt import kept_prompt
 
 FIRST_DELAY: Final = 1.0  # seconds
 JITTER: Final = 0.25  # of the delay: many tasks that were refused together do not come back together
@@ -124,9 +125,8 @@ class Requests:
     async def _keep(self, prompt: Prompt) -> Blob:
         """What does not change from turn to turn is kept once."""
         if self._kept is None or self._kept[0] is not prompt.system or self._kept[1] is not prompt.tools:
-            text = "\n\n".join([prompt.system, *(f"{each.name}: {each.parameters}" for each in prompt.tools)])
-            data = text.encode("utf-8", "surrogatepass")
-            blob = await asyncio.to_thread(self._state.context.log.blobs.keep, data, "text/plain")
+            data = kept_prompt(prompt, native_tools=self._state.model.info.native_tools)
+            blob = await asyncio.to_thread(self._state.context.log.blobs.keep, data, "application/json")
             self._kept = (prompt.system, prompt.tools, blob)
         return self._kept[2]
 

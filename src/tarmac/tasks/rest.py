@@ -52,7 +52,7 @@ class Rest:
 
     async def presented(self, completed: TaskCompleted) -> None:
         """The model is done: recorded, and asked about where somebody is there."""
-        if not self._state.attended:
+        if not self._state.attended or self._state.metadata.parent:  # a subtask's result is its parent's to accept
             await self._state.context.log.append(completed)
             return
         await self._ask("completion_result", completed.result, completed)

@@ -35,6 +35,7 @@ from tarmac.tasks.events import (
     QuestionAsked,
     RequestFailed,
     RequestStarted,
+    SubtaskFinished,
     TaskEvent,
     Todo,
     TodosUpdated,
@@ -90,6 +91,8 @@ class TaskState:
         self.elsewhere: Callable[[CallId, Path], Awaitable[Terminal]] | None = None  # where approved commands run
         self.unsaved: Unsaved | None = None  # what an editor holds of a file that is not on disk yet
         self.editor = Editor()
+        self.depth = 0  # of subtasks: how many parents it has
+        self.spec = model.info.id  # how the model was asked for: its children get the same
 
     def _first_mode(self) -> Mode:
         modes, named = self.context.modes, self.metadata.mode
@@ -155,6 +158,9 @@ class TaskState:
                 self._spend(cost)
                 self.used.requests += how == "summarised"
                 self.context_tokens = tokens or self.context_tokens
+            case SubtaskFinished(cost=cost, requests=requests):
+                self._spend(cost)
+                self.used.requests += requests
             case OutputsFolded(tokens_after=tokens):
                 self.context_tokens = tokens or self.context_tokens
 

@@ -31,6 +31,7 @@ from tarmac.tasks.log import TaskLog
 from tarmac.tasks.questions import Questions
 from tarmac.tasks.queue import Queue
 from tarmac.tasks.state import TaskState
+from tarmac.tasks.subtasks import OpenChild, Subtasks
 from tarmac.tasks.views.metadata import Metadata
 from tarmac.tasks.views.recovery import digest_of
 from tarmac.terminals.terminal import Terminal
@@ -41,13 +42,21 @@ from tarmac.tools.tool import Unsaved
 class Task:
     """An open task. Get one from `App.create_task` or `App.resume_task`."""
 
-    def __init__(self, state: TaskState, past: Sequence[e.TaskEvent], open_model: Callable[[str], Model]) -> None:
+    def __init__(
+        self,
+        state: TaskState,
+        past: Sequence[e.TaskEvent],
+        open_model: Callable[[str], Model],
+        open_child: OpenChild | None = None,
+    ) -> None:
         self._state = state
         self._open_model = open_model
         self._queue = Queue(state.context.log, past)
         self._questions = Questions(state.context.log, state.waits)
         self._questions.before_words = self._queue.take
-        self._engine = Engine(state, self._questions, self._queue, past)
+        self._subtasks = Subtasks(state, self._questions, past, open_child) if open_child else None
+        self._engine = Engine(state, self._questions, self._queue, past, self._subtasks)
+        self._result = next((each.result for each in reversed(past) if isinstance(each, e.TaskCompleted)), None)
         self._retired: list[Model] = []
         self._warned = False
         self._told_secrets = False
@@ -101,8 +110,13 @@ class Task:
 
     @property
     def questions(self) -> tuple[e.QuestionAsked, ...]:
-        """Those that wait for an answer."""
-        return self._questions.open
+        """Those that wait for an answer, also of its subtasks."""
+        return (*self._questions.open, *(self._subtasks.questions if self._subtasks else ()))
+
+    @property
+    def result(self) -> str | None:
+        """What it was completed with, when it was opened."""
+        return self._result if self.metadata.outcome == "completed" else None
 
     @property
     def queue(self) -> tuple[e.MessageQueued, ...]:
@@ -157,6 +171,9 @@ class Task:
 
     async def answer(self, question: e.QuestionId, answer: Answer) -> None:
         """Answer an open question; the first answer counts. BadRequest for one that makes no sense leaves it open."""
+        if child := self._subtasks.asking(question) if self._subtasks else None:
+            await child.answer(question, answer)
+            return
         await self._questions.answer(question, answer, await self._keep(answer.images))
 
     async def condense(self, focus: str = "") -> bool:
@@ -171,6 +188,8 @@ class Task:
 
     def hold(self, question: e.QuestionId) -> None:
         """A person begins to answer: what would be answered in their place after a while waits for them now."""
+        if child := self._subtasks.asking(question) if self._subtasks else None:
+            child.hold(question)
         self._questions.hold(question)
 
     def cancel(self) -> None:
@@ -232,7 +251,7 @@ class Task:
         opened = await asyncio.to_thread(self._open_model, model)
         await self.log.append(e.ModelSwitched(at=now(), model=model))
         self._retired.append(self._state.model)  # an answer of its may be on its way: closed at the end
-        self._state.model = opened
+        self._state.model, self._state.spec = opened, model
 
     @property
     def modes(self) -> Modes:

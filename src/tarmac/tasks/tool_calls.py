@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import groupby
 from typing import Final
 
 from tarmac.calls.judge import Judge
@@ -28,7 +29,8 @@ from tarmac.tasks.questions import Questions
 from tarmac.tasks.queue import Queue
 from tarmac.tasks.repetition import Repetition
 from tarmac.tasks.state import TaskState
-from tarmac.tools.task_tools import AttemptCompletion
+from tarmac.tasks.subtasks import Subtasks
+from tarmac.tools.task_tools import AttemptCompletion, NewTask
 from tarmac.tools.tool import Bench, Ready, Tool
 
 CUT: Final = (
@@ -77,8 +79,9 @@ class Tally:
 class Calls:
     """Makes the calls of one task."""
 
-    def __init__(self, state: TaskState, questions: Questions, queue: Queue) -> None:
+    def __init__(self, state: TaskState, questions: Questions, queue: Queue, subtasks: Subtasks | None) -> None:
         self.state = state
+        self._subtasks = subtasks
         self._questions = questions
         self._queue = queue
         self._repetition = Repetition(state.context.settings.limits.max_repetitions)
@@ -90,6 +93,8 @@ class Calls:
         native = self.state.model.info.native_tools
         made = MOST_CALLS if native else 1  # calls in words: one a message (S11)
         for group in self._groups(ordered[:made]):
+            if self._subtasks:
+                self._subtasks.expect(len(group))
             if len(group) == 1:
                 await self._one(group[0], tally, cut=cut and group[0] is uses[-1])
                 continue
@@ -109,19 +114,17 @@ class Calls:
         return self.state.context.toolbox.canonical(use.name) == AttemptCompletion.name
 
     def _groups(self, uses: Sequence[ToolUse]) -> Iterator[list[ToolUse]]:
-        """Neighbours that only read together, all others by themselves."""
-        together: list[ToolUse] = []
-        for use in uses:
-            tool = self.state.context.toolbox.tools.get(self.state.context.toolbox.canonical(use.name))
-            if tool is not None and tool.parallel:
-                together.append(use)
-                continue
-            if together:
-                yield together
-                together = []
-            yield [use]
-        if together:
-            yield together
+        """Neighbours that only read together, subtasks together, all others by themselves."""
+        for kind, group in groupby(uses, self._together):
+            if kind:
+                yield list(group)
+            else:
+                yield from ([use] for use in group)
+
+    def _together(self, use: ToolUse) -> str:
+        """Neighbours of the same kind run at the same time; "" is no such kind."""
+        tool = self.state.context.toolbox.tools.get(self.state.context.toolbox.canonical(use.name))
+        return "" if tool is None else "read" if tool.parallel else NewTask.name if tool is NewTask else ""
 
     async def _one(self, use: ToolUse, tally: Tally, *, cut: bool) -> None:
         """One call, to its result."""
@@ -171,7 +174,7 @@ class Calls:
             task=state.context.task,
             files=state.context.files,
             registry=state.context.registry,
-            talk=Conversation(state, self._questions, self._queue, CallId(use.id)),
+            talk=Conversation(state, self._questions, self._queue, self._subtasks, CallId(use.id)),
             store=state.context.log.blobs.keep,
             seen=state.seen,
             show=live.show,

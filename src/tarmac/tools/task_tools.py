@@ -107,6 +107,31 @@ class SwitchMode(Tool):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NewTask(Tool):
+    name: ClassVar[str] = "new_task"
+    group: ClassVar[Group] = "modes"
+    description: ClassVar[str] = (
+        "Have a subtask done and get its result. It knows only your message. Several in one message run at once."
+    )
+    spellings: ClassVar[Mapping[str, str]] = {"mode_slug": "mode", "prompt": "message", "description": "message"}
+
+    mode: Annotated[str, Meta(description="The mode's slug.")] = ""
+    message: Annotated[str, Meta(min_length=1, description="The whole task.")]
+
+    @classmethod
+    def tidy(cls, arguments: dict[str, object]) -> dict[str, object]:
+        """Drop the `todos` that some models add."""
+        return {key: value for key, value in arguments.items() if key != "todos"}
+
+    async def prepare(self, bench: Bench) -> Ready:
+        async def act(_: Go) -> Done:
+            return Done.text(await bench.talk.subtask(self.mode, self.message))
+
+        short = " ".join(self.message.split())[:60]
+        return Ready(title=f"Working on a subtask: {short}", done=f"Finished a subtask: {short}", act=act)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateTodoList(Tool):
     name: ClassVar[str] = "update_todo_list"
     group: ClassVar[Group] = "always"

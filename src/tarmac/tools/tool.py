@@ -168,6 +168,9 @@ class Talk(Protocol):
     async def switch_mode(self, mode: str, why: str) -> str:
         """Go on in another mode: what the model is told. ToolFailed for one that does not exist."""
 
+    async def subtask(self, mode: str, message: str) -> str:
+        """Have something done by a subtask: its result. ToolFailed when there is none."""
+
     async def set_todos(self, todos: tuple[TodoItem, ...]) -> None:
         """The whole list, from now on."""
 

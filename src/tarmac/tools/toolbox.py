@@ -34,6 +34,7 @@ from tarmac.tools.servers.use_mcp_tool import AccessMcpResource, UseMcpTool
 from tarmac.tools.task_tools import (
     AskFollowupQuestion,
     AttemptCompletion,
+    NewTask,
     ReadOutput,
     RunSlashCommand,
     SwitchMode,
@@ -67,6 +68,7 @@ TOOLS: tuple[type[Tool], ...] = (
     AskFollowupQuestion,
     AttemptCompletion,
     SwitchMode,
+    NewTask,
     UpdateTodoList,
     RunSlashCommand,
     ReadOutput,

@@ -1,0 +1,354 @@
+"""Tasks that have parts of their work done by other tasks."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.tasks.engine import Seen, a_task, an_app, call, check_pairs, done, results, stored, turn, write_script
+
+from tarmac.policy.approval import Answer, AnswerKind
+from tarmac.tasks import events as e
+from tarmac.tasks.limits import Limits, Used
+from tarmac.tasks.log.reader import read_log
+from tarmac.tasks.store import TaskStore
+from tarmac.tasks.subtasks import share, unfinished
+from tarmac.tasks.task import Task
+from tarmac.tasks.views.metadata import metadata
+from tarmac.tasks.views.model_history import model_messages
+
+
+def git(where: Path, *words: str) -> str:
+    who = ("-c", "user.name=T", "-c", "user.email=t@example.org")
+    return subprocess.run(["git", *who, "-C", str(where), *words], check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace with a commit."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    work = tmp_path / "work"
+    work.mkdir()
+    git(work, "init", "-q")
+    (work / "a.txt").write_text("".join(f"line {n}\n" for n in range(20)))
+    git(work, "add", "-A")
+    git(work, "commit", "-qm", "first")
+    return work
+
+
+def child(words: str, **more: object) -> dict[str, object]:
+    return call("new_task", message=words, **more)
+
+
+def logs_of(task: Task) -> dict[str, list[e.TaskEvent]]:
+    """The logs of its children, by their first words."""
+    found = {}
+    for started in (each for each in read_log(task.log.folder).events if isinstance(each, e.SubtaskStarted)):
+        found[started.text] = read_log(task.log.folder.parent / started.child).events
+    return found
+
+
+async def test_a_subtask_has_its_own_log_mode_and_number_and_its_result_comes_back(tmp_path: Path) -> None:
+    """S15, S18: the parent records it, waits, gets the result, goes on."""
+    turns = [
+        turn(child("part one", mode="ask")),
+        turn(text="The answer is 42.", task="part one"),
+        done("It is 42."),
+    ]
+    async with a_task(tmp_path / "work", *turns, auto="all", mode="orchestrator") as task:
+        seen = Seen(task)
+        ended = await task.run_until_idle()
+        log = logs_of(task)["part one"]
+        events = await stored(task)
+    assert (ended.why, ended.text) == ("completed", "It is 42.")
+    meta, parent = metadata(log), metadata(events)
+    assert (meta.mode, meta.parent, meta.root, meta.outcome) == ("ask", task.id, task.id, "completed")
+    assert meta.number != parent.number and parent.children == (meta.task,) and parent.waiting_for is None
+    assert [type(each) for each in seen.of(e.SubtaskStarted, e.SubtaskFinished)] == [
+        e.SubtaskStarted,
+        e.SubtaskFinished,
+    ]
+    assert results(seen)[0] == ("new_task", "done", f"Subtask {meta.task} completed:\n\nThe answer is 42.")
+    check_pairs(model_messages(events))
+
+
+async def test_subtasks_are_nested_three_deep_and_no_deeper(tmp_path: Path) -> None:
+    """S15."""
+    deep = [turn(child(f"level {n + 1}"), task=f"level {n}") for n in range(1, 4)]
+    ends = [turn(text=f"level {n} done", task=f"level {n}") for n in (1, 2, 3)]
+    ordered = [each for pair in zip(deep, ends, strict=True) for each in pair]
+    async with a_task(tmp_path / "work", turn(child("level 1")), done("Deep."), *ordered, auto="all") as task:
+        ended = await task.run_until_idle()
+        folder = task.log.folder.parent
+    assert ended.text == "Deep."
+    logs = [read_log(each) for each in folder.iterdir() if (each / "log.jsonl").exists()]
+    assert len(logs) == 4
+    refused = [
+        each for log in logs for each in log.events if isinstance(each, e.ToolFinished) and each.outcome == "failed"
+    ]
+    assert len(refused) == 1 and "at most 3 deep" in str(refused[0].content)
+
+
+async def test_several_that_write_have_a_worktree_each_and_are_merged(repository: Path) -> None:
+    """S15, S2: at the same time, each in a workspace of its own; uncommitted files go with them."""
+    (repository / "new.txt").write_text("not committed\n")
+    before = git(repository, "status", "--porcelain")
+    turns = [
+        turn(child("part one"), child("part two")),
+        turn(call("read_file", path="new.txt"), call("write_to_file", path="one.txt", content="1\n"), task="part one"),
+        turn(
+            call("search_and_replace", path="a.txt", search="line 1\n", replace="line one\n"),
+            task="part one",
+        ),
+        turn(text="One.", task="part one"),
+        turn(call("search_and_replace", path="a.txt", search="line 18\n", replace="line last\n"), task="part two"),
+        turn(text="Two.", task="part two"),
+        done(),
+    ]
+    async with a_task(repository, *turns, auto="all") as task:
+        seen = Seen(task)
+        ended = await task.run_until_idle()
+        logs = logs_of(task)
+    assert ended.why == "completed"
+    text = (repository / "a.txt").read_text()
+    assert (repository / "one.txt").read_text() == "1\n"
+    assert "line one\n" in text and "line last\n" in text
+    places = {metadata(log).workspace for log in logs.values()}
+    assert len(places) == 2 and repository not in places
+    assert not any(place.exists() for place in places if place)
+    told = {each[2].partition("Merged into the workspace: ")[2] for each in results(seen)[:2]}
+    assert told == {"a.txt, one.txt.", "a.txt."}
+    assert git(repository, "worktree", "list").count("\n") == 1
+    assert before in git(repository, "status", "--porcelain")
+
+
+async def test_a_conflict_is_shown_and_nothing_is_written_over(repository: Path) -> None:
+    """S15: the parent merges it."""
+
+    def change(words: str, text: str) -> dict[str, object]:
+        return turn(call("write_to_file", path="a.txt", content=text), task=words)
+
+    turns = [
+        turn(child("part one"), child("part two")),
+        change("part one", "one\n"),
+        turn(text="One.", task="part one"),
+        change("part two", "two\n"),
+        turn(text="Two.", task="part two"),
+        done(),
+    ]
+    async with a_task(repository, *turns, auto="all") as task:
+        seen = Seen(task)
+        assert (await task.run_until_idle()).why == "completed"
+    texts = [each[2] for each in results(seen)[:2]]
+    won = (repository / "a.txt").read_text()
+    assert won in ("one\n", "two\n")
+    lost = "two" if won == "one\n" else "one"
+    conflict = next(each for each in texts if "Merge its changes yourself" in each)
+    assert f"+{lost}\n" in conflict and "git show " in conflict
+
+
+async def test_without_a_repository_those_that_write_work_one_after_the_other(tmp_path: Path) -> None:
+    """S15."""
+    turns = [
+        turn(child("part one"), child("part two")),
+        turn(call("write_to_file", path="one.txt", content="1\n"), task="part one"),
+        turn(text="One.", task="part one"),
+        turn(call("write_to_file", path="two.txt", content="2\n"), task="part two"),
+        turn(text="Two.", task="part two"),
+        done(),
+    ]
+    async with a_task(tmp_path / "work", *turns, auto="all") as task:
+        assert (await task.run_until_idle()).why == "completed"
+        spans = [
+            (min(each.at for each in log), max(each.at for each in log if not isinstance(each, e.TaskSaved)))
+            for log in logs_of(task).values()
+        ]
+    first, second = sorted(spans)
+    assert first[1] <= second[0]
+    assert (tmp_path / "work" / "one.txt").exists() and (tmp_path / "work" / "two.txt").exists()
+
+
+async def test_a_subtasks_questions_are_asked_in_the_parents_name(tmp_path: Path) -> None:
+    """S5, S15: they are in the parent's list, its listeners hear them, and its door answers them."""
+    turns = [
+        turn(child("part one")),
+        turn(call("write_to_file", path="x.txt", content="x\n"), task="part one"),
+        turn(text="Written.", task="part one"),
+        done(),
+    ]
+    async with a_task(tmp_path / "work", *turns, attended=True, auto="ask") as task:
+        seen = Seen(task)
+        run = asyncio.create_task(task.run_until_idle())
+        start = await seen.question()
+        assert start.text == "Start a subtask in Code mode: part one"
+        await task.answer(start.question, Answer(AnswerKind.YES))
+        asked = await seen.question(after=seen.all.index(start) + 1)
+        assert asked.text.startswith("Subtask ") and asked in task.questions
+        await task.answer(asked.question, Answer(AnswerKind.YES))
+        ended = await run
+        assert [each for each in task.questions if each.ask == "completion_result"]
+    assert ended.why == "completed"
+    assert (tmp_path / "work" / "x.txt").read_text() == "x\n"
+    assert not any(each.ask == "completion_result" and each.text == "Written." for each in seen.of(e.QuestionAsked))  # type: ignore[attr-defined]
+
+
+async def test_without_leave_there_is_no_subtask(tmp_path: Path) -> None:
+    """P7, S15."""
+    async with a_task(tmp_path / "work", turn(child("part one")), done(), auto="edit") as task:
+        seen = Seen(task)
+        await task.run_until_idle()
+        assert logs_of(task) == {}
+    assert results(seen)[0][1] == "denied"
+
+
+async def test_what_a_subtask_uses_counts_for_the_parent(tmp_path: Path) -> None:
+    """S15, S16: its budget is a part of the parent's."""
+    usage = {"input": 1000, "output": 1000}
+    turns = [
+        turn(child("part one"), usage=usage),
+        turn(call("list_files", path="."), usage=usage, task="part one"),
+        turn(text="One.", usage=usage, task="part one"),
+        done(),
+    ]
+    limits = Limits(max_cost=0.004)
+    price = {"input": 1.0, "output": 1.0}
+    async with a_task(tmp_path / "work", *turns, auto="all", limits=limits, price=price) as task:
+        seen = Seen(task)
+        ended = await task.run_until_idle()
+        (log,) = logs_of(task).values()
+    assert ended.why == "limit"
+    assert "limit of $0.002 is reached" in results(seen)[0][2]
+    assert metadata(log).cost == pytest.approx(0.002)
+
+
+async def test_a_stopped_subtask_is_told_as_that_and_the_task_goes_on(tmp_path: Path) -> None:
+    """S4, S15."""
+    turns = [turn(child("part one")), turn(text="slow", delay=20.0, task="part one"), done()]
+    async with a_task(tmp_path / "work", *turns, auto="all") as task:
+        seen = Seen(task)
+        run = asyncio.create_task(task.run_until_idle())
+        await seen.until(lambda each: isinstance(each, e.SubtaskStarted))
+        task.cancel()
+        assert (await run).why == "interrupted"
+        finished = [each for each in await stored(task) if isinstance(each, e.SubtaskFinished)]
+        assert [each.outcome for each in finished] == ["aborted"]
+        assert (await task.run_until_idle()).why == "completed"
+
+
+def _until(reached: Callable[[], bool]) -> None:
+    ends = time.monotonic() + 25
+    while not reached():
+        assert time.monotonic() < ends
+        time.sleep(0.02)
+
+
+RUNNER = """
+import asyncio, sys
+from pathlib import Path
+sys.path.insert(0, {root!r})
+from tests.tasks.engine import an_app
+from tarmac.tasks.signals import TextStreamed
+
+async def main():
+    async with (
+        an_app(Path({work!r})) as app,
+        app.create_task("Do it.", model={model!r}, attended=False, auto="all") as task,
+    ):
+        print(task.id, flush=True)
+        await task.run_until_idle()
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("when", ["while the child works", "when the child has ended"])
+async def test_kill_9_in_the_middle_and_both_go_on(tmp_path: Path, when: str) -> None:
+    """S4, S15: both are logs; the child is taken up, not started again."""
+    work = tmp_path / "work"
+    work.mkdir()
+    slow: dict[str, Any] = {"delay": 30.0} if when == "while the child works" else {}
+    script = [
+        turn(child("part one")),
+        turn(call("write_to_file", path="x.txt", content="x\n"), task="part one"),
+        turn(text="Written.", task="part one", **slow),
+        turn(call("list_files", path="."), delay=0.0 if slow else 30.0),
+        done("All."),
+    ]
+    model = write_script(tmp_path / "script.toml", *script)
+    root = str(Path(__file__).parent.parent.parent)
+    code = RUNNER.format(root=root, work=str(work), model=model)
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)  # noqa: ASYNC220
+    assert process.stdout
+    with process:
+        id = process.stdout.readline().strip()
+        async with asyncio.timeout(30), an_app(work) as app:
+            folder = app.store.folder
+            wanted = e.ToolFinished if slow else e.SubtaskFinished
+
+            def reached() -> bool:
+                try:
+                    parent = read_log(folder / id).events
+                    started = [each for each in parent if isinstance(each, e.SubtaskStarted)]
+                    log = read_log(folder / started[0].child).events if slow and started else parent
+                except Exception:  # not written yet
+                    return False
+                return any(isinstance(each, wanted) for each in log) and isinstance(log[-1], e.RequestStarted)
+
+            await asyncio.to_thread(_until, reached)
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+            quick = write_script(tmp_path / "script.toml", *({**each, "delay": 0.0} for each in script))
+            assert quick == model
+            async with app.resume_task(id, model=model, attended=False, auto="all") as task:
+                ended = await task.run_until_idle()
+                children = [each for each in await stored(task) if isinstance(each, e.SubtaskStarted)]
+                check_pairs(model_messages(await stored(task)))
+    assert (ended.why, ended.text) == ("completed", "All.")
+    assert len({each.child for each in children}) == 1
+    assert (work / "x.txt").exists()
+
+
+def test_what_had_not_come_back_is_known_from_the_log() -> None:
+    one = e.SubtaskStarted(at=1.0, child="c1", text="one", mode="code", call="1")  # type: ignore[arg-type]
+    two = e.SubtaskStarted(at=1.0, child="c2", text="two", mode="code", call="2")  # type: ignore[arg-type]
+    back = e.SubtaskFinished(at=2.0, child="c1", outcome="completed", result="done")  # type: ignore[arg-type]
+    assert unfinished([one, two, back]) == {"2": two}
+
+
+@given(st.floats(0, 100), st.floats(0, 100), st.integers(1, 8))
+def test_the_shares_are_never_more_than_what_is_left(most: float, spent: float, parts: int) -> None:
+    """S15."""
+    found = share(Limits(max_cost=most, max_requests=10), Used(cost=spent, requests=3), parts)
+    assert found.max_cost is not None and found.max_requests is not None
+    assert found.max_cost * parts <= max(0.0, most - spent) + 1e-9 and found.max_requests * parts <= 7
+
+
+@pytest.mark.shell
+async def test_the_list_shows_the_tree_and_the_prompt_is_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """S7, S15: `tarmac tasks` and `tarmac tasks prompt ID`."""
+    from tarmac.cli.tasks import _list, _prompt
+
+    turns = [turn(child("part one", mode="ask")), turn(text="One.", task="part one"), done()]
+    async with a_task(tmp_path / "work", *turns, auto="all", text="The whole.") as task:
+        await task.run_until_idle()
+        store = TaskStore(task.log.folder.parent)
+        assert await _list(store, {}) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert await _prompt(store, task.id, {}) == 0
+    whole, part = lines[1:3]
+    assert whole.endswith("The whole.") and part.endswith("└ part one")
+    shown = capsys.readouterr().out
+    assert shown.startswith("=== system\n\nYou are Tarmac") and "\n=== tool new_task\n" in shown
+    assert "The whole." in shown
+    assert "Subtask " in shown and "One." in shown

@@ -1,0 +1,140 @@
+"""What goes over the wire: the same prefix in each request, in every dialect; and `tarmac tasks prompt`."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.models.server import Reply, Request, call, claude, gpt, responses, serving
+from tests.tasks.engine import an_app, stored
+
+from tarmac.models.catalog import model_info
+from tarmac.models.openai_responses import Responses
+from tarmac.models.provider import ModelSettings
+from tarmac.show.prompt import prompt_lines, prompt_record
+from tarmac.tasks.views.last_prompt import last_prompt
+
+TURNS = 60
+Body = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """A model, how it calls a tool, and what of a request must stay the same."""
+
+    model: str
+    calls: Callable[[int, str, dict[str, object]], list[bytes]]
+    messages: Callable[[Body], list[Body]]
+    settings: dict[str, object]
+
+    def __str__(self) -> str:
+        return f"{self.model}{self.settings or ''}"
+
+
+def _claude(turn: int, name: str, arguments: dict[str, object]) -> list[bytes]:
+    use: dict[str, object] = {"type": "tool_use", "id": f"toolu_{turn}", "name": name, "json": [json.dumps(arguments)]}
+    return claude({"type": "text", "text": ["So. "]}, use, stop="tool_use", usage={"input_tokens": 1000})
+
+
+def _gpt(turn: int, name: str, arguments: dict[str, object]) -> list[bytes]:
+    return gpt({"content": "So."}, call(0, json.dumps(arguments), id=f"call_{turn}", name=name), finish="tool_calls")
+
+
+def _responses(turn: int, name: str, arguments: dict[str, object]) -> list[bytes]:
+    item: dict[str, object] = {
+        "type": "function_call",
+        "call_id": f"call_{turn}",
+        "name": name,
+        "arguments": [json.dumps(arguments)],
+    }
+    return responses(item)
+
+
+def _xml(turn: int, name: str, arguments: dict[str, object]) -> list[bytes]:
+    tags = "".join(f"<{key}>{value}</{key}>\n" for key, value in arguments.items())
+    return gpt({"content": f"So.\n<{name}>\n{tags}</{name}>\n"})
+
+
+def _without_marks(message: Body) -> Body:
+    """Anthropic's marks say where to cache; they are not what is cached."""
+    content = [{key: value for key, value in block.items() if key != "cache_control"} for block in message["content"]]
+    return {**message, "content": content}
+
+
+DIALECTS = [
+    Dialect("anthropic/claude-opus-5", _claude, lambda body: [_without_marks(each) for each in body["messages"]], {}),
+    Dialect("ollama/qwen", _gpt, lambda body: body["messages"], {}),
+    Dialect("openai/gpt-4o", _gpt, lambda body: body["messages"], {}),
+    Dialect("openai/gpt-5", _responses, lambda body: body["input"], {}),
+    Dialect("ollama/phi", _xml, lambda body: body["messages"], {"models.native_tools": False}),
+]
+
+
+async def sent(
+    tmp_path: Path, dialect: Dialect, monkeypatch: pytest.MonkeyPatch
+) -> tuple[list[Body], dict[str, object], str]:
+    """The bodies of 60 requests, the last prompt as `tarmac tasks prompt` has it, and the task's id."""
+    work = tmp_path / "work"
+    work.mkdir()
+    for number in range(5):
+        (work / f"f{number}.txt").write_text(f"file {number}\n")
+    turns = 0
+
+    def answer(request: Request) -> Reply:
+        nonlocal turns
+        turns += 1
+        if turns >= TURNS:
+            return Reply(dialect.calls(turns, "attempt_completion", {"result": "Done."}))
+        if turns % 20 == 0:
+            return Reply(dialect.calls(turns, "write_to_file", {"path": f"new{turns}.txt", "content": "new\n"}))
+        return Reply(dialect.calls(turns, "read_file", {"path": f"f{turns % 5}.txt"}))
+
+    async with asyncio.timeout(60), serving() as server:
+        server.answer = answer
+        url = server.url if dialect.model.startswith("anthropic") else f"{server.url}/v1"
+        settings = {"model": dialect.model, "base_url": url, **dialect.settings}
+        async with AsyncExitStack() as stack:
+            app = await stack.enter_async_context(an_app(work, **settings))
+            if dialect.calls is _responses:  # which only OpenAI itself speaks
+                info, chosen = model_info(dialect.model, ModelSettings()), ModelSettings()
+                with_url = Responses(info, base_url=url, key="none", settings=chosen)
+                monkeypatch.setattr(app, "open_model", lambda spec: with_url)
+            creating = app.create_task("Read.", model=dialect.model, attended=False, auto="all")
+            task = await stack.enter_async_context(creating)
+            ended = await task.run_until_idle()
+            found = last_prompt(await stored(task), task.log.blobs.read)
+            assert found is not None and list(prompt_lines(found))
+    assert ended.why == "completed", ended
+    return [each.body for each in server.requests], prompt_record(found), task.id
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dialect", DIALECTS, ids=str)
+async def test_each_request_begins_with_all_of_the_one_before_it(
+    tmp_path: Path, dialect: Dialect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S7, S8: 60 turns on the wire: tools, system prompt and messages stay byte for byte, so that they are cached."""
+    bodies, record, task = await sent(tmp_path, dialect, monkeypatch)
+    assert len(bodies) == TURNS
+    for before, after in pairwise(bodies):
+        for field in ("tools", "system", "instructions"):
+            assert json.dumps(before.get(field)) == json.dumps(after.get(field))
+        one, two = dialect.messages(before), dialect.messages(after)
+        assert json.dumps(two[: len(one)]) == json.dumps(one)
+    last = bodies[-1]
+    users = [each for each in dialect.messages(last) if each.get("role") == "user"]
+    assert ("environment_details" in json.dumps(users[0])) is True
+    if dialect.calls is not _xml:
+        names = [tool.get("name") or tool["function"]["name"] for tool in last["tools"]]
+        assert names == [each["name"] for each in record["tools"]]  # type: ignore[attr-defined]
+    if dialect.calls in (_gpt, _responses):  # nobody but the person speaks in messages of the user
+        assert len(users) == 1
+    assert last.get("prompt_cache_key") == (task if dialect.model.startswith("openai") else None)
+    if dialect.calls is _claude:
+        marks = json.dumps(last).count("cache_control")
+        assert marks == 3 and "cache_control" in json.dumps(last["messages"][-1])
