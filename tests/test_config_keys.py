@@ -31,6 +31,7 @@ MORE = {
     "terminals": {"pass_secrets"},
     "policy": {
         "allow",
+        "ask",
         "deny",
         "question_timeout",
         *(f"auto_approve_{each.name}" for each in dataclasses.fields(Kinds)),

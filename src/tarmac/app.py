@@ -37,7 +37,6 @@ from tarmac.tasks.store import TaskStore
 from tarmac.tasks.task import Task
 from tarmac.terminals.events import CommandFinished, NoShellIntegration, TerminalEvent
 from tarmac.terminals.pool import Pool
-from tarmac.terminals.shell.shells import find_shell
 from tarmac.tools.plugins import Installed, with_installed
 from tarmac.tools.servers import Hub, ServerDefinition, read_definitions
 from tarmac.tools.servers.hub import with_servers
@@ -322,7 +321,7 @@ class App:
             auto_condense_percent=config.auto_condense_percent,
             system=SystemFacts(
                 os=f"{kernel.sysname} {kernel.release}",
-                shell=find_shell(None).name,
+                shell=self.registry.shell().name,
                 home=str(Path.home()),
             ),
         )

@@ -120,3 +120,13 @@ def test_showing_a_folder_again_does_not_show_what_is_hidden_in_it(tmp_path: Pat
     """P8: as git reads it, `!a` speaks of a alone."""
     (tmp_path / ".tarmacignore").write_text("b/\n!a\n")
     assert hidden(tmp_path, "a/b/a") and not hidden(tmp_path, "a/c")
+
+
+def test_roo_codes_ignore_file_hides_too(tmp_path: Path) -> None:
+    """P4: `.rooignore` beside ours; neither shows what the other hides."""
+    (tmp_path / ".rooignore").write_text("*.key\n")
+    (tmp_path / ".tarmacignore").write_text("!a.key\nb.txt\n")
+    ignored = IgnoreFiles()
+    assert ignored.why(str(tmp_path), "a.key") == ".rooignore hides it (*.key)"
+    assert ignored.why(str(tmp_path), "b.txt") == ".tarmacignore hides it (b.txt)"
+    assert ignored.why(str(tmp_path), "c.txt") == ""

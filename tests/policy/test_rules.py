@@ -92,6 +92,22 @@ class OneGrant:
         return None
 
 
+async def test_what_the_user_wants_to_be_asked_about_is_asked_about() -> None:
+    """P5: whatever allows it: proof, a shorter rule, a grant, a level. A longer allow rule says it better."""
+    rules = PrefixRules(ask=(("git", "log"), ("twiddle",)), allow=(("git",), ("git", "log", "-1")))
+    policy = Policy(rules=rules, grants=OneGrant())
+    found = {
+        line: await policy.judge(Execute(line, cwd=WORKSPACE), workspace=WORKSPACE)
+        for line in ("git log", "twiddle x", "ls")
+    }
+    assert [(each.decision, each.rule) for each in found.values()][:2] == [("ask", "user.ask")] * 2
+    assert found["git log"].personal == "you want to be asked about `git log`"
+    assert found["git log"].suggested_grants == ()
+    assert found["ls"].decision == "allow"
+    both = await policy.judge(Execute("ls; git log", cwd=WORKSPACE), workspace=WORKSPACE)
+    assert (both.decision, bool(both.personal)) == ("ask", True)
+
+
 async def test_grants_allow_what_is_not_critical() -> None:
     """P5: the exact line, or a prefix; never a critical command."""
     policy = Policy(grants=OneGrant())

@@ -47,6 +47,7 @@ _JSON = Option("json", "print one JSON object a line (docs/json.md)")
 _MODEL = [
     Option("model", "the model, such as anthropic/NAME or ollama/NAME; `tarmac models` lists them", "PROVIDER/NAME"),
     Option("base-url", "the address of the model's provider", "URL"),
+    Option("shell", "the shell of commands: bash, zsh, fish or a path", "SHELL"),
 ]
 _AUTO = Option(
     "auto", "without asking: plan, ask, edits, workspace or all; never what is critical [ask]", "LEVEL", LEVELS[:5]

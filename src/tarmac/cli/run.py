@@ -313,6 +313,8 @@ def overrides(given: Given) -> dict[str, object]:
         found["model"] = f"scripted/{script}"
     if "model" in given:
         found["model"] = given["model"][-1]
+    if "shell" in given:
+        found["terminals.shell"] = given["shell"][-1]
     if "base-url" in given:
         found["base_url"] = given["base-url"][-1]
     if "mode" in given:

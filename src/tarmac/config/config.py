@@ -157,7 +157,7 @@ class Config:
         """The switches that are set by name. `auto` adds to them."""
         from tarmac.policy.rule import PolicySettings
 
-        others = {"allow", "deny", *self._kinds()}
+        others = {"allow", "ask", "deny", *self._kinds()}
         return PolicySettings(**{name: value for name, value in self._section("policy").items() if name not in others})
 
     @cached_property
@@ -175,17 +175,17 @@ class Config:
 
     @cached_property
     def rules(self) -> "PrefixRules":
-        """The rules of policy.toml, `policy.allow` and `policy.deny`."""
+        """The rules of policy.toml, `policy.allow`, `policy.ask` and `policy.deny`."""
         from dataclasses import replace
 
         from tarmac.policy.user_rules import load_rules, prefixes
 
         own = load_rules(self.user_folder / "policy.toml")
         try:
-            allow, deny = (prefixes(self._section("policy")[name]) for name in ("allow", "deny"))
+            allow, ask, deny = (prefixes(self._section("policy")[name]) for name in ("allow", "ask", "deny"))
         except ValueError as error:
-            raise ConfigError(f"`policy.allow` and `policy.deny` must be lists of commands: {error}") from None
-        return replace(own, allow=(*own.allow, *allow), deny=(*own.deny, *deny))
+            raise ConfigError(f"`policy.allow`, `ask` and `deny` must be lists of commands: {error}") from None
+        return replace(own, allow=(*own.allow, *allow), ask=(*own.ask, *ask), deny=(*own.deny, *deny))
 
     @cached_property
     def terminals(self) -> "Settings":

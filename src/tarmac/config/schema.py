@@ -74,6 +74,11 @@ def _nearest_model(value: str) -> str:
     return nearest_spec(value)
 
 
+def _is_diagnostic(value: str) -> bool:
+    pattern, _, command = value.partition(":")
+    return bool(pattern.strip()) and _is_command(command)
+
+
 def _is_command(value: str) -> bool:
     import shlex
 
@@ -205,6 +210,7 @@ KEYS = (
     Key("policy.question_timeout", seconds(), 60.0, "seconds before that, unless you begin to type"),
     Key("policy.ask_medium", boolean(), True, "ask about known commands of medium risk", Tightening.ON),
     Key("policy.allow", texts(_LINE, _is_command), (), "commands that run without asking, in addition to policy.toml"),
+    Key("policy.ask", texts(_LINE, _is_command), (), "commands that are always asked about", Tightening.MORE),
     Key("policy.deny", texts(_LINE, _is_command), (), "commands that never run", Tightening.MORE),
     Key(
         "policy.longest_command",
@@ -235,6 +241,7 @@ KEYS = (
     # Terminals
     Key("terminals.shell_integration_disabled", boolean(), False, "run every command as a separate process"),
     Key("terminals.shell_integration_timeout", seconds(), 5.0, "seconds for a shell to start"),
+    Key("terminals.shell", optional(text()), None, "the shell of commands: bash, zsh, fish or a path; none: bash"),
     Key("terminals.start_up_files", boolean(), True, "read ~/.bashrc and similar files"),
     Key("terminals.command_delay", seconds(zero=True), 0.0, "seconds before a command is sent"),
     Key("terminals.run_timeout", seconds(), 30.0, "seconds until a command in a persistent terminal is left running"),
@@ -300,6 +307,12 @@ KEYS = (
     Key("tools.images_per_read", integer(1), 20 << 20, "bytes of all images in one call"),
     Key("tools.fuzzy_threshold", share(), 0.9, "similarity that an edit needs to match", Tightening.HIGHER),
     Key("tools.news_characters", integer(0), 8_000, "characters of background output in a turn"),
+    Key(
+        "tools.diagnostics",
+        texts("a text such as `*.py: ruff check {file}`", _is_diagnostic),
+        (),
+        "commands that check a file after an edit",
+    ),
     # Editors
     Key("acp.client_terminals", boolean(), False, "run approved commands in the editor's terminals, if it has any"),
     # Models

@@ -101,6 +101,11 @@ def _denied_by(words: tuple[str, ...], risk: Risk) -> _Decided:
     return _Decided("deny", risk, Basis.USER_RULE, "user.deny", f"`{' '.join(words)}` is in the denied commands list")
 
 
+def _asked_by(words: tuple[str, ...], risk: Risk) -> _Decided:
+    reason = f"you want to be asked about `{' '.join(words)}`"
+    return _Decided("ask", risk, Basis.USER_RULE, Rule.USER_ASK, reason)
+
+
 def _far_reaching(judged: JudgedCommand) -> bool:
     """Whether it leaves the workspace or the machine, or sets up what runs later."""
     return judged.away or any(each.kind in FAR_REACHING and each.risk != "low" for each in judged.effects)
@@ -137,6 +142,7 @@ class Scales:
         decision: Decision = "ask"
         reason, rule, part, basis = heaviest.reason, heaviest.rule, heaviest.text, heaviest.basis
         covered = ""  # by the grant of this id
+        asked = next((each.reason for each in decided if each.rule == Rule.USER_ASK), "")  # whatever else allows it
         if any(each.decision == "deny" for each in decided):
             decision = "deny"
         elif extra := max(whole.extra, key=lambda e: RISKS.index(e.risk), default=None):
@@ -158,7 +164,9 @@ class Scales:
             else:
                 reason, rule = _why_not(top, self.settings), Rule.ASK_UNPROVEN
         grant = (
-            self._grant_for_line(action, decided, whole, workspace, task) if decision == "ask" and not trouble else None
+            self._grant_for_line(action, decided, whole, workspace, task)
+            if decision == "ask" and not trouble and not asked
+            else None
         )
         if grant is not None:
             decision, rule, basis, reason = "allow", f"grant.{grant}", Basis.GRANT, "you allowed exactly this line"
@@ -173,8 +181,8 @@ class Scales:
             basis=basis,
             grant=grant or covered,
             parts=tuple(decided),
-            suggested_grants=_offers(action, whole, decided, risk) if decision == "ask" else (),
-            personal=(trouble or _personal(whole)) if decision == "ask" else "",
+            suggested_grants=_offers(action, whole, decided, risk) if decision == "ask" and not asked else (),
+            personal=(trouble or _personal(whole) or asked) if decision == "ask" else "",
         )
 
     def _part(self, judged: JudgedCommand, workspace: Path, task: TaskId | None) -> Part:
@@ -197,6 +205,8 @@ class Scales:
     def _proven(self, judged: JudgedCommand, proof: Proof) -> "_Decided":
         if deny := self._denied(judged):
             return _denied_by(deny, "low")
+        if ask := self._asked(judged):
+            return _asked_by(ask, "low")
         if not self.settings.auto_approve_safe_commands:
             return _Decided("ask", "low", Basis.PROVEN, proof.rule, _ASKED_FOR)
         return _Decided("allow", "low", Basis.PROVEN, proof.rule, f"it {proof.why}")
@@ -212,6 +222,8 @@ class Scales:
         allow = () if always else self._allowed(judged, words)
         if deny and len(deny) >= len(allow):
             return _denied_by(deny, effect.risk)
+        if (ask := self._asked(judged)) and len(ask) >= len(allow):
+            return _asked_by(ask, effect.risk)
         if allow:
             return _Decided("allow", effect.risk, Basis.USER_RULE, "user.allow", f"you allowed `{' '.join(allow)}`")
         if not always and words and self.grants and _covered_by_prefix(judged):
@@ -235,6 +247,11 @@ class Scales:
     def _denied(self, judged: JudgedCommand) -> tuple[str, ...]:
         """The longest deny rule that names this command, or one inside of it."""
         found = [rule for rule in self.rules.deny for words in judged.reaches if _begins(words, rule)]
+        return max(found, key=len, default=())
+
+    def _asked(self, judged: JudgedCommand) -> tuple[str, ...]:
+        """The longest rule by which the person is always asked about this command, or one inside of it."""
+        found = [rule for rule in self.rules.ask for words in judged.reaches if _begins(words, rule)]
         return max(found, key=len, default=())
 
     def _allowed(self, judged: JudgedCommand, words: tuple[str, ...] | None) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tarmac.policy.budget import note
 from tarmac.policy.paths.files import STORES, Files
-from tarmac.policy.paths.ignore import NAME as IGNORE_FILE
+from tarmac.policy.paths.ignore import NAMES as IGNORE_FILES
 from tarmac.policy.paths.places import Ground, is_secret, listable
 from tarmac.policy.plan import search_path
 from tarmac.policy.programs.repository import git_folders, outer_root, personal_settings
@@ -282,7 +282,7 @@ class _Tree:
         place = folder
         while place.startswith(workspace.rstrip("/") + "/"):
             place = os.path.dirname(place)
-            above += _signature(f"{place}/{IGNORE_FILE}")
+            above += _ignore_signature(place)
         whole, found = self._look(folder, workspace, files, above, left)
         return [folder] if whole else found
 
@@ -296,7 +296,7 @@ class _Tree:
         if known is None:
             return False, []
         if known.ignores:
-            ignores += _signature(f"{folder}/{IGNORE_FILE}")
+            ignores += _ignore_signature(folder)
         whole = known.whole
         parts: list[tuple[bool, str, list[str]]] = []
         for name in known.folders:
@@ -318,7 +318,7 @@ class _Tree:
         except OSError:
             return None
         known = self._known.get(folder)
-        own = _signature(f"{folder}/{IGNORE_FILE}") if known is not None and known.ignores else ()
+        own = _ignore_signature(folder) if known is not None and known.ignores else ()
         if known is None or known.state != (state.st_ino, state.st_mtime_ns, ignores, *own):
             known = _read(folder, workspace, files, (state.st_ino, state.st_mtime_ns, ignores))
             if known is not None:
@@ -338,9 +338,9 @@ def _read(folder: str, workspace: str, files: Files, state: tuple[object, ...]) 
             listed = list(found)
     except OSError:
         return None
-    ignores = any(each.name == IGNORE_FILE for each in listed)
+    ignores = any(each.name in IGNORE_FILES for each in listed)
     if ignores:
-        state += _signature(f"{folder}/{IGNORE_FILE}")
+        state += _ignore_signature(folder)
     watched = ignores or bool(state[2])
     for each in listed:
         if each.is_symlink():  # its target has rules of its own, or none
@@ -359,6 +359,11 @@ def _is_credential(name: str) -> bool:
     from tarmac.policy.paths.files import credential_name
 
     return is_secret(name) or bool(credential_name(name))
+
+
+def _ignore_signature(folder: str) -> tuple[object, ...]:
+    """What the ignore files of a folder are like."""
+    return tuple(each for name in IGNORE_FILES for each in _signature(f"{folder}/{name}"))
 
 
 def _signature(file: str) -> tuple[object, ...]:

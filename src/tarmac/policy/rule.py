@@ -28,6 +28,7 @@ FAR_REACHING = frozenset({EffectKind.CONNECTS, EffectKind.CONFIGURES, EffectKind
 class Rule(StrEnum):
     """The built-in rules. A verdict also names entries of the tables: "effect.git.push", "read.git.log"."""
 
+    USER_ASK = "user.ask"  # the user's own list
     ASSIGN = "effect.assign"
     BOMB = "effect.bomb"
     CODE = "effect.code"

@@ -1,6 +1,7 @@
 """The user's own rules, from one TOML file outside of every workspace. If it can't be trusted, everything asks.
 
 allow = ["npm test", "make lint"]        # prefixes of whole words
+ask = ["docker", "git commit --amend"]   # always asked about, at every level, whatever was granted
 deny = ["git push"]
 
 [read.mytool]                            # a program known to only read: with the keys of programs/rules/read_*.py
@@ -27,12 +28,13 @@ class PrefixRules:
 
     allow: tuple[tuple[str, ...], ...] = ()
     deny: tuple[tuple[str, ...], ...] = ()
+    ask: tuple[tuple[str, ...], ...] = ()  # always asked about; as long as an allow rule, it wins
     programs: Mapping[str, Program] = field(default_factory=dict)  # programs the user knows to only read
     trouble: str | None = field(default=None)  # why the file they come from can't be trusted: then everything asks
 
 
 LARGEST = 1 << 20
-KNOWN = frozenset(["allow", "deny", "read"])
+KNOWN = frozenset(["allow", "ask", "deny", "read"])
 
 
 def load_rules(path: Path) -> PrefixRules:
@@ -70,6 +72,7 @@ def _parsed(raw: bytes) -> PrefixRules:
     return PrefixRules(
         allow=prefixes(data.get("allow", ())),
         deny=prefixes(data.get("deny", ())),
+        ask=prefixes(data.get("ask", ())),
         programs=read_programs(data.get("read", {})),
     )
 

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tarmac.policy.paths.ignore import NAME as IGNORE_FILE
+from tarmac.policy.paths.ignore import NAMES as IGNORE_FILES
 from tarmac.prompts.mode_file import SLUG
 from tarmac.prompts.safe_files import Unread, files_below, folders_of, name_of, read_text
 
@@ -56,7 +56,7 @@ class Instructions:
     """All instruction files, in order."""
 
     files: tuple[Instruction, ...] = ()
-    hides_files: bool = False  # there is a .tarmacignore file
+    hides_files: bool = False  # there is a .tarmacignore or .rooignore file
     trouble: tuple[str, ...] = ()  # files that could not be read, and why
 
 
@@ -93,7 +93,7 @@ def read_instructions(workspace: Path, user_folder: Path, mode: str) -> Instruct
             room -= len(kept)
             left_out = found.left_out + len(text) - len(kept)
             files.append(Instruction(name=name, text=kept, left_out=left_out, theirs=source.workspace is None))
-    hides = os.path.lexists(workspace / IGNORE_FILE)
+    hides = any(os.path.lexists(workspace / each) for each in IGNORE_FILES)
     return Instructions(files=tuple(files), hides_files=hides, trouble=tuple(trouble))
 
 

@@ -318,7 +318,7 @@ def _custom_instructions(context: PromptContext) -> str:
         parts.append(f"## Language\n\nUse this language unless the user asks otherwise: {context.language}")
     if context.instructions.hides_files:
         parts.append(
-            "## Hidden files\n\n`.tarmacignore` hides some files of this workspace. Tools refuse them. Do not try to "
+            "## Hidden files\n\nAn ignore file hides some files of this workspace. Tools refuse them. Do not try to "
             "read or change them in another way."
         )
     if not parts:

@@ -26,6 +26,7 @@ class Settings:
     # Shell integration
     shell_integration_disabled: bool = False
     shell_integration_timeout: float = 5.0
+    shell: str | None = None  # the name or path of the shell; None: bash
     start_up_files: bool = True  # read ~/.bashrc and the like
     command_delay: float = 0.0
 

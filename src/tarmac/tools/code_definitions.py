@@ -208,6 +208,23 @@ def definitions(source: bytes, language: str) -> list[Definition]:
     return result
 
 
+def syntax_errors(source: bytes, language: str) -> list[tuple[int, str]]:
+    """The line and a few words of each syntax error; at most 20."""
+    found: list[tuple[int, str]] = []
+    root = _parser(_GRAMMARS[language]).parse(source).root_node
+    waiting = [root] if root.has_error else []
+    while waiting and len(found) < 20:
+        node = waiting.pop()
+        if node.is_missing:
+            found.append((node.start_point[0] + 1, f"syntax error: {node.type!r} is missing"))
+        elif node.type == "ERROR":
+            text = (node.text or b"").decode("utf-8", "replace").strip().split("\n")[0][:60]
+            found.append((node.start_point[0] + 1, f"syntax error near `{text}`" if text else "syntax error"))
+        elif node.has_error:
+            waiting += reversed(node.children)
+    return found
+
+
 def _parser(grammar: _Grammar) -> "Parser":
     from tree_sitter import Language, Parser
 

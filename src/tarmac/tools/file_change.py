@@ -7,6 +7,7 @@ import asyncio
 import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tarmac.errors import EditorSilent, TarmacError, ToolFailed
@@ -14,6 +15,8 @@ from tarmac.models.messages import Text
 from tarmac.policy import WriteFile
 from tarmac.tools import file_access
 from tarmac.tools.aside import aside
+from tarmac.tools.diagnostics import new_syntax_errors, reported
+from tarmac.tools.diagnostics import told as diagnostics_told
 from tarmac.tools.edit import decode, read_bytes, remove_file, save_file, unified_diff
 from tarmac.tools.file_access import ResolvedPath, digest
 from tarmac.tools.list_files import suggestion
@@ -124,6 +127,7 @@ async def ready(
         extra = await asyncio.to_thread(_write, changes)
         told = [_told(each, [*notes, *extra.get(each.place.path, ())], partly=partly) for each in changes]
         told += [note for note in dict.fromkeys(silent.values()) if note]
+        told += await _problems(bench, changes)
         if show_diff:
             told += [f"The changes as they were made:\n{_bounded(each['diff'])}" for each in diffs]
         return Done(
@@ -148,6 +152,19 @@ async def ready(
         intents=intents,
         act=act,
     )
+
+
+async def _problems(bench: Bench, changes: Sequence[Change]) -> list[str]:
+    """A sentence about the problems that are new, if there are some."""
+    size = sum(len(each.after or b"") for each in changes)
+    found = [
+        problem
+        for each in changes
+        for problem in await aside(size, partial(new_syntax_errors, each.place.path, each.before, each.after))
+    ]
+    if not found and bench.settings.diagnostics:
+        found += await reported(bench, [each.place.path for each in changes if each.after is not None])
+    return [text] if (text := diagnostics_told(found)) else []
 
 
 def unchanged(place: ResolvedPath) -> Ready:

@@ -81,7 +81,7 @@ class RunPersistentCommand(Tool):
             if terminal_access.own(bench, self.id) is not terminal or terminal.cwd != cwd:
                 raise ToolFailed(f"Terminal {self.id} has moved to {shown(terminal.cwd)} since. Nothing was run.")
             command = go.command if go.command is not None else self.command
-            limit, plan = time_limit(bench, self.timeout), allowed_plan(go)
+            limit, plan = time_limit(bench, self.timeout or bench.registry.settings.run_timeout), allowed_plan(go)
             try:
                 if plan is None:
                     report = await run_in(bench, terminal, command, cwd, timeout=limit, approved=is_approved(go))

@@ -196,6 +196,7 @@ class ToolSettings:
     images_per_read: int = 20 << 20  # bytes of all together
     fuzzy_threshold: float = 0.9
     news_characters: int = 8_000  # of background terminals' output, a turn
+    diagnostics: tuple[str, ...] = ()  # "*.py: command {file}", run after an edit
 
 
 Unsaved = Callable[[Path, str], Awaitable[str | None]]  # a file and its saved text → the editor's, where it differs

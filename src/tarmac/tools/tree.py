@@ -16,6 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, Literal
 
+from tarmac.policy.paths.ignore import NAMES
 from tarmac.tools import list_files
 from tarmac.tools.list_files import FileList, Rules
 
@@ -24,7 +25,7 @@ MOST_NAMES: Final = 5_000
 FEW: Final = 16  # folders, and new names, of a glance
 SMALL: Final = 300  # names in a folder that a glance reads
 FRESH: Final = 50_000_000  # nanoseconds in which a second change may get the same time stamp
-HIDING: Final = ".tarmacignore"
+HIDING: Final = frozenset(NAMES)
 IGNORING: Final = ".gitignore"
 
 _Kind = Literal["file", "folder", "link"]
@@ -133,10 +134,10 @@ class Tree:
                 break
             here = self._root / inside
             stamp, entries = _settled(here), _scan(here)
-            for name in {IGNORING, HIDING} & entries.keys():
+            for name in {IGNORING, *HIDING} & entries.keys():
                 self._heed(f"{here}/{name}")
             rules = list_files.with_rules_of(here, rules) if IGNORING in entries else rules
-            folder = _Folder(stamp, rules, guarded or HIDING in entries, entries, set())
+            folder = _Folder(stamp, rules, guarded or bool(HIDING & entries.keys()), entries, set())
             self._folders[inside] = folder
             read.append(inside)
             shown = self._show(inside, folder, sorted(entries))
@@ -152,7 +153,7 @@ class Tree:
             if folder is not None and (folder.stamp is None or _stamp(f"{root}/{inside}") != folder.stamp):
                 before = folder.entries
                 self._read_again(inside, folder, came, went)
-                if {IGNORING, HIDING} & (before.keys() ^ folder.entries.keys()):
+                if {IGNORING, *HIDING} & (before.keys() ^ folder.entries.keys()):
                     return False
         return True
 
@@ -232,7 +233,7 @@ class _Difference:
     def few_files(self) -> bool:
         """Whether only a few files changed, and no ignore file."""
         changed = [*self.gone, *self.new]
-        return len(changed) <= FEW and all(kind == "file" and name not in (IGNORING, HIDING) for name, kind in changed)
+        return len(changed) <= FEW and all(kind == "file" and name not in (IGNORING, *HIDING) for name, kind in changed)
 
 
 def _scan(folder: str | Path, most: int | None = None) -> dict[str, _Kind]:

@@ -1,4 +1,4 @@
-"""`.tarmacignore`: files that agents don't see. The syntax is gitignore's.
+"""`.tarmacignore`, and Roo Code's `.rooignore`: files that agents don't see. The syntax is gitignore's.
 
 IgnoreFiles.why(root, path) → which line of which file hides it, or ""
 
@@ -9,8 +9,9 @@ below it: an error means no.
 
 import os
 import stat
+from itertools import product
 
-NAME = ".tarmacignore"
+NAMES = (".tarmacignore", ".rooignore")
 MOST_BYTES = 1 << 20
 _Signature = tuple[int, int, int, int]
 
@@ -54,10 +55,10 @@ class IgnoreFiles:
     def why(self, root: str, path: str) -> str:
         """Why the file at `path`, seen from `root`, is hidden; empty when it is not."""
         parts = [each for each in path.split("/") if each not in ("", ".")]
-        for depth in range(max(1, len(parts))):
+        for depth, own in product(range(max(1, len(parts))), NAMES):
             folder = "/".join([root.rstrip("/"), *parts[:depth]])
-            spec = self._read(folder + "/" + NAME)
-            shown = "/".join([*parts[:depth], NAME])
+            spec = self._read(folder + "/" + own)
+            shown = "/".join([*parts[:depth], own])
             if isinstance(spec, str):
                 return f"{shown} can't be read ({spec}), so all below it counts as hidden"
             if spec is None:

@@ -13,6 +13,7 @@ from typing import Literal
 
 from tarmac.policy.budget import Budget, current, note, once, spend
 from tarmac.policy.paths.files import LONGEST_PATH, Files, PathStatus
+from tarmac.policy.paths.ignore import NAMES
 
 Kind = Literal[
     "workspace", "harmless", "listable", "secret", "own", "disk", "root", "system", "home", "temporary", "outside"
@@ -106,7 +107,8 @@ class Ground:
         note(os.path.join(self.cwd, text))
         folder = os.path.dirname(os.path.normpath(os.path.join(self.cwd, text)))
         for _ in range(8):  # ignore files may lie in any folder up to the workspace
-            note(f"{folder}/.tarmacignore")
+            for own in NAMES:
+                note(f"{folder}/{own}")
             if folder in (self.workspace, "/", ""):
                 break
             folder = os.path.dirname(folder)

@@ -12,11 +12,13 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 
 from tarmac.policy.budget import note
 from tarmac.policy.parse.words import Redirect, Simple
 from tarmac.policy.paths.files import Files, PathStatus
+from tarmac.policy.paths.ignore import NAMES
 from tarmac.policy.paths.places import Ground, is_secret, listable
 from tarmac.policy.programs.checks import FURTHER
 from tarmac.policy.programs.expansion import expand_words, looks_alike, program_name, variables
@@ -253,8 +255,8 @@ class Prover:
 
     def named(self, name: str) -> PathStatus:
         """What a name would be here, that may be a pattern: the disk is not asked for it."""
-        for folder in (self.ground.cwd, self.ground.workspace):
-            note(f"{folder}/.tarmacignore")
+        for folder, own in product((self.ground.cwd, self.ground.workspace), NAMES):
+            note(f"{folder}/{own}")
         return self.files.look(name, cwd=Path(self.ground.cwd), workspace=Path(self.ground.workspace))
 
     def _check_values(self, reading: ParsedArguments, program: Program) -> None:

@@ -183,6 +183,7 @@ class Pool:
 
     def shell(self, name: str | None = None) -> Shell:
         """The shell of that name, or the default one. It is looked up once: a search through PATH takes a while."""
+        name = name or self.settings.shell
         wanted = (name, os.environ.get("PATH"))
         if wanted not in self._shells:
             self._shells[wanted] = find_shell(name)
