@@ -25,7 +25,7 @@ ELSEWHERE = {
     "terminals": {"sandbox", "path_contributions"},
     "sandbox": {"workspace", "program"},
     "models": {"keys", "price"},
-    "policy": {"only_reads"},  # by the level `plan`
+    "policy": {"only_reads", "sandboxed"},  # by the level `plan`, and by `sandbox.enabled`
 }
 MORE = {
     "terminals": {"pass_secrets"},

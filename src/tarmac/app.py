@@ -88,7 +88,7 @@ class App:
         if auto not in self._policies:
             from tarmac.terminals.process.confinement import means  # ctypes, which few other ways in need
 
-            settings = settings_for(auto, self.config.policy)
+            settings = settings_for(auto, self.config.policy, sandboxed=self.config.strict_sandbox)
             self._policies[auto] = Policy(
                 settings,
                 rules=self.config.rules,

@@ -1,5 +1,6 @@
 """Configuration, modes and instructions, as far as a running task heeds them."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -92,3 +93,32 @@ async def test_common_secrets_do_not_reach_commands_and_that_is_told_once(
         "AWS_SECRET_ACCESS_KEY, DATABASE_URL, GITHUB_TOKEN: commands don't get these variables. "
         "If one needs them, set terminals.pass_secrets"
     ]
+
+
+@pytest.mark.shell
+async def test_in_a_strict_sandbox_medium_risk_is_not_asked_about_and_it_is_said_where_it_ran(
+    tmp_path: Path, require: Callable[[str], None]
+) -> None:
+    """P9: the sandbox is around it, so it runs; what is high is asked about all the same."""
+    require("bwrap")
+    work = tmp_path / "work"
+    work.mkdir()
+    environ = {"TARMAC_CONFIG_DIR": str(tmp_path / "user")}
+    config = load_config(work, environ, {"sandbox.enabled": True})
+    if not config.strict_sandbox:
+        pytest.skip("not all that a sandbox promises holds on this machine")
+    model = write_script(
+        tmp_path / "script.toml",
+        turn(call("execute_command", command="touch made")),
+        turn(call("execute_command", command='python3 -c \'open("/var/tarmac-made", "w")\'')),
+        turn(call("execute_command", command="sudo true")),
+        done(),
+    )
+    async with open_app(config) as app, app.create_task("Do it.", model=model, attended=False) as task:
+        seen = Seen(task)
+        await task.run_until_idle()
+    told = results(seen)
+    assert "in the sandbox" in told[0][2]
+    assert (work / "made").exists()
+    assert "Read-only file system" in told[1][2]
+    assert [each[1] for each in told][2] == "denied"

@@ -91,7 +91,7 @@ def parse(arguments: list[str]) -> Request:
         workspace=workspace,
         shell=_check_shell(given.get("shell", "bash")),
         rules=PrefixRules(allow=own.allow + allow, deny=own.deny + deny, programs=own.programs, trouble=own.trouble),
-        settings=settings_for(config.auto, config.policy),
+        settings=settings_for(config.auto, config.policy, sandboxed=config.strict_sandbox),
         json="json" in given,
         jsonl=jsonl,
     )
@@ -101,7 +101,11 @@ async def check_one(policy: Policy, request: Request) -> int:
     """Judge one command and show why."""
     action = Execute(request.command, cwd=request.cwd, shell=request.shell)
     verdict = await policy.judge(action, workspace=request.workspace)
-    shown = json.dumps(as_json(verdict), ensure_ascii=False) if request.json else as_text(verdict, coloured=_coloured())
+    shown = (
+        json.dumps(as_json(verdict), ensure_ascii=False)
+        if request.json
+        else as_text(verdict, coloured=_coloured(), sandboxed=request.settings.sandboxed)
+    )
     print(shown.encode("utf-8", "backslashreplace").decode())
     return EXIT[verdict.decision]
 
@@ -110,7 +114,7 @@ def _coloured() -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def as_text(verdict: Verdict, *, coloured: bool) -> str:
+def as_text(verdict: Verdict, *, coloured: bool, sandboxed: bool = False) -> str:
     """For a person: the decision, why, what it would do, and each part."""
 
     def paint(word: str, as_: str = "") -> str:
@@ -132,6 +136,8 @@ def as_text(verdict: Verdict, *, coloured: bool) -> str:
             )
     if verdict.plan is not None:
         lines.append(f"  runs:  without a shell, in {visible(str(verdict.plan.cwd))}")
+    if verdict.decision == "allow" and sandboxed and verdict.plan is None:
+        lines.append("  runs:  in the sandbox")
     lines += [f"  always: {_offer(grant)}" for grant in verdict.suggested_grants]
     return "\n".join(lines)
 

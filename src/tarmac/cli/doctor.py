@@ -122,6 +122,8 @@ async def look_at_shfmt(case: Case) -> Findings:
 async def look_at_bubblewrap(case: Case) -> Findings:
     """What makes the sandbox."""
     yield await aside(_bubblewrap)
+    if finding := await aside(_sandbox):
+        yield finding
 
 
 async def look_at_model(case: Case) -> Findings:
@@ -192,6 +194,24 @@ def _shfmt() -> Finding:
             advice=f"{Path(sys.executable).name} -m pip install shfmt-py",
         )
     return Finding(name="shfmt", level="ok", what=f"reads commands for the policy ({path})", facts={"path": path})
+
+
+def _sandbox() -> Finding | None:
+    """What the setting does here; None where it is off."""
+    from tarmac.config import load_config
+
+    try:
+        config = load_config(Path.cwd(), os.environ)
+        if config.terminals.sandbox is None:
+            return None
+        strict = config.strict_sandbox
+    except TarmacError:  # `tarmac config` tells of it
+        return None
+    if strict:
+        what = "on: commands of agents run in it, and medium risk is not asked about"
+        return Finding(name="sandbox", level="ok", what=what, facts={"strict": True})
+    what = "on, but not all of it holds here, so medium risk is asked about"
+    return Finding(name="sandbox", level="note", what=what, advice="see bubblewrap, above", facts={"strict": False})
 
 
 def _bubblewrap() -> Finding:

@@ -198,6 +198,17 @@ class Config:
         hidden = dict.fromkeys((*named.pop("secret_variables"), *sorted(KEY_VARIABLES), *self.held_secrets))
         return Settings(**named, secret_variables=tuple(hidden), sandbox=self._sandbox())
 
+    @cached_property
+    def strict_sandbox(self) -> bool:
+        """Whether a sandbox is around every command, and all that it promises holds here. Found by trying, once."""
+        from tarmac.errors import SandboxUnavailable
+
+        box = self._sandbox()
+        try:
+            return box is not None and bool(box.enforced().strict)
+        except SandboxUnavailable:  # opening a terminal says why
+            return False
+
     def _sandbox(self) -> "Any":
         named = self._section("sandbox")
         if not named.pop("enabled"):

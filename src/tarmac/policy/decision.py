@@ -231,6 +231,9 @@ class Scales:
             if grant is not None:
                 reason = "you allowed this before"
                 return _Decided("allow", effect.risk, Basis.GRANT, f"grant.{grant}", reason, grant)
+        if self.settings.sandboxed and not always and effect.risk in ("low", "medium"):
+            reason = "it runs in the sandbox, which keeps it to the workspace"
+            return _Decided("allow", effect.risk, Basis.SETTING, "settings.sandbox", reason)
         quiet = not self.settings.ask_medium and effect.risk in ("low", "medium")
         if quiet and not always and all(e.known for e in judged.effects):
             if not _far_reaching(judged):

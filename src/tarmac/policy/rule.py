@@ -157,6 +157,7 @@ class PolicySettings:
     auto_approve_write: bool = False  # in the workspace; never protected files
     auto_approve_write_outside: bool = False
     only_reads: bool = False  # True: what would change something is denied, whoever allowed it
+    sandboxed: bool = False  # True: a strict sandbox is around every command; then medium risk is not asked about
     ask_medium: bool = True  # False: a known command of low or medium risk runs without asking, in its terminal
     longest_command: int = 32_768  # characters; what is longer is asked about unread
     longest_allowed: int = 4_096  # characters of a line that is allowed by itself: a person could still read it

@@ -69,10 +69,11 @@ def reaches(auto: Auto, level: Auto) -> bool:
     return LEVELS.index(OLDER_NAMES.get(auto, auto)) >= LEVELS.index(level)
 
 
-def settings_for(auto: Auto, own: PolicySettings) -> PolicySettings:
+def settings_for(auto: Auto, own: PolicySettings, *, sandboxed: bool = False) -> PolicySettings:
     """The policy's switches at this level; a level only adds to what the person set."""
     return replace(
         own,
+        sandboxed=own.sandboxed or sandboxed,
         only_reads=own.only_reads or auto == "plan",
         auto_approve_read=own.auto_approve_read or reaches(auto, "edits"),
         auto_approve_write=own.auto_approve_write or reaches(auto, "edits"),

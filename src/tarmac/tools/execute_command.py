@@ -135,7 +135,13 @@ async def run_temporary(bench: Bench, command: str, cwd: Path, *, timeout: float
     finally:
         await asyncio.shield(bench.registry.kill(terminal.id))
     return Report(
-        result=result, cwd=cwd, terminal=terminal.id, number=execution.number, alone=True, understood=understood
+        result=result,
+        cwd=cwd,
+        terminal=terminal.id,
+        number=execution.number,
+        alone=True,
+        sandboxed=terminal.sandbox is not None,
+        understood=understood,
     )
 
 
@@ -211,6 +217,7 @@ async def run_in(
         terminal=terminal.id,
         number=execution.number,
         alone=bench.alone,
+        sandboxed=terminal.sandbox is not None,
         understood=await read_output(execution, result),
     )
 

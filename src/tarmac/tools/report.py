@@ -41,6 +41,7 @@ class Report:
     number: int = 0  # of the command in its terminal
     stays: bool = False  # the next command starts where this one ended
     alone: bool = False  # nobody tells the model of what happens there later, and nobody else types there
+    sandboxed: bool = False
     understood: Understanding | None = None  # what its output says, if it has ended
 
     def __str__(self) -> str:
@@ -113,7 +114,8 @@ class Report:
     def _where(self) -> str:
         if self.terminal is None:
             return f"working directory {shown(self.cwd)}, without a shell as it only reads"
-        return f"terminal '{self.terminal}' within working directory {shown(self.cwd)}"
+        box = ", in the sandbox," if self.sandboxed else ""
+        return f"terminal '{self.terminal}'{box} within working directory {shown(self.cwd)}"
 
     def _asks(self) -> list[str]:
         result = self.result
