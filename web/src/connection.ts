@@ -1,0 +1,171 @@
+/** The way to the server: one session, HTTP requests, and one WebSocket that comes back by itself. */
+
+import { signal } from "@preact/signals";
+import type { Failure, Reply, ServerFrame } from "./protocol";
+
+export type LinkState = "connecting" | "online" | "offline" | "locked";
+
+const PROOF = "tarmac.proof";
+const FOLDER = "tarmac.folder";
+const LONGEST_PAUSE = 4000;
+const REPLY_WITHIN = 30_000;
+
+export class ServerError extends Error {
+  constructor(
+    readonly what: string,
+    readonly hint = "",
+  ) {
+    super(what);
+  }
+}
+
+export const link = signal<LinkState>("connecting");
+
+let proof = sessionStorage.getItem(PROOF) ?? "";
+let socket: WebSocket | null = null;
+let pause = 0;
+let nextId = 1;
+let retry: ReturnType<typeof setTimeout> | undefined;
+const waiting = new Map<number, { resolve: (ok: Reply) => void; reject: (error: Error) => void }>();
+
+interface Listener {
+  frame(frame: ServerFrame): void;
+  bytes(data: DataView): void;
+}
+
+let listener: Listener;
+
+/** The folder that the address named for new tasks; empty: the server's own. */
+export const folder = (): string => sessionStorage.getItem(FOLDER) ?? "";
+
+/** Trade the address's one-time token for a proof, and connect. */
+export async function connect(to: Listener): Promise<void> {
+  listener = to;
+  const given = new URLSearchParams(location.hash.slice(1));
+  const token = given.get("t");
+  if (given.get("cwd")) sessionStorage.setItem(FOLDER, given.get("cwd") ?? "");
+  if (token) {
+    history.replaceState(null, "", location.pathname + "#/");
+    try {
+      const reply = await fetch("/api/session", {
+        method: "POST",
+        headers: { "Content-Type": "application/json" },
+        body: JSON.stringify({ token }),
+      });
+      const said = (await reply.json()) as { proof?: string };
+      if (reply.ok && said.proof) {
+        proof = said.proof;
+        sessionStorage.setItem(PROOF, proof);
+      }
+    } catch {
+      // The server is away; an older proof may still do when it is back.
+    }
+  }
+  if (!proof) {
+    link.value = "locked";
+    return;
+  }
+  addEventListener("online", now);
+  document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && now());
+  open();
+}
+
+/** Try again at once, where a pause is under way. */
+export function now(): void {
+  if (socket || link.value === "locked") return;
+  clearTimeout(retry);
+  pause = 0;
+  open();
+}
+
+function open(): void {
+  if (socket) return;
+  const scheme = location.protocol === "https:" ? "wss:" : "ws:";
+  const opened = new WebSocket(`${scheme}//${location.host}/api/socket`);
+  opened.binaryType = "arraybuffer";
+  socket = opened;
+  opened.onopen = () => opened.send(JSON.stringify({ hello: proof }));
+  opened.onmessage = (message: MessageEvent<string | ArrayBuffer>) => {
+    if (typeof message.data !== "string") return listener.bytes(new DataView(message.data));
+    const frame = JSON.parse(message.data) as ServerFrame;
+    if (frame.type === "reply") return settle(frame.id, frame.ok, frame.error);
+    if (frame.type === "welcome") pause = 0;
+    listener.frame(frame);
+    if (frame.type === "welcome") link.value = "online";
+  };
+  opened.onclose = (closed) => {
+    socket = null;
+    for (const each of waiting.values()) each.reject(new ServerError("The server is away.", "It is tried again."));
+    waiting.clear();
+    if (closed.code === 4401) {
+      sessionStorage.removeItem(PROOF);
+      link.value = "locked";
+      return;
+    }
+    link.value = "offline";
+    pause = Math.min(LONGEST_PAUSE, pause ? pause * 2 : 250);
+    retry = setTimeout(open, pause);
+  };
+}
+
+function settle(id: number, ok: Reply | undefined, error: Failure | undefined): void {
+  const asked = waiting.get(id);
+  waiting.delete(id);
+  if (error) asked?.reject(new ServerError(error.what, error.hint));
+  else asked?.resolve(ok ?? {});
+}
+
+/** The first connection is under way: what is asked meanwhile waits for it. */
+function settled(): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = link.subscribe((state) => {
+      if (state === "connecting") return;
+      resolve();
+      queueMicrotask(() => stop());
+    });
+  });
+}
+
+/** Ask the server to do something; its reply. */
+export async function call(verb: string, fields: object = {}): Promise<Reply> {
+  if (link.value === "connecting") await settled();
+  return new Promise((resolve, reject) => {
+    if (socket?.readyState !== WebSocket.OPEN) {
+      reject(new ServerError("The server is away.", "Nothing was sent. Try again when it is back."));
+      return;
+    }
+    const id = nextId++;
+    waiting.set(id, { resolve, reject });
+    setTimeout(() => settle(id, undefined, { what: "The server did not answer in time." }), REPLY_WITHIN);
+    socket.send(JSON.stringify({ do: verb, id, ...fields }));
+  });
+}
+
+/** Send what gets no reply. */
+export function send(verb: string, fields: object): void {
+  if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify({ do: verb, ...fields }));
+}
+
+async function request(path: string, init: RequestInit = {}): Promise<Response> {
+  if (link.value === "connecting") await settled();
+  const headers = { Authorization: `Bearer ${proof}`, ...init.headers };
+  const reply = await fetch(path, { ...init, headers });
+  if (reply.ok) return reply;
+  const said = (await reply.json().catch(() => ({}))) as { error?: Failure };
+  if (reply.status === 401) link.value = "locked";
+  throw new ServerError(said.error?.what ?? `The server answered ${reply.status}.`, said.error?.hint);
+}
+
+export async function get<T>(path: string): Promise<T> {
+  return (await (await request(path)).json()) as T;
+}
+
+export async function post<T>(path: string, body: object): Promise<T> {
+  const headers = { "Content-Type": "application/json" };
+  return (await (await request(path, { method: "POST", headers, body: JSON.stringify(body) })).json()) as T;
+}
+
+export async function getBytes(path: string): Promise<{ data: Uint8Array; headers: Headers }> {
+  const reply = await request(path);
+  return { data: new Uint8Array(await reply.arrayBuffer()), headers: reply.headers };
+}
