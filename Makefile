@@ -7,9 +7,12 @@ RUN := $(BIN)/python -m
 # Compiled once, also where PYTHONDONTWRITEBYTECODE is set: without it every test run compiles all tests and Tarmac anew.
 export PYTHONPYCACHEPREFIX := $(CURDIR)/.venv/bytecode
 unexport PYTHONDONTWRITEBYTECODE
+BUILT := src/tarmac/web/static/index.html
+# The page is built where there are npm and a Node.js that is new enough.
+PAGE := $(shell command -v npm >/dev/null && node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' && echo $(BUILT))
 TOGETHER := -n 2 --dist loadfile  # two at a time: most of the time they wait for shells
 
-.PHONY: help run test check faults programs peers allpeers lint bench clean
+.PHONY: help run test check web faults programs peers allpeers browser lint bench clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -18,13 +21,14 @@ help:  ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1 \2/p' Makefile | awk '{ n = $$2; $$1 = $$2 = ""; printf "  make %-8s%s\n", n, $$0 }'
 
 run: .venv/.run  ## Set up what is needed and show Tarmac at work
+	@$(if $(PAGE),$(MAKE) --no-print-directory $(PAGE) || echo "make: the page was not built; all else works" >&2)
 	@if [ -t 0 ] && [ -t 1 ]; then $(RUN) tarmac demo; else $(RUN) tarmac demo --yes; fi
 
-test: lint  ## Everything CI runs: checks and all the tests, on real shells
+test: lint $(PAGE)  ## Everything CI runs: checks and all the tests, on real shells
 	$(RUN) pytest $(TOGETHER)
 
 check: lint  ## The quick part, about a minute: checks and unit tests
-	TARMAC_QUICK=1 $(RUN) pytest $(TOGETHER) -m "not shell and not slow and not peers and not faults"
+	TARMAC_QUICK=1 $(RUN) pytest $(TOGETHER) -m "not shell and not slow and not peers and not faults and not browser"
 
 faults: .venv/.dev  ## Real faults: full disks, no processes, killed programs; a few minutes, best as root
 	$(RUN) pytest -m faults $(TOGETHER) tests/faults
@@ -38,6 +42,11 @@ peers: .venv/.dev  ## Against programs nobody here wrote, from the registries: m
 allpeers: .venv/.dev  ## The same with more agents: half a gigabyte of Codex and Gemini CLI
 	$(RUN) pytest -m peers
 
+browser: .venv/.dev web  ## The page in a real browser: needs Chromium and Node.js
+	$(RUN) pytest -m browser tests/web/browser
+
+web: $(BUILT)  ## Build the page; needs Node.js and npm
+
 lint: .venv/.dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -48,6 +57,7 @@ bench: .venv/.dev  ## Print the benchmark table
 	$(RUN) benchmarks
 
 clean:  ## Remove what was set up and cached
+	rm -rf web/node_modules src/tarmac/web/static
 	rm -rf .venv .peers .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
 	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
 
@@ -67,3 +77,15 @@ clean:  ## Remove what was set up and cached
 .venv/.dev: pyproject.toml | .venv/bin/python
 	$(RUN) pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@ .venv/.run
+
+# The page. node_modules/.installed is older than package-lock.json when it has to be brought up to date.
+
+$(BUILT): web/node_modules/.installed $(shell find web -path web/node_modules -prune -o -type f -print 2>/dev/null)
+	@cd web && npm run --silent build
+	@touch $@
+
+web/node_modules/.installed: web/package.json web/package-lock.json
+	@command -v npm >/dev/null || { \
+	  echo "make: the page is built with Node.js and npm; on Debian and Ubuntu: apt install nodejs npm" >&2; exit 1; }
+	cd web && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
-from tarmac.cli.slash import expanded
 from tarmac.show.completion import Offer, SessionCompleter, files, matching
+from tarmac.tasks.conversation import expanded
 
 PATHS = ["README.md", "src/app.py", "src/apple/pie.py", "tests/test_app.py"]
 

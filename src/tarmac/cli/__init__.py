@@ -16,6 +16,8 @@ VERBS = {
     "resume": "Go on with a task of before.",
     "models": "List the models that you can use, with window and price.",
     "demo": "Watch a scripted agent repair a small project; needs no model.",
+    "web": "Open the page: tasks, approvals and live terminals in a browser.",
+    "serve": "Keep tasks, terminals and the page, without opening a browser.",
     "tasks": "List tasks, show, search, export and delete them.",
     "import": "Take in the tasks of Roo-Code.",
     "config": "Show what is set, and where each value comes from.",
@@ -35,6 +37,7 @@ ELSEWHERE = {
     "import": "import_roo",
     "mcp-servers": "mcp_servers",
     "resume": "run:resume",
+    "serve": "web:serve",
 }  # other modules
 UNUSABLE = 2  # the command line makes no sense
 FAILED = 125  # Tarmac itself failed, or nobody knows how the command ended

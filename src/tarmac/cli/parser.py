@@ -6,7 +6,7 @@ parse("run", arguments) → {option: its values}, words        HelpShown after -
 import argparse
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NoReturn
 
 from tarmac.cli import VERBS, HelpShown, complain
@@ -70,6 +70,31 @@ exit status: 0 completed; 1 failed; 2 the arguments or the configuration make no
 5 a limit was reached; 130 interrupted"""
 _COMMAND = "COMMAND is shell text when it is one argument, and words when there are several."
 
+_WEB = Verb(
+    usage="tarmac web [OPTIONS]",
+    about="Serve Tarmac's page on this machine: tasks and their questions, the terminals that the agent uses, live, "
+    "settings and usage. `tarmac web` opens it in a browser, `tarmac serve` does not. It runs until Ctrl-C.",
+    options=[
+        Option("port", "the port [that of the last time, if it is free]; 0 takes a free one", "N"),
+        Option("no-browser", "only print the address"),
+        Option("lan", "let devices of this network in, too, each after your yes; not encrypted"),
+        Option("new", "another server, also when one is running"),
+        *_MODEL,
+        Option("mode", "the mode of new tasks [code]", "MODE"),
+        _CWD,
+        _AUTO,
+        Option("max-cost", "stop a task before more than so many US dollars are spent", "X"),
+        Option("script", "play a script in place of a model (docs/models.md)", "FILE"),
+    ],
+    more="""\
+The address is printed on a line of its own. It lets one browser in, once, within ten
+minutes; Enter prints another. Processes that an agent runs are not let in. A second
+`tarmac web` opens another window of the server that runs. Tasks stay when it ends: the
+next one opens those that were not done, and asks whether to go on.
+
+exit status: 0; 2 bad arguments; 128 + the number of a signal""",
+)
+
 TABLE: Final[dict[str, Verb]] = {
     "run": Verb(
         usage='tarmac run [OPTIONS] ["TEXT"]\n       tarmac run [OPTIONS] -    (the text comes from standard input)',
@@ -121,6 +146,8 @@ what became of calls that were under way.
         ],
         more="exit status: 0 the task was completed and the tests pass; 1 not; 130 interrupted",
     ),
+    "web": _WEB,
+    "serve": replace(_WEB, usage="tarmac serve [OPTIONS]"),
     "tasks": Verb(
         usage="""\
 tarmac tasks [list] [--workspace DIR] [--sort KEY] [--limit N | --all] [--json]

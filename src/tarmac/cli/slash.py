@@ -20,17 +20,13 @@ from tarmac.show.harmless import one_line
 from tarmac.show.summary import money, spent, tokens, when
 from tarmac.tasks.auto import LEVELS, Auto
 from tarmac.tasks.checkpoints import Fate, Restoration
-from tarmac.tasks.conversation import LONGEST, commands, first_line
+from tarmac.tasks.conversation import INIT, commands, expanded, first_line
 from tarmac.tasks.task import Task
 
 if TYPE_CHECKING:
     from tarmac.cli.interactive import Interactive
 
 Body = Callable[["Interactive", str], Awaitable[str | None]]
-INIT: Final = (
-    "Look at this project and write AGENTS.md: what the project is, how to build and test it, where things live, and "
-    "the conventions that a newcomer must know. Keep it under 60 lines. If AGENTS.md exists, improve it."
-)
 KEYS: Final = """\
   Enter sends · Alt-Enter or \\ and Enter: new line · Up and Ctrl-R: history · Tab completes /commands and @files
   Shift-Tab: level · Ctrl-X Ctrl-E: external editor · Ctrl-C: stop the task · Ctrl-D: leave"""
@@ -342,15 +338,3 @@ def _point(word: str) -> int:
 def _tell_of_left(session: "Interactive", done: Restoration | None, how: str) -> None:
     if done is not None and done.of(Fate.CHANGED_SINCE):
         session.ui.print(f"  Files that somebody else changed since were left. `{how}` restores them, too.")
-
-
-def expanded(template: str, arguments: str) -> str:
-    """PURE: the text of a command of one's own: without front matter, `$ARGUMENTS` and `$1` … filled in."""
-    text = template[:LONGEST]
-    if text.startswith("---\n") and (end := text.find("\n---\n", 3)) >= 0:
-        text = text[end + 5 :]
-    words = arguments.split()
-    filled = text.replace("$ARGUMENTS", arguments)
-    for number in range(9, 0, -1):
-        filled = filled.replace(f"${number}", words[number - 1] if number <= len(words) else "")
-    return filled.strip() if filled != text or not arguments else f"{text.strip()}\n\n{arguments}"

@@ -24,6 +24,10 @@ NOBODY: Final = (
 )
 FOLDERS: Final = (".tarmac/commands", ".roo/commands", ".claude/commands")
 LONGEST: Final = 100_000  # characters of a slash command
+INIT: Final = (
+    "Look at this project and write AGENTS.md: what the project is, how to build and test it, where things live, and "
+    "the conventions that a newcomer must know. Keep it under 60 lines. If AGENTS.md exists, improve it."
+)
 _NAME: Final = re.compile(r"[\w-]{1,64}")
 
 
@@ -169,3 +173,31 @@ def first_line(path: Path) -> str:
             return next((line.strip("# \n") for line in file if line.strip("#- \n")), "")[:200]
     except OSError:
         return ""
+
+
+def expand_command(text: str, workspace: Path, user_folder: Path) -> str:
+    """What `/name words` stands for; any other text as it is. BadRequest: there is no such command."""
+    name, _, rest = text.removeprefix("/").partition(" ")
+    if not text.startswith("/") or not _NAME.fullmatch(name):
+        return text
+    if name == "init":
+        return INIT
+    path = commands(workspace, user_folder).get(name)
+    if path is None:
+        raise BadRequest(f"there is no command /{name}", hint="begin with a space to say it as it is")
+    try:
+        return expanded(path.read_text("utf-8", "replace"), rest.strip())
+    except OSError as error:
+        raise BadRequest(f"{path} can't be read: {error.strerror}") from None
+
+
+def expanded(template: str, arguments: str) -> str:
+    """PURE: the text of a command of one's own: without front matter, `$ARGUMENTS` and `$1` … filled in."""
+    text = template[:LONGEST]
+    if text.startswith("---\n") and (end := text.find("\n---\n", 3)) >= 0:
+        text = text[end + 5 :]
+    words = arguments.split()
+    filled = text.replace("$ARGUMENTS", arguments)
+    for number in range(9, 0, -1):
+        filled = filled.replace(f"${number}", words[number - 1] if number <= len(words) else "")
+    return filled.strip() if filled != text or not arguments else f"{text.strip()}\n\n{arguments}"

@@ -92,6 +92,7 @@ class Terminal(ABC):
         self.settings = settings
         self.created_at = self.used_at = time.monotonic()
         self.last_command: str | None = None
+        self.selection = ""  # what a person selected in it last, in the page
         self.history: deque[Past] = deque(maxlen=MOST_HISTORY)
         self.current: Execution | None = None
         self._finished: deque[Execution] = deque(maxlen=MOST_UNREAD)

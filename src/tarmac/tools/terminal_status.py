@@ -118,6 +118,9 @@ async def state(terminal: Terminal) -> str:
     rows = [standing(terminal), f"Shell: {shell}. Opened in {shown(terminal.initial_cwd)}."]
     past = list(terminal.history)[-MOST_PAST:]
     rows += [f"Command {each.number}: `{short(each.command)}` in {shown(each.cwd)}, {_past(each)}." for each in past]
+    if terminal.selection:
+        selected = bound(show_invisibles(terminal.selection), characters=MOST_ENVIRONMENT).text
+        rows.append(labelled(selected, what="Selected by the person"))
     if terminal.closed or terminal.busy:
         return "\n".join(rows)
     try:

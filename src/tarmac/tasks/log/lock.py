@@ -37,7 +37,7 @@ async def locked(folder: Path) -> int:
         try:
             return lock(folder)
         except TaskInUse as error:
-            if error.pid is None or _is_alive(error.pid) or time.monotonic() > end:
+            if error.pid is None or is_alive(error.pid) or time.monotonic() > end:
                 raise
         await asyncio.sleep(0.02)
 
@@ -119,7 +119,7 @@ def lock(folder: Path) -> int:
     return fd
 
 
-def _is_alive(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

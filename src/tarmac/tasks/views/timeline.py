@@ -38,6 +38,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A message to a person (`say`) or a question (`ask`)."""
 
     id: int  # the number of the fact that made it
+    place: int = 0  # in the timeline
     at: float
     type: Literal["say", "ask"]
     kind: Kind | e.Ask
@@ -141,7 +142,8 @@ class Timeline:
         return changed
 
     def _new(self, event: e.TaskEvent, kind: Kind, text: str, *, images: tuple[Blob, ...] = ()) -> list[Item]:
-        item = Item(id=self.seq, at=event.at, type="say", kind=kind, text=text, images=images, about=event)
+        place = len(self.items)
+        item = Item(id=self.seq, place=place, at=event.at, type="say", kind=kind, text=text, images=images, about=event)
         self.items.append(item)
         return [item]
 
@@ -168,6 +170,7 @@ class Timeline:
             self._running.add(place)
         item = Item(
             id=self.seq,
+            place=len(self.items),
             at=event.at,
             type=type_,
             kind=kind,

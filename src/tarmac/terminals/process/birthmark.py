@@ -64,6 +64,11 @@ def bears(pid: int, mark: int) -> bool:
     return read_mark(pid) == mark
 
 
+def is_marked(pid: int) -> bool:
+    """Whether that process was started in a terminal, of this Tarmac or another."""
+    return (read_mark(pid) or 0) >= _FIRST
+
+
 def read_mark(pid: int) -> int | None:
     """The mark of a process; None when it has none."""
     try:

@@ -1,0 +1,155 @@
+"""The server of the page: a hub, its HTTP and its sockets, behind the guard, on the loopback interface.
+
+async with open_server(config, environ, options) as server:
+    print(server.address())
+    await server.serve()
+"""
+
+import asyncio
+import os
+import secrets
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote
+
+from starlette.applications import Starlette
+from starlette.routing import Route, WebSocketRoute
+from starlette.websockets import WebSocket
+
+from tarmac.config import Config
+from tarmac.errors import BadRequest
+from tarmac.loopback.http_server import serve
+from tarmac.loopback.listen import LOOPBACK, listen, own_names
+from tarmac.paths import state_dir
+from tarmac.web.access import Access
+from tarmac.web.api import Api
+from tarmac.web.connection import Connection
+from tarmac.web.guard import Guard
+from tarmac.web.hub import Hub
+from tarmac.web.run_file import Run, RunFile
+from tarmac.web.static_files import StaticFiles, find_static
+
+PORT_TAKEN = "--port 0 chooses a free port"
+
+
+async def _admit_nobody(_: str) -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerOptions:
+    """How the page is served."""
+
+    port: int | None = None  # None: that of the last time, if it is free; 0: a free one
+    lan: str = ""  # this machine's address in its network, to listen on it as well
+    admit: Callable[[str], Awaitable[bool]] = _admit_nobody  # whether a device of that address may come in
+    static: Path | None = None  # where the page was built
+    overrides: Mapping[str, object] = field(default_factory=dict)  # of the configuration, from the command line
+
+
+@asynccontextmanager
+async def open_server(config: Config, environ: Mapping[str, str], options: ServerOptions) -> AsyncIterator["WebServer"]:
+    """Listening, but not serving yet; on the way out its tasks are left in order and its terminals closed."""
+    files = StaticFiles(find_static(options.static))
+    kept = RunFile(state_dir(environ))
+    before = kept.read()
+    with ExitStack() as sockets:
+        listening = [sockets.enter_context(_listen(options.port, before.port))]
+        port = listening[0].getsockname()[1]
+        if options.lan:
+            listening.append(sockets.enter_context(listen(port, host=options.lan, hint=PORT_TAKEN)))
+        hub = Hub(config, environ, options.overrides)
+        server = WebServer(hub, files, kept, before, listening, options)
+        try:
+            yield server
+        finally:
+            kept.leave()
+            await hub.aclose()
+
+
+def _listen(port: int | None, last: int) -> socket.socket:
+    if port is not None or not last:
+        return listen(port or 0, hint=PORT_TAKEN)
+    try:
+        return listen(last, hint=PORT_TAKEN)
+    except BadRequest:
+        return listen(0, hint=PORT_TAKEN)
+
+
+class WebServer:
+    """A server that listens. `serve` runs until it is cancelled."""
+
+    def __init__(
+        self,
+        hub: Hub,
+        files: StaticFiles,
+        kept: RunFile,
+        before: Run,
+        listening: list[socket.socket],
+        options: ServerOptions,
+    ) -> None:
+        self.hub = hub
+        self.port: int = listening[0].getsockname()[1]
+        self._before = before
+        self._kept = kept
+        self._listening = listening
+        self._lan = options.lan
+        self._id = secrets.token_hex(8)
+        self._secret = secrets.token_urlsafe(32)
+        # A proof counts only on the port that it was given out on: who took that port meanwhile may have heard it.
+        self.access = Access(proofs=before.proofs if before.port == self.port else ())
+        self.access.changed = hub.open_changed = self._keep
+        names = (*own_names(self.port), *([f"{options.lan}:{self.port}"] if options.lan else []))
+        api = Api(hub, self.access, self.address, _admit(options), self._secret)
+        routes = [
+            *api.routes(),
+            WebSocketRoute("/api/socket", self._socket),
+            Route("/", files.index, methods=["GET"]),
+            Route("/{path:path}", files.file, methods=["GET"]),
+        ]
+        self.app = Guard(Starlette(routes=routes), names)
+
+    def address(self, *, lan: bool = False, cwd: str = "") -> str:
+        """An address that lets one browser in, once. `cwd` is the folder that the page offers for new tasks."""
+        host = self._lan if lan else LOOPBACK
+        where = f"&cwd={quote(cwd)}" if cwd else ""
+        return f"http://{host}:{self.port}/#t={self.access.token()}{where}"
+
+    async def serve(self) -> None:
+        """Serve until cancelled. The tasks of an earlier run are opened again meanwhile."""
+        self._keep(opening=self._before.open)
+        opening = asyncio.create_task(self._reopen())
+        try:
+            await serve(self.app, *self._listening)
+        finally:
+            opening.cancel()
+            await asyncio.gather(opening, return_exceptions=True)
+
+    async def _reopen(self) -> None:
+        for trouble in await self.hub.reopen(self._before.open):
+            self.hub.say_trouble(trouble)
+        self._keep()
+
+    async def _socket(self, socket: WebSocket) -> None:
+        await Connection(socket, self.hub, self.access, self._id).run()
+
+    def _keep(self, opening: tuple[str, ...] = ()) -> None:
+        run = Run(
+            pid=os.getpid(),
+            port=self.port,
+            workspace=str(self.hub.config.workspace),
+            open=tuple({*opening, *self.hub.unfinished()}),
+            proofs=tuple(self.access.proofs),
+            secret=self._secret,
+        )
+        self._kept.write(run)
+
+
+def _admit(options: ServerOptions) -> Callable[[str], Awaitable[bool]]:
+    async def admit(host: str) -> bool:
+        return host.startswith("127.") or host in ("::1", options.lan) or await options.admit(host)
+
+    return admit
