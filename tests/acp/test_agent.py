@@ -2,6 +2,8 @@
 
 import asyncio
 import base64
+import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -344,3 +346,27 @@ async def test_without_a_model_a_session_says_what_to_set(tmp_path: Path) -> Non
 
 def test_an_answer_by_kind() -> None:
     assert allow({"options": [{"optionId": "x", "kind": "allow_once"}]})["outcome"]["optionId"] == "x"
+
+
+SERVED = f"""
+[[turn]]
+[[turn.call]]
+name = "use_mcp_tool"
+arguments = {{ server_name = "tester", tool_name = "greet", arguments = "{{\\"who\\": \\"Ada\\"}}" }}
+{DONE}"""
+
+
+async def test_servers_that_the_editor_passes_are_used(tmp_path: Path) -> None:
+    """S20: by a question for each tool; one that makes no sense is refused with the reason."""
+    script = Path(__file__).parents[1] / "tools" / "mcp_server.py"
+    given = {"name": "tester", "command": sys.executable, "args": [str(script)], "env": [{"name": "A", "value": "b"}]}
+    async with inside(tmp_path, SERVED) as ours:
+        await ours.initialize()
+        session = (await ours.call("session/new", {"cwd": str(tmp_path), "mcpServers": [given]}))["sessionId"]
+        assert await ours.prompt(session, "greet Ada") == "end_turn"
+        (asked,) = ours.asked
+        assert "tester greet" in json.dumps(asked)
+        last = ours.updates("tool_call_update")[-1]
+        assert last["status"] == "completed" and "Hello Ada!" in json.dumps(last)
+        with pytest.raises(Exception, match="needs a `command`"):
+            await ours.call("session/new", {"cwd": str(tmp_path), "mcpServers": [{"name": "x"}]})

@@ -25,10 +25,10 @@ from tarmac.tools.persistent_terminal import (
 )
 from tarmac.tools.read_file import ReadFile
 from tarmac.tools.read_terminal import ReadTerminal
-from tarmac.tools.schema import parameters
 from tarmac.tools.search_files import SearchFiles
 from tarmac.tools.send_to_terminal import SendToTerminal
 from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool
+from tarmac.tools.tool_schema import parameters
 from tarmac.tools.wait_for_terminal import WaitForTerminal
 
 

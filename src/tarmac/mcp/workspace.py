@@ -33,7 +33,7 @@ from tarmac.policy.visible import visible
 from tarmac.tasks.auto import covers
 from tarmac.tasks.repetition import Repetition, fingerprint
 from tarmac.terminals.events import CommandStarted, TerminalClosedEvent, TerminalEvent
-from tarmac.tools import decoding
+from tarmac.tools import call_decoder
 from tarmac.tools.file_access import directory
 from tarmac.tools.tool import Bench, Done, Go, Ready, Reply, Suggestion, TodoItem, Tool
 
@@ -112,7 +112,7 @@ class Workspace:
         if entry is None:
             raise BadRequest(f"there is no tool `{name}`", hint=f"tools: {', '.join(BY_NAME)}")
         try:
-            tool = decoding.read(entry.tool, name, dict(arguments))
+            tool = call_decoder.read(entry.tool, name, dict(arguments))
             if isinstance(tool, CheckCommand):
                 return await self._check(tool, client)
             made = json.dumps(dict(arguments))

@@ -1,7 +1,7 @@
 """The tools that a model can call: files, commands, terminals, and the task itself.
 
 tool.py        what a tool is: arguments → prepare → Ready → act → Done
-toolbox.py     all tools by name; schema.py and decoding.py describe them to a model and read its calls
+toolbox.py     all tools by name; tool_schema.py and call_decoder.py describe them to a model and read its calls
 plugins.py     tools of other packages
 
 read_file.py list_files.py search_files.py code_definitions.py codebase_search.py     read the workspace

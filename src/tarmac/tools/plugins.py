@@ -10,8 +10,8 @@ from dataclasses import dataclass, is_dataclass
 from pathlib import Path
 from typing import get_args
 
-from tarmac.tools.schema import parameters
 from tarmac.tools.tool import Group, Tool
+from tarmac.tools.tool_schema import parameters
 from tarmac.tools.toolbox import Toolbox
 
 GROUP = "tarmac.tools"

@@ -16,7 +16,7 @@ import msgspec
 
 from tarmac.errors import BadArguments
 from tarmac.models.provider import ToolSchema
-from tarmac.tools import decoding
+from tarmac.tools import call_decoder
 from tarmac.tools.apply_patch import ApplyPatch
 from tarmac.tools.code_definitions import ListCodeDefinitionNames
 from tarmac.tools.codebase_search import CodebaseSearch
@@ -27,7 +27,6 @@ from tarmac.tools.list_files import ListFiles
 from tarmac.tools.persistent_terminal import KillPersistentTerminal, OpenPersistentTerminal, RunPersistentCommand
 from tarmac.tools.read_file import ReadFile
 from tarmac.tools.read_terminal import ReadTerminal
-from tarmac.tools.schema import parameters
 from tarmac.tools.search_files import SearchFiles
 from tarmac.tools.send_to_terminal import SendToTerminal
 from tarmac.tools.servers.use_mcp_tool import AccessMcpResource, UseMcpTool
@@ -41,6 +40,7 @@ from tarmac.tools.task_tools import (
     UpdateTodoList,
 )
 from tarmac.tools.tool import Group, Need, Tool
+from tarmac.tools.tool_schema import parameters
 from tarmac.tools.wait_for_terminal import WaitForTerminal
 
 TOOLS: tuple[type[Tool], ...] = (
@@ -116,7 +116,7 @@ class Toolbox:
     def decode(self, name: str, arguments: str, offered: Iterable[str] | None = None) -> Tool:
         """The call a model made, from the JSON it sent; BadArguments, with words for it, when that can't be read."""
         if self.canonical(name) not in self.tools:
-            return decoding.decode(self.tools, name, arguments, offered)  # which says so
+            return call_decoder.decode(self.tools, name, arguments, offered)  # which says so
         return _decoded(self, name, arguments)
 
     def meant(self, name: str, arguments: str) -> tuple[str, str]:
@@ -135,7 +135,7 @@ class Toolbox:
 
 @lru_cache(4)  # to be made, and to be compared with others
 def _decoded(box: Toolbox, name: str, arguments: str) -> Tool:
-    return decoding.decode(box.tools, box.canonical(name), arguments)
+    return call_decoder.decode(box.tools, box.canonical(name), arguments)
 
 
 @lru_cache(4)  # asked before a call and after it

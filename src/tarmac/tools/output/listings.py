@@ -5,11 +5,11 @@ import re
 from tarmac.tools.output.values import (
     LONGEST_LINE,
     DiffStat,
-    FileListing,
     GitCommit,
     GitLog,
     GitStatus,
     ListedFile,
+    ListedFiles,
 )
 
 _LONG = re.compile(
@@ -31,7 +31,7 @@ def _lines(text: str) -> list[str]:
     return [each for each in text.splitlines() if len(each) <= LONGEST_LINE]
 
 
-def file_listing(text: str) -> FileListing | None:
+def file_listing(text: str) -> ListedFiles | None:
     """What `ls` printed, with or without `-l`."""
     found: list[ListedFile] = []
     rows = [each for each in _lines(text) if each.strip()]
@@ -41,13 +41,13 @@ def file_listing(text: str) -> FileListing | None:
                 name, _, target = match[3].partition(" -> ") if match[1] == "l" else (match[3], "", "")
                 if name not in (".", ".."):
                     found.append(_listed(name, _KINDS.get(match[1], "other"), _size(match[2]), target))
-        return FileListing(tuple(found))
+        return ListedFiles(tuple(found))
     for row in rows:
         if row.endswith(":") or row.startswith(("ls: ", "total ")):  # the head of a folder, an error
             continue
         mark = _MARKS.get(row[-1])
         found.append(_listed(row[:-1], mark) if mark and len(row) > 1 else _listed(row, "file"))
-    return FileListing(tuple(found)) if found else None
+    return ListedFiles(tuple(found)) if found else None
 
 
 def _listed(name: str, kind: str, size: int | None = None, target: str = "") -> ListedFile:

@@ -70,7 +70,7 @@ class ListedFile:
 
 
 @dataclass(frozen=True, slots=True)
-class FileListing:
+class ListedFiles:
     """The names that `ls` printed."""
 
     files: tuple[ListedFile, ...]
@@ -146,7 +146,7 @@ class DiffStat:
         return f"git diff: {self.changed} files, +{self.insertions} -{self.deletions}"
 
 
-Facts = FileListing | GitStatus | GitLog | DiffStat
+Facts = ListedFiles | GitStatus | GitLog | DiffStat
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from typing import IO, Any, Final
 
 from tarmac.errors import TarmacError, ToolFailed
 from tarmac.tools.servers.definition import ServerDefinition
-from tarmac.tools.servers.sign_in import Redirect, SignInNeeded, TokenFile, provider
+from tarmac.tools.servers.sign_in import SignInListener, SignInNeeded, TokenFile, provider
 
 CLOSING: Final = 10.0  # seconds that a server has to end; the SDK kills it before that
 MOST_TOOLS: Final = 500
@@ -147,7 +147,7 @@ class Connection:
 
     async def _http(self, stack: AsyncExitStack, sdk: dict[str, Any]) -> Any:
         definition = self.definition
-        redirect = Redirect(self._tokens.port()) if self._show is not None else None
+        redirect = SignInListener(self._tokens.port()) if self._show is not None else None
         if redirect is not None:
             stack.push_async_callback(redirect.aclose)
         auth = None

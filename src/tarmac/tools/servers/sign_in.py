@@ -92,7 +92,7 @@ class TokenFile:
         new.replace(self.path)
 
 
-class Redirect:
+class SignInListener:
     """Listens on this machine for the browser that comes back from signing in."""
 
     def __init__(self, port: int = 0) -> None:
@@ -158,7 +158,7 @@ def _bound(port: int) -> socket.socket:
 
 
 def provider(
-    url: str, tokens: TokenFile, redirect: Redirect | None, show: Callable[[str], Awaitable[None]] | None
+    url: str, tokens: TokenFile, redirect: SignInListener | None, show: Callable[[str], Awaitable[None]] | None
 ) -> Any:
     """What the SDK's client signs its requests with."""
     from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider

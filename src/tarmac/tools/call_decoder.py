@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 
 from tarmac.errors import BadArguments
-from tarmac.tools.schema import Schema, at, parameters
 from tarmac.tools.tool import Tool
+from tarmac.tools.tool_schema import Schema, at, parameters
 
 LONGEST_SHOWN = 60
 _KINDS = {
