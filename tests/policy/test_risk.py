@@ -1,5 +1,6 @@
 """How dangerous a command is, why, and what it would do."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -201,3 +202,15 @@ async def test_opening_and_killing_terminals_are_judged() -> None:
     ]  # fmt: skip
     found = [(await policy.judge(action, workspace=WORKSPACE)).decision for action in actions]
     assert found == ["allow", "ask", "ask", "ask", "allow", "ask"]
+
+
+async def test_a_terminal_in_a_repository_that_names_programs_is_asked_about(tmp_path: Path) -> None:
+    """P2: a prompt asks git for its state, and git would run what the repository's settings say."""
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)  # noqa: ASYNC221
+    opening = OpenTerminal(cwd=tmp_path, shell="bash")
+    plain = await Policy().judge(opening, workspace=tmp_path)
+    with (tmp_path / ".git" / "config").open("a") as config:
+        config.write("[core]\n\tfsmonitor = ./evil\n")
+    verdict = await Policy().judge(opening, workspace=tmp_path)
+    assert (plain.decision, verdict.decision, verdict.risk) == ("allow", "ask", "medium")
+    assert "prompt may run a program of this repository" in verdict.reason

@@ -34,9 +34,10 @@ from tarmac.policy.paths.files import Files
 from tarmac.policy.paths.places import Ground
 from tarmac.policy.programs import effects, grammar, wrappers
 from tarmac.policy.programs.effects import Effect
+from tarmac.policy.programs.repository import check_repository
 from tarmac.policy.rule import Basis, PolicySettings, Rule
 from tarmac.policy.user_rules import PrefixRules
-from tarmac.policy.verdict import Decision, Enforcement, Verdict
+from tarmac.policy.verdict import Decision, Enforcement, Unproven, Verdict
 
 KNOWN_VARIABLES = ("HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ")  # nobody's secret
 PARSERS_AT_ONCE = 3
@@ -267,10 +268,11 @@ class Policy:
     def _judge_opening(self, action: OpenTerminal, workspace: Path) -> Verdict:
         name = action.shell.rpartition("/")[2]
         part = " ".join((action.shell, *action.arguments))
-        inside = Ground.of(action.cwd, workspace).inside
+        ground = Ground.of(action.cwd, workspace, home=self._home)
+        inside, prompts = ground.inside, _why_prompts_run(ground)
         known = name in ("bash", "sh", "zsh", "fish", "dash", "ksh") and not action.arguments
         explanation = f"opens a terminal with {name} in {action.cwd}"
-        if inside and known:
+        if inside and known and not prompts:
             decision: Decision = "allow" if self.settings.auto_approve_safe_commands else "ask"
             return Verdict(
                 decision=decision,
@@ -281,7 +283,7 @@ class Policy:
                 rule="terminal.open",
             )
         reason = (
-            "it is outside of the workspace"
+            prompts or "it is outside of the workspace"
             if known
             else "a shell with arguments, or an unknown one, runs what they say"
         )
@@ -294,6 +296,15 @@ class Policy:
             return await self._judge_command(command, workspace, task)
 
         return await judge_input(action, judge=judge)
+
+
+def _why_prompts_run(ground: Ground) -> str:
+    """Why the prompt of a shell here may run a program of the repository: most prompts ask git for its state."""
+    try:
+        check_repository(ground, planned=False)
+    except Unproven as error:
+        return f"your shell's prompt may run a program of this repository: {error.reason}"
+    return ""
 
 
 def _only_reads(action: Action, verdict: Verdict) -> bool:

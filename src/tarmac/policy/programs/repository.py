@@ -112,8 +112,11 @@ DEEPEST = 6  # submodules in submodules
 _PASSWORD = re.compile(r"://[^/@]*:[^/@]+@|://(gh[a-z]_|github_pat_|glpat-)[^/@]*@")
 
 
-def check_repository(ground: Ground) -> None:
-    """Every repository that git could take for the one around `ground`, and the ones inside that it asks in turn."""
+def check_repository(ground: Ground, *, planned: bool = True) -> None:
+    """Every repository that git could take for the one around `ground`, and the ones inside that it asks in turn.
+
+    `planned`: git runs as a plan says, with switches of its own over those of the repository.
+    """
     place = Path(ground.cwd)
     for folder in (place, *place.parents):
         dot = folder / ".git"
@@ -122,7 +125,7 @@ def check_repository(ground: Ground) -> None:
             if not dot.exists():
                 continue
             for each in _folders(dot):
-                _check_folder(each, ground, overridden=True)
+                _check_folder(each, ground, overridden=planned)
             _check_inner(folder, dot, ground)
         except OSError as error:
             raise Unproven(f"the repository can't be looked at: {error.strerror}") from None
