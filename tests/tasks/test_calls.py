@@ -4,11 +4,14 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.tasks.engine import Seen, a_task, call, done, messages_of, results, turn
 
 from tarmac.models.messages import ToolUse
 from tarmac.tasks.events import CallJudged, ModelSaid, ModelTold, ToolFinished, ToolStarted
 from tarmac.tasks.limits import Limits
+from tarmac.tasks.repetition import LONGEST_LOOP, repeats
 
 
 async def test_calls_that_read_run_together_and_the_others_in_order(tmp_path: Path) -> None:
@@ -257,7 +260,68 @@ async def test_a_call_written_as_text_is_told_once(tmp_path: Path, text: str) ->
         seen = Seen(task)
         ended = await task.run_until_idle()
     assert (ended.why, ended.text) == ("completed", text)
-    assert ["did not use a tool" in told for told in _mistakes(seen)] == [True]
+    (told,) = _mistakes(seen)
+    assert "the tool `read_file`, with arguments such as {" in told
+
+
+@pytest.mark.parametrize("steps", [["read", "list"], ["read", "list", "run"]], ids=len)
+async def test_a_circle_of_several_steps_ends_a_task_where_nobody_is_there(tmp_path: Path, steps: list[str]) -> None:
+    """S12: with the reason."""
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "a.txt").write_text("a\n")
+    made = {
+        "read": turn(call("read_file", path="a.txt")),
+        "list": turn(call("list_files", path=".")),
+        "run": turn(call("execute_command", command="cat a.txt")),
+    }
+    async with a_task(work, *[made[each] for each in steps] * 20) as task:
+        ended = await task.run_until_idle()
+    assert ended.why == "failed" and ended.text.startswith("the model goes in circles: ")
+
+
+async def test_text_that_repeats_itself_is_stopped(tmp_path: Path) -> None:
+    """S12: in the middle of an answer."""
+    async with a_task(tmp_path / "work", turn(text="I am stuck here. " * 5_000, pace=0.00001), done()) as task:
+        seen = Seen(task)
+        ended = await task.run_until_idle()
+    assert (ended.why, ended.text[:24]) == ("failed", "the model repeats itself")
+    (said,) = seen.of(ModelSaid)
+    assert isinstance(said, ModelSaid) and len(str(said.parts)) < 5_000
+
+
+@given(st.text(max_size=60), st.integers(0, 300), st.integers(1, 400))
+def test_what_repeats_is_one_piece_over_and_over(piece: str, lead: int, times: int) -> None:
+    """S12."""
+    text = ("x" * lead + piece * times)[-LONGEST_LOOP:]
+    found = repeats(text)
+    if found:
+        assert any(text == (part * len(text))[: len(text)] for size in range(1, 1_001) for part in [text[:size]])
+    elif len(piece * times) >= LONGEST_LOOP and any(each.isalpha() for each in piece):
+        raise AssertionError("it repeats")
+
+
+def test_a_long_table_does_not_repeat() -> None:
+    """S12."""
+    assert not repeats("\n".join(f"| row {n} | value |" for n in range(1_000)))
+    assert not repeats("-" * 9_000)
+
+
+async def test_a_result_beside_a_command_that_failed_is_held_back(tmp_path: Path) -> None:
+    """S6: the model is told, and looks at it."""
+    both = turn(call("execute_command", command="false"), call("attempt_completion", result="Tests pass."))
+    async with a_task(tmp_path / "work", both, done("They fail."), auto="all") as task:
+        seen = Seen(task)
+        ended = await task.run_until_idle()
+    assert ended.text == "They fail." and "another call of the same message failed" in results(seen)[1][2]
+
+
+async def test_the_same_result_after_other_words_is_no_repetition(tmp_path: Path) -> None:
+    """S12."""
+    async with a_task(tmp_path / "work", *[done("Same.")] * 5, attended=True) as task:
+        for _ in range(5):
+            assert (await task.run_until_idle()).text == "Same."
+            await task.say("Once more.")
 
 
 async def test_open_items_of_the_list_are_told_once(tmp_path: Path) -> None:

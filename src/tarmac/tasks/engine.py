@@ -16,6 +16,7 @@ Beside it: requests.py (the model, retries), tool_calls.py (the calls of one ans
 """
 
 import asyncio
+import json
 import os
 import re
 from collections.abc import Iterable, Sequence
@@ -25,7 +26,7 @@ from tarmac import __version__
 from tarmac.errors import BadRequest, StateUnavailable
 from tarmac.models.catalog import price
 from tarmac.models.messages import Text, ToolUse, Usage
-from tarmac.models.provider import Prompt
+from tarmac.models.provider import Prompt, ToolSchema
 from tarmac.policy.approval import AnswerKind
 from tarmac.policy.judge import read_tables
 from tarmac.tasks import events as e
@@ -48,6 +49,11 @@ NO_TOOL: Final = (
     "use attempt_completion; when you need something from the person, use ask_followup_question; else go on with the "
     "next step. (This message is from Tarmac, not from the person: do not answer it.)"
 )
+AS_TEXT: Final = (
+    "[ERROR] You wrote a call as text, and text calls nothing. Make it with your interface for tool calls: the tool "
+    "`{name}`, with arguments such as {arguments}. (This message is from Tarmac, not from the person.)"
+)
+REPEATS: Final = "[ERROR] Your answer repeated itself and was stopped. Go on with the next step, and use a tool."
 EMPTY: Final = "[ERROR] Your answer was empty. Go on with the next step, and use a tool."
 CUT: Final = (
     "[ERROR] Your answer reached its limit of length and was cut. Go on from there, more briefly, and use a tool."
@@ -65,6 +71,15 @@ _CALL_AS_TEXT = re.compile(r"<tool_call>|<function=|```(?:json)?\s*\{\s*\"(?:nam
 def looks_like_a_call(text: str, tools: Iterable[str]) -> bool:
     """PURE: whether a model wrote a call as text instead of making it."""
     return bool(_CALL_AS_TEXT.search(text)) or any(f"<{name}>" in text for name in tools)
+
+
+def example(schema: ToolSchema) -> str:
+    """PURE: right arguments for a tool, as JSON."""
+    properties, required = schema.parameters.get("properties"), schema.parameters.get("required")
+    fields = properties if isinstance(properties, dict) else {}
+    values = {"integer": 1, "number": 1, "boolean": True, "array": [], "object": {}}
+    names = [each for each in fields if isinstance(required, list | tuple) and each in required]
+    return json.dumps({name: values.get(fields[name].get("type"), "…") for name in names}, ensure_ascii=False)
 
 
 class Engine:
@@ -105,6 +120,7 @@ class Engine:
         self._mistakes = 0  # in a row, in which nothing worked
         self._nudged = False  # the last answer was plain text, and the model was told to go on
         self._pauses = 0
+        self._heeded = 0  # the last fact with words of the person that the model has answered
         questions.left = state.unanswered
 
     @property
@@ -244,16 +260,17 @@ class Engine:
             return Ended("limit", why)
         if ended := await self._affordable():  # the model may have been switched
             return ended
+        if spoken := spoken or state.history.spoken_at > self._heeded:
+            self._calls.spoken_to()
         prompt = await self._prompt.prepared()
         if not self._pauses and await self._condensed(prompt):
             prompt = await self._prompt.prepared()
         told: tuple[e.ModelTold, ...] = ()
         if not self._pauses:
-            details = await self._surroundings.look(
-                first=state.metadata.requests == 0, spoken=spoken or state.history.spoken
-            )
+            details = await self._surroundings.look(first=state.metadata.requests == 0, spoken=spoken)
             told = (e.ModelTold(at=now(), text=details, about="environment"),) if details else ()
         said = await self._requests.ask(prompt, told, recorded=self._surroundings.told)
+        self._heeded = max(self._heeded, state.history.spoken_at)
         return said if isinstance(said, Ended) else await self._heed(said)
 
     async def _condensed(self, prompt: Prompt) -> bool:
@@ -292,6 +309,10 @@ class Engine:
             return Ended("refused", text or "the model refused to answer")
         if 0 < self._pauses <= MOST_PAUSES:
             return None
+        if self._requests.repeated:
+            if not self._state.attended:
+                return Ended("failed", "the model repeats itself: the same words over and over in one answer")
+            return await self._mistaken(REPEATS, tell=True)
         if uses:
             return await self._make(uses, cut=said.stop in ("max_tokens", "cut"))
         if said.stop in ("max_tokens", "cut") and said.parts:
@@ -304,12 +325,21 @@ class Engine:
         """Plain text is an answer. A model that clearly meant to go on is told so, once."""
         if not self._nudged and self._means_to_go_on(text):
             self._nudged = True
-            return await self._mistaken(NO_TOOL, tell=True)
+            return await self._mistaken(self._right_call(text) or NO_TOOL, tell=True)
         self._nudged, self._mistakes = False, 0
         if not self._state.attended or self._state.metadata.parent:
             return await self._completed(text)
         await self._state.context.log.commit()
         return Ended("idle", text)
+
+    def _right_call(self, text: str) -> str:
+        """How the call that is written in a text would be made; "" if there is none."""
+        tools = self._state.context.toolbox
+        if not self._state.model.info.native_tools or not looks_like_a_call(text, tools.names):
+            return ""
+        named = [each for each in tools.names if re.search(rf"\b{re.escape(each)}\b", text)]
+        (schema,) = tools.schemas([min(named, key=text.index)] if named else ["list_files"])
+        return AS_TEXT.format(name=schema.name, arguments=example(schema))
 
     def _means_to_go_on(self, text: str) -> bool:
         """It has no native tools, open items on its list, or wrote a call as text."""
@@ -325,6 +355,8 @@ class Engine:
         tally = await self._calls.run(uses, cut=cut)
         if (result := self._state.take_result()) is not None:
             return await self._completed(result)
+        if tally.circle:
+            return Ended("failed", tally.circle)
         return await self._counted(tally)
 
     async def _completed(self, result: str) -> Ended:

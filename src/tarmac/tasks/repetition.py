@@ -20,6 +20,22 @@ MOST: Final = 3  # the third is not run but asked about; 0: never
 LONGEST: Final = 3  # steps of a circle
 
 
+LONGEST_LOOP: Final = 6_000  # characters at the end of an answer that are looked at
+LONGEST_PERIOD: Final = 1_000
+LEAST_ROUNDS: Final = 6
+
+
+def repeats(text: str) -> bool:
+    """Whether a text is one piece with words in it, over and over, six times or more."""
+    if len(text) < LONGEST_LOOP:
+        return False
+    before = text[:-1].rfind(text[-200:])
+    size = len(text) - (before + 200) if before >= 0 else 0
+    if not 0 < size <= LONGEST_PERIOD or not any(each.isalpha() for each in text[-size:]):
+        return False
+    return LONGEST_LOOP // size >= LEAST_ROUNDS and text[size:] == text[:-size]
+
+
 class Repetition:
     """Watches the calls of one task, in their order."""
 

@@ -28,6 +28,7 @@ from tarmac.tasks.context import Ended, judged, now
 from tarmac.tasks.conversation import commands
 from tarmac.tasks.events import CallId, ModelSaid, RequestFailed, RequestId, RequestStarted, TaskEvent
 from tarmac.tasks.questions import Questions, words
+from tarmac.tasks.repetition import LONGEST_LOOP, repeats
 from tarmac.tasks.signals import CallStreamed, ReasoningStreamed, RetryCounted, TextStreamed
 from tarmac.tasks.state import TaskState
 from tarmac.tasks.views.counting import Came, estimate
@@ -35,6 +36,8 @@ from tarmac.tasks.views.last_prompt import kept_prompt
 
 FIRST_DELAY: Final = 1.0  # seconds
 JITTER: Final = 0.25  # of the delay: many tasks that were refused together do not come back together
+OFTEN: Final = 2_000  # characters between two looks for text that repeats itself
+KEPT_LOOP: Final = 4_000  # characters of an answer that repeats itself
 LONGEST_DELAY: Final = 600.0  # a provider that wants more than this is not waited for
 
 
@@ -46,6 +49,7 @@ class Requests:
         self._questions = questions
         self._condenser = condenser
         self._kept: tuple[str, tuple[ToolSchema, ...], Blob] | None = None  # what the log's blobs have already
+        self.repeated = False  # the last answer was stopped, as it said the same over and over
         self._priced = ""  # the model whose price was asked for once: from then on it is quick
 
     async def ask(
@@ -135,7 +139,7 @@ class Requests:
     async def _answer(self, started: RequestStarted, prompt: Prompt) -> ModelSaid:
         """Stream it, show it, record it."""
         request, began = started.request, time.monotonic()
-        came = Came()
+        came, self.repeated = Came(), False
         try:
             answer = await self._stream(request, prompt, came)
         except asyncio.CancelledError:
@@ -166,6 +170,9 @@ class Requests:
                     case TextDelta(text=text):
                         came.said.append(text)
                         show(TextStreamed(request=request, text=text))
+                        if came.grew(OFTEN) and repeats(came.end(LONGEST_LOOP)):
+                            self.repeated = True
+                            return Completion((Text("".join(came.said)[:KEPT_LOOP]),), "cut")
                     case ReasoningDelta(text=text):
                         came.other += len(text)
                         show(ReasoningStreamed(request=request, text=text))

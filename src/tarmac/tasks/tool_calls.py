@@ -41,6 +41,7 @@ ONE: Final = (
     "one call is made in each message, and this was not the first; look at the result of that one, and make this call "
     "if it is still right"
 )
+MOST_CIRCLES: Final = 3  # the first are told to the model; with the last the task ends, where nobody can be asked
 MOST_CALLS: Final = 100  # of one answer: who makes more has lost the thread
 TOO_MANY: Final = f"no more than {MOST_CALLS} calls are made in one message"
 REPEATED: Final = (
@@ -61,6 +62,7 @@ class Tally:
     failed: int = 0
     mistakes: list[str] = field(default_factory=list)
     stopped: str = ""  # why the calls behind are not made
+    circle: str = ""  # the model goes in circles, and nobody is there to say whether that is right
 
     def count(self, result: CallResult, *, attended: bool) -> None:
         """How one of them went. After a denial the calls behind it are not made."""
@@ -68,6 +70,7 @@ class Tally:
             self.mistakes.append(result.mistake)
         if result.outcome == "done":
             self.worked += 1
+            self.failed += bool(result.done and result.done.exit_code)  # a command that ran, and failed
         elif result.outcome == "failed" or result.allowed:  # it was allowed, and could not be done as it was shown
             self.failed += 1
         elif result.outcome == "denied" or result.unanswered:
@@ -84,6 +87,7 @@ class Calls:
         self._subtasks = subtasks
         self._questions = questions
         self._queue = queue
+        self._circles = 0  # found while nobody is there
         self._repetition = Repetition(state.context.settings.limits.max_repetitions)
 
     async def run(self, uses: Sequence[ToolUse], *, cut: bool = False) -> Tally:
@@ -144,8 +148,8 @@ class Calls:
         tally.count(await pipeline.run(call), attended=self.state.attended)
 
     def stuck(self, use: ToolUse) -> bool:
-        """Whether it goes in circles."""
-        return self._repetition.stuck(*self.state.context.toolbox.meant(use.name, use.arguments))
+        """Whether it goes in circles. To present a result again is none."""
+        return not self.ends(use) and self._repetition.stuck(*self.state.context.toolbox.meant(use.name, use.arguments))
 
     async def go_round(self, use: ToolUse, tally: Tally) -> None:
         """The same call once more: a person decides whether that makes sense. NotMade, if it is not run."""
@@ -162,8 +166,17 @@ class Calls:
                 return
             if answered.text:
                 told = f"{REPEATED} The person says: {answered.text}"
+        else:
+            self._circles += 1
+            if self._circles >= MOST_CIRCLES:
+                tally.circle = f"the model goes in circles: {use.name}, with the same arguments and the same result"
         tally.mistakes.append(REPEATED)
         raise NotMade(told)
+
+    def spoken_to(self) -> None:
+        """The person said something: what is done after it is no repetition of what was done before."""
+        self._repetition.forget()
+        self._circles = 0
 
     def bench(self, use: ToolUse) -> Bench:
         state = self.state

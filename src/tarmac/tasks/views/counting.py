@@ -16,6 +16,18 @@ class Came:
 
     said: list[str] = field(default_factory=list)
     other: int = 0  # letters of thoughts and calls
+    _looked: int = 0  # pieces of `said` when somebody looked last
+
+    def grew(self, by: int) -> bool:
+        """Whether so many characters of text came since this was last true."""
+        if sum(map(len, self.said[self._looked :])) < by:
+            return False
+        self._looked = len(self.said)
+        return True
+
+    def end(self, length: int) -> str:
+        """The last characters of its text."""
+        return "".join(self.said)[-length:]
 
     def __bool__(self) -> bool:
         return bool(self.said or self.other)

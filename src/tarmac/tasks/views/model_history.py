@@ -178,9 +178,11 @@ class ModelHistory:
         return [(call, call.id in turn.started) for call in turn.calls() if call.id not in turn.results]
 
     @property
-    def spoken(self) -> bool:
-        """Whether the person said something since the model's last answer."""
-        return bool(self._turns) and any(each.source == "person" for each in self._turns[-1].rest)
+    def spoken_at(self) -> int:
+        """The number of the last fact of the last turn in which the person said something; 0: there is none."""
+        return (
+            max((each.seq for each in self._turns[-1].rest if each.source == "person"), default=0) if self._turns else 0
+        )
 
     @property
     def owed(self) -> bool:
