@@ -6,6 +6,7 @@ from typing import Any
 
 import mcp_types as types
 import pytest
+from mcp.shared.exceptions import MCPError
 from tests.mcp.peers import ERAS, Person, a_door, call, client_of, ran, refused, whole
 
 pytestmark = pytest.mark.shell
@@ -115,3 +116,13 @@ async def test_a_client_that_does_not_answer_where_it_works_is_not_asked_for_eve
         )
     assert isinstance(told, types.CallToolResult)
     assert told.structured_content["output"] == f"{tmp_path}\n"
+
+
+@each_era
+async def test_an_address_that_is_nobodys_is_refused_before_the_folders_are_asked_for(tmp_path: Path, era: str) -> None:
+    """A3: the error has the number of its era."""
+    roots = Working(tmp_path)
+    async with a_door(None, here=Path("/")) as door, client_of(door, era, list_roots_callback=roots) as client:
+        with pytest.raises(MCPError) as failed:
+            await client.read_resource("tarmac://nothing/here")
+    assert (failed.value.error.code, roots.asked) == (-32002 if era == "legacy" else -32602, 0)

@@ -25,14 +25,14 @@ _TICKS: Final = re.compile("`{3,}")
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class EditorPrompt:
     """A prompt, taken apart."""
 
     text: str
     pictures: tuple[Picture, ...] = ()
 
 
-def read_prompt(blocks: object) -> Prompt:
+def read_prompt(blocks: object) -> EditorPrompt:
     """The content blocks of a prompt; BadRequest says which one can't be taken."""
     if not isinstance(blocks, list) or not blocks:
         raise BadRequest("a prompt is a list of content blocks, and not empty")
@@ -65,7 +65,7 @@ def read_prompt(blocks: object) -> Prompt:
         raise BadRequest(f"the prompt has {len(text):,} characters; at most {LONGEST_TEXT:,} are taken")
     if len(pictures) > MOST_PICTURES:
         raise BadRequest(f"the prompt has {len(pictures)} pictures; at most {MOST_PICTURES} are taken")
-    return Prompt(text, tuple(pictures))
+    return EditorPrompt(text, tuple(pictures))
 
 
 def _text(block: dict[str, object], name: str, number: int) -> str:

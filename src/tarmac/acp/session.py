@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from tarmac.acp.asker import EditorQuestions
-from tarmac.acp.content import Prompt, Update
+from tarmac.acp.content import EditorPrompt, Update
 from tarmac.acp.editor_abilities import EditorAbilities
 from tarmac.acp.peer import Peer, Refused
 from tarmac.acp.terminal import EditorTerminal
@@ -111,7 +111,7 @@ class EditorSession:
 
     # Turns
 
-    async def prompt(self, said: Prompt) -> dict[str, object]:
+    async def prompt(self, said: EditorPrompt) -> dict[str, object]:
         """Say it and wait until the task stands; the stop reason."""
         before = self._cancels
         self._standing.clear()

@@ -357,7 +357,7 @@ FILE_ENTRIES: Final = (
 )
 
 
-class Offer(Enum):
+class OfferedTools(Enum):
     """Which tools a client is offered."""
 
     TERMINALS = "terminals"
@@ -367,12 +367,12 @@ class Offer(Enum):
     @property
     def entries(self) -> tuple[CatalogEntry, ...]:
         match self:
-            case Offer.TERMINALS:
+            case OfferedTools.TERMINALS:
                 return ENTRIES
-            case Offer.FILES:
+            case OfferedTools.FILES:
                 return FILE_ENTRIES
-            case Offer.ALL:
+            case OfferedTools.ALL:
                 return (*ENTRIES, *FILE_ENTRIES)
 
 
-BY_NAME: Final = {each.name: each for each in Offer.ALL.entries}
+BY_NAME: Final = {each.name: each for each in OfferedTools.ALL.entries}

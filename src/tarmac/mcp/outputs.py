@@ -80,11 +80,10 @@ class Outputs:
 
     async def read(self, bench: Bench, uri: str) -> str:
         """The text behind a URI. BadRequest, ToolFailed when there is none."""
-        bare, asked, query = uri.partition("?")
+        check_address(uri)
+        bare, _, query = uri.partition("?")
         wanted = _FROM.fullmatch(query)
         terminal, loose = _TERMINAL.fullmatch(bare), _LOOSE.fullmatch(bare)
-        if (terminal or loose) is None or (asked and wanted is None):
-            raise BadRequest(f"there is no resource {shortened(uri, 200)}", hint="resources/list shows those there are")
         first = int(wanted[1]) if wanted else None
         if loose:
             command, path = self._loose.get(int(loose[1]), ("", Path()))
@@ -108,6 +107,13 @@ class Outputs:
         if found is None:
             raise BadRequest(f"terminal {terminal.id} has no command {number or ''} to read")
         return found
+
+
+def check_address(uri: str) -> None:
+    """BadRequest for an address that can be nobody's, in any workspace."""
+    bare, asked, query = uri.partition("?")
+    if not (_TERMINAL.fullmatch(bare) or _LOOSE.fullmatch(bare)) or (asked and not _FROM.fullmatch(query)):
+        raise BadRequest(f"there is no resource {shortened(uri, 200)}", hint="resources/list shows those there are")
 
 
 def uri_of(terminal: Terminal, execution: Execution) -> str:

@@ -67,9 +67,9 @@ class ToolServer:
 
     def tools(self) -> "Sequence[CatalogEntry]":
         """What a client can call."""
-        from tarmac.mcp.catalog import Offer
+        from tarmac.mcp.catalog import OfferedTools
 
-        return Offer(self.offer).entries
+        return OfferedTools(self.offer).entries
 
     async def call(self, name: str, arguments: Mapping[str, Any], client: Client) -> ToolAnswer:
         """Make it. Whatever is wrong with it comes back as an answer; only cancelling and Unanswered come out."""
