@@ -59,9 +59,9 @@ def test_no_command_holds_up_a_call_or_eats_what_the_client_says(tmp_path: Path)
         }
         for command, reason in commands.items():
             result, took = made(pipe, "run_command", command=command, timeout=0.4 if reason == "left running" else 10)
-            assert (command, result["reason"]) == (command, reason)
+            assert (command, result.get("reason", "done")) == (command, reason)
             assert took < 12
-            if result["running"]:
+            if result.get("running"):
                 assert result["terminal_id"]
         daemon = until_found("654321")
         assert made(pipe, "run_command", command="pwd")[0]["output"] == f"{tmp_path}\n"

@@ -51,7 +51,7 @@ async def test_what_a_closed_terminal_printed_can_still_be_read(tmp_path: Path, 
         id = (await call(client, "open_persistent_terminal"))["id"]
         printed = await call(client, "run_persistent_command", id=id, command="X=1; echo said $X")
         await call(client, "kill_persistent_terminal", id=id)
-        assert await whole(client, printed["output_uri"]) == "said 1\n"
+        assert await whole(client, f"tarmac://terminals/{printed['terminal_id']}/{printed['number']}") == "said 1\n"
 
 
 @pytest.mark.shell

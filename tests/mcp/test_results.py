@@ -92,10 +92,13 @@ def carried(name: str, data: dict[str, object], text: str = "") -> None:
 def test_a_commands_result_is_what_was_promised(report: Report) -> None:
     """A3: structured output fits its schema, always."""
     made = done(report)
-    data = workspace.data_of("run_command", made)
+    whole = workspace.data_of("run_command", made)
+    data = workspace.lean(whole)
     carried("run_command", data, str(report))
+    usual = {"running": False, "reason": "done", "truncated": False}
+    assert {**usual, **data}.items() >= {key: whole[key] for key in (*usual, "output")}.items()
     assert ("exit_code" in data) == (report.result.exit_code is not None)
-    assert ("next" in data) >= data["running"]
+    assert ("next" in data) >= whole["running"]
 
 
 @settings(deadline=None)
@@ -121,3 +124,12 @@ def test_a_tool_says_what_it_does_to_the_world(entry: object) -> None:
         assert schema is not None
         assert schema["additionalProperties"] is False
         jsonschema.Draft202012Validator.check_schema(schema)
+
+
+@settings(deadline=None)
+@given(st.text(max_size=3))
+def test_a_short_result_is_short(output: str) -> None:
+    """A3: what is as usual is left out, so that three bytes cost a few dozen tokens at most."""
+    usual = {"command": "x" * 200, "cwd": "/a", "cwd_after": "/a", "running": False, "reason": "done"}
+    told = workspace.lean({**usual, "truncated": False, "duration": 0.02, "exit_code": 0, "output": output})
+    assert told == {"exit_code": 0, "output": output}

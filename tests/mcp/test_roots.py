@@ -46,13 +46,14 @@ async def test_a_client_in_another_folder_has_other_terminals(tmp_path: Path, er
         async with client_of(door, era, Person(), list_roots_callback=first) as client:
             id = (await call(client, "open_persistent_terminal"))["id"]
             printed = await call(client, "run_persistent_command", id=id, command="X=1; echo $X; touch made")
-            assert await whole(client, printed["output_uri"]) == "1\n"
+            uri = f"tarmac://terminals/{printed['terminal_id']}/{printed['number']}"
+            assert await whole(client, uri) == "1\n"
         async with client_of(door, era, Person(), list_roots_callback=second) as client:
             door.roots_changed("")  # in one process two clients share the pipe's place
             assert (await call(client, "list_terminals"))["terminals"] == []
             assert f"Terminal {id} not found" in await refused(client, "read_terminal", id=id)
             with pytest.raises(Exception, match="not found"):
-                await client.read_resource(printed["output_uri"])
+                await client.read_resource(uri)
     assert (tmp_path / "one" / "made").exists()
 
 

@@ -18,7 +18,7 @@ async def test_a_command_that_only_reads_runs_without_asking_or_a_shell(tmp_path
     (tmp_path / "notes.txt").write_text("b\na\n")
     async with connected(tmp_path, era) as client:
         result = await ran(client, "sort notes.txt")
-    assert (result["output"], result["exit_code"], result["running"]) == ("a\nb\n", 0, False)
+    assert (result["output"], result["exit_code"], result.get("running")) == ("a\nb\n", 0, None)
     assert "terminal_id" not in result
 
 

@@ -180,17 +180,15 @@ _LOOK: Final = _object(
     "terminal",
     "output",
 )
-_COMMAND: Final = _object(
+COMMAND_RESULT: Final = _object(  # what is absent is as usual: it is done, all of its output is there, it took no time
     {
-        "command": _text("the command line"),
         "output": _text("what it printed, cleaned and bounded; untrusted"),
         "exit_code": {"type": "integer", "description": "its exit code; absent while it runs or when nobody knows"},
         "signal": _text("the signal that ended it"),
         "running": {"type": "boolean", "description": "it still runs, in terminal_id"},
-        "reason": _text("why this is the result: done, left running, awaiting input, interrupted, killed …"),
+        "reason": _text("why this is the result, unless done: left running, awaiting input, interrupted, killed …"),
         "duration": {"type": "number", "description": "seconds"},
-        "cwd": _text("the directory it ran in"),
-        "cwd_after": _text("the directory its terminal stands in now"),
+        "cwd_after": _text("the directory its terminal stands in now, if it moved"),
         "terminal_id": _text("the terminal it ran in; absent when it ran without a shell, as it only reads"),
         "number": {"type": "integer", "description": "its number in that terminal, for read_terminal"},
         "awaiting": _text("it waits for somebody to type: line, secret, keys or unknown"),
@@ -201,13 +199,7 @@ _COMMAND: Final = _object(
         "notes": {"type": "array", "items": {"type": "string"}},
         "next": _text("what can be done now"),
     },
-    "command",
     "output",
-    "running",
-    "reason",
-    "duration",
-    "cwd",
-    "truncated",
 )
 _HAPPENED: Final = _object(
     {
@@ -272,7 +264,7 @@ ENTRIES: Final = (
         name="run_command",
         title="Run a command",
         tool=ExecuteCommand,
-        output=_COMMAND,
+        output=COMMAND_RESULT,
         description=(
             "Run a command in a real terminal (bash) of this workspace. Variables and functions stay for later calls "
             "in the same terminal; each call starts in `cwd`. The result has its exit code and output. A command that "
@@ -292,7 +284,7 @@ ENTRIES: Final = (
         name="run_persistent_command",
         title="Run a command in a terminal that stays",
         tool=RunPersistentCommand,
-        output=_COMMAND,
+        output=COMMAND_RESULT,
         description=RunPersistentCommand.description.replace("execute_command", "run_command"),
         destructive=True,
         open_world=True,

@@ -21,7 +21,7 @@ from tarmac.config import Config
 from tarmac.errors import BadArguments, BadRequest, TarmacError, ToolFailed
 from tarmac.events import CallId, TaskId
 from tarmac.mcp.asker import GOOD_FOR, ClientAsker, ClientQuestions, how_to_allow
-from tarmac.mcp.catalog import BY_NAME, MOST_SECONDS, CatalogEntry, CheckCommand, OpenWorkspaceTerminal
+from tarmac.mcp.catalog import BY_NAME, COMMAND_RESULT, MOST_SECONDS, CatalogEntry, CheckCommand, OpenWorkspaceTerminal
 from tarmac.mcp.client import Ask, Client, HostedClient
 from tarmac.mcp.outputs import ListedOutput, Outputs
 from tarmac.mcp.progress import Tail, telling
@@ -212,6 +212,8 @@ class Workspace:
             data["cwd"] = str(self.registry.get(data["id"]).cwd)
         elif uri := self._uri(data, done, client.session):
             data["output_uri"] = uri
+        if entry.output is COMMAND_RESULT:
+            data = lean(data)
         if done.outcome == "failed":
             return ToolAnswer(text=text, error=True)
         return ToolAnswer(text=text, data=data if entry.output is not None else None)
@@ -362,6 +364,7 @@ def _verdicts(result: CallResult) -> tuple[Verdict, ...]:
 
 
 Data = dict[str, Any]
+SLOW: Final = 1.0  # seconds; the duration of a quicker command is not told
 _COMMAND = {"line": "command", "terminal": "terminal_id"}  # names in a report's details, and here
 _SHOWN = (
     "command", "exit_code", "signal", "running", "reason", "duration", "cwd", "cwd_after", "terminal_id", "number",
@@ -413,6 +416,21 @@ def _command(details: Data, output: str) -> Data:
     elif made["reason"] == "timeout" and not made.get("terminal_id"):
         made["next"] = NEXT["ended"]
     return made
+
+
+def lean(result: Data) -> Data:
+    """A command's result without what repeats the call or is as usual: a short output costs few tokens."""
+    usual = {"running": False, "reason": "done", "truncated": False}
+    kept = {key: value for key, value in result.items() if usual.get(key) != value}
+    for repeated in ("command", "cwd", *(() if kept.get("truncated") else ("output_bytes",))):
+        kept.pop(repeated, None)
+    if kept.get("cwd_after") == result["cwd"]:
+        del kept["cwd_after"]
+    if not (kept.get("running") or kept.get("truncated")):
+        kept.pop("output_uri", None)
+    if kept.get("duration", 0) < SLOW:
+        kept.pop("duration", None)
+    return kept
 
 
 def _present(found: Data) -> Data:
