@@ -124,6 +124,7 @@ async def look_at_bubblewrap(case: Case) -> Findings:
     yield await aside(_bubblewrap)
     if finding := await aside(_sandbox):
         yield finding
+    yield await aside(_trials)
 
 
 async def look_at_model(case: Case) -> Findings:
@@ -212,6 +213,18 @@ def _sandbox() -> Finding | None:
         return Finding(name="sandbox", level="ok", what=what, facts={"strict": True})
     what = "on, but not all of it holds here, so medium risk is asked about"
     return Finding(name="sandbox", level="note", what=what, advice="see bubblewrap, above", facts={"strict": False})
+
+
+def _trials() -> Finding:
+    from tarmac.policy.trial import trial_program
+
+    try:
+        program = trial_program()
+    except TarmacError as error:
+        return Finding(name="trials", level="note", what=f"{error.what}; `t` is not offered", advice=error.hint)
+    return Finding(
+        name="trials", level="ok", what="a command can be tried on a copy before it runs", facts={"path": program}
+    )
 
 
 def _bubblewrap() -> Finding:

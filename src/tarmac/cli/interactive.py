@@ -19,6 +19,7 @@ from tarmac.cli.driven import Driven, status_of
 from tarmac.cli.secret import hides_input, waiting_for_secrets
 from tarmac.cli.shutdown import Stop
 from tarmac.cli.slash import Slash, next_level
+from tarmac.cli.trial import can_try, try_it
 from tarmac.cli.turn import complaint
 from tarmac.errors import BadRequest, SecretNotAsked, TarmacError, TerminalNotFound
 from tarmac.paths import state_dir
@@ -363,9 +364,11 @@ class Interactive:
             ask=self.ui.ask,
             lend=self.ui.lend,
             typing=lambda: task.hold(asked.question),
+            tries=lambda: try_it(self, asked),
         )
+        tries = isinstance(task, Task) and await asyncio.to_thread(can_try)
         while self._is_open(asked):
-            said = await permission.answered(choices_for(asked))
+            said = await permission.answered(choices_for(asked, tries=tries))
             if said is None:
                 continue
             self._asked = ""  # the answer is on its way: it must not cancel us

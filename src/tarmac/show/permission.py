@@ -29,6 +29,7 @@ _EXPLAINED = {
     "s": "yes, and do not ask again for this in this session",
     "a": "yes, always: shows what would be allowed and where, and you choose",
     "e": "change the command first; the new one is judged again",
+    "t": "try it on a copy of the workspace, see what it would change, then keep or discard that",
     "f": "decide file by file",
     "v": "show all of it",
 }
@@ -38,14 +39,15 @@ _SHORT = {
     "s": "yes, this session",
     "a": "always …",
     "e": "edit",
+    "t": "try it",
     "f": "file by file",
     "v": "view all",
     "?": "help",
 }
 
 
-def choices_for(asked: QuestionAsked) -> Choices:
-    """PURE: what can be answered to a question."""
+def choices_for(asked: QuestionAsked, *, tries: bool = False) -> Choices:
+    """PURE: what can be answered to a question. `tries`: commands can be tried on a copy."""
     requests = details.requests(asked.details)
     if requests or asked.ask == "tool":
         offers = _offers(requests)
@@ -55,6 +57,7 @@ def choices_for(asked: QuestionAsked) -> Choices:
             "s": bool(offers),
             "a": bool(offers),
             "e": len(requests) == 1 and details.text(requests[0], "kind") == "Execute",
+            "t": tries and len(requests) == 1 and details.text(requests[0], "kind") == "Execute",
             "f": len(requests) > 1 and all(isinstance(each.get("file"), dict) for each in requests),
             "v": is_cut(asked),
             "?": True,
@@ -84,6 +87,7 @@ class Permission:
         ask: Callable[..., Awaitable[str | None]],
         lend: Callable[[], AbstractAsyncContextManager[None]],
         typing: Callable[[], object] = bool,
+        tries: Callable[[], Awaitable[Answer | None]] | None = None,
     ) -> None:
         self._asked = asked
         self._look = look
@@ -91,6 +95,7 @@ class Permission:
         self._ask = ask
         self._typing = typing
         self._lend = lend
+        self._tries = tries
         self._requests = details.requests(asked.details)
 
     async def answered(self, choices: Choices) -> Answer | None:
@@ -133,6 +138,8 @@ class Permission:
                 return await self._always()
             case "e":
                 return await self._edited()
+            case "t" if self._tries is not None:
+                return await self._tries()
             case "f":
                 return await self._file_by_file()
             case "v":

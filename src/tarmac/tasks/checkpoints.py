@@ -224,6 +224,20 @@ class Checkpoints:
             raise StateUnavailable(f"{self._log.folder} can't be written: {error.strerror}") from None
         return tuple(found)
 
+    async def change(self, why: str, paths: Iterable[Path], make: Callable[[], None]) -> None:
+        """Let `make` change these files, with a checkpoint before."""
+        kept = [(each, "") for each in paths if ".git" not in each.parts]  # a repository's own files are never restored
+        images = await asyncio.to_thread(self._images, kept)
+        self._number += 1
+        name = str(self._number)
+        self._ours.add(name)
+        await self._log.append(CheckpointCreated(at=now(), checkpoint=name, why=why, files=images))
+        try:
+            await asyncio.to_thread(make)
+        finally:
+            made = await asyncio.to_thread(_made, images)
+            await self._log.append(FilesChanged(at=now(), checkpoint=name, files=tuple(made)))
+
     async def settle(self) -> None:
         """Find out what came of calls that were cut off, by a crash for example."""
         left = [each for each in self.history.open.values() if each.checkpoint not in self._ours]

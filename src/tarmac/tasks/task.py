@@ -9,18 +9,23 @@ every call of the model gets a result, and the log can be taken up again.
 """
 
 import asyncio
+import os
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from tarmac.errors import BadRequest, StateUnavailable, TerminalNotFound
 from tarmac.events import TaskId, TerminalId
 from tarmac.models.messages import Blob
 from tarmac.models.provider import Model
-from tarmac.policy import Policy
+from tarmac.policy import Execute, Policy
 from tarmac.policy.approval import Answer, AnswerKind, Picture
+from tarmac.policy.approval.request import digest as request_digest
+from tarmac.policy.plan import environment as command_environment
+from tarmac.policy.trial import Trial, try_command
 from tarmac.prompts.modes import Modes
 from tarmac.tasks import events as e
 from tarmac.tasks.audience import Listener
@@ -35,6 +40,7 @@ from tarmac.tasks.subtasks import OpenChild, Subtasks
 from tarmac.tasks.views.metadata import Metadata
 from tarmac.tasks.views.recovery import digest_of
 from tarmac.terminals.terminal import Terminal
+from tarmac.tools.execute_command import short
 from tarmac.tools.servers import Hub
 from tarmac.tools.tool import Unsaved
 
@@ -240,6 +246,26 @@ class Task:
         elif restored and (paths := restored.of(Fate.RESTORED)):
             await self._state.append(e.ModelTold(at=now(), text=undone_text(paths), about="other"))
         return restored
+
+    async def try_command(self, command: str, cwd: Path, digest: str) -> Trial:
+        """Run the command of a question on a copy of the workspace. `digest`: what the question is about."""
+        context = self._state.context
+        action = Execute(command, cwd=cwd, shell=context.registry.shell().name)
+        if request_digest(action, task=self.id) != digest:
+            raise BadRequest("this command can't be tried: it has characters that can't be shown")
+        env = command_environment(os.environ, workspace=context.workspace)
+        return await asyncio.to_thread(
+            partial(try_command, command, cwd=cwd, workspace=context.workspace, env=env, shell=action.shell)
+        )
+
+    async def keep_trial(self, trial: Trial) -> list[str]:
+        """Make the changes of a trial; why some failed. They can be undone."""
+        failed: list[str] = []
+        paths = [each.path for each in trial.changes]
+        await self.checkpoints.change(
+            f"Keeping what `{short(trial.command)}` changed on a copy", paths, lambda: failed.extend(trial.keep())
+        )
+        return failed
 
     async def switch_mode(self, mode: str, why: str = "") -> None:
         """Another mode from the next turn on; BadRequest names one that looks like it."""
