@@ -364,9 +364,24 @@ class Engine:
         await state.context.log.commit()  # the usage is that of all answers
         self._presented = result
         meta = state.metadata
-        await self.rest.presented(e.TaskCompleted(at=now(), result=result, usage=meta.usage, cost=meta.total_cost))
+        self._tell_what_runs()
+        tools = tuple(
+            e.ToolUsage(name=name, calls=each.calls, failures=each.failures) for name, each in meta.tools.items()
+        )
+        await self.rest.presented(
+            e.TaskCompleted(at=now(), result=result, usage=meta.usage, cost=meta.total_cost, tools=tools)
+        )
         state.context.registry.release_for_task(state.context.task)
         return Ended("completed", result)
+
+    def _tell_what_runs(self) -> None:
+        """Commands go on when a task is done: the person and the model know of them."""
+        busy = self._state.context.registry.listing(busy=True, task=self._state.context.task)
+        running = [f"`{each.current.command}` in {each.id}" for each in busy if each.current is not None]
+        if running:
+            text = f"still running in the background: {', '.join(running)}"
+            self._state.add(e.Noted(at=now(), what="notice", text=text))
+            self._state.add(e.ModelTold(at=now(), text=f"[When you presented the result, {text}]", about="other"))
 
     async def _counted(self, tally: Tally) -> Ended | None:
         if tally.mistakes and not tally.worked:

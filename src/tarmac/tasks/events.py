@@ -94,12 +94,22 @@ class TaskUnpaused(TaskEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ToolUsage:
+    """How often a tool was called, and in vain."""
+
+    name: str
+    calls: int
+    failures: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TaskCompleted(TaskEvent):
     """The model says that it is done. Whether the person accepts it is asked next, where there is one."""
 
     result: str
     usage: Usage
     cost: float | None = None  # None: some price is unknown
+    tools: tuple[ToolUsage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
