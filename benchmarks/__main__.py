@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Protocol
 
 from benchmarks import (
+    checkpoints,
     confinement,
     dialects,
     doors,
@@ -52,6 +53,7 @@ ALL: dict[str, Measure] = {
     "probe": probe.measure,
     "lending": lending.measure,
     "task_log": task_log.measure,
+    "checkpoints": checkpoints.measure,
     "turn": turn.measure,
     "first_line": first_line.measure,
     "many_tasks": many_tasks.measure,
