@@ -19,8 +19,10 @@ from benchmarks.task_log import many
 from tarmac.app import App, open_app
 from tarmac.config import Config
 from tarmac.policy.parse import parser
+from tarmac.tasks.condense import cover, foldable, recent
 from tarmac.tasks.limits import Limits
 from tarmac.tasks.task import Task
+from tarmac.tasks.views.model_history import ModelHistory
 
 TURNS = 10  # in one measurement: how a run begins and ends is a small part of it
 TURN = """[[turn]]
@@ -39,6 +41,7 @@ def measure(*, quick: bool) -> Iterator[Row]:
     lengths = (100, 1_000) if quick else (100, 10_000)
     with private_home() as home:
         yield from asyncio.run(_rows(home, rounds=rounds, lengths=lengths))
+        yield from _condensing(lengths[1], rounds=rounds)
         for length in lengths:
             yield _rewrite(home / "history.json", length, rounds=rounds)
 
@@ -126,6 +129,26 @@ async def _turn(task: Task) -> _Cost:
     assert ended.why == "limit", ended
     cpu = (process_time() - start) * 1e3 / TURNS
     return _Cost(cpu, round((task.log.syncs - syncs) / TURNS, 1))
+
+
+def _condensing(length: int, *, rounds: int) -> Iterator[Row]:
+    """What it takes before each request to decide whether to condense, and then, rarely, what."""
+    history = ModelHistory()
+    for event in many(length):
+        history.add(event)
+    costs, asked = [], []
+    for _ in range(rounds):
+        start = process_time()
+        assert history.size
+        asked.append((process_time() - start) * 1e3)
+        start = process_time()
+        end = recent(history.turns)
+        foldable(history.turns[:end])
+        cover(history.turns, end)
+        costs.append((process_time() - start) * 1e3)
+    what = f"to decide whether to condense {length:,} facts, CPU"
+    yield Row(what=what, ours=_middle(asked), unit="ms", goal=Goal("≤", 5, "ours"))
+    yield Row(what="and then what of them, CPU", ours=_middle(costs), unit="ms")
 
 
 def _rewrite(path: Path, length: int, *, rounds: int) -> Row:

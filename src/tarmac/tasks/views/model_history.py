@@ -82,6 +82,7 @@ class Turn:
     rest: list[Remark] = field(default_factory=list)
     folded: dict[str, tuple[int, str]] = field(default_factory=dict)  # results that are a line each
     spoken: list[Spoken] = field(default_factory=list)
+    settled_size: float | None = None  # once another turn follows, it changes no more
 
     def calls(self) -> list[ToolUse]:
         return [part for part in self.said if isinstance(part, ToolUse)]
@@ -106,7 +107,7 @@ class Turn:
     @property
     def size(self) -> float:
         """In units of `models.tokens`."""
-        return messages_size(self.messages())
+        return messages_size(self.messages()) if self.settled_size is None else self.settled_size
 
     def words(self) -> list[Remark]:
         """The person's own, in their order."""
@@ -231,7 +232,8 @@ class ModelHistory:
     def _turn(self, turn: Turn) -> None:
         if self._turns:
             _extend(self._settled, self._turns[-1])
-            self._settled_size += self._turns[-1].size
+            self._turns[-1].settled_size = size = self._turns[-1].size
+            self._settled_size += size
         self._turns.append(turn)
 
     def _say(self, text: str, *more: Part, source: Literal["person", "environment", "other"] = "other") -> None:
