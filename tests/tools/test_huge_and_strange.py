@@ -219,11 +219,11 @@ import asyncio, sys
 from pathlib import Path
 from tarmac.errors import TarmacError
 from tarmac.tools import code_definitions, list_files, search_files
-from tarmac.tools.read_file import Wanted, read_file
+from tarmac.tools.read_file import RequestedFile, read_file
 folder = Path(sys.argv[1])
 
 async def main():
-    print((await read_file(Wanted(folder / "closed.py"))).error)
+    print((await read_file(RequestedFile(folder / "closed.py"))).error)
     for look in (
         lambda: list_files.list_files(folder / "shut"),
         lambda: search_files.search_files(folder / "shut", "x"),

@@ -244,7 +244,8 @@ async def test_ten_thousand_lines_of_tests_cost_two_thousand_tokens_and_lose_no_
     assert "read_terminal with id" in told
     assert done.details["command"]["summary"] == "pytest: 40 failed, 9960 passed"
     assert len(done.details["command"]["failures"]) == 40
-    rest = await shop.act(await shop.prepare("read_terminal", id="t1", search="test_257 "))
+    id = done.details["command"]["terminal"]
+    rest = await shop.act(await shop.prepare("read_terminal", id=id, search="test_257 "))
     assert "test_257 FAILED" in text_of(rest)
 
 
