@@ -122,7 +122,7 @@ def test_bash_completes_commands_actions_options_and_values() -> None:
     assert completed("tarmac ru") == ["run"]
     assert completed("tarmac tasks ex") == ["export"]
     assert completed("tarmac run --ma") == ["--max-cost", "--max-turns"]
-    assert completed("tarmac run --auto s") == ["safe"]
+    assert completed("tarmac run --auto w") == ["workspace"]
     assert set(completed("tarmac help ")) == set(TABLE)
 
 

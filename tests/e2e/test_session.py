@@ -358,4 +358,45 @@ def test_what_still_runs_is_named_before_it_ends_with_the_session(project: Path)
         tmux.type("y")
         tmux.until("✓ Done", "1 running")
         tmux.keys("C-d")
+        tmux.until("Still running: `sleep 1000`", "again ends it")
+        tmux.keys("C-d")
         tmux.until("Ends with this session: `sleep 1000`", "EXIT=0")
+
+
+def test_one_key_sends_a_command_to_the_background_and_the_task_goes_on(project: Path) -> None:
+    """U7."""
+    with session(project, turn("", command("sleep 1000; touch made")), turn("Meanwhile, something else.")) as tmux:
+        tmux.question("Run this command?")
+        tmux.type("y")
+        tmux.until("1 running")
+        tmux.keys("C-b")
+        tmux.until("Meanwhile, something else.", "goes on in the background")
+
+
+def test_a_person_attaches_to_a_terminal_types_into_it_and_leaves_it(project: Path) -> None:
+    """U7: raw, with what it printed before."""
+    with session(project, turn("", command("touch made; echo before; cat", timeout=0.5)), turn("It waits.")) as tmux:
+        tmux.question("Run this command?")
+        tmux.type("y")
+        tmux.until("It waits.", "1 running")
+        tmux.type("/attach t9")
+        tmux.keys("Enter")
+        tmux.until("no terminal `t9`")
+        tmux.keys("C-u")
+        tmux.type("/attach")
+        tmux.keys("Enter")
+        tmux.until("before", gone=READY)
+        tmux.resize(80, 24)
+        tmux.type("typed by hand")
+        tmux.keys("Enter")
+        seen = tmux.until("typed by hand\ntyped by hand")
+        assert "before" in seen
+        tmux.keys("C-]")
+        tmux.until(READY, "what runs in it goes on")
+        tmux.type("/attach")
+        tmux.keys("Enter")
+        tmux.until("typed by hand\ntyped by hand", gone=READY)
+        tmux.keys("C-d")
+        tmux.keys("C-]")
+        tmux.until("what runs in it goes on", gone="1 running")
+        assert tmux.leave() == 0

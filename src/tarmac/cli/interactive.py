@@ -78,6 +78,7 @@ class Interactive:
     _asked: str = ""  # the id of the question on the screen
     _own_words: str | None = None  # words on their way to the task: they are on the screen already
     _leave_task: Callable[[], object] = bool
+    _warned: bool = False  # what still runs was named, and the person wants to leave all the same
     _slash: Slash = field(init=False)
 
     def __post_init__(self) -> None:
@@ -94,6 +95,7 @@ class Interactive:
         self.ui.on_submit = self._submitted
         self.ui.on_interrupt = self._interrupted
         self.ui.on_leave = self.leave
+        self.ui.on_background = self._to_background
         self.ui.on_level = lambda: next_level(self)
 
     def commands(self) -> Mapping[str, Offer]:
@@ -238,6 +240,7 @@ class Interactive:
 
     async def _submitted(self, text: str) -> None:
         """The person pressed Enter: a command, or words for the task."""
+        self._warned = self._warned and text.strip() == "/quit"
         shown = harmless(text.strip()).split("\n")
         kept = shown if len(shown) <= 12 else [*shown[:8], f"… {len(shown) - 8:,} lines more …"]
         lines = [f"❯ {kept[0]}", *(f"  {line}" for line in kept[1:])]
@@ -283,8 +286,23 @@ class Interactive:
         self.task.cancel()
         return True
 
+    def _to_background(self) -> None:
+        """Ctrl-B: the task goes on, and so does the command that it waits for."""
+        task = self.task
+        running = [each.current for each in self.app.registry.listing(task=task.id, busy=True)] if task else []
+        for execution in running:
+            if execution is not None:
+                execution.leave()
+        self.ui.hint("the command goes on in the background" if running else "no command is running")
+
     def leave(self) -> None:
-        """End the session."""
+        """End the session. What still runs is named first, and leaving again ends it."""
+        ends = self._still_running()
+        if ends and not self._warned and self.ui.app.is_running:
+            self._warned = True
+            self.ui.print(self.look.paint("35", f"– Still running: {', '.join(ends)}"))
+            self.ui.print("  Ctrl-D or /quit again ends it with this session; or go on, /attach shows it.")
+            return
         if self.task is not None and self.task.running:
             self.task.cancel()
         self._left.set()
@@ -294,15 +312,17 @@ class Interactive:
         await self._accept()
         if self.task is None:
             return
-        ends = [
+        if ends := self._still_running():
+            self.ui.print(self.look.paint("35", f"– Ends with this session: {', '.join(ends)}"))
+        if self.task.metadata.requests:
+            self.ui.print(self.look.paint("2", f"  {self.task.afterwards}"))
+
+    def _still_running(self) -> list[str]:
+        return [
             f"`{one_line(execution.command)}` in {terminal.id}"
             for terminal in self.app.registry.listing(busy=True)
             if (execution := terminal.current) is not None
         ]
-        if ends:
-            self.ui.print(self.look.paint("35", f"– Ends with this session: {', '.join(ends)}"))
-        if self.task.metadata.requests:
-            self.ui.print(self.look.paint("2", f"  {self.task.afterwards}"))
 
     async def _accept(self) -> None:
         if self.task is None:

@@ -116,7 +116,7 @@ def own_input(terminal: Terminal) -> Iterator[Feed]:
     if os.isatty(0) and os.tcgetpgrp(0) != os.getpgrp():  # a background job: the keys are somebody else's
         yield Nothing(terminal)
     elif os.isatty(0) and os.isatty(1) and terminal.provider == "pty" and terminal.quality != "none":
-        with _every_key(0):
+        with every_key(0):
             yield Keys()
     elif stat.S_ISCHR(found.st_mode) and os.path.samestat(found, os.stat(os.devnull)):
         yield Nothing(terminal)
@@ -142,7 +142,7 @@ def _can_be_opened(found: os.stat_result) -> bool:
 
 
 @contextmanager
-def _every_key(fd: int) -> Iterator[None]:
+def every_key(fd: int) -> Iterator[None]:
     """Our terminal in raw mode: no key is ours any more. Put back whatever happens."""
     before = termios.tcgetattr(fd)
     try:

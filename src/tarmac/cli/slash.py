@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tarmac.errors import BadRequest
+from tarmac.events import TerminalId
 from tarmac.show.columns import padded
 from tarmac.show.completion import Offer
 from tarmac.show.harmless import one_line
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 Body = Callable[["Interactive", str], Awaitable[str | None]]
 KEYS: Final = """\
   Enter sends · Alt-Enter or \\ and Enter: new line · Up and Ctrl-R: history · Tab completes /commands and @files
-  Shift-Tab: level · Ctrl-X Ctrl-E: external editor · Ctrl-C: stop the task · Ctrl-D: leave"""
+  Shift-Tab: level · Ctrl-X Ctrl-E: external editor · Ctrl-B: command to the background
+  Ctrl-C: stop the task · Ctrl-D: leave"""
 LEVEL_MEANS: Final[dict[str, str]] = {
     "plan": "reads only; changes nothing and does not ask to",
     "ask": "reads the workspace, and asks before everything that does more",
@@ -105,6 +107,25 @@ def _modes(session: "Interactive") -> tuple[str, ...]:
     task = session.task
     found = task.modes.all if isinstance(task, Task) else session.app.modes().all
     return tuple(mode.slug for mode in found)
+
+
+def _terminal_names(session: "Interactive") -> Sequence[str]:
+    return [each.id for each in session.app.registry.listing(task=session.task.id)] if session.task else []
+
+
+@command("look at a terminal and type into it: /attach t1; Ctrl-] leaves it", values=_terminal_names)
+async def attach(session: "Interactive", rest: str) -> None:
+    from tarmac.cli.attach import attach as attach_to
+
+    names = _terminal_names(session)
+    name = rest or (names[0] if len(names) == 1 else "")
+    if name not in names:
+        what = f"this task has no terminal `{one_line(name)}`" if name else "which terminal?"
+        raise BadRequest(what, hint=f"/attach {' or '.join(names)}" if names else "it has none yet")
+    session.ui.print(f"  attached to {name}; Ctrl-] leaves it")
+    async with session.ui.lend():
+        await attach_to(session.app.registry.get(TerminalId(name)))
+    session.ui.print(f"  left {name}; what runs in it goes on")
 
 
 @command("show or change what runs without asking: /auto edits", values=lambda _: LEVELS)

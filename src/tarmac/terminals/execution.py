@@ -190,6 +190,11 @@ class Execution:
         self._left = True
         self._wake()
 
+    @property
+    def left(self) -> bool:
+        """Whether somebody said that it goes on in the background."""
+        return self._left
+
     async def until_begun(self, seconds: float = BEGIN_PATIENCE) -> None:
         """Wait (a moment) until the shell has loaded it: before that a Ctrl-C would hit our loader, not the command."""
         end = time.monotonic() + seconds

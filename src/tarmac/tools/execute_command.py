@@ -326,7 +326,7 @@ async def _show(bench: Bench, execution: Execution, terminal: TerminalId | None)
 
 
 async def _settled(bench: Bench, execution: Execution, end: float) -> None:
-    while execution.running and (left := end - time.monotonic()) > 0:
+    while execution.running and not execution.left and (left := end - time.monotonic()) > 0:
         if bench.secrets and wants_secret(execution):  # the person is asked for it: it is not the model's turn
             with bench.secrets():
                 await execution.ended(min(left, LOOK_AGAIN))
