@@ -65,6 +65,7 @@ class Interactive:
     look: Look = field(default_factory=lambda: look_of(sys.stdout, os.environ))
     header: str = ""
     task: Driven | None = None
+    once: bool = False  # the session ends with the task
     starts: bool = True  # False: a task of before waits for the person's words
     level: str = ""
     ended: Ended = field(default_factory=lambda: Ended("idle"))
@@ -150,6 +151,8 @@ class Interactive:
                 self.stop.number = None
                 self.ended = await self.task.run_until_idle()
                 self._tell_end()
+                if self.once and self.ended.why != "interrupted":
+                    self._left.set()
                 if self.ended.why == "failed":
                     self.ended = Ended("idle") if self._left.is_set() else self.ended
         finally:

@@ -57,7 +57,9 @@ async def drive(
         from tarmac.cli.interactive import Interactive, Tasks
 
         said = header or _header(app, task)
-        session = Interactive(app, stop, tasks or Tasks(), look=look, header=said, task=task, starts=starts)
+        session = Interactive(
+            app, stop, tasks or Tasks(), look=look, header=said, task=task, starts=starts, once=not offers
+        )
         return await session.run(words, images)
     screen = Screen(sys.stdout, look)
     renderer = TaskRenderer(look, meta=task.metadata)

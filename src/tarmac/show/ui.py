@@ -133,6 +133,7 @@ class SessionUI:
             output=output,
         )
         self.app.ttimeoutlen = 0.05
+        self.app.renderer.cpr_not_supported_callback = None  # a warning in the middle of a conversation helps nobody
 
     # Its life
 
