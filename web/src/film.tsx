@@ -123,7 +123,8 @@ async function load(task: string): Promise<Reel> {
     }),
   );
   const moments = [...items.flatMap((item) => [item.at, item.about?.at ?? item.at]), ...clips.flatMap((clip) => clip.steps.map(([at]) => at))];
-  return { items, clips, ...cutWaits(moments.filter((at) => at > 0)) };
+  const { cuts, length } = cutWaits(moments.filter((at) => at > 0));
+  return { items, clips, cuts, length: Math.ceil(length * 20) / 20 }; // the scrubber moves by twentieths
 }
 
 /** The timeline as it was at a time. */

@@ -152,6 +152,17 @@ class Visitor:
         return found
 
 
+async def invite(page: Page) -> str:
+    """An address for another browser."""
+    address: str = await page.evaluate(
+        """async () => (await (await fetch("/api/invite", {method: "POST", body: "{}", headers: {
+            "Content-Type": "application/json",
+            Authorization: `Bearer ${sessionStorage.getItem("tarmac.proof")}`,
+        }})).json()).address"""
+    )
+    return address
+
+
 Serve = Callable[..., Server]
 Open = Callable[..., Awaitable[Visitor]]
 

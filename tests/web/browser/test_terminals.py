@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from playwright.async_api import Page, expect
-from tests.web.browser.conftest import Open, Serve, Visitor, finish, run, turn
+from tests.web.browser.conftest import Open, Serve, Visitor, finish, invite, run, turn
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 MAKES = turn("", run("touch made; echo the-agent-$((40+2))")) + turn("", finish("Made."))
@@ -82,13 +82,7 @@ async def grid(page: Page) -> tuple[int, int]:
 async def test_the_size_follows_the_holder_and_others_fit_it_in(serve: Serve, visit: Open) -> None:
     """T26: who has the keyboard decides the size. Another page shows the same rows and columns, smaller if need be."""
     visitor, _ = await with_terminal(serve, visit)
-    address = await visitor.page.evaluate(
-        """async () => (await (await fetch("/api/invite", {method: "POST", body: "{}", headers: {
-            "Content-Type": "application/json",
-            Authorization: `Bearer ${sessionStorage.getItem("tarmac.proof")}`,
-        }})).json()).address"""
-    )
-    other = await visit(address, viewport={"width": 1300, "height": 700})
+    other = await visit(await invite(visitor.page), viewport={"width": 1300, "height": 700})
     await other.page.locator("a.entry").first.click()
     await shown(other, "the-agent-42")
     await take(visitor)

@@ -1,0 +1,148 @@
+"""Every page for everybody: screen readers, narrow screens, light and dark, the keyboard alone."""
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+from playwright.async_api import Page, expect
+
+from tests.web.browser.conftest import Open, Serve, Visitor, finish, run, turn
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+AXE: Final = Path(__file__).parents[3] / "web" / "node_modules" / "axe-core" / "axe.min.js"
+EDIT: Final = ("search_and_replace", {"path": "price.py", "search": "tax = 7", "replace": "tax = 19"})
+STORY: Final = (
+    turn("I look at `price.py`.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```python\nx = 1\n```", run("touch one; false"),
+         ("update_todo_list", {"todos": "[x] look\n[-] repair"}), reasoning="Hm.")
+    + turn("", EDIT) + turn("", finish("Raised."))
+)  # fmt: skip
+
+
+async def faults(page: Page) -> list[str]:
+    """What axe finds. It is injected by the debugger, so the page's policy does not see it."""
+    await page.evaluate(AXE.read_text())
+    found = await page.evaluate(
+        """async () => (await axe.run(document, {resultTypes: ["violations"]})).violations.flatMap((each) =>
+            each.nodes.map((node) => `${each.id}: ${node.target} ${node.failureSummary}`))"""
+    )
+    return [str(each) for each in found]
+
+
+async def story(serve: Serve, visit: Open, **more: object) -> Visitor:
+    """A page with a task that waits for an answer about a file."""
+    server = serve(STORY)
+    (server.workspace / "price.py").write_text("net = 100\ntax = 7\ntotal = net + tax\n")
+    visitor = await visit(await server.start(), **more)
+    await visitor.begin("raise the tax")
+    await expect(visitor.page.locator(".dock .question", has_text="touch one")).to_be_visible()
+    await visitor.allow()
+    await expect(visitor.page.locator(".dock .question .diff")).to_be_visible()
+    return visitor
+
+
+LOOKS: Final[dict[str, dict[str, object]]] = {
+    "light": {"color_scheme": "light"},
+    "dark": {"color_scheme": "dark"},
+    "phone": {"color_scheme": "dark", "viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True},
+}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+async def test_every_page_is_accessible_and_fits(look: str, serve: Serve, visit: Open) -> None:
+    """A4: axe finds nothing on any page, in light, dark and on a phone; nothing is wider than the screen."""
+    visitor = await story(serve, visit, **LOOKS[look])
+    page, base = visitor.page, visitor.page.url.partition("#")[0]
+    task = visitor.page.url.partition("#")[2]
+    wrong: list[str] = []
+    for place in (task, "/", "/usage", "/settings", "/terminals", f"{task}/replay"):
+        await page.goto(f"{base}#{place}")
+        await expect(page.locator("main")).to_be_visible()
+        await page.wait_for_timeout(400)
+        wrong += [f"{place}: {each}" for each in await faults(page)]
+        wide = await page.evaluate("() => document.documentElement.scrollWidth - innerWidth")
+        wrong += [f"{place}: {wide} px too wide"] * (wide > 0)
+    assert wrong == []
+
+
+async def test_the_keyboard_does_everything(serve: Serve, visit: Open) -> None:
+    """A4: from an empty page to an answered question, a terminal and back, without a mouse."""
+    server = serve(turn("", run("touch one; echo by-hand")) + turn("Made."))
+    visitor = await visit(await server.start())
+    page = visitor.page
+    await expect(page.locator("#composer")).to_be_visible()
+    await page.keyboard.press("n")
+    await expect(page.locator("#composer")).to_be_focused()
+    await page.keyboard.type("make it")
+    await page.keyboard.press("Enter")
+    card = page.locator(".dock .question")
+    await expect(card).to_be_visible()
+    await expect(card.get_by_role("button", name="Allow once")).to_be_enabled()
+    for _ in range(6):
+        if await card.evaluate("(card) => card === document.activeElement"):
+            break
+        await page.keyboard.press("F6")
+    await page.keyboard.press("y")
+    await expect(page.locator(".screen .xterm-rows")).to_contain_text("by-hand")
+    for _ in range(8):
+        if await page.evaluate("() => document.activeElement.matches('.xterm-helper-textarea')"):
+            break
+        await page.keyboard.press("F6")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("button", name="Give it back")).to_be_visible()
+    await page.keyboard.type("echo typed-$((1+1))")
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".screen .xterm-rows")).to_contain_text("typed-2")
+    await page.keyboard.press("F6")
+    assert not await page.evaluate("() => document.activeElement.matches('.xterm-helper-textarea')")
+    await page.keyboard.press("Escape")
+    await page.locator(".timeline").focus()
+    await page.keyboard.press("?")
+    await expect(page.get_by_role("dialog")).to_be_visible()
+    await page.keyboard.press("Escape")
+    await expect(page.get_by_role("dialog")).to_have_count(0)
+    await page.keyboard.press("/")
+    await expect(page.locator("#search")).to_be_focused()
+    await page.keyboard.type("make")
+    await expect(page.locator("a.entry")).to_have_count(1)
+    await page.keyboard.type(" nothing like it")
+    await expect(page.locator("a.entry")).to_have_count(0)
+
+
+async def test_settings_tell_value_default_and_origin(serve: Serve, visit: Open) -> None:
+    """A4: every setting has its value, its default and where it comes from; the look changes there."""
+    visitor = await visit(await serve(turn("Hello.")).start())
+    page = visitor.page
+    await page.get_by_role("link", name="Settings").click()
+    model = page.locator(".settings tr", has=page.locator("code", has_text="model")).first
+    await expect(model).to_contain_text("scripted/")
+    await expect(model).to_contain_text("TARMAC_MODEL")
+    await page.get_by_label("only what differs from its default").check()
+    assert await page.locator(".settings tbody tr").count() < 20
+    for look in ("Dark", "Light"):
+        await page.get_by_role("button", name=look).click()
+        assert await page.evaluate("() => getComputedStyle(document.documentElement).colorScheme") == look.lower()
+
+
+async def test_usage_is_plotted(serve: Serve, visit: Open) -> None:
+    """A4: what was used is a plot over days, and a table of models."""
+    script = "price = { input = 3.0, output = 15.0 }\n" + turn("Hello.").replace(
+        "[[turn]]", "[[turn]]\nusage = { input = 2000, output = 100 }"
+    )
+    visitor = await visit(await serve(script).start())
+    page = visitor.page
+    await visitor.begin("hello")
+    await expect(page.locator(".said", has_text="Hello.")).to_be_visible()
+    await page.get_by_role("link", name="Usage").click()
+    await page.get_by_role("button", name="Tokens").click()
+    await expect(page.locator(".total strong")).to_have_text("2.1k")
+    assert await page.locator(".plot .bar").count() == 30
+    await expect(page.locator(".page table")).to_contain_text("scripted/")
+
+
+async def test_an_old_address_says_what_to_do(serve: Serve, visit: Open) -> None:
+    """A4: a token works once; a second browser with the same address is told how to get in."""
+    address = await serve(turn("Hello.")).start()
+    await visit(address)
+    second = await visit(address)
+    await expect(second.page.get_by_role("heading")).to_have_text("Open a new address")
+    second.errors.clear()  # the browser reports the 403
