@@ -55,10 +55,17 @@ export function App(): VNode {
   if (link.value === "locked") return <Locked />;
   return (
     <div class={`app page-${now_.page} ${split ? "split" : ""} part-${part.value}`}>
-      <a class="skip" href="#composer" onClick={(event) => { event.preventDefault(); document.getElementById("composer")?.focus(); }}>
-        Skip to the message
-      </a>
       <header class="top">
+        <a
+          class="skip"
+          href="#content"
+          onClick={(event) => {
+            event.preventDefault();
+            document.querySelector<HTMLElement>("#composer, .page, .tab[aria-selected=true]")?.focus();
+          }}
+        >
+          Skip the list
+        </a>
         <a class="brand" href="#/" aria-label="Tarmac, all tasks">
           <svg viewBox="0 0 32 32" width="20" height="20" aria-hidden="true">
             <path d="M16 4v5M16 13v6M16 23v5" stroke="var(--amber)" stroke-width="3" stroke-linecap="round" />
@@ -91,7 +98,7 @@ export function App(): VNode {
           </button>
         </nav>
       </header>
-      <div class="body">
+      <div class="body" id="content">
         <TaskList />
         {now_.page === "home" ? <Home /> : null}
         {now_.page === "task" && now_.replay ? <Film key={now_.task} task={now_.task} /> : null}
@@ -99,6 +106,7 @@ export function App(): VNode {
         {split ? <Terminals key={`terminals-${task}`} task={task} /> : null}
         {now_.page === "terminals" ? (
           <main class="all-terminals" aria-label="All terminals">
+            <h1 class="hidden-text">All terminals</h1>
             <Terminals task={null} />
           </main>
         ) : null}

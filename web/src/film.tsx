@@ -29,6 +29,7 @@ interface Clip {
   begin: number;
   end: number;
   steps: [at: number, offset: number][];
+  printed: number;
   data: Uint8Array;
 }
 
@@ -110,11 +111,13 @@ async function load(task: string): Promise<Reel> {
       begin: started.get(item.call) ?? item.at,
       end,
       steps: steps.get(item.call) ?? [],
+      printed: command.output_bytes ?? 1,
       data: new Uint8Array(),
     });
   }
   await Promise.all(
     clips.slice(-200).map(async (clip) => {
+      if (!clip.printed) return;
       try {
         clip.data = (await getBytes(`/api/tasks/${task}/output/${encodeURIComponent(clip.call)}?size=${MOST_OUTPUT}`)).data;
       } catch (error) {

@@ -58,7 +58,7 @@ export function Settings(): VNode {
       (!text || `${name} ${setting.about}`.toLowerCase().includes(text)) && (!changedOnly.value || written(setting.value) !== written(setting.default)),
   );
   return (
-    <main class="page" aria-label="Settings">
+    <main class="page" tabIndex={-1} aria-label="Settings">
       <header class="page-head">
         <h1>Settings</h1>
         <span class="grow" />

@@ -1,6 +1,6 @@
 /** The list of tasks: what waits for the person first, with its question, answerable right there. */
 
-import { useSignal } from "@preact/signals";
+import { signal, useSignal } from "@preact/signals";
 import type { VNode } from "preact";
 import { useEffect } from "preact/hooks";
 import { get } from "./connection";
@@ -19,6 +19,9 @@ interface Found {
 }
 
 const MOST = 60;
+const media = matchMedia("(max-width: 1100px)");
+const narrow = signal(media.matches);
+media.addEventListener("change", (event) => (narrow.value = event.matches));
 
 export function TaskList(): VNode {
   const search = useSignal("");
@@ -66,7 +69,7 @@ export function TaskList(): VNode {
         </a>
       </div>
       <div class="tasks-scroll" tabIndex={-1}>
-        <Group name="Waits for you" tasks={waiting} excerpts={found.value} asking />
+        <Group name="Waits for you" tasks={waiting} excerpts={found.value} asking={narrow.value || route.value.page !== "home"} />
         <Group name="Running" tasks={running} excerpts={found.value} />
         <Group name={text ? "Found" : "Earlier"} tasks={rest.slice(0, more.value)} excerpts={found.value} nested={children} />
         {rest.length > more.value ? (

@@ -53,7 +53,7 @@ export function Usage(): VNode {
   const total = days.reduce((sum, day) => sum + value(day), 0);
   const unpriced = days.reduce((sum, day) => sum + (day.unpriced ?? 0), 0);
   return (
-    <main class="page" aria-label="Usage">
+    <main class="page" tabIndex={-1} aria-label="Usage">
       <header class="page-head">
         <h1>Usage</h1>
         <span class="grow" />

@@ -5,7 +5,6 @@ from typing import Final
 
 import pytest
 from playwright.async_api import Page, expect
-
 from tests.web.browser.conftest import Open, Serve, Visitor, finish, run, turn
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
@@ -61,7 +60,7 @@ async def test_every_page_is_accessible_and_fits(look: str, serve: Serve, visit:
         wrong += [f"{place}: {each}" for each in await faults(page)]
         wide = await page.evaluate("() => document.documentElement.scrollWidth - innerWidth")
         wrong += [f"{place}: {wide} px too wide"] * (wide > 0)
-    assert wrong == []
+    assert not wrong, "\n".join(wrong)
 
 
 async def test_the_keyboard_does_everything(serve: Serve, visit: Open) -> None:

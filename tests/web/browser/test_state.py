@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 from playwright.async_api import expect
+from tests.web.browser.conftest import Open, Serve, Visitor, finish, invite, run, turn
 
 from tarmac.models.messages import Text, Usage
 from tarmac.tasks import events as e
 from tarmac.tasks.store import TaskStore
-from tests.web.browser.conftest import Open, Serve, Visitor, finish, invite, run, turn
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
