@@ -11,7 +11,7 @@ import { QuestionCard } from "./question";
 import { go, route, toTask } from "./routes";
 import { Settings } from "./settings";
 import { announcement, dismiss, pressing, tasks, troubles, welcome } from "./store";
-import { TaskList } from "./tasklist";
+import { narrow, TaskList } from "./tasklist";
 import { stateOf } from "./tasks";
 import { TaskView } from "./taskview";
 import { Terminals } from "./terminals";
@@ -163,7 +163,7 @@ function Home(): VNode {
   return (
     <main class="home" aria-label="New task">
       <div class="home-inner">
-        <h1>{waiting.length ? "Waiting for you" : "What should be done?"}</h1>
+        <h1>{waiting.length && !narrow.value ? "Waiting for you" : "What should be done?"}</h1>
         {waiting.map((question) => {
           const task = tasks.value.get(question.task);
           return (
@@ -176,7 +176,7 @@ function Home(): VNode {
         <Composer task={null} />
         {running.length ? <p class="faint">{running.length === 1 ? "One task is" : `${running.length} tasks are`} running.</p> : null}
         <p class="faint home-hint">
-          In <code>{folder() || welcome.value?.workspace}</code>. The agent reads without asking and asks before it does more. <kbd>?</kbd> lists the keys.
+          In <code>{folder() || welcome.value?.workspace}</code>. The agent reads without asking and asks before it does more.<span class="hide-narrow"> <kbd>?</kbd> lists the keys.</span>
         </p>
       </div>
     </main>

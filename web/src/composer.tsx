@@ -28,10 +28,13 @@ interface Command {
 
 const MOST_BYTES = 5_000_000;
 const LEVEL_WORDS: Readonly<Record<string, string>> = {
+  plan: "Only plan",
   ask: "Ask about everything",
   read: "Read without asking",
   edit: "Edit without asking",
   safe: "Run safe commands without asking",
+  edits: "Edit without asking",
+  workspace: "Work in the workspace without asking",
   all: "Ask about nothing",
 };
 
@@ -255,8 +258,8 @@ export function Composer({ task }: { task: Task | null }): VNode {
             </svg>
           </button>
           <input ref={file} type="file" accept="image/*" multiple hidden onChange={(event) => void attach(event.currentTarget.files ?? [])} />
-          <span class="mono faint clip hide-narrow">{task?.model || welcome.value?.model || "no model"}</span>
-          <span class="faint clip hide-narrow">{task?.mode ?? welcome.value?.mode}</span>
+          <span class="mono faint clip hide-tight">{task?.model || welcome.value?.model || "no model"}</span>
+          <span class="faint clip hide-tight">{task?.mode ?? welcome.value?.mode}</span>
           <span class="grow" />
           {levels.length ? (
             <label class="level">

@@ -355,7 +355,7 @@ function CheckpointRow({ item }: { item: Item }): VNode {
       return;
     }
     sure.value = false;
-    void attempt("undo", { task, checkpoint: item.text });
+    void attempt("undo", { task, checkpoint: item.text, to: item.id });
   };
   return (
     <div class="checkpoint">

@@ -279,7 +279,7 @@ function RequestBody({ request, whole, chosen, choose }: { request: ApprovalRequ
         {request.terminal ? <span>terminal {request.terminal}</span> : null}
       </p>
       {whole && severalParts ? (
-        <ul class="parts">
+        <ul class="request-parts">
           {parts.map((part) => (
             <li key={part.text}>
               <code>{part.text}</code> <span class="faint">{part.reason || part.explanation}</span>

@@ -20,7 +20,7 @@ interface Found {
 
 const MOST = 60;
 const media = matchMedia("(max-width: 1100px)");
-const narrow = signal(media.matches);
+export const narrow = signal(media.matches);
 media.addEventListener("change", (event) => (narrow.value = event.matches));
 
 export function TaskList(): VNode {
@@ -94,7 +94,7 @@ interface GroupProps {
 function Group({ name, tasks: list, excerpts, asking = false, nested }: GroupProps): VNode | null {
   if (!list.length) return null;
   return (
-    <section>
+    <section class="group">
       <h2>
         {name} <span class="count">{list.length}</span>
       </h2>
