@@ -13,7 +13,7 @@ from tests.web.test_page_socket import SCRIPT, asked, script
 
 from tarmac.policy.grants import GrantFile
 from tarmac.policy.verdict import SuggestedGrant
-from tarmac.web.feed import Past
+from tarmac.web.feed import TaskHistory
 
 
 class Reader:
@@ -79,7 +79,7 @@ async def test_settings_have_their_default_and_origin(tmp_path: Path) -> None:
 
 async def test_grants_are_listed_and_taken_back(tmp_path: Path) -> None:
     async with served(tmp_path) as server:
-        grants = GrantFile(server.server.hub.store.folder.parent / "grants.json")
+        grants = GrantFile(server.server.state.store.folder.parent / "grants.json")
         made = grants.add(SuggestedGrant("line", "make"), scope="everywhere", risk="medium", workspace=tmp_path)
         reader = Reader(server)
         assert [each["id"] for each in (await reader.get("/api/grants"))["grants"]] == [made.id]
@@ -108,7 +108,7 @@ async def test_the_composer_completes_files_commands_and_modes(tmp_path: Path) -
 async def test_ten_thousand_items_open_within_a_second(tmp_path: Path) -> None:
     """A4: the last page of a long timeline; the figure is in the benchmarks, this only notices a disaster."""
     async with served(tmp_path) as server:
-        store = server.server.hub.store
+        store = server.server.state.store
         from tarmac.tasks.events import Noted
 
         async with store.create(workspace=tmp_path) as log:
@@ -122,5 +122,5 @@ async def test_ten_thousand_items_open_within_a_second(tmp_path: Path) -> None:
         took = time.monotonic() - began
         assert (found["length"], len(found["items"]), found["items"][-1]["text"]) == (10_000, 200, "line 9999")
         assert took < 5
-        past = await asyncio.to_thread(Past.read, store.folder / task)
+        past = await asyncio.to_thread(TaskHistory.read, store.folder / task)
         assert [each.place for each in past.changed_since(9_990)] == list(range(9989, 10_000))

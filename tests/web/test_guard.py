@@ -151,7 +151,7 @@ async def test_an_agents_process_gets_nothing_even_with_a_proof(tmp_path: Path, 
     async with served(tmp_path) as server, page(server.port, server.proof()) as one:
         base = f"http://127.0.0.1:{server.port}"
         opened = (await one.do("open"))["terminal"]
-        terminal = server.server.hub.terminal(opened)
+        terminal = server.server.state.terminal(opened)
         look = await terminal.run(f"curl -s -H 'Authorization: Bearer {server.proof()}' {base}/api/tasks")
         assert "may not use the page" in look.output
         token = json.dumps({"token": server.token()})

@@ -204,7 +204,42 @@ async def test_a_secret_goes_to_the_terminal_and_into_no_log(tmp_path: Path) -> 
         await one.until(lambda: "got 21" in one.screen(terminal).text())
         refused = await one.ask("secret", terminal=terminal, data="correct horse battery")
         assert "nothing was typed" in refused["error"]["what"]
-        state = server.server.hub.store.folder.parent
+        state = server.server.state.store.folder.parent
         kept = b"".join(each.read_bytes() for each in state.rglob("*") if each.is_file())
         assert b"correct horse" not in kept
         assert "correct horse" not in one.screen(terminal).text()
+
+
+# Undo
+
+EDIT = """
+[[turn]]
+[[turn.call]]
+name = "write_to_file"
+arguments = { path = "a.txt", content = "new\\n", line_count = 1 }
+[[turn]]
+[[turn.call]]
+name = "attempt_completion"
+arguments = { result = "Written." }
+"""
+
+
+async def test_what_a_task_changed_is_previewed_and_taken_back(tmp_path: Path) -> None:
+    """A4, S14: checkpoints with undo, from the page."""
+    (tmp_path / "a.txt").write_text("old\n")
+    async with (
+        served(tmp_path, script=script(tmp_path, EDIT), auto="edits") as server,
+        page(server.port, server.proof()) as one,
+    ):
+        task = (await one.do("create", text="write it"))["task"]
+        await one.do("follow", task=task, after=0)
+        await asked(one, task, "completion_result")
+        assert (tmp_path / "a.txt").read_text() == "new\n"
+        await one.until(lambda: one.records(task, "checkpoint_created"))
+        to = one.records(task, "checkpoint_created")[0]["seq"]
+        (plan,) = (await one.do("undo_preview", task=task, to=to))["files"]
+        assert (plan["path"], plan["fate"]) == (str(tmp_path / "a.txt"), "restored")
+        assert "-old\n+new" in plan["diff"]
+        (done,) = (await one.do("undo", task=task, to=to))["files"]
+        assert (done["fate"], (tmp_path / "a.txt").read_text()) == ("restored", "old\n")
+        assert "no checkpoint" in (await one.ask("undo", task=task, to=9999))["error"]["what"]

@@ -3,8 +3,8 @@
 guard.py      who may use the server at all: Host, Origin, content type, no process of an agent
 access.py     one-time tokens, and the proofs that browsers get for them
 api.py        HTTP: lists, timelines, settings; static_files.py: the page itself
-connection.py one page's WebSocket; messages.py: what it may say; viewer.py: a terminal that it watches
-hub.py        what all pages share: open tasks, terminals, who has which keyboard
+page_connection.py  one page's WebSocket; verbs.py: what it may say; viewer.py: a terminal that it watches
+state.py      what all pages share: open tasks, terminals, who has which keyboard
 feed.py       one task's records and timeline, for the pages that follow it; open_task.py: a task that runs here
 shapes.py     PURE: tasks, questions, items and terminals as JSON
 server.py     puts it together; run_file.py: how a second `tarmac web` finds the first

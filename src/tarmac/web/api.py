@@ -30,11 +30,12 @@ from tarmac.tasks.conversation import commands, first_line
 from tarmac.tasks.events import CommandOutput, HistoryCondensed, ModelSaid, RequestFailed, RequestStarted, TaskEvent
 from tarmac.tasks.log.blobs import Blobs
 from tarmac.tasks.log.reader import BLOBS, read_log
+from tarmac.tasks.views.file_history import FileHistory
 from tarmac.web import shapes
 from tarmac.web.access import Access
-from tarmac.web.feed import Past
-from tarmac.web.hub import Hub
+from tarmac.web.feed import TaskHistory
 from tarmac.web.shapes import Json
+from tarmac.web.state import WebState
 
 MOST_ITEMS: Final = 100_000
 MOST_OUTPUT: Final = 4 << 20  # bytes in one answer
@@ -67,8 +68,8 @@ def error_response(what: str, hint: str, status: int) -> Response:
 class Api:
     """The routes. `address` makes a new one-time address."""
 
-    def __init__(self, hub: Hub, access: Access, address: "Address", admit: "Admit", secret: str) -> None:
-        self._hub = hub
+    def __init__(self, state: WebState, access: Access, address: "Address", admit: "Admit", secret: str) -> None:
+        self._state = state
         self._access = access
         self._address = address
         self._admit = admit
@@ -81,6 +82,7 @@ class Api:
             "/api/tasks": self._tasks,
             "/api/tasks/{task}/timeline": self._timeline,
             "/api/tasks/{task}/records": self._records,
+            "/api/tasks/{task}/checkpoints": self._checkpoints,
             "/api/tasks/{task}/blob/{name}": self._blob,
             "/api/tasks/{task}/output/{call}": self._output,
             "/api/terminals/{terminal}/tape": self._tape,
@@ -145,10 +147,10 @@ class Api:
 
     async def _tasks(self, request: Request) -> Json:
         limit = _number(request, "limit", 500)
-        rows = await self._hub.task_rows()
+        rows = await self._state.task_rows()
         answer: Json = {"tasks": rows[:limit]}
         if wanted := request.query_params.get("q", "").strip():
-            found = await self._hub.store.search(wanted, limit=min(limit, 200))
+            found = await self._state.store.search(wanted, limit=min(limit, 200))
             answer["found"] = [asdict(each) for each in found]
         return answer
 
@@ -166,14 +168,21 @@ class Api:
         part = list(enumerate(events[after : after + limit], after + 1))
         return {"records": await asyncio.to_thread(lambda: [record(*each) for each in part]), "seq": len(events)}
 
-    async def _past(self, request: Request) -> Past:
+    async def _checkpoints(self, request: Request) -> Json:
+        """The points to go back to."""
+        past, history = await self._past(request), FileHistory()
+        for event in past.events:
+            history.add(event)
+        return {"points": [shapes.plain(each) for each in history.points]}
+
+    async def _past(self, request: Request) -> TaskHistory:
         """From the feed where somebody follows the task, else from its log."""
         folder = await self._folder(request)
-        feed = self._hub.followed(TaskId(folder.name))
-        return feed.past if feed is not None else await asyncio.to_thread(Past.read, folder)
+        feed = self._state.followed(TaskId(folder.name))
+        return feed.past if feed is not None else await asyncio.to_thread(TaskHistory.read, folder)
 
     async def _folder(self, request: Request) -> Path:
-        return await asyncio.to_thread(self._hub.store.path, request.path_params["task"])
+        return await asyncio.to_thread(self._state.store.path, request.path_params["task"])
 
     async def _blob(self, request: Request) -> Response:
         folder = await self._folder(request)
@@ -196,7 +205,7 @@ class Api:
         return Response(data, media_type="application/octet-stream", headers={"x-size": str(whole)})
 
     async def _tape(self, request: Request) -> Response:
-        tape = self._hub.terminal(request.path_params["terminal"]).tape
+        tape = self._state.terminal(request.path_params["terminal"]).tape
         start = min(max(_number(request, "from", 0), tape.start), tape.end)
         data = tape.read(start, tape.end)
         headers = {"x-offset": str(start), "x-end": str(tape.end)}
@@ -205,7 +214,7 @@ class Api:
     # Settings and grants
 
     async def _settings(self, _: Request) -> Json:
-        config = self._hub.config
+        config = self._state.config
         values = {
             row.key.name: {
                 "value": row.value,
@@ -220,7 +229,7 @@ class Api:
 
     @property
     def _grant_file(self) -> GrantFile:
-        return GrantFile(self._hub.store.folder.parent / "grants.json")
+        return GrantFile(self._state.store.folder.parent / "grants.json")
 
     async def _grants(self, _: Request) -> Json:
         found = await asyncio.to_thread(self._grant_file.listing)
@@ -235,8 +244,8 @@ class Api:
     # For the composer
 
     def _workspace(self, request: Request) -> Path:
-        opened = self._hub.open.get(TaskId(request.query_params.get("task", "")))
-        return opened.app.config.workspace if opened else self._hub.config.workspace
+        opened = self._state.open.get(TaskId(request.query_params.get("task", "")))
+        return opened.app.config.workspace if opened else self._state.config.workspace
 
     async def _matching_files(self, request: Request) -> Json:
         workspace = self._workspace(request)
@@ -247,7 +256,7 @@ class Api:
         return {"files": await asyncio.to_thread(matching, request.query_params.get("q", "")[:200], listed)}
 
     async def _commands(self, request: Request) -> Json:
-        workspace, folder = self._workspace(request), self._hub.config.user_folder
+        workspace, folder = self._workspace(request), self._state.config.user_folder
         modes = tuple(each.slug for each in (await asyncio.to_thread(load_modes, workspace, folder)).all)
         offered = {**BUILT_IN, "mode": (BUILT_IN["mode"][0], modes)}
         found = [{"name": name, "what": what, "values": list(values)} for name, (what, values) in offered.items()]
@@ -260,8 +269,8 @@ class Api:
         return {"commands": found}
 
     async def _models(self, _: Request) -> Json:
-        config = self._hub.config
-        used = {row["model"]: row["context_window"] for row in await self._hub.task_rows() if row["model"]}
+        config = self._state.config
+        used = {row["model"]: row["context_window"] for row in await self._state.task_rows() if row["model"]}
         if config.model:
             used.setdefault(config.model, None)
         return {
@@ -270,7 +279,7 @@ class Api:
         }
 
     async def _modes(self, request: Request) -> Json:
-        config = self._hub.config
+        config = self._state.config
         found = await asyncio.to_thread(load_modes, self._workspace(request), config.user_folder)
         return {
             "modes": [{"slug": each.slug, "name": each.name, "when": each.when} for each in found.all],
@@ -278,15 +287,21 @@ class Api:
         }
 
     async def _mcp(self, _: Request) -> Json:
-        """The MCP servers that tasks use."""
-        return {"servers": []}
+        """The MCP servers that tasks may use: those of the configuration, and what open tasks know of them."""
+        app = await self._state.app(self._state.config.workspace)
+        unused = await asyncio.to_thread(app.open_hub, self._state.config.workspace)
+        found = {each.name: each for each in unused.status()}
+        await unused.aclose()
+        for opened in self._state.open.values():
+            found |= {each.name: each for each in opened.task.servers.status() if each.state != "not started"}
+        return {"servers": [shapes.plain(each) for each in found.values()]}
 
     # Usage
 
     async def _usage_by_day(self, request: Request) -> Json:
         days = max(1, min(_number(request, "days", 30), 3650))
         since = time.time() - days * DAY
-        rows = [row for row in await self._hub.task_rows() if row["at"] >= since]
+        rows = [row for row in await self._state.task_rows() if row["at"] >= since]
         spent = await asyncio.to_thread(self._spent, [TaskId(row["id"]) for row in rows])
         by_day: dict[str, _Sum] = {}
         by_model: dict[str, _Sum] = {}
@@ -303,7 +318,7 @@ class Api:
     def _spent(self, tasks: list[TaskId]) -> "list[_Spent]":
         found: list[_Spent] = []
         for task in tasks:
-            folder = self._hub.store.folder / task
+            folder = self._state.store.folder / task
             try:
                 size = (folder / "log.jsonl").stat().st_size
                 known = self._usage.get(task)

@@ -1,7 +1,7 @@
 """One task's facts and its timeline, in order, for the pages that follow it.
 
-open here    Task.subscribe → Feed → follower(seq, thing, changed items)
-elsewhere    follow(log)    → Feed → …                    facts only: signals are never stored
+open here    Task.subscribe → TaskFeed → follower(seq, thing, changed items)
+elsewhere    follow(log)    → TaskFeed → …                    facts only: signals are never stored
 
 A fact is told once, after all before it. A page that comes back says which fact it saw last.
 """
@@ -34,14 +34,14 @@ Follower = Callable[[FactTold | Signal], None]
 
 
 @dataclass(slots=True)
-class Past:
+class TaskHistory:
     """What a log holds."""
 
     events: list[TaskEvent]
     timeline: Timeline
 
     @classmethod
-    def read(cls, folder: Path) -> "Past":
+    def read(cls, folder: Path) -> "TaskHistory":
         """(It waits for the disk: not for the event loop.)"""
         found = cls(read_log(folder).events, Timeline())
         with uncollected():
@@ -60,13 +60,13 @@ class Past:
         return [self.timeline.items[place] for place in sorted(places) if place < len(self.timeline.items)]
 
 
-class Feed:
+class TaskFeed:
     """The feed of one task. Call `start` before it is followed, and again when the task is opened or shut."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.loaded = False
-        self.past = Past([], Timeline())
+        self.past = TaskHistory([], Timeline())
         self._early: dict[int, TaskEvent] = {}  # heard before what comes before them was read
         self._followers: list[Follower] = []
         self._leave: Callable[[], None] = lambda: None
@@ -88,7 +88,7 @@ class Feed:
             await self.stop()
             if task is not None:
                 self._leave = task.subscribe(self._heard)
-            found = await asyncio.to_thread(Past.read, self._folder)
+            found = await asyncio.to_thread(TaskHistory.read, self._folder)
             if self.loaded:
                 for event in found.events[self.seq :]:
                     self._add(event)

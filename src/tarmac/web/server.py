@@ -1,4 +1,4 @@
-"""The server of the page: a hub, its HTTP and its sockets, behind the guard, on the loopback interface.
+"""The server of the page: a state, its HTTP and its sockets, behind the guard, on the loopback interface.
 
 async with open_server(config, environ, options) as server:
     print(server.address())
@@ -26,10 +26,10 @@ from tarmac.loopback.listen import LOOPBACK, listen, own_names
 from tarmac.paths import state_dir
 from tarmac.web.access import Access
 from tarmac.web.api import Api
-from tarmac.web.connection import Connection
 from tarmac.web.guard import Guard
-from tarmac.web.hub import Hub
+from tarmac.web.page_connection import PageConnection
 from tarmac.web.run_file import Run, RunFile
+from tarmac.web.state import WebState
 from tarmac.web.static_files import StaticFiles, find_static
 
 PORT_TAKEN = "--port 0 chooses a free port"
@@ -61,13 +61,13 @@ async def open_server(config: Config, environ: Mapping[str, str], options: Serve
         port = listening[0].getsockname()[1]
         if options.lan:
             listening.append(sockets.enter_context(listen(port, host=options.lan, hint=PORT_TAKEN)))
-        hub = Hub(config, environ, options.overrides)
-        server = WebServer(hub, files, kept, before, listening, options)
+        state = WebState(config, environ, options.overrides)
+        server = WebServer(state, files, kept, before, listening, options)
         try:
             yield server
         finally:
             kept.leave()
-            await hub.aclose()
+            await state.aclose()
 
 
 def _listen(port: int | None, last: int) -> socket.socket:
@@ -84,14 +84,14 @@ class WebServer:
 
     def __init__(
         self,
-        hub: Hub,
+        state: WebState,
         files: StaticFiles,
         kept: RunFile,
         before: Run,
         listening: list[socket.socket],
         options: ServerOptions,
     ) -> None:
-        self.hub = hub
+        self.state = state
         self.port: int = listening[0].getsockname()[1]
         self._before = before
         self._kept = kept
@@ -101,9 +101,9 @@ class WebServer:
         self._secret = secrets.token_urlsafe(32)
         # A proof counts only on the port that it was given out on: who took that port meanwhile may have heard it.
         self.access = Access(proofs=before.proofs if before.port == self.port else ())
-        self.access.changed = hub.open_changed = self._keep
+        self.access.changed = state.open_changed = self._keep
         names = (*own_names(self.port), *([f"{options.lan}:{self.port}"] if options.lan else []))
-        api = Api(hub, self.access, self.address, _admit(options), self._secret)
+        api = Api(state, self.access, self.address, _admit(options), self._secret)
         routes = [
             *api.routes(),
             WebSocketRoute("/api/socket", self._socket),
@@ -129,19 +129,19 @@ class WebServer:
             await asyncio.gather(opening, return_exceptions=True)
 
     async def _reopen(self) -> None:
-        for trouble in await self.hub.reopen(self._before.open):
-            self.hub.say_trouble(trouble)
+        for trouble in await self.state.reopen(self._before.open):
+            self.state.say_trouble(trouble)
         self._keep()
 
     async def _socket(self, socket: WebSocket) -> None:
-        await Connection(socket, self.hub, self.access, self._id).run()
+        await PageConnection(socket, self.state, self.access, self._id).run()
 
     def _keep(self, opening: tuple[str, ...] = ()) -> None:
         run = Run(
             pid=os.getpid(),
             port=self.port,
-            workspace=str(self.hub.config.workspace),
-            open=tuple({*opening, *self.hub.unfinished()}),
+            workspace=str(self.state.config.workspace),
+            open=tuple({*opening, *self.state.unfinished()}),
             proofs=tuple(self.access.proofs),
             secret=self._secret,
         )

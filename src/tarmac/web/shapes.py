@@ -11,12 +11,14 @@ from tarmac.events import TaskId
 from tarmac.models.messages import Usage
 from tarmac.show.harmless import one_line
 from tarmac.tasks.auto import Auto
+from tarmac.tasks.checkpoints import RestoredFile
 from tarmac.tasks.events import MessageQueued, QuestionAsked, TaskEvent, UnknownEvent
 from tarmac.tasks.log.codec import kind_of, to_plain
 from tarmac.tasks.views.metadata import Metadata
 from tarmac.tasks.views.timeline import Item
 from tarmac.terminals.events import AwaitingInput
 from tarmac.terminals.terminal import Terminal
+from tarmac.tools.edit.unified_diff import FileDiff
 
 Json = dict[str, Any]
 
@@ -184,6 +186,19 @@ def terminal_row(
         "columns": columns,
         "awaits": {"wants": awaits.wants, "prompt": awaits.prompt, "name": one_line(awaits.name)} if awaits else None,
         "last": {"command": last.command, "exit_code": last.exit_code, "duration": last.duration} if last else None,
+    }
+
+
+def restored(file: RestoredFile, diff: FileDiff | None = None) -> Json:
+    """What going back does, or did, to a file. `diff`: what the task changed in it since."""
+    edit = file.edit
+    return {
+        "path": str(edit.path),
+        "fate": file.fate.value,
+        "why": file.why,
+        "created": edit.before is None,
+        "deleted": edit.after is None,
+        "diff": diff.text if diff else "",
     }
 
 

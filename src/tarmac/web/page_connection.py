@@ -1,7 +1,7 @@
 """One page's WebSocket: its first frame proves who it is, then verbs come in and frames go out.
 
-text frames  read_message() → a method of Connection → reply
-hub, feeds, viewers → tell(frame) → queue → the page
+text frames  read_message() → a method of PageConnection → reply
+state, feeds, viewers → tell(frame) → queue → the page
 
 A page that does not read is cut off once 8 MiB wait for it. It connects again, and says what it has seen.
 """
@@ -24,12 +24,12 @@ from tarmac.tasks.auto import LEVELS
 from tarmac.tasks.conversation import expand_command
 from tarmac.tasks.events import MessageId, QuestionId
 from tarmac.tasks.signals import OutputStreamed, Signal
-from tarmac.web import messages as m
 from tarmac.web import shapes
+from tarmac.web import verbs as v
 from tarmac.web.access import Access
-from tarmac.web.feed import FactTold, Feed
-from tarmac.web.hub import Hub
+from tarmac.web.feed import FactTold, TaskFeed
 from tarmac.web.shapes import Json
+from tarmac.web.state import WebState
 from tarmac.web.viewer import Viewer
 
 TO_PROVE: Final = 2.0  # seconds from the connection to its proof
@@ -41,7 +41,7 @@ MOST_AT_ONCE: Final = 32  # slow verbs of one page under way
 NO_PROOF, WRONG_PROOF, TOO_SLOW = 4408, 4401, 4429  # how a socket is closed
 
 
-class Budget:
+class OutputBudget:
     """How much of the commands' output is told beside the terminals' own bytes: 64 KiB in a tenth of a second."""
 
     def __init__(self) -> None:
@@ -56,13 +56,13 @@ class Budget:
         return self._left >= 0
 
 
-class Connection:
+class PageConnection:
     """One connected page."""
 
-    def __init__(self, socket: WebSocket, hub: Hub, access: Access, server: str) -> None:
+    def __init__(self, socket: WebSocket, state: WebState, access: Access, server: str) -> None:
         self.id = secrets.token_hex(4)
         self._socket = socket
-        self._hub = hub
+        self._state = state
         self._access = access
         self._server = server
         self._waiting: deque[str] = deque()
@@ -72,7 +72,7 @@ class Connection:
         self._followed: dict[TaskId, Callable[[], None]] = {}
         self._viewers: dict[TerminalId, tuple[Viewer, asyncio.Task[None]]] = {}
         self._work: set[asyncio.Task[None]] = set()
-        self._output = Budget()
+        self._output = OutputBudget()
 
     async def run(self) -> None:
         """Serve it until it leaves."""
@@ -80,7 +80,7 @@ class Connection:
         try:
             if not await self._proves_itself():
                 return
-            self._hub.join(self)
+            self._state.join(self)
             writing = asyncio.create_task(self._write())
             reading = asyncio.create_task(self._read())
             try:
@@ -92,7 +92,7 @@ class Connection:
             pass
 
     async def _leave(self, *tasks: "asyncio.Task[None]") -> None:
-        self._hub.leave(self)
+        self._state.leave(self)
         for leave in self._followed.values():
             leave()
         left = [*tasks, *self._work, *(task for _, task in self._viewers.values())]
@@ -100,7 +100,7 @@ class Connection:
             each.cancel()
         await asyncio.gather(*left, return_exceptions=True)
         for task in self._followed:
-            await self._hub.unfollowed(task)
+            await self._state.unfollowed(task)
 
     async def _proves_itself(self) -> bool:
         try:
@@ -111,13 +111,13 @@ class Connection:
             return False
         except KeyError:  # a binary frame
             frame = ""
-        if self._access.knows(m.read_hello(frame)):
+        if self._access.knows(v.read_hello(frame)):
             return True
         await self._socket.close(WRONG_PROOF, "the proof is wrong")
         return False
 
     async def _welcome(self) -> None:
-        config = self._hub.config
+        config = self._state.config
         self.tell(
             {
                 "type": "welcome",
@@ -131,8 +131,8 @@ class Connection:
                 "server": self._server,
             }
         )
-        self.tell({"type": "terminals", "terminals": self._hub.terminals()})
-        self.tell({"type": "tasks", "tasks": await self._hub.task_rows()})
+        self.tell({"type": "terminals", "terminals": self._state.terminals()})
+        self.tell({"type": "tasks", "tasks": await self._state.task_rows()})
 
     # Out
 
@@ -171,12 +171,12 @@ class Connection:
             except KeyError:
                 raise WebSocketDisconnect(1003) from None  # pages send text only
             try:
-                message = m.read_message(frame)
+                message = v.read_message(frame)
             except BadRequest as error:
-                self._reply(m.read_id(frame), error)
+                self._reply(v.read_id(frame), error)
                 continue
             work = self._answered(message)
-            if isinstance(message, m.SLOW):
+            if isinstance(message, v.SLOW):
                 self._beside(work)
             else:
                 await work
@@ -191,7 +191,7 @@ class Connection:
         self._work.add(task)
         task.add_done_callback(self._work.discard)
 
-    async def _answered(self, message: m.AnyMessage) -> None:
+    async def _answered(self, message: v.AnyVerb) -> None:
         try:
             ok = await self._do(message)
         except TarmacError as error:
@@ -211,92 +211,99 @@ class Connection:
         else:
             self.tell({"type": "reply", "id": id, "error": what})
 
-    async def _do(self, message: m.AnyMessage) -> Json | None:
+    async def _do(self, message: v.AnyVerb) -> Json | None:
         match message:
-            case m.OneTerminal():
+            case v.OneTerminal():
                 return await self._do_in_terminal(message)
-            case m.Open(cwd=cwd, task=of):
-                terminal = await self._hub.open_terminal(cwd=cwd, task=of)
+            case v.Open(cwd=cwd, task=of):
+                terminal = await self._state.open_terminal(cwd=cwd, task=of)
                 return {"terminal": terminal.id}
-            case m.Create():
+            case v.Create():
                 return await self._create(message)
-            case m.OneTask():
+            case v.OneTask():
                 return await self._do_in_task(message)
         return None
 
     # Tasks
 
-    async def _create(self, said: m.Create) -> Json:
-        workspace = await asyncio.to_thread(self._hub.workspace, said.cwd)
-        text = await asyncio.to_thread(expand_command, said.text, workspace, self._hub.config.user_folder)
-        pictures = (*m.pictures(said.images), *await asyncio.to_thread(pictures_in, said.text))
-        opened = await self._hub.create(
+    async def _create(self, said: v.Create) -> Json:
+        workspace = await asyncio.to_thread(self._state.workspace, said.cwd)
+        text = await asyncio.to_thread(expand_command, said.text, workspace, self._state.config.user_folder)
+        pictures = (*v.pictures(said.images), *await asyncio.to_thread(pictures_in, said.text))
+        opened = await self._state.create(
             text, pictures, mode=said.mode, model=said.model, level=said.level, workspace=workspace
         )
         return {"task": opened.task.id}
 
-    async def _do_in_task(self, message: m.OneTask) -> Json | None:
-        hub = self._hub
+    async def _do_in_task(self, message: v.OneTask) -> Json | None:
+        state = self._state
         match message:
-            case m.Follow(after=after):
+            case v.Follow(after=after):
                 return await self._follow(message.task, after)
-            case m.Unfollow():
+            case v.Unfollow():
                 await self._unfollow(TaskId(message.task))
                 return None
-            case m.Say():
+            case v.Say():
                 return await self._say(message)
-            case m.Resume():
-                await hub.resume(message.task)
+            case v.Resume():
+                await state.resume(message.task)
                 return None
-            case m.Run():
-                (await hub.resume(message.task)).go()
+            case v.Run():
+                (await state.resume(message.task)).go()
                 return None
-            case m.Delete():
-                await hub.delete(message.task)
+            case v.Delete():
+                await state.delete(message.task)
                 return None
-            case m.Shut():
-                await hub.shut(message.task)
+            case v.Shut():
+                await state.shut(message.task)
                 return None
-        opened = hub.opened(message.task)
+            case v.Undo(to=to, conversation=conversation, force=force):
+                task = (await state.resume(message.task)).task
+                done = await task.rewind(to, conversation=conversation, force=force)
+                return {"files": [shapes.restored(each) for each in done.files] if done else []}
+            case v.UndoPreview(to=to):
+                points = (await state.resume(message.task)).task.checkpoints
+                return {"files": [shapes.restored(*each) for each in await points.diff(points.find(to))]}
+        opened = state.opened(message.task)
         task = opened.task
         match message:
-            case m.AnswerQuestion(question=question):
+            case v.AnswerQuestion(question=question):
                 running = task.running
-                await task.answer(QuestionId(question), m.answer_of(message))
+                await task.answer(QuestionId(question), v.answer_of(message))
                 if not running:
                     opened.go()
-            case m.Hold(question=question):
+            case v.Hold(question=question):
                 task.hold(QuestionId(question))
-            case m.Withdraw(message=queued):
+            case v.Withdraw(message=queued):
                 await task.withdraw(MessageId(queued))
-            case m.Cancel():
+            case v.Cancel():
                 task.cancel()
-            case m.Pause():
+            case v.Pause():
                 await task.pause()
-            case m.Unpause():
+            case v.Unpause():
                 await task.unpause()
-            case m.Abort():
+            case v.Abort():
                 await task.abort()
-            case m.Level(level=level):
+            case v.Level(level=level):
                 opened.switch_level(level)
-            case m.Mode(mode=mode):
+            case v.SwitchMode(mode=mode):
                 await task.switch_mode(mode)
-            case m.Model(model=model):
+            case v.SwitchModel(model=model):
                 await task.switch_model(model)
         return None
 
-    async def _say(self, said: m.Say) -> Json:
-        opened = self._hub.open.get(TaskId(said.task)) or await self._hub.resume(said.task)
+    async def _say(self, said: v.Say) -> Json:
+        opened = self._state.open.get(TaskId(said.task)) or await self._state.resume(said.task)
         config = opened.app.config
         text = await asyncio.to_thread(expand_command, said.text, config.workspace, config.user_folder)
-        pictures = (*m.pictures(said.images), *await asyncio.to_thread(pictures_in, said.text))
+        pictures = (*v.pictures(said.images), *await asyncio.to_thread(pictures_in, said.text))
         queued = await opened.task.say(text, pictures)
         if queued is None:
             opened.go()
         return {"message": queued}
 
     async def _follow(self, id: str, after: int | None) -> Json:
-        feed = await self._hub.feed(id)
+        feed = await self._state.feed(id)
         task = TaskId(id)
         if (leave := self._followed.pop(task, None)) is not None:
             leave()
@@ -307,7 +314,7 @@ class Connection:
         self._followed[task] = feed.follow(lambda thing: self._told(task, thing))
         return answer
 
-    def _catch_up(self, task: TaskId, feed: Feed, after: int) -> None:
+    def _catch_up(self, task: TaskId, feed: TaskFeed, after: int) -> None:
         past = feed.past
         facts = [record(seq, event) for seq, event in enumerate(past.events[after:], after + 1)]
         items = [shapes.item(each) for each in past.changed_since(after)]
@@ -318,7 +325,7 @@ class Connection:
     async def _unfollow(self, task: TaskId) -> None:
         if (leave := self._followed.pop(task, None)) is not None:
             leave()
-            await self._hub.unfollowed(task)
+            await self._state.unfollowed(task)
 
     def _told(self, task: TaskId, thing: FactTold | Signal) -> None:
         if isinstance(thing, OutputStreamed) and not self._output.has_room(len(thing.data)):
@@ -332,42 +339,42 @@ class Connection:
 
     # Terminals
 
-    async def _do_in_terminal(self, message: m.OneTerminal) -> Json | None:
-        hub, id = self._hub, message.terminal
+    async def _do_in_terminal(self, message: v.OneTerminal) -> Json | None:
+        state, id = self._state, message.terminal
         match message:
-            case m.Watch(offset=offset):
+            case v.Watch(offset=offset):
                 await self._watch(id, offset)
-            case m.Unwatch():
+            case v.Unwatch():
                 await self._unwatch(TerminalId(id))
-            case m.Ack(offset=offset):
+            case v.Ack(offset=offset):
                 if (found := self._viewers.get(TerminalId(id))) is not None:
                     found[0].ack(offset)
-            case m.Take():
-                return {"epoch": hub.take(id, self)}
-            case m.Give(epoch=epoch):
-                await hub.give(id, epoch)
-            case m.Input(epoch=epoch, data=data):
-                await hub.held(id, epoch).type(data)
-            case m.Secret(data=data):
-                await hub.secret(id, data)
-            case m.Resize(epoch=epoch, rows=rows, columns=columns):
-                hub.resize(id, epoch, rows=rows, columns=columns)
-            case m.Select(text=text):
-                hub.terminal(id).selection = text
-            case m.Focus():
-                hub.focus(id)
-            case m.Close():
-                await hub.close_terminal(id)
-            case m.Interrupt():
-                if (running := hub.terminal(id).current) is not None:
+            case v.Take():
+                return {"epoch": state.take(id, self)}
+            case v.Give(epoch=epoch):
+                await state.give(id, epoch)
+            case v.Input(epoch=epoch, data=data):
+                await state.held(id, epoch).type(data)
+            case v.Secret(data=data):
+                await state.secret(id, data)
+            case v.Resize(epoch=epoch, rows=rows, columns=columns):
+                state.resize(id, epoch, rows=rows, columns=columns)
+            case v.Select(text=text):
+                state.terminal(id).selection = text
+            case v.Focus():
+                state.focus(id)
+            case v.Close():
+                await state.close_terminal(id)
+            case v.Interrupt():
+                if (running := state.terminal(id).current) is not None:
                     await running.interrupt()
         return None
 
     async def _watch(self, id: str, offset: int | None) -> None:
-        terminal = self._hub.terminal(id)
+        terminal = self._state.terminal(id)
         await self._unwatch(terminal.id)
-        self._hub.flush()
-        viewer = Viewer(terminal, self._hub.number(terminal.id), self._send_bytes)
+        self._state.flush()
+        viewer = Viewer(terminal, self._state.number(terminal.id), self._send_bytes)
         self._viewers[terminal.id] = viewer, asyncio.create_task(viewer.run(offset))
 
     async def _unwatch(self, id: TerminalId) -> None:

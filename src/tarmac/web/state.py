@@ -26,7 +26,7 @@ from tarmac.terminals import events
 from tarmac.terminals.environment import wipe_own_environment
 from tarmac.terminals.terminal import Terminal
 from tarmac.web import shapes
-from tarmac.web.feed import Feed
+from tarmac.web.feed import TaskFeed
 from tarmac.web.open_task import OpenTask
 from tarmac.web.shapes import Json
 
@@ -37,7 +37,7 @@ LOOK_EVERY: Final = 3.0  # seconds between looks at what other processes do to t
 
 
 class PageLike(Protocol):
-    """A connected page, as the hub needs it."""
+    """A connected page, as the state needs it."""
 
     id: str
 
@@ -52,7 +52,7 @@ class Hold:
     epoch: int = 0
 
 
-class Hub:
+class WebState:
     """The state behind the pages. `open` it, `aclose` it."""
 
     def __init__(self, config: Config, environ: Mapping[str, str], overrides: Mapping[str, object]) -> None:
@@ -62,7 +62,7 @@ class Hub:
         self.store = TaskStore(state_dir(environ) / "tasks")
         self.open: dict[TaskId, OpenTask] = {}
         self.open_changed: Callable[[], object] = bool  # the set of open tasks is another
-        self._feeds: dict[TaskId, Feed] = {}
+        self._feeds: dict[TaskId, TaskFeed] = {}
         self._apps: dict[Path, App] = {}
         self._owns = AsyncExitStack()
         self._opening = asyncio.Lock()
@@ -222,20 +222,20 @@ class Hub:
         self._gone(task)
         self.open_changed()
 
-    async def feed(self, id: str) -> Feed:
+    async def feed(self, id: str) -> TaskFeed:
         """The feed of a task, ready to be followed: follow it before the next await."""
         folder = await asyncio.to_thread(self.store.path, id)
         task = TaskId(folder.name)
         feed = self._feeds.get(task)
         if feed is None:
-            self._feeds[task] = feed = Feed(folder)
+            self._feeds[task] = feed = TaskFeed(folder)
         with feed.joining():
             if not feed.loaded:
                 opened = self.open.get(task)
                 await feed.start(opened.task if opened else None)
         return feed
 
-    def followed(self, task: TaskId) -> Feed | None:
+    def followed(self, task: TaskId) -> TaskFeed | None:
         """Its feed, if anybody follows it."""
         feed = self._feeds.get(task)
         return feed if feed is not None and feed.loaded else None

@@ -25,26 +25,26 @@ Size = Annotated[int, Meta(ge=1, le=1000)]
 Offset = Annotated[int, Meta(ge=0, lt=1 << 62)]
 
 
-class Message(msgspec.Struct, frozen=True, tag_field="do", tag=str.lower, kw_only=True, forbid_unknown_fields=False):
+class PageVerb(msgspec.Struct, frozen=True, tag_field="do", tag=str.lower, kw_only=True, forbid_unknown_fields=False):
     """One frame of a page."""
 
     id: int | str | None = None  # None: no reply is wanted
 
 
-class Image(msgspec.Struct, frozen=True):
+class PastedImage(msgspec.Struct, frozen=True):
     """A picture that a person pasted."""
 
     media_type: Annotated[str, Meta(pattern=r"^image/[\w.+-]{1,40}$")]
     base64: str
 
 
-class OneTask(Message, frozen=True):
+class OneTask(PageVerb, frozen=True):
     """A verb for a task."""
 
     task: Name
 
 
-class OneTerminal(Message, frozen=True):
+class OneTerminal(PageVerb, frozen=True):
     """A verb for a terminal."""
 
     terminal: Name
@@ -101,7 +101,7 @@ class Focus(OneTerminal, frozen=True):
     pass
 
 
-class Open(Message, frozen=True):
+class Open(PageVerb, frozen=True):
     cwd: Place | None = None
     task: Name | None = None
 
@@ -114,9 +114,9 @@ class Interrupt(OneTerminal, frozen=True):
     pass
 
 
-class Create(Message, frozen=True):
+class Create(PageVerb, frozen=True):
     text: Text
-    images: tuple[Image, ...] = ()
+    images: tuple[PastedImage, ...] = ()
     mode: Name | None = None
     model: Name | None = None
     level: Auto | None = None
@@ -125,7 +125,7 @@ class Create(Message, frozen=True):
 
 class Say(OneTask, frozen=True):
     text: Text = ""
-    images: tuple[Image, ...] = ()
+    images: tuple[PastedImage, ...] = ()
 
 
 class Withdraw(OneTask, frozen=True):
@@ -150,7 +150,7 @@ class AnswerQuestion(OneTask, frozen=True, tag="answer"):
     question: Name
     kind: Literal["yes", "no", "message", "object"]
     text: Text = ""
-    images: tuple[Image, ...] = ()
+    images: tuple[PastedImage, ...] = ()
     always: AlwaysAllow | None = None
     edited: Text | None = None
     choices: tuple[PerFile, ...] = ()
@@ -196,15 +196,25 @@ class Level(OneTask, frozen=True):
     level: Auto
 
 
-class Mode(OneTask, frozen=True):
+class Undo(OneTask, frozen=True):
+    to: Offset  # the number of the fact before which it goes back
+    conversation: bool = False  # rewind what was said, too
+    force: bool = False  # also files that somebody else changed since
+
+
+class UndoPreview(OneTask, frozen=True, tag="undo_preview"):
+    to: Offset
+
+
+class SwitchMode(OneTask, frozen=True, tag="mode"):
     mode: Name
 
 
-class Model(OneTask, frozen=True):
+class SwitchModel(OneTask, frozen=True, tag="model"):
     model: Name
 
 
-AnyMessage = (
+AnyVerb = (
     Follow
     | Unfollow
     | Watch
@@ -234,8 +244,10 @@ AnyMessage = (
     | Shut
     | Delete
     | Level
-    | Mode
-    | Model
+    | SwitchMode
+    | SwitchModel
+    | Undo
+    | UndoPreview
 )
 SLOW: Final = (
     Create,
@@ -250,9 +262,11 @@ SLOW: Final = (
     Interrupt,
     Secret,
     Give,
-    Model,
+    SwitchModel,
+    Undo,
+    UndoPreview,
 )  # done beside the others
-_DECODER: Final[msgspec.json.Decoder[AnyMessage]] = msgspec.json.Decoder(AnyMessage)
+_DECODER: Final[msgspec.json.Decoder[AnyVerb]] = msgspec.json.Decoder(AnyVerb)
 
 
 class Hello(msgspec.Struct, frozen=True):
@@ -281,7 +295,7 @@ class Header(msgspec.Struct, frozen=True):
 _HEADER: Final = msgspec.json.Decoder(Header)
 
 
-def read_message(frame: str) -> AnyMessage:
+def read_message(frame: str) -> AnyVerb:
     """The verb in a frame; BadRequest says what is wrong with it."""
     try:
         return _DECODER.decode(frame)
@@ -297,14 +311,14 @@ def read_id(frame: str) -> int | str | None:
         return None
 
 
-def pictures(images: tuple[Image, ...]) -> tuple[Picture, ...]:
+def pictures(images: tuple[PastedImage, ...]) -> tuple[Picture, ...]:
     """Their bytes."""
     if len(images) > MOST_PICTURES:
         raise BadRequest(f"{len(images)} pictures are too many: at most {MOST_PICTURES} are taken")
     return tuple(_picture(each) for each in images)
 
 
-def _picture(image: Image) -> Picture:
+def _picture(image: PastedImage) -> Picture:
     try:
         data = base64.b64decode(image.base64, validate=True)
     except (binascii.Error, ValueError):
