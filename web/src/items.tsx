@@ -5,13 +5,13 @@ import type { ComponentChildren, VNode } from "preact";
 import { createContext } from "preact";
 import { useContext, useEffect } from "preact/hooks";
 import { useSignal } from "@preact/signals";
-import { getBytes } from "./connection";
+import { call, getBytes, ServerError } from "./connection";
 import { Diff } from "./diff";
 import { clock, duration, plain, tokens } from "./format";
 import { inline, Markdown } from "./markdown";
 import type { Blob as Picture, Item, TaskRecord } from "./protocol";
 import { toTask } from "./routes";
-import { attempt, tasks, timeline } from "./store";
+import { attempt, tasks, tell, timeline } from "./store";
 
 /** The task whose timeline is drawn. Its folded rows stay as the person left them. */
 export const TaskContext = createContext("");
@@ -344,27 +344,64 @@ function AskRow({ item }: { item: Item }): VNode {
   );
 }
 
+interface UndoneFile {
+  path: string;
+  fate: string;
+  why?: string;
+  created?: boolean;
+  diff?: string | null;
+}
+
+/** Undo is shown before it is done: the first click asks what would change, the second does it. */
 function CheckpointRow({ item }: { item: Item }): VNode {
   const task = useContext(TaskContext);
-  const sure = useSignal(false);
+  const files = useSignal<UndoneFile[] | null>(null);
   const why = String(item.about?.["why"] ?? "");
-  const undo = (): void => {
-    if (!sure.value) {
-      sure.value = true;
-      setTimeout(() => (sure.value = false), 5000);
-      return;
+  const about = { task, to: item.id };
+  const preview = async (): Promise<void> => {
+    try {
+      files.value = ((await call("undo_preview", about))["files"] as UndoneFile[] | undefined) ?? [];
+    } catch (error) {
+      if (!(error instanceof ServerError)) throw error;
+      tell(error.what, error.hint);
     }
-    sure.value = false;
-    void attempt("undo", { task, checkpoint: item.text, to: item.id });
   };
+  const undo = async (): Promise<void> => {
+    if (await attempt("undo", about)) files.value = null;
+  };
+  const changed = files.value?.filter((file) => file.fate === "restored") ?? [];
   return (
-    <div class="checkpoint">
-      <span class="checkpoint-line">
-        Checkpoint {why ? <span class="faint">{why}</span> : null} <time class="faint">{clock(item.at)}</time>
-      </span>
-      <button class="quiet" type="button" onClick={undo}>
-        {sure.value ? "Really bring these files back?" : "Undo to here"}
-      </button>
+    <div>
+      <div class="checkpoint">
+        <span class="checkpoint-line">
+          Checkpoint {why ? <span class="clip">{why}</span> : null} <time>{clock(item.at)}</time>
+        </span>
+        <button class="quiet" type="button" aria-expanded={files.value !== null} onClick={() => (files.value ? (files.value = null) : void preview())}>
+          {files.value ? "Keep the files" : "Undo to here…"}
+        </button>
+      </div>
+      {files.value ? (
+        <div class="undo">
+          {files.value.map((file) => (
+            <div key={file.path}>
+              {file.diff ? <Diff path={file.path} diff={file.diff} /> : <p class="faint">{file.path}</p>}
+              {file.fate === "restored" ? null : (
+                <p class="faint">
+                  {file.fate}
+                  {file.why ? `: ${file.why}` : ""}
+                </p>
+              )}
+            </div>
+          ))}
+          {changed.length ? (
+            <button type="button" onClick={() => void undo()}>
+              Bring back {changed.length === 1 ? "this file" : `these ${changed.length} files`}
+            </button>
+          ) : (
+            <p class="faint">There is nothing to bring back: the files are as they were here.</p>
+          )}
+        </div>
+      ) : null}
     </div>
   );
 }

@@ -154,6 +154,24 @@ async def test_an_edit_is_shown_as_a_diff_before_and_after(serve: Serve, visit: 
     assert "tax = 19" in (server.workspace / "price.py").read_text()
 
 
+async def test_a_change_is_undone_from_its_checkpoint(serve: Serve, visit: Open) -> None:
+    """S14: the page shows what an undo would change, and brings the file back."""
+    edit = ("search_and_replace", {"path": "price.py", "search": "tax = 7", "replace": "tax = 19"})
+    server = serve(turn("", edit) + turn("Raised."))
+    (server.workspace / "price.py").write_text("net = 100\ntax = 7\n")
+    visitor = await visit(await server.start())
+    page = visitor.page
+    await visitor.begin("raise the tax")
+    await visitor.allow()
+    await expect(page.locator(".said", has_text="Raised.")).to_be_visible()
+    assert "tax = 19" in (server.workspace / "price.py").read_text()
+    await page.get_by_role("button", name="Undo to here…").first.click()
+    await expect(page.locator(".undo .diff")).to_contain_text("tax = 7")
+    await page.get_by_role("button", name="Bring back this file").click()
+    await expect(page.locator(".undo")).to_have_count(0)
+    assert (server.workspace / "price.py").read_text() == "net = 100\ntax = 7\n"
+
+
 async def test_messages_are_queued_while_a_task_works_and_can_be_taken_back(serve: Serve, visit: Open) -> None:
     """S5: what is said meanwhile is shown as queued, delivered later, or taken back."""
     script = turn("Slowly, ", pace=0.4) + turn("Heard.")
