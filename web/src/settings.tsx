@@ -10,11 +10,11 @@ import { theme, THEMES } from "./theme";
 
 interface McpServer {
   name: string;
-  state?: string;
-  status?: string;
-  tools?: (string | { name: string })[];
-  error?: string | null;
-  about?: string;
+  state: string;
+  origin: string;
+  shown: string;
+  tools: string[];
+  error: string;
 }
 
 const failed = (error: unknown): void => {
@@ -105,8 +105,9 @@ export function Settings(): VNode {
           {servers.value.map((server) => (
             <li key={server.name}>
               <strong>{server.name}</strong>
+              <code>{server.shown}</code>
               <span class={server.error ? "bad" : "faint"}>
-                {server.error ?? `${server.state ?? server.status ?? ""}${server.tools ? ` · ${server.tools.length} tools` : ""}`}
+                {server.error || `${server.state}${server.tools.length ? ` · ${server.tools.length} tools` : ""}`}
               </span>
             </li>
           ))}

@@ -108,13 +108,16 @@ async def test_the_keyboard_does_everything(serve: Serve, visit: Open) -> None:
 
 
 async def test_settings_tell_value_default_and_origin(serve: Serve, visit: Open) -> None:
-    """A4: every setting has its value, its default and where it comes from; the look changes there."""
-    visitor = await visit(await serve(turn("Hello.")).start())
+    """A4: every setting has its value, its default and where it comes from; MCP servers are listed; the look changes."""
+    server = serve(turn("Hello."))
+    (server.workspace / ".mcp.json").write_text('{"mcpServers": {"db": {"command": "db-mcp", "args": ["--read"]}}}')
+    visitor = await visit(await server.start())
     page = visitor.page
     await page.get_by_role("link", name="Settings").click()
     model = page.locator(".settings tr", has=page.locator("code", has_text="model")).first
     await expect(model).to_contain_text("scripted/")
     await expect(model).to_contain_text("TARMAC_MODEL")
+    await expect(page.locator(".grants li", has_text="db")).to_be_visible()
     await page.get_by_label("only what differs from its default").check()
     assert await page.locator(".settings tbody tr").count() < 20
     for look in ("Dark", "Light"):
