@@ -108,7 +108,7 @@ async def test_the_keyboard_does_everything(serve: Serve, visit: Open) -> None:
 
 
 async def test_settings_tell_value_default_and_origin(serve: Serve, visit: Open) -> None:
-    """A4: every setting has its value, its default and where it comes from; MCP servers are listed; the look changes."""
+    """A4: every setting has its value, its default and its origin; MCP servers are listed; the look changes."""
     server = serve(turn("Hello."))
     (server.workspace / ".mcp.json").write_text('{"mcpServers": {"db": {"command": "db-mcp", "args": ["--read"]}}}')
     visitor = await visit(await server.start())
