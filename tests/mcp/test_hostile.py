@@ -30,6 +30,7 @@ from tests.mcp.peers import (
 )
 from tests.mcp.test_http import TOKEN, served
 
+from tarmac.loopback import http_server as loopback
 from tarmac.mcp import adapter, http_server
 
 pytestmark = pytest.mark.shell
@@ -144,8 +145,8 @@ async def test_strangers_without_the_token_take_up_little_and_not_for_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A3: connections that never come to a request, too many of them, bodies without end; a client is still served."""
-    monkeypatch.setattr(http_server, "TO_ASK", 1.0)
-    monkeypatch.setattr(http_server, "MOST_CONNECTIONS", 20)
+    monkeypatch.setattr(loopback, "TO_ASK", 1.0)
+    monkeypatch.setattr(loopback, "MOST_CONNECTIONS", 20)
     before = asyncio.all_tasks()
     async with a_door(tmp_path) as door:
         with http_server.listen(0) as listening:
@@ -203,7 +204,7 @@ def test_the_token_is_in_nobodys_sight(tmp_path: Path) -> None:
         server.process.terminate()
         assert server.process.stderr is not None
         assert TOKEN not in server.process.stderr.read()
-    code = "import ctypes, tarmac.cli.mcp as m; m._unreadable(); print(ctypes.CDLL(None).prctl(3))"  # PR_GET_DUMPABLE
+    code = "import ctypes, tarmac.loopback.peer as m; m.make_unreadable(); print(ctypes.CDLL(None).prctl(3))"  # PR_GET_DUMPABLE
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout == "0\n"
 

@@ -3,6 +3,7 @@
 import asyncio
 import http.client
 import json
+import os
 import socket
 import time
 from pathlib import Path
@@ -11,14 +12,16 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.web.served import PATIENCE, Served, page, served
+from tests.web.served import PATIENCE, Served, built, page, served
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from tarmac.config import load_config
 from tarmac.loopback.listen import own_names
 from tarmac.loopback.peer import Peer, peer_of
 from tarmac.web.access import MOST_FAILURES, TOKEN_LASTS, Access
 from tarmac.web.guard import Guard
+from tarmac.web.server import ServerOptions, open_server
 
 Answer = tuple[int, dict[str, str], bytes]
 
@@ -205,3 +208,35 @@ def test_tokens_expire_and_guesses_are_limited() -> None:
     proof = access.redeem(good)
     assert proof and access.knows(proof) and not access.knows(good)
     assert all(proof not in digest for digest, _ in access.proofs)
+
+
+@pytest.mark.parametrize("yes", [True, False])
+async def test_a_device_of_the_network_is_let_in_only_after_a_yes_on_the_machine(tmp_path: Path, yes: bool) -> None:
+    """A4: with --lan the token alone is not enough. The request of another machine is given to the app itself."""
+    asked: list[str] = []
+
+    async def admit(host: str) -> bool:
+        asked.append(host)
+        return yes
+
+    options = ServerOptions(port=0, admit=admit, static=built(tmp_path / "static"))
+    async with open_server(load_config(tmp_path, os.environ), os.environ, options) as server:
+        token, host = server.access.token(), f"127.0.0.1:{server.port}".encode()
+        sent: list[Any] = []
+        body = json.dumps({"token": token}).encode()
+        headers = [(b"host", host), (b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+        scope = {
+            "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST", "scheme": "http",
+            "path": "/api/session", "raw_path": b"/api/session", "query_string": b"", "root_path": "",
+            "headers": headers, "client": ("192.168.7.9", 4711), "server": ("192.168.7.2", server.port),
+        }  # fmt: skip
+
+        async def receive() -> Any:
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        await server.app(scope, receive, send)
+        assert (asked, sent[0]["status"]) == (["192.168.7.9"], 200 if yes else 403)
+        assert (server.access.redeem(token) is None) is yes  # a no leaves the token to who it is for

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from tarmac.mcp.tool_server import ToolServer
 
 TOKEN = "TARMAC_MCP_TOKEN"
-PR_SET_DUMPABLE = 4
 BY_HAND = (
     "tarmac: this speaks MCP with a program that starts it, and waits for its messages; end it with Ctrl-D.\n"
     "  hint: `tarmac mcp --help`; docs/mcp.md has what to write into a client's configuration"
@@ -144,24 +143,16 @@ async def _on_http(door: "ToolServer", port: int, token: str) -> None:
     secret = http_server.check_token(token) if token else secrets.token_urlsafe(32)
     with http_server.listen(port) as listening:
         port = listening.getsockname()[1]
+        from tarmac.loopback.peer import make_unreadable
         from tarmac.mcp.adapter import http_app
         from tarmac.mcp.http_server import serve
 
-        _unreadable()
+        make_unreadable()
         print(f"url: http://127.0.0.1:{port}/mcp")
         if not token:
             print(f"token: {secret}")
         sys.stdout.flush()
         await serve(http_server.Gate(http_app(door, port), port, secret), listening)
-
-
-def _unreadable() -> None:
-    """No other process of this user may read our memory and environment, where the token is (Linux)."""
-    import ctypes
-
-    prctl = getattr(ctypes.CDLL(None), "prctl", None)
-    if prctl is not None:
-        prctl(PR_SET_DUMPABLE, 0)
 
 
 def _config(wanted: Wanted, workspace: Path) -> "Config":

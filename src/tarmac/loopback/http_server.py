@@ -28,17 +28,18 @@ PING: Final = 20.0  # seconds between the questions whether a WebSocket still ha
 
 
 class ImpatientProtocol(H11Protocol):
-    """A connection that must come to its request."""
+    """A connection that must come to its request. When there are too many, the longest silent one makes room."""
 
-    alarm: asyncio.TimerHandle | None = None
+    alarm: asyncio.TimerHandle | None = None  # set while it has no request under way
     upgraded = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self.alarm = self.loop.call_later(TO_ASK, transport.abort)
         if len(self.connections) > MOST_CONNECTIONS:
-            transport.abort()
-        else:
-            self.alarm = self.loop.call_later(TO_ASK, transport.abort)
+            theirs = (each for each in self.connections if isinstance(each, ImpatientProtocol))
+            silent = [each for each in theirs if each.alarm is not None]
+            min(silent, key=lambda each: each.alarm.when() if each.alarm else 0.0).transport.abort()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -59,12 +60,14 @@ class ImpatientProtocol(H11Protocol):
         super().connection_lost(exc)
 
 
-async def serve(app: AsgiApp, *listening: socket.socket, ending: Callable[[], object] = bool) -> None:
+async def serve(
+    app: AsgiApp, *listening: socket.socket, websockets: bool = False, ending: Callable[[], object] = bool
+) -> None:
     """Serve until cancelled; then `ending` is called, and requests under way end first."""
     config = uvicorn.Config(
         app,
         http=ImpatientProtocol,
-        ws="websockets-sansio",
+        ws="websockets-sansio" if websockets else "none",
         ws_max_size=LARGEST_FRAME,
         ws_per_message_deflate=False,  # of a terminal's bytes on one machine it takes more than it gives
         ws_ping_interval=PING,

@@ -123,7 +123,7 @@ class WebServer:
         self._keep(opening=self._before.open)
         opening = asyncio.create_task(self._reopen())
         try:
-            await serve(self.app, *self._listening)
+            await serve(self.app, *self._listening, websockets=True)
         finally:
             opening.cancel()
             await asyncio.gather(opening, return_exceptions=True)
