@@ -204,7 +204,7 @@ def test_the_token_is_in_nobodys_sight(tmp_path: Path) -> None:
         server.process.terminate()
         assert server.process.stderr is not None
         assert TOKEN not in server.process.stderr.read()
-    code = "import ctypes, tarmac.loopback.peer as m; m.make_unreadable(); print(ctypes.CDLL(None).prctl(3))"  # PR_GET_DUMPABLE
+    code = "import ctypes, tarmac.loopback.peer as m; m.make_unreadable(); print(ctypes.CDLL(None).prctl(3))"  # is it?
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout == "0\n"
 
