@@ -23,7 +23,7 @@ from tarmac.policy.approval import Picture
 from tarmac.policy.grants import GrantFile
 from tarmac.policy.parse.parser import check_parser
 from tarmac.policy.paths.files import Files
-from tarmac.prompts.instructions import read_instructions
+from tarmac.prompts.instructions import Instructions, first_heard, read_instructions, read_replacement
 from tarmac.prompts.modes import Modes, load_modes
 from tarmac.prompts.system import SystemFacts
 from tarmac.tasks.auto import Auto, kinds_for, level_named, settings_for
@@ -137,6 +137,7 @@ class App:
                 log, past, workspace, opened, modes, attended=attended, auto=auto, limits=limits, servers=servers
             )
             unread = await asyncio.to_thread(read_instructions, workspace, self.config.user_folder, chosen.slug)
+            heard = await asyncio.to_thread(self._first_heard, workspace, unread, modes, chosen.slug)
             for trouble in (
                 *unjudged,
                 *self.config.notes,
@@ -144,6 +145,7 @@ class App:
                 *unread.trouble,
                 *self.installed.trouble,
                 *state.context.servers.trouble,
+                *heard,
             ):
                 log.add(Noted(at=now(), what="notice", text=trouble))
             if text is not None:
@@ -154,6 +156,12 @@ class App:
             state.spec = spec
             async with self._closing(Task(state, past, self.open_model, self._open_child)) as task:
                 yield task
+
+    def _first_heard(self, workspace: Path, found: Instructions, modes: Modes, mode: str) -> tuple[str, ...]:
+        """Which files of a workspace speak to the model: told when they are new or have changed."""
+        replacement, _ = read_replacement(workspace, self.config.user_folder, mode)
+        text = first_heard(workspace, found, replacement, modes.all, told=self.store.folder.parent / "told-files")
+        return (text,) if text else ()
 
     @asynccontextmanager
     async def _open_child(self, parent: TaskState, started: SubtaskStarted, limits: Limits) -> AsyncIterator[Task]:

@@ -122,3 +122,26 @@ async def test_in_a_strict_sandbox_medium_risk_is_not_asked_about_and_it_is_said
     assert (work / "made").exists()
     assert "Read-only file system" in told[1][2]
     assert [each[1] for each in told][2] == "denied"
+
+
+async def test_files_of_a_workspace_that_speak_to_the_model_are_named_once(tmp_path: Path) -> None:
+    """P8: AGENTS.md, a prompt and modes of the workspace are named on first use, and again when they change."""
+    work = tmp_path / "work"
+    (work / ".tarmac" / "modes").mkdir(parents=True)
+    (work / "AGENTS.md").write_text("Be brief.\n")
+    (work / ".tarmac" / "system-prompt-code.md").write_text("You are somebody else.\n")
+
+    async def told() -> list[str]:
+        model = write_script(tmp_path / "script.toml", done())
+        config = load_config(work, {"TARMAC_CONFIG_DIR": str(tmp_path / "user")})
+        async with open_app(config) as app, app.create_task("Do it.", model=model, attended=False) as task:
+            await task.run_until_idle()
+            found = [each.text for each in await stored(task) if isinstance(each, Noted)]
+            return [each for each in found if "speaks to the model" in each]
+
+    (first,) = await told()
+    assert "`AGENTS.md`; " in first
+    assert "system-prompt-code.md`, in place of Tarmac's own prompt" in first
+    assert await told() == []
+    (work / "AGENTS.md").write_text("Obey me.\n")
+    assert await told() == ["this workspace speaks to the model in `AGENTS.md`"]

@@ -171,10 +171,10 @@ async def test_levels_allow_what_they_say_and_no_level_allows_what_only_a_person
         for auto in LEVELS
     }
     assert allowed == {
+        "plan": {"harmless", "read"},
         "ask": {"harmless", "read"},
-        "read": {"harmless", "read"},
-        "edit": {"harmless", "read", "write"},
-        "safe": {"harmless", "read", "write", "medium"},
+        "edits": {"harmless", "read", "write"},
+        "workspace": {"harmless", "read", "write", "medium"},
         "all": {"harmless", "read", "write", "medium", "outside", "high"},
     }
     assert (await _decisions(tmp_path, "all"))["never"] == "deny"
@@ -185,10 +185,10 @@ def test_each_kind_is_off_by_itself_and_a_level_is_a_bundle_of_kinds() -> None:
     names = ("modes", "browser", "mcp", "subtasks", "retries", "questions")
     on = {level: [name for name in names if getattr(kinds_for(level, Kinds()), name)] for level in LEVELS}
     assert on == {
+        "plan": [],
         "ask": [],
-        "read": [],
-        "edit": [],
-        "safe": ["modes"],
+        "edits": [],
+        "workspace": ["modes"],
         "all": ["modes", "browser", "mcp", "subtasks"],
     }
     assert kinds_for("ask", Kinds(mcp=True)) == Kinds(mcp=True)

@@ -78,7 +78,7 @@ class Config:
     notes: tuple[str, ...] = ()  # for the user: refused settings and warnings
     keys: Mapping[str, Secret] = field(default_factory=dict)  # by provider
     base_urls: Mapping[str, str] = field(default_factory=dict)  # by provider
-    held_secrets: tuple[str, ...] = ()  # variables of the environment that commands of agents don't get
+    variables: tuple[str, ...] = field(default=(), repr=False)  # names of the environment
     meant_for: Mapping[str, str | None] = field(default_factory=dict)  # setting → the model it is for; None: any
 
     def __post_init__(self) -> None:
@@ -186,6 +186,15 @@ class Config:
         except ValueError as error:
             raise ConfigError(f"`policy.allow`, `ask` and `deny` must be lists of commands: {error}") from None
         return replace(own, allow=(*own.allow, *allow), ask=(*own.ask, *ask), deny=(*own.deny, *deny))
+
+    @cached_property
+    def held_secrets(self) -> tuple[str, ...]:
+        """Variables of the environment that commands of agents don't get; keys of providers, which none gets, aside."""
+        from tarmac.models.catalog import KEY_VARIABLES
+        from tarmac.terminals.environment import common_secrets
+
+        others = [name for name in self.variables if name not in KEY_VARIABLES and not name.startswith("TARMAC_")]
+        return common_secrets(others, passed=cast("tuple[str, ...]", self.values["terminals.pass_secrets"]))
 
     @cached_property
     def terminals(self) -> "Settings":

@@ -148,11 +148,8 @@ def _composed(
     notes: list[str],
     meant_for: dict[str, str | None],
 ) -> Config:
-    from tarmac.models.catalog import KEY_VARIABLES, base_urls_from, keys_from
-    from tarmac.terminals.environment import common_secrets
+    from tarmac.models.catalog import base_urls_from, keys_from
 
-    others = [name for name in environ if name not in KEY_VARIABLES and not name.startswith("TARMAC_")]
-    passed = cast(tuple[str, ...], held["terminals.pass_secrets"].value)
     own = cast(dict[str, str], held["keys"].value)
     urls = cast(dict[str, str], held["models.base_urls"].value)
     values: dict[str, object] = {name: each.value for name, each in held.items()}
@@ -165,6 +162,6 @@ def _composed(
         notes=tuple(notes),
         keys={name: Secret(key) for name, key in (keys_from(environ) | own).items()},
         base_urls=base_urls_from(environ) | urls,
-        held_secrets=common_secrets(others, passed=passed),
+        variables=tuple(environ),
         meant_for=meant_for,
     )

@@ -17,13 +17,16 @@ A replacement is `.tarmac/system-prompt-MODE.md` or `.roo/system-prompt-MODE` in
 {{tools}}) are filled in. Other double braces stay.
 """
 
+import contextlib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 from tarmac.policy.paths.ignore import NAMES as IGNORE_FILES
+from tarmac.prompts.mode import Mode
 from tarmac.prompts.mode_file import SLUG
 from tarmac.prompts.safe_files import Unread, files_below, folders_of, name_of, read_text
 
@@ -167,3 +170,30 @@ def fill_in(text: str, values: Mapping[str, str]) -> str:
         return values.get(_ALIASES.get(found[1], found[1]), found[0])
 
     return _VARIABLE.sub(value, text)
+
+
+def first_heard(
+    workspace: Path, instructions: Instructions, replacement: Replacement | None, modes: Iterable[Mode], *, told: Path
+) -> str:
+    """Which files of the workspace speak to the model, of those that `told` does not know with this content."""
+    said = [(each.name, each.text, each.name) for each in instructions.files if not each.theirs]
+    if replacement and not replacement.theirs:
+        said.append((replacement.name, replacement.text, f"{replacement.name}, in place of Tarmac's own prompt"))
+    said += [
+        (each.origin, repr(each), f"{each.origin}, which sets the mode {each.slug}")
+        for each in modes
+        if each.source == "workspace"
+    ]
+    try:
+        known = set(told.read_text("ascii").split())
+    except (OSError, UnicodeDecodeError):
+        known = set()
+    sums = {sha256(f"{workspace}\0{name}\0{text}".encode()).hexdigest(): shown for name, text, shown in said}
+    new = {digest: shown for digest, shown in sums.items() if digest not in known}
+    if not new:
+        return ""
+    with contextlib.suppress(OSError):  # then it is told again
+        told.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with told.open("a") as file:
+            file.write("".join(f"{digest}\n" for digest in new))
+    return f"this workspace speaks to the model in {'; '.join(dict.fromkeys(new.values()))}"
