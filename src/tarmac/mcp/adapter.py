@@ -285,7 +285,9 @@ def _lacking(lacking: Lacking) -> MCPError:
 
 
 def _result(answer: ToolAnswer) -> types.CallToolResult:
-    data = None if answer.data is None else json.loads(encodable(json.dumps(dict(answer.data))))
+    data = None
+    if answer.data is not None:  # half a character can't be sent: it becomes a question mark
+        data = json.loads(json.dumps(dict(answer.data), ensure_ascii=False).encode("utf-8", "replace"))
     text = types.TextContent(type="text", text=encodable(answer.text))
     images = [
         types.ImageContent(type="image", data=base64.b64encode(data).decode(), mime_type=media)
