@@ -188,3 +188,14 @@ async def test_nothing_but_a_grant_an_interrupt_or_nothing_reaches_a_reader_of_c
 def test_nobody_is_in_two_lists() -> None:
     groups = [SHELLS, set(CODE), INTERPRETERS, RELAYS, KEYBOARDS]
     assert sum(map(len, groups)) == len(set().union(*groups))
+
+
+@pytest.mark.parametrize(
+    ("text", "who"),
+    [(":!mkfs /dev/sda\r", "vim"), ("\x1b:%!mkfs /dev/sda\r", "nvim"), ("!mkfs /dev/sda\n", "less"), (":r !mkfs /dev/sda\r", "vim")],
+)
+async def test_a_command_that_an_editor_or_pager_would_run_is_judged_as_one(text: str, who: str) -> None:
+    """P1, T28."""
+    verdict = await typed(text, who, "keys", approved=True)
+    assert (verdict.decision, verdict.risk, verdict.rule) == ("deny", "critical", "input.escape")
+    assert (await typed(text.replace("mkfs /dev/sda", "make"), who, "keys", approved=True)).decision == "ask"

@@ -94,6 +94,7 @@ async def test_a_plan_that_ends_later_is_told_and_its_terminal_goes(shop: Worksh
     async with asyncio.timeout(10):
         while shop.registry.listing():  # noqa: ASYNC110
             await asyncio.sleep(0.01)
+        await terminal.aclose()  # it has begun to close by itself: wait for the end of that
 
 
 async def test_a_plan_that_outlives_its_time_is_ended_where_there_is_no_room_for_it(tmp_path: Path) -> None:

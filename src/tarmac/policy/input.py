@@ -2,6 +2,7 @@
 
 a secret is asked for           → denied: only a person answers that
 a shell, or an interpreter      → the command, or the code, that it is
+`:!make` in an editor or pager  → the command after the `!`
 an approved command's question  → part of that approval
 anybody else                    → asked
 
@@ -51,6 +52,8 @@ _VERSION = re.compile(r"[\d.]+$")
 _INTERRUPT = "\x03"
 # Keys that choose, move or leave, and in no program we know start another.
 _HARMLESS_KEYS = re.compile(r"(?:[ynYNq \r\n0-9]|\x1b\[[ABCDHF]|\x1b\[[56]~|\x1bO[ABCD])")
+# `:!make` and `:%!sort` in an editor, `!ls` in a pager: the rest of the line is a command.
+_SHELL_ESCAPE = re.compile(r"\x1b*(?::[^!\r\n]*)?!\s*(?P<command>[^\r\n]+)[\r\n]")
 # One word or a path: whoever takes it for a command, or for code, finds nothing in it that runs.
 _ANSWER = re.compile(r"[\w./@:+,=~-]*[\r\n]?")
 _QUESTION = re.compile(r"[?:\])›…]\s*$")
@@ -76,6 +79,8 @@ async def judge_input(action: SendInput, *, judge: Callable[[Execute], Awaitable
         return await _as_code(action, str(action.foreground), CODE[str(name)], judge)
     if name in INTERPRETERS:
         return _verdict(action, "ask", "high", f"{name} runs what it reads", "input.code")
+    if name in KEYBOARDS and (escape := _SHELL_ESCAPE.match(action.text)):
+        return await _escaped(action, str(name), escape["command"], judge)
     if name in RELAYS:
         return _verdict(action, "ask", "high", f"nobody can see who reads it behind {name}", "input.relay")
     if _ASKS_FOR_A_SECRET.search(action.prompt):
@@ -120,6 +125,17 @@ async def _as_code(
     reason = found.reason if found.decision != "allow" else f"{program} runs what it reads"
     risk = worst(found.risk, "medium")
     return _as_typed(action, found, decision=decision, risk=risk, reason=reason, rule="input.code")
+
+
+async def _escaped(
+    action: SendInput, program: str, command: str, judge: Callable[[Execute], Awaitable[Verdict]]
+) -> Verdict:
+    """A command that an editor or a pager would run. It is never allowed, as the keys may mean something else."""
+    found = await judge(Execute(command, cwd=action.cwd))
+    decision: Decision = "deny" if found.decision == "deny" else "ask"
+    reason = found.reason if found.decision != "allow" else f"{program} would run `{shortened(visible(command), 60)}`"
+    risk = worst(found.risk, "medium")
+    return _as_typed(action, found, decision=decision, risk=risk, reason=reason, rule="input.escape")
 
 
 def _as_typed(action: SendInput, found: Verdict, *, decision: Decision, risk: Risk, reason: str, rule: str) -> Verdict:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
 
 from tarmac.errors import BadRequest, OutOfTerminals, TerminalClosed, TerminalNotFound
-from tarmac.events import TaskId
+from tarmac.events import TaskId, TerminalId
 from tarmac.paths import check_directory
 from tarmac.terminals import events
 from tarmac.terminals.exec import ExecTerminal
@@ -54,6 +54,7 @@ class Pool:
         self._no_integration: dict[TaskId | None, str] = {}  # tasks whose commands use `exec` instead, and why
         self._paths: dict[str, PathContribution] = {}
         self._shells: dict[tuple[str | None, str | None], Shell] = {}
+        self._sessions: dict[TerminalId, set[str]] = {}  # those that terminals were associated with
         self._listeners: list[Listener] = []
         self._closed = False
 
@@ -361,6 +362,19 @@ class Pool:
         """The open terminals, oldest first: all, or those of a task."""
         found = (each.terminal for each in self._entries)
         return [each for each in found if busy in (None, each.busy) and task in (None, each.task)]
+
+    def associate(self, terminal: Terminal, session: str) -> None:
+        """Count an open terminal among those of a session: a task, or a client of ACP or MCP."""
+        self._sessions.setdefault(self._entry(terminal.id).terminal.id, set()).add(session)
+
+    def terminals_of(self, session: str) -> list[Terminal]:
+        """The open terminals of a session, oldest first: those of the task, and those associated with it."""
+        return [each for each in self.listing() if each.task == session or session in self._sessions.get(each.id, ())]
+
+    def cwd_of(self, session: str) -> Path | None:
+        """Where a session works: the directory of its terminal that was used last. None: it has none."""
+        latest = max(self.terminals_of(session), key=lambda each: each.used_at, default=None)
+        return latest.cwd if latest is not None else None
 
     def background(self, *, busy: bool | None = None) -> list[Terminal]:
         """The terminals that belong to no task."""
