@@ -17,7 +17,7 @@ from tarmac.vt.keys import keys
 
 WATCHED = 0.35
 STEPS = {
-    "vim": ("vim -n -u NONE -N text", ["j", "A", "x", "Escape", "k", "o", "y", "z", "Escape", "G"]),
+    "vim": ("vim -n --clean text", ["j", "A", "x", "Escape", "k", "o", "y", "z", "Escape", "G"]),
     "less": ("less text", ["Down", "Space", "Down", "G", "g", "Down", "PageDown", "Up", "Up", "Space"]),
     "nano": ("nano -I text", ["Down", "x", "y", "Enter", "Up", "End", "z", "C-k", "Home", "w"]),
     "whiptail": (

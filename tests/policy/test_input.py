@@ -192,7 +192,12 @@ def test_nobody_is_in_two_lists() -> None:
 
 @pytest.mark.parametrize(
     ("text", "who"),
-    [(":!mkfs /dev/sda\r", "vim"), ("\x1b:%!mkfs /dev/sda\r", "nvim"), ("!mkfs /dev/sda\n", "less"), (":r !mkfs /dev/sda\r", "vim")],
+    [
+        (":!mkfs /dev/sda\r", "vim"),
+        ("\x1b:%!mkfs /dev/sda\r", "nvim"),
+        ("!mkfs /dev/sda\n", "less"),
+        (":r !mkfs /dev/sda\r", "vim"),
+    ],
 )
 async def test_a_command_that_an_editor_or_pager_would_run_is_judged_as_one(text: str, who: str) -> None:
     """P1, T28."""

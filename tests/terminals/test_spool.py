@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 from tarmac.errors import BadRequest
 from tarmac.terminals import Settings
-from tarmac.terminals.output.spool import Spool
+from tarmac.terminals.output.spool import Spool, Spools
 from tarmac.terminals.output.spool_lines import BLOCK, Lines, Match
-from tarmac.terminals.output.spools import Spools
 
 
 def whole(spool: Spool) -> bytes:

@@ -11,8 +11,8 @@ import pytest
 
 from tarmac.errors import BadRequest, TerminalClosed, TerminalNotFound
 from tarmac.terminals import TerminalRegistry, open_terminal
+from tarmac.terminals.input import wait_conditions
 from tarmac.terminals.input.wait_conditions import first_of
-from tarmac.terminals.process import ports
 from tarmac.terminals.terminal import Provider
 
 pytestmark = [pytest.mark.shell, pytest.mark.skipif(sys.platform != "linux", reason="asks the Linux kernel")]
@@ -131,7 +131,7 @@ async def test_a_port_is_told_when_a_process_of_the_command_listens_there(tmp_pa
             mine = await terminal.waiting_for(port=port, timeout=10)
             any_ = await terminal.waiting_for(port=True, timeout=10)
             assert (taken.what, mine.what, mine.port, any_.port) == ("timeout", "port", port, port)
-            assert mine.pid is not None and ports.listening([mine.pid]) == {port: mine.pid}
+            assert mine.pid is not None and wait_conditions.listening([mine.pid]) == {port: mine.pid}
             with socket.create_connection(("127.0.0.1", port), timeout=5):
                 pass
 

@@ -3,8 +3,8 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tarmac.terminals.process.pty import answer
 from tarmac.vt.marks import LONGEST, SHORT, Mark, MarkParser, Piece, Query, unescape
-from tarmac.vt.replies import answer
 
 NONCE = b"@0123456789abcdef01234567"
 ORDINARY = st.binary(max_size=40).filter(lambda data: b"\x1b" not in data and b"@" not in data)

@@ -14,7 +14,7 @@ from tarmac.tasks.context import now
 from tarmac.tasks.events import CallId, FileSeen, Noted, Outcome, TaskEvent, TaskSaved, TaskStarted, ToolFinished
 from tarmac.tasks.state import TaskState
 from tarmac.tasks.views.recovery import Unfinished, digest_of, fates
-from tarmac.terminals.process import survivors
+from tarmac.terminals.process import birthmark
 from tarmac.tools.boundary import labelled
 from tarmac.vt.text import clean
 
@@ -56,7 +56,7 @@ async def end_survivors(state: TaskState, host: int | None) -> str:
     """End what the killed process `host` left running, and tell the person; a sentence for the model."""
     if host is None:
         return ""
-    found = await survivors.end_survivors(host, state.context.registry.settings)
+    found = await birthmark.end_survivors(host, state.context.registry.settings)
     if not found:
         return ""
     named = ", ".join(f"`{each.command}` (process {each.pid})" for each in found)

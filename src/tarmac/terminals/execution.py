@@ -45,6 +45,7 @@ class Execution:
 
     inputs = 0  # how often something was typed into it
     last_input = 0.0
+    escaped = False  # the last key was Escape: a program waits a moment whether more of a key's sequence comes
     refused = False  # its shell could not run it where it was to run
     signalled = False  # something of it got a signal of ours
     handled_signal = False  # and was able to act on it before it ended
@@ -267,6 +268,7 @@ class Execution:
         """Something is typed into it; `hidden`: and the terminal does not show it."""
         self.inputs += 1
         self.last_input = time.monotonic()
+        self.escaped = data[-1:] == b"\x1b"
         if hidden:
             if self.secrets is None:
                 self.secrets = Secrets()

@@ -21,7 +21,7 @@ from tarmac.terminals import events
 from tarmac.terminals.bell import Alarm
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.output.follow import Gap
-from tarmac.terminals.output.spools import Spools
+from tarmac.terminals.output.spool import Spools
 from tarmac.terminals.output.tape import Snapshot, Tape, TapePiece
 from tarmac.terminals.output.terminal_screen import LONGEST_SETTLING, ScreenLook, TerminalScreen
 from tarmac.terminals.process import birthmark, watchdog

@@ -40,7 +40,7 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question to the terminal (`ESC [ 6 n`): to be answered (`replies.py`), never shown."""
+    """A question to the terminal (`ESC [ 6 n`): to be answered (`process/pty.py`), never shown."""
 
     raw: bytes
 

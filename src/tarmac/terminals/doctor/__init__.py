@@ -7,8 +7,7 @@ It may fail, block or hang: then that is the finding.
 """
 
 from tarmac.terminals.doctor.check import Case, Check, Finding, Findings, Level, aside, examine
-from tarmac.terminals.doctor.confinement_checks import check_confinement
-from tarmac.terminals.doctor.kernel_checks import check_kernel
+from tarmac.terminals.doctor.kernel_checks import check_confinement, check_kernel
 from tarmac.terminals.doctor.limit_checks import check_limits, check_storage
 from tarmac.terminals.doctor.shell_checks import check_shells
 

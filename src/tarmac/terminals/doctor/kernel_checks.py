@@ -1,4 +1,4 @@
-"""Whether the kernel tells us what we need: who waits for input, and what a command started."""
+"""Whether the kernel tells who waits for input and what a command started, and whether it keeps commands to reading."""
 
 import asyncio
 import dataclasses
@@ -11,9 +11,10 @@ import time
 from pathlib import Path
 
 from tarmac.errors import TarmacError
-from tarmac.terminals.doctor.check import Case, Finding, Findings
+from tarmac.terminals.doctor.check import Case, Finding, Findings, aside
 from tarmac.terminals.open import make_terminal
 from tarmac.terminals.process import processes, signals
+from tarmac.terminals.process.confinement import LEAST_ABI, SIGNALS_ABI, Means, landlock_abi, means
 from tarmac.terminals.shell.shells import KNOWN, find_shell
 from tarmac.terminals.terminal import Terminal
 
@@ -166,3 +167,37 @@ def _number(path: str) -> int | None:
         return int(Path(path).read_text())
     except (OSError, ValueError):
         return None
+
+
+async def check_confinement(case: Case) -> Findings:
+    """Landlock and seccomp, or bubblewrap, or nothing."""
+    yield await aside(_found)
+
+
+def _found() -> Finding:
+    abi = landlock_abi()
+    facts = {"by": means().value, "landlock": abi}
+    match means():
+        case Means.LANDLOCK:
+            signals = "" if abi >= SIGNALS_ABI else "; signals are kept in by seccomp"
+            return Finding(
+                name="confinement",
+                level="ok",
+                what=f"Landlock {abi} and seccomp keep commands to reading that run without a question{signals}",
+                facts=facts,
+            )
+        case Means.BUBBLEWRAP:
+            why = f"Landlock {abi} is too old" if abi else "this kernel has no Landlock"
+            return Finding(
+                name="confinement",
+                level="ok",
+                what=f"bubblewrap keeps commands to reading that run without a question: {why}",
+                facts=facts,
+            )
+    return Finding(
+        name="confinement",
+        level="warning",
+        what="nothing keeps a command to reading here, so only a few well-known ones run without a question",
+        advice=f"use a Linux kernel with Landlock {LEAST_ABI} or newer (6.2), or install bubblewrap",
+        facts=facts,
+    )

@@ -13,8 +13,7 @@ import asyncio
 import signal
 from typing import Literal
 
-from tarmac.terminals.shell.owner import Turn
-from tarmac.terminals.shell.session import Session
+from tarmac.terminals.shell.session import Session, Turn
 
 CTRL_C_AGAIN = 0.15
 TAKE_BACK_AGAIN = 0.2

@@ -7,6 +7,7 @@ again and again, as it tells nobody.
 """
 
 import asyncio
+import os
 import re
 import time
 from collections.abc import Callable, Iterable
@@ -18,7 +19,7 @@ from tarmac.events import TerminalId
 from tarmac.terminals import events
 from tarmac.terminals.bell import Bell
 from tarmac.terminals.execution import Execution
-from tarmac.terminals.process import ports
+from tarmac.terminals.process.processes import read
 from tarmac.terminals.process.tty_probe import Waiting
 from tarmac.terminals.runner import Runner
 from tarmac.terminals.validation import check_timeout
@@ -217,7 +218,7 @@ class _Watch:
         self._ports_pause = min(self._ports_pause * 1.3, PORTS_SELDOM)
         anybody = self._port is True
         tree = self._terminal.tree(own=anybody)
-        found = ports.listening([each.pid for each in tree], port=None if self._port is True else self._port)
+        found = listening([each.pid for each in tree], port=None if self._port is True else self._port)
         for port, pid in sorted(found.items()):
             return self._happened("port", port=port, pid=pid)
         return None
@@ -263,3 +264,66 @@ def _port(port: int | bool | None) -> int | Literal[True] | None:
     if not 0 < port < 65536:
         raise BadRequest(f"there is no port {port}")
     return port
+
+
+# ruff: noqa: PTH208
+# (many names in /proc: a Path would cost more than reading them)
+
+
+_LISTENING = b" 0A "
+
+
+def listening(pids: Iterable[int], *, port: int | None = None) -> dict[int, int]:
+    """The ports (or that one port) that these processes listen on, each with the pid of one that does."""
+    networks: dict[str, list[int]] = {}
+    for pid in sorted(pids):
+        networks.setdefault(_network(pid), []).append(pid)
+    found: dict[int, int] = {}
+    for members in networks.values():
+        sockets = _sockets(members, port)
+        for pid in members if sockets else ():
+            for inode in _inodes(pid):
+                if inode in sockets:
+                    found.setdefault(sockets[inode], pid)
+    return found
+
+
+def _network(pid: int) -> str:
+    try:
+        return os.readlink(f"/proc/{pid}/ns/net")
+    except OSError:
+        return ""
+
+
+def _sockets(members: list[int], port: int | None) -> dict[bytes, int]:
+    """The listening sockets of a network, by inode. Any of its members that still lives can tell."""
+    found: dict[bytes, int] = {}
+    for table in ("tcp", "tcp6"):
+        for pid in members:
+            try:
+                lines = read(f"/proc/{pid}/net/{table}").splitlines()
+            except OSError:
+                continue
+            for line in lines[1:]:
+                if _LISTENING in line:
+                    fields = line.split()
+                    number = int(fields[1].rpartition(b":")[2], 16)
+                    if port is None or number == port:
+                        found[fields[9]] = number
+            break
+    return found
+
+
+def _inodes(pid: int) -> Iterable[bytes]:
+    """The inodes of a process's sockets."""
+    try:
+        fds = os.listdir(f"/proc/{pid}/fd")
+    except OSError:
+        return
+    for fd in fds:
+        try:
+            link = os.readlink(f"/proc/{pid}/fd/{fd}")
+        except OSError:
+            continue
+        if link.startswith("socket:["):
+            yield link[8:-1].encode()

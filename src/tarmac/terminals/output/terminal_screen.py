@@ -30,6 +30,10 @@ STILL = 0.02
 SAMPLE = 0.002
 LEAST_SAMPLES = 4
 LONGEST_SETTLING = 2.0
+# Programs take Escape for the beginning of another key: vim for 100 ms, curses and an old-fashioned vim for a second.
+AFTER_ESCAPE = 1.1  # when nothing was printed yet
+ESCAPE_SHOWN = 0.13  # when something was, such as `^[`
+ESCAPE_ALONE = 0.09  # what is printed later than this is the reaction
 QUIET = 0.15  # without output, where the kernel can't tell
 DROP_AFTER = 60.0  # seconds without a look
 REMEMBERED = 4  # looks, for differences
@@ -200,14 +204,25 @@ async def settle(
             if not samples or state != before:
                 still, samples, before = now, 0, state
             samples += 1
-            # vim leaves the keyboard mode and waits 100 ms for late answers of the terminal before it ends
-            needed = QUIET if seen.timed and seen.wants is not Wants.KEYS else STILL
+            needed = _needed(seen, execution)
             if samples >= LEAST_SAMPLES and now - still >= needed:
                 await session.until_read()  # a busy kernel hands output over late
                 if tape.end == printed:
                     return Settled.KERNEL, seen
         if now - start >= limit:
             return Settled.DEADLINE, seen
+
+
+def _needed(seen: Waiting, execution: "Execution | None") -> float:
+    """How long this wait must last. One that ends by itself may be no wait for the next key."""
+    if not seen.timed:
+        return STILL
+    if execution is not None and execution.escaped:
+        printed = execution.last_output - execution.last_input
+        if printed < ESCAPE_ALONE:
+            return AFTER_ESCAPE if printed < 0 else ESCAPE_SHOWN
+    # vim leaves the keyboard mode and waits 100 ms for late answers of the terminal before it ends.
+    return STILL if seen.wants is Wants.KEYS else QUIET
 
 
 def _waits(session: "Session") -> Waiting | None:

@@ -11,14 +11,24 @@ in hand. Whatever fails or is cancelled on the way gives the claim back.
 import asyncio
 import os
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from enum import Enum, auto
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
 
-from tarmac.errors import BadRequest, OutOfTerminals, TerminalClosed, TerminalNotFound
+from tarmac.errors import (
+    BadRequest,
+    OutOfTerminals,
+    ShellFailed,
+    TarmacError,
+    TerminalClosed,
+    TerminalHeld,
+    TerminalNotFound,
+)
 from tarmac.events import TaskId, TerminalId
 from tarmac.paths import check_directory
 from tarmac.terminals import events
@@ -26,9 +36,7 @@ from tarmac.terminals.exec import ExecTerminal
 from tarmac.terminals.open import make_terminal
 from tarmac.terminals.output import activity
 from tarmac.terminals.output.follow import unread_output
-from tarmac.terminals.pool.cleanup import Cleanup
-from tarmac.terminals.pool.entries import Entries, Entry, Lease, Switch
-from tarmac.terminals.pool.prepare import Prepared, prepare
+from tarmac.terminals.pool.entries import Cleanup, Entries, Entry, Lease, Switch
 from tarmac.terminals.pool.reuse import LeaseRequest, Until
 from tarmac.terminals.pool.wait_queue import WaitQueue
 from tarmac.terminals.pool.warm import WarmShells
@@ -37,6 +45,56 @@ from tarmac.terminals.settings import PathContribution, Settings
 from tarmac.terminals.shell.shell_lifecycle import NoIntegration
 from tarmac.terminals.shell.shells import Shell, find_shell
 from tarmac.terminals.terminal import Listener, Origin, Provider, Terminal
+
+MOST_SWITCHES = 20  # remembered of each terminal
+
+
+class Prepared(Enum):
+    READY = auto()
+    HELD = auto()  # a person began to type in it
+    LOST = auto()  # it is of no more use
+
+
+async def prepare(entry: Entry, lease: Lease) -> Prepared:
+    """Reset it or remember its environment, and have its next command run in the wanted directory.
+
+    NoIntegration is raised when a reset could not bring up a shell.
+    """
+    terminal, choice, cwd = entry.terminal, lease.choice, lease.request.cwd
+    try:
+        if choice is not None and choice.reset:
+            await terminal.reset(cwd)
+            entry.users = frozenset()
+            terminal.moves = int(choice.switch)
+        elif choice is not None and choice.switch:
+            await _note_environment(entry, cwd)
+    except TerminalHeld:
+        return Prepared.HELD
+    except NoIntegration:
+        raise
+    except TarmacError:
+        return Prepared.LOST
+    if terminal.held or (terminal.current is not None and terminal.current.by_person):
+        return Prepared.HELD
+    if not terminal.alive or terminal.busy:
+        return Prepared.LOST
+    if choice is None:
+        terminal.initial_cwd = cwd  # it was warm, so its first move does not count
+    terminal.head_for(cwd, counts=choice is not None and choice.switch and not choice.reset)
+    return Prepared.READY
+
+
+async def _note_environment(entry: Entry, after: Path) -> None:
+    before = entry.terminal.cwd
+    found: dict[str, str | None] | None = None
+    try:
+        found = await entry.terminal.environment()
+    except (ShellFailed, OSError):  # the disk may be full: no reason to lose the terminal
+        pass
+    if entry.switches is None:
+        entry.switches = deque(maxlen=MOST_SWITCHES)
+    entry.switches.append(Switch(at=time.time(), before=before, after=after, environment=found))
+
 
 if TYPE_CHECKING:
     from tarmac.terminals.input.wait_conditions import Conditions, Happened

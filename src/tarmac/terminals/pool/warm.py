@@ -9,7 +9,7 @@ from tarmac.errors import TarmacError
 from tarmac.paths import nearest_existing
 from tarmac.terminals.open import make_terminal
 from tarmac.terminals.pool.entries import Entries
-from tarmac.terminals.pool.fingerprint import Fingerprint, fingerprint
+from tarmac.terminals.pool.reuse import Fingerprint, fingerprint
 from tarmac.terminals.shell.shells import Shell
 from tarmac.terminals.terminal import Terminal
 

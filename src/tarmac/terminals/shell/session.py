@@ -14,6 +14,7 @@ import signal
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, Protocol
 
 from tarmac.errors import TarmacError
 from tarmac.terminals.bell import Bell
@@ -24,10 +25,30 @@ from tarmac.terminals.process.pty import Fences, Pty, Queries
 from tarmac.terminals.sandbox import Sandbox, Wrapped
 from tarmac.terminals.settings import Settings
 from tarmac.terminals.shell.command_file import ShellFiles, no_room
-from tarmac.terminals.shell.owner import TURNS, Owner, Turn
 from tarmac.terminals.shell.shell_process import ShellProcess
 from tarmac.terminals.shell.shells import INTEGRATION, Shell
 from tarmac.vt.marks import Mark, MarkParser, Query
+
+Turn = Literal["ours", "theirs", "was theirs"]
+TURNS: dict[bytes, Turn] = {b"0": "ours", b"1": "theirs", b"3": "was theirs"}
+
+
+class Owner(Protocol):
+    """Who is told what the shell does."""
+
+    def on_output(self, data: bytes) -> None: ...
+    def on_forged(self, mark: Mark) -> None: ...
+    def on_started(self, number: int) -> None: ...
+    def on_not_started(self) -> None: ...
+    def on_refused(self, number: int, why: str) -> None: ...
+    def on_ended(self, number: int, status: int, pipestatus: tuple[int, ...]) -> None: ...
+    def on_answered(self, number: int, status: int | None, pipestatus: tuple[int, ...]) -> None: ...
+    def on_prompt(
+        self, number: int, status: int, turn: Turn, pipestatus: tuple[int, ...], *, sure: bool, discarded: bool = False
+    ) -> None: ...
+    def on_person_ran(self, command: str) -> None: ...
+    def on_exit(self, status: int) -> None: ...
+
 
 EDITOR_PATIENCE = 0.15  # a line editor listens so soon after its prompt's mark
 LAST_SHOWN = 1000
