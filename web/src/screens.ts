@@ -13,6 +13,7 @@ import { call, send } from "./connection";
 import { Bytes } from "./protocol";
 
 const ACK_EVERY = 64 * 1024;
+const RESET = "\x1bc";
 const HEAD = 13; // kind u8, terminal u32, offset u64
 const FONT = 13;
 const SMALLEST = 9; // below it one scrolls to the side
@@ -82,6 +83,7 @@ export class Screen {
   private shown = false;
   private epoch = 0;
   private received = -1; // the offset up to which bytes were handed to the emulator; −1: none
+  private asking = false; // a snapshot is on its way, because of a hole
   private drawn = 0;
   private acknowledged = 0;
   private selected: ReturnType<typeof setTimeout> | undefined;
@@ -215,6 +217,7 @@ export class Screen {
   }
 
   disconnected(): void {
+    this.asking = false;
     this.holding.value = false;
     this.emulator.options.disableStdin = true;
   }
@@ -225,8 +228,9 @@ export class Screen {
     switch (kind) {
       case Bytes.Snapshot: {
         const view = new DataView(payload.buffer, payload.byteOffset);
-        this.emulator.reset();
-        this.resized(view.getUint16(0), view.getUint16(2));
+        this.asking = false;
+        this.emulator.write(RESET); // after what is still to be drawn, not before it
+        this.resizeLater(view.getUint16(0), view.getUint16(2));
         this.received = offset;
         this.acknowledged = offset - ACK_EVERY; // a snapshot is acknowledged, too
         this.write(payload.subarray(4), offset);
@@ -235,7 +239,8 @@ export class Screen {
       case Bytes.Data: {
         if (this.received < 0 || offset > this.received) {
           this.received = -1;
-          this.watch(); // a hole: draw it anew
+          if (!this.asking) this.watch(); // a hole: draw it anew
+          this.asking = true;
           return;
         }
         const fresh = payload.subarray(this.received - offset);
@@ -246,10 +251,15 @@ export class Screen {
       }
       case Bytes.Resized: {
         const view = new DataView(payload.buffer, payload.byteOffset);
-        this.resized(view.getUint16(0), view.getUint16(2));
+        this.resizeLater(view.getUint16(0), view.getUint16(2));
         break;
       }
     }
+  }
+
+  /** A new size counts from its place in the stream on. */
+  private resizeLater(rows: number, columns: number): void {
+    this.emulator.write("", () => this.resized(rows, columns));
   }
 
   private write(data: Uint8Array, end: number): void {
