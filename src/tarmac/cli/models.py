@@ -13,7 +13,7 @@ from tarmac.cli.shutdown import run
 from tarmac.config import load_config
 from tarmac.errors import BadRequest
 from tarmac.models.catalog import PROVIDERS, context_window, model_info, price_per_million
-from tarmac.models.listing import LOCAL, OfferedModel, find_local, list_models
+from tarmac.models.offered import LOCAL, OfferedModel, find_local, list_models
 from tarmac.models.provider import ModelError, ModelSettings
 from tarmac.nearest import nearest
 from tarmac.show.columns import cut, padded

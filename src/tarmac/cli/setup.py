@@ -17,7 +17,7 @@ from tarmac.config import Config
 from tarmac.config.sources import user_file
 from tarmac.errors import BadRequest, TarmacError
 from tarmac.models.catalog import PROVIDERS, Provider, keys_from, parse_spec
-from tarmac.models.listing import LOCAL, OfferedModel, find_local, list_models
+from tarmac.models.offered import LOCAL, OfferedModel, find_local, list_models
 from tarmac.models.provider import ModelError, ModelSettings
 from tarmac.paths import shown
 from tarmac.show.columns import padded

@@ -14,12 +14,13 @@ import secrets
 import time
 from collections.abc import Callable
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from tarmac.models.catalog import price
 from tarmac.models.messages import NO_USAGE, Blob, Part, Text, ToolUse, Usage
 from tarmac.models.provider import CallDelta, Completion, ModelError, Prompt, ReasoningDelta, TextDelta, ToolSchema
+from tarmac.models.tokens import messages_size, prompt_size
 from tarmac.policy.approval import AnswerKind, Authority
 from tarmac.prompts.instructions import read_instructions, read_replacement
 from tarmac.prompts.system import PromptContext, system_prompt, unsuited_edit_tools
@@ -31,8 +32,47 @@ from tarmac.tasks.questions import Questions, words
 from tarmac.tasks.repetition import LONGEST_LOOP, repeats
 from tarmac.tasks.signals import CallStreamed, ReasoningStreamed, RetryCounted, TextStreamed
 from tarmac.tasks.state import TaskState
-from tarmac.tasks.views.counting import Came, estimate
 from tarmac.tasks.views.last_prompt import kept_prompt
+
+LETTERS: Final = 4  # to a token
+
+
+@dataclass(slots=True)
+class Came:
+    """What a model had sent when it was stopped."""
+
+    said: list[str] = field(default_factory=list)
+    other: int = 0  # letters of thoughts and calls
+    _looked: int = 0  # pieces of `said` when somebody looked last
+
+    def grew(self, by: int) -> bool:
+        """Whether so many characters of text came since this was last true."""
+        if sum(map(len, self.said[self._looked :])) < by:
+            return False
+        self._looked = len(self.said)
+        return True
+
+    def end(self, length: int) -> str:
+        """The last characters of its text."""
+        return "".join(self.said)[-length:]
+
+    def __bool__(self) -> bool:
+        return bool(self.said or self.other)
+
+
+def estimate(prompt: Prompt, came: Came, *, before: int, caching: bool) -> Usage:
+    """A guess: the window as it was `before`, counted by the provider, and what was added; nothing if nothing came.
+
+    Only the last message is measured: a long conversation costs no more to stop than a short one.
+    """
+    if not came:
+        return NO_USAGE
+    output = (sum(map(len, came.said)) + came.other) // LETTERS + 1
+    if not before:
+        return Usage(input=round(prompt_size(prompt)), output=output)
+    added = round(messages_size(prompt.messages[-1:]))
+    return Usage(input=added if caching else before + added, cache_reads=before if caching else 0, output=output)
+
 
 FIRST_DELAY: Final = 1.0  # seconds
 JITTER: Final = 0.25  # of the delay: many tasks that were refused together do not come back together
