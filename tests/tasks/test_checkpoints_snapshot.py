@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tarmac.tasks.snapshot import LARGEST, SnapshotFailed, Snapshots
+from tarmac.tasks.snapshot import LARGEST, Snapshot, SnapshotFailed, Snapshots
 
 LIMIT = 30.0
 
@@ -200,6 +200,63 @@ def test_large_files_are_left_out_and_named(tmp_path: Path) -> None:
     after = found.take(limit=LIMIT)
     [edit] = found.edits(before, after, limit=LIMIT)
     assert "big.bin" in after.partial and (edit.path.name, edit.before, edit.after) == ("big.bin", "", "")
+
+
+@pytest.mark.parametrize("crashed", [False, True])
+def test_a_file_grows_or_shrinks_over_the_cap(tmp_path: Path, *, crashed: bool) -> None:
+    """S14: a file that was left out is never taken for a new one, also when only the trees are known after a crash."""
+    work = repository(tmp_path / "w")
+    (work / "big").write_bytes(b"x" * (LARGEST + 1))
+    (work / "idle").write_bytes(b"x" * (LARGEST + 1))
+    (work / "small").write_text("small")
+    found = snapshots(tmp_path, work)
+    before = found.take(limit=LIMIT)
+    (work / "big").write_text("shrunk")
+    (work / "a.txt").write_bytes(b"y" * (LARGEST + 1))
+    (work / "small").write_bytes(b"y" * (LARGEST + 1))
+    (work / "new").write_bytes(b"y" * (LARGEST + 1))
+    if crashed:
+        found, before = snapshots(tmp_path, work), Snapshot(before.trees)
+    edits = {each.path.name: each for each in found.edits(before, found.take(limit=LIMIT), limit=LIMIT)}
+    ids = [str(edits[name].before) for name in ("a.txt", "small")]
+    assert list(found.contents(ids, limit=LIMIT).values()) == [b"one\n", b"small"]
+    assert (edits["big"].before, edits["new"].before, "idle" in edits) == ("", None, False)
+    assert {edits[name].after for name in ("a.txt", "small", "new")} == {""}
+    after = found.take(limit=LIMIT)
+    (work / "small").write_text("small again")
+    [edit] = found.edits(after, found.take(limit=LIMIT), limit=LIMIT)
+    assert (edit.path.name, edit.before) == ("small", "")
+
+
+def test_a_file_that_is_no_longer_ignored_is_not_new(tmp_path: Path) -> None:
+    """S14: a command removes or changes .gitignore. The user's ignored files were there before it, for all we know."""
+    work = repository(tmp_path / "w", **{".gitignore": "*.env\nbuild/\n"})
+    (work / "build").mkdir()
+    (work / "sub").mkdir()
+    (work / "sub" / ".gitignore").write_text("cache\n")
+    for name in ("s.env", "build/out.o", "sub/cache", ":(x).env"):
+        (work / name).write_text("mine")
+    found = snapshots(tmp_path, work)
+    before = found.take(limit=LIMIT)
+    (work / ".gitignore").unlink()
+    (work / "sub" / ".gitignore").write_text("")
+    (work / "made.txt").write_text("by the command")
+    edits = found.edits(before, found.take(limit=LIMIT), limit=LIMIT)
+    assert {str(each.path.relative_to(work)) for each in edits if each.before is None} == {"made.txt"}
+    unknown = {str(each.path.relative_to(work)) for each in edits if each.before == ""}
+    assert unknown == {"s.env", "build/out.o", "sub/cache", ":(x).env"}
+
+
+def test_a_repository_within_loses_its_git_folder(tmp_path: Path) -> None:
+    """S14: its files belong to another repository then. They are the same files."""
+    work = repository(tmp_path / "w")
+    repository(work / "sub", **{"b.txt": "b\n", "c.txt": "c\n"})
+
+    def change() -> None:
+        shutil.rmtree(work / "sub" / ".git")
+        (work / "sub" / "c.txt").write_text("changed\n")
+
+    assert changed(snapshots(tmp_path, work), work, change) == {"sub/c.txt": (True, True)}
 
 
 def test_ignored_files_that_the_task_wrote_are_in_it(tmp_path: Path) -> None:

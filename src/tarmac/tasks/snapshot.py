@@ -5,7 +5,8 @@ edits(before, after) ─ diff-tree → FileEdit …        contents(ids) ─ cat
 
 The user's repository is only read: its objects are alternates of ours, and the first index is a copy of its index, so
 that only changed files are hashed. Contents are stored as they are on disk, without filters or line-end conversion.
-A repository within the workspace is a work tree of its own, with its own index.
+A repository within the workspace is a work tree of its own, with its own index. In the place of a file that is left out
+a tree has a gitlink, made of the file's size and time.
 """
 
 import os
@@ -13,10 +14,11 @@ import shutil
 import signal
 import stat
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from hashlib import sha1
 from pathlib import Path
@@ -29,6 +31,7 @@ MOST_NESTED: Final = 30  # repositories within the workspace
 BULK: Final = 64  # files; more are written to one pack, which is faster than a file for each
 EMPTY_TREE: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 GITLINK: Final = 0o160000
+LEFT_OUT: Final = "0" * 12  # how the gitlink of a file that is left out begins
 _CONFIG: Final = """[core]
 \trepositoryformatversion = 0
 \tbare = false
@@ -59,13 +62,13 @@ class Snapshot:
     """The workspace at one moment."""
 
     trees: tuple[GitTree, ...]
-    left_out: Mapping[Path, tuple[int, int]] = field(default_factory=dict)  # size and time of files that are too large
+    left_out: tuple[Path, ...] = ()  # files that are too large, or can't be read
 
     @property
     def partial(self) -> str:
         if not self.left_out:
             return ""
-        names = ", ".join(str(each) for each in list(self.left_out)[:3])
+        names = ", ".join(str(each) for each in self.left_out[:3])
         more = f" and {len(self.left_out) - 3} more" if len(self.left_out) > 3 else ""
         return f"left out, as they are larger than {LARGEST >> 20} MiB or unreadable: {names}{more}"
 
@@ -79,7 +82,7 @@ class _WorkTree:
     index: Path
     seeded: bool = False
     tree: str = ""
-    nested: set[str] = field(default_factory=set)  # submodules
+    nested: set[str] = field(default_factory=set)  # gitlinks: submodules, and files that were left out
     pending: set[str] = field(default_factory=set)  # to be hashed, whatever git thinks of them
 
 
@@ -117,7 +120,7 @@ class Snapshots:
         main = self._main(until)
         self._unlock()
         found: list[GitTree] = []
-        left_out: dict[Path, tuple[int, int]] = {}
+        left_out: list[Path] = []
         waiting = [main]
         known = set(wrote) - self._wrote
         while waiting:
@@ -129,25 +132,51 @@ class Snapshots:
             found.append(GitTree(root=each.root, tree=each.tree))
             waiting += [self._tree(each.root / name, "", until) for name in nested]
         self._wrote |= known
-        return Snapshot(tuple(found), left_out)
+        return Snapshot(tuple(found), tuple(left_out))
 
     def edits(self, before: Snapshot, after: Snapshot, *, limit: float) -> list[FileEdit]:
         """What differs."""
         until = time.monotonic() + limit
         old = {each.root: each.tree for each in before.trees}
         new = {each.root: each.tree for each in after.trees}
-        found: list[FileEdit] = []
+        found: dict[Path, FileEdit] = {}
         for root in {**old, **new}:
             one, two = old.get(root, EMPTY_TREE), new.get(root, EMPTY_TREE)
             if one != two:
-                found += self._edits(root, one, two, until)
-        for path in {**before.left_out, **after.left_out}:
-            if before.left_out.get(path) != after.left_out.get(path) and all(each.path != path for each in found):
-                there = os.path.lexists(path)
-                found.append(
-                    FileEdit(path=path, before="" if path in before.left_out else None, after="" if there else None)
-                )
-        return found
+                for each in self._edits(root, one, two, until):
+                    found[each.path] = _in_one(found[each.path], each) if each.path in found else each
+        for root, tree in old.items():
+            rules = [each for each in found if each.name == ".gitignore" and each.is_relative_to(root)]
+            added = [each.path for each in found.values() if each.before is None and each.path.is_relative_to(root)]
+            if rules and added:
+                for path in self._ignored(root, tree, added, until):
+                    found[path] = replace(found[path], before="")  # it may have been there: nobody looked
+        return [each for each in found.values() if not each.before or not _is_same(each)]
+
+    def _ignored(self, root: Path, tree: str, paths: Sequence[Path], until: float) -> list[Path]:
+        """Those of the paths that the ignore rules of this tree left out."""
+        listed = self._git(["ls-tree", "-r", "-z", tree], until=until).split(b"\0")[:-1]
+        rules = {
+            os.fsdecode(name): about.split()[2].decode()
+            for about, _, name in (each.partition(b"\t") for each in listed)
+            if name.rpartition(b"/")[2] == b".gitignore" and about.startswith(b"100")
+        }
+        contents = self.contents(rules.values(), limit=until - time.monotonic())
+        with tempfile.TemporaryDirectory(dir=self._folder) as folder:
+            for name, id in rules.items():
+                place = Path(folder, name)
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_bytes(contents.get(id, b""))
+            given = _joined([f"./{each.relative_to(root).as_posix()}" for each in paths])  # ":" first would be magic
+            there = _WorkTree(Path(folder), "", Path(folder, ".index"))
+            words = ["--no-literal-pathspecs", "check-ignore", "--no-index", "-z", "--stdin"]
+            try:
+                out = self._git(words, there, until=until, given=given)
+            except _Failed as error:
+                if error.code != 1:  # 1: none of them
+                    raise
+                return []
+        return [root / os.fsdecode(each) for each in out.split(b"\0")[:-1]]
 
     def contents(self, ids: Iterable[str], *, limit: float) -> dict[str, bytes]:
         """The contents of git objects; those that are gone are missing."""
@@ -330,7 +359,7 @@ class Snapshots:
 
     # One work tree's state
 
-    def _update(self, tree: _WorkTree, left_out: dict[Path, tuple[int, int]], until: float) -> list[str]:
+    def _update(self, tree: _WorkTree, left_out: list[Path], until: float) -> list[str]:
         """Bring the index up to date with the disk; the repositories within."""
         where = ["--", tree.only] if tree.only else []
         scans = [
@@ -339,6 +368,7 @@ class Snapshots:
         ]
         outs = self._ends(scans, until)
         changed = {os.fsdecode(each) for each in b"".join(outs).split(b"\0")[:-1]} | tree.pending
+        changed |= {each for each in tree.nested if (tree.root / each).is_file()}
         nested = {each.rstrip("/") for each in changed if each.endswith("/")} | tree.nested
         within = f"{tree.only}/" if tree.only else ""
         nested = {each for each in nested if each.startswith(within) and os.path.lexists(tree.root / each / ".git")}
@@ -346,6 +376,7 @@ class Snapshots:
         real = cache(lambda folder: os.path.realpath(folder) == str(folder))  # else a link leads there now
         add: list[str] = []
         remove: list[str] = []
+        links: dict[str, str] = {}
         for name in sorted(changed):
             if name.endswith("/") or name in nested or (below and name.startswith(below)):
                 continue
@@ -359,7 +390,10 @@ class Snapshots:
                 remove.append(name)
                 continue
             if stat.S_ISREG(there.st_mode) and (there.st_size > LARGEST or not os.access(path, os.R_OK)):
-                left_out[path] = (there.st_size, there.st_mtime_ns)
+                left_out.append(path)
+                links[name] = (
+                    LEFT_OUT + sha1(b"%d %d" % (there.st_size, there.st_mtime_ns)).hexdigest()[len(LEFT_OUT) :]
+                )
             elif stat.S_ISREG(there.st_mode) or stat.S_ISLNK(there.st_mode):
                 add.append(name)
             else:
@@ -370,7 +404,11 @@ class Snapshots:
             bulk = ["-c", "core.bigFileThreshold=1"] if len(add) > BULK else []
             words = [*bulk, "update-index", "-z", "--add", "--remove", "--replace", "--stdin"]
             self._git(words, tree, until=until, given=_joined(add))
-        if add or remove or not tree.tree:
+        if links:
+            lines = b"".join(f"160000 {id} 0\t".encode() + os.fsencode(name) + b"\0" for name, id in links.items())
+            self._git(["update-index", "-z", "--add", "--replace", "--index-info"], tree, until=until, given=lines)
+            tree.nested |= links.keys()
+        if add or remove or links or not tree.tree:
             if not tree.index.exists():
                 tree.tree = EMPTY_TREE
             else:
@@ -386,15 +424,17 @@ class Snapshots:
         for about, name in zip(pieces[::2], pieces[1::2], strict=True):
             modes, ids = about[1:].split()[:2], about.split()[2:4]
             before_mode, after_mode = (int(each, 8) for each in modes)
-            if GITLINK in (before_mode, after_mode):
-                continue
-            yield FileEdit(
-                path=root / os.fsdecode(name),
-                before=ids[0].decode() if before_mode else None,
-                after=ids[1].decode() if after_mode else None,
-                before_mode=before_mode,
-                after_mode=after_mode,
+            before, after = (
+                _version(mode, id.decode()) for mode, id in zip((before_mode, after_mode), ids, strict=True)
             )
+            if before is not None or after is not None:
+                yield FileEdit(
+                    path=root / os.fsdecode(name),
+                    before=before,
+                    after=after,
+                    before_mode=before_mode if before else 0,
+                    after_mode=after_mode if after else 0,
+                )
 
     # Git itself
 
@@ -461,12 +501,35 @@ class Snapshots:
         except subprocess.TimeoutExpired:
             raise SnapshotFailed("git took too long") from None
         if running.returncode:
-            raise _Failed(err.decode("utf-8", "replace").strip().rpartition("\n")[2] or f"exit {running.returncode}")
+            why = err.decode("utf-8", "replace").strip().rpartition("\n")[2]
+            raise _Failed(why or f"exit {running.returncode}", running.returncode)
         return out
 
 
 class _Failed(SnapshotFailed):
     """Git said no."""
+
+    def __init__(self, why: str, code: int) -> None:
+        super().__init__(why)
+        self.code = code
+
+
+def _version(mode: int, id: str) -> str | None:
+    """A file's content in a tree: "" when it was left out, None when there is no file."""
+    if mode == GITLINK:
+        return "" if id.startswith(LEFT_OUT) else None
+    return id if mode else None
+
+
+def _in_one(one: FileEdit, two: FileEdit) -> FileEdit:
+    """A file that went from one repository to another, as its folder `.git` came or went."""
+    old = two if one.before is None else one
+    new = two if one.after is None else one
+    return replace(old, after=new.after, after_mode=new.after_mode)
+
+
+def _is_same(edit: FileEdit) -> bool:
+    return (edit.before, edit.before_mode) == (edit.after, edit.after_mode)
 
 
 def _kill(running: "subprocess.Popen[bytes]") -> None:
