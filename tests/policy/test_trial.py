@@ -64,6 +64,33 @@ def test_a_folder_made_anew_and_a_file_in_place_of_a_folder(work: Path) -> None:
     assert (work / "a.txt" / "in").read_text() == "x\n" and [p.name for p in (work / "sub").iterdir()] == ["c.txt"]
 
 
+def test_only_folders_that_the_command_removed_are_removed(work: Path) -> None:
+    """P9: a folder that the command left empty stays, and so does the workspace itself."""
+    (work / "deep" / "er").mkdir(parents=True)
+    (work / "deep" / "er" / "c.txt").write_text("c\n")
+    trial = tried(work, "rm a.txt sub/b.txt; rm -r deep; ln -s sub deep")
+    assert trial.keep() == []
+    trial.discard()
+    assert sorted(each.name for each in work.rglob("*")) == ["deep", "sub"] and (work / "deep").readlink() == Path(
+        "sub"
+    )
+    (work / "deep").unlink()
+    (work / "sub").rmdir()
+    (work / "last.txt").write_text("x")
+    trial = tried(work, "rm last.txt")
+    assert trial.keep() == []
+    trial.discard()
+    assert list(work.iterdir()) == []
+
+
+def test_what_can_not_be_kept_leaves_nothing_behind(work: Path) -> None:
+    trial = tried(work, "rm -r sub; echo x > sub")
+    (work / "sub" / "new.txt").write_text("somebody's\n")
+    assert len(trial.keep()) == 1
+    trial.discard()
+    assert sorted(each.name for each in work.rglob("*")) == ["a.txt", "new.txt", "sub"]
+
+
 def test_there_is_no_network_and_the_rest_is_read_only(work: Path, own_state: Path) -> None:
     """P9: what a trial can't contain does not happen at all."""
     outside = own_state / "outside.txt"

@@ -55,7 +55,7 @@ class Trial:
         failed: list[str] = []
         for each in sorted(self.changes, key=lambda change: change.kind != "deleted"):
             try:
-                _apply(each, self.workspace)
+                _apply(each, self.workspace, self.folder / "upper")
             except (OSError, FileUnavailable) as error:
                 failed.append(f"{each.path}: {error}")
         return failed
@@ -276,22 +276,29 @@ def _is_index(change: TrialChange) -> bool:
     return change.path.name == "index" and change.path.parent.name == ".git"
 
 
-def _apply(change: TrialChange, root: Path) -> None:
+def _apply(change: TrialChange, root: Path, upper: Path) -> None:
     path = change.path
     if not Path(os.path.realpath(path.parent)).is_relative_to(root):
         raise FileUnavailable(f"{path} leads out of the workspace")
     if change.new is None:
         path.unlink(missing_ok=True)
-        try:
-            path.parent.rmdir()  # a folder that the command removed is empty now; any other stays
-        except OSError:
-            pass
+        for folder in path.parents:
+            kept = upper / folder.relative_to(root)  # where a file was deleted, the overlay has the folder
+            if folder == root or (kept.is_dir() and not kept.is_symlink()):
+                return
+            try:
+                folder.rmdir()
+            except OSError:  # something else is in it
+                return
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.parent / f".tarmac-{os.urandom(6).hex()}"
-    if change.new.is_symlink():
-        temporary.symlink_to(change.new.readlink())
-    else:
-        shutil.copyfile(change.new, temporary)
-        temporary.chmod(stat.S_IMODE(change.new.stat().st_mode))
-    temporary.replace(path)
+    try:
+        if change.new.is_symlink():
+            temporary.symlink_to(change.new.readlink())
+        else:
+            shutil.copyfile(change.new, temporary)
+            temporary.chmod(stat.S_IMODE(change.new.stat().st_mode))
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
