@@ -281,6 +281,25 @@ def test_the_session_ends_when_its_terminal_goes_away(project: Path, hangs_up: b
     assert not (project / "made").exists()
 
 
+@pytest.mark.parametrize("hangs_up", [True, False])
+def test_the_session_ends_when_its_terminal_goes_away_while_a_person_is_attached(project: Path, hangs_up: bool) -> None:
+    """U7: what runs in the terminal ends with it."""
+    play = turn("", command("touch made; echo before; cat", timeout=0.5)), turn("It waits.")
+    with run(project, *play, before="" if hangs_up else "trap '' HUP; ") as tmux:
+        tmux.question()
+        tmux.type("y")
+        tmux.until("It waits.", "1 running")
+        tmux.type("/attach")
+        tmux.keys("Enter")
+        tmux.until("before", gone=READY)
+        shell = int(tmux.run("display-message", "-p", "-t", "t", "#{pane_pid}"))
+        (child,) = map(int, Path(f"/proc/{shell}/task/{shell}/children").read_text().split())
+    end = time.monotonic() + PATIENCE
+    while alive(child):
+        assert time.monotonic() < end, "it goes on without a terminal"
+        time.sleep(0.05)
+
+
 def test_a_limit_is_told_once(project: Path) -> None:
     """S16."""
     with run(

@@ -22,19 +22,28 @@ CURSOR_REPORT = re.compile(rb"\x1b\[(?!1;[2-8]R)\d+;\d+R")
 EVERY = 0.3  # seconds between two looks at the size of the screen
 
 
+class ScreenGone(Exception):
+    """The person's own terminal went away."""
+
+
 async def attach(terminal: Terminal) -> None:
-    """Show the terminal and pass keys to it until the person leaves, or it is closed."""
+    """Show the terminal and pass keys to it until the person leaves, or it is closed. ScreenGone if they are gone."""
     before = terminal.tape.size
-    with every_key(sys.stdin.fileno()):
-        jobs = [asyncio.create_task(each) for each in (_show(terminal), _type(terminal), _follow_size(terminal))]
-        try:
-            await asyncio.wait(jobs[:2], return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for job in jobs:
-                job.cancel()
-            await asyncio.gather(*jobs, return_exceptions=True)
+    try:
+        with every_key(sys.stdin.fileno()):
+            jobs = [asyncio.create_task(each) for each in (_type(terminal), _show(terminal), _follow_size(terminal))]
+            try:
+                await asyncio.wait(jobs[:2], return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for job in jobs:
+                    job.cancel()
+                ended = await asyncio.gather(*jobs, return_exceptions=True)
+                _resize(terminal, *before)
             _write(RESET)
-            _resize(terminal, *before)
+    except OSError as error:
+        raise ScreenGone from error
+    if ended[0] is False:
+        raise ScreenGone
 
 
 async def _show(terminal: Terminal) -> None:
@@ -46,13 +55,15 @@ async def _show(terminal: Terminal) -> None:
                 _write(data)
 
 
-async def _type(terminal: Terminal) -> None:
+async def _type(terminal: Terminal) -> bool:
+    """Until the person leaves. False: their terminal is gone."""
     async for keys in pieces(sys.stdin.fileno()):
         typed, left, _ = CURSOR_REPORT.sub(b"", keys).partition(LEAVE)
         if typed:
             await terminal.type(typed)
         if left:
-            return
+            return True
+    return False
 
 
 async def _follow_size(terminal: Terminal) -> None:

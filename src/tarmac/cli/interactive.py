@@ -96,6 +96,7 @@ class Interactive:
         self.ui.on_submit = self._submitted
         self.ui.on_interrupt = self._interrupted
         self.ui.on_leave = self.leave
+        self.ui.on_gone = lambda: self.leave(gone=True)
         self.ui.on_background = self._to_background
         self.ui.on_level = lambda: next_level(self)
 
@@ -298,10 +299,10 @@ class Interactive:
                 execution.leave()
         self.ui.hint("the command goes on in the background" if running else "no command is running")
 
-    def leave(self) -> None:
-        """End the session. What still runs is named first, and leaving again ends it."""
+    def leave(self, *, gone: bool = False) -> None:
+        """End the session. What still runs is named first, and leaving again ends it. `gone`: nobody is there."""
         ends = self._still_running()
-        if ends and not self._warned and self.ui.app.is_running:
+        if ends and not self._warned and not gone:
             self._warned = True
             self.ui.print(self.look.paint("35", f"– Still running: {', '.join(ends)}"))
             self.ui.print("  Ctrl-D or /quit again ends it with this session; or go on, /attach shows it.")

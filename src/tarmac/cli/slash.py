@@ -115,6 +115,9 @@ def _terminal_names(session: "Interactive") -> Sequence[str]:
 
 @command("look at a terminal and type into it: /attach t1; Ctrl-] leaves it", values=_terminal_names)
 async def attach(session: "Interactive", rest: str) -> None:
+    import termios
+
+    from tarmac.cli.attach import ScreenGone
     from tarmac.cli.attach import attach as attach_to
 
     names = _terminal_names(session)
@@ -123,8 +126,12 @@ async def attach(session: "Interactive", rest: str) -> None:
         what = f"this task has no terminal `{one_line(name)}`" if name else "which terminal?"
         raise BadRequest(what, hint=f"/attach {' or '.join(names)}" if names else "it has none yet")
     session.ui.print(f"  attached to {name}; Ctrl-] leaves it")
-    async with session.ui.lend():
-        await attach_to(session.app.registry.get(TerminalId(name)))
+    try:
+        async with session.ui.lend():
+            await attach_to(session.app.registry.get(TerminalId(name)))
+    except (ScreenGone, OSError, termios.error):  # the editor can't draw itself again either
+        session.leave(gone=True)
+        return
     session.ui.print(f"  left {name}; what runs in it goes on")
 
 

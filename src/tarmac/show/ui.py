@@ -58,6 +58,7 @@ FOLD_LINES = 4  # lines of a paste that are shown as they are
 FOLD_CHARACTERS = 800
 TALLEST = 10  # rows of the input editor
 LIVE = 10  # rows of what changes
+LAST_DRAWING = 2.0  # seconds for the editor to take itself off the screen
 WORDS = ("yes", "no", "always", "session", "edit", "view", "help")
 
 
@@ -96,6 +97,7 @@ class SessionUI:
         self.on_submit: Callable[[str], Awaitable[None]] | None = None
         self.on_interrupt: Callable[[], bool] = bool  # True: something was stopped
         self.on_leave: Callable[[], object] = bool
+        self.on_gone: Callable[[], object] = bool
         self.on_level: Callable[[], object] = bool
         self.on_background: Callable[[], object] = bool
         self._pastes: dict[str, str] = {}
@@ -141,7 +143,7 @@ class SessionUI:
     async def running(self) -> AsyncIterator[None]:
         """Show it during the block. What is printed in the block is on the screen when it ends."""
         running = asyncio.create_task(self.app.run_async(handle_sigint=False, set_exception_handler=False))
-        running.add_done_callback(lambda _: self.on_leave())  # the terminal is gone: nobody can type any more
+        running.add_done_callback(lambda _: self.on_gone())  # the terminal is gone: nobody can type any more
         try:
             yield
         finally:
@@ -149,8 +151,10 @@ class SessionUI:
             for job in list(self._jobs):
                 job.cancel()
             await asyncio.gather(*self._jobs, return_exceptions=True)
-            if self.app.is_running:
+            if self.app.is_running and self.app.future is not None and not self.app.future.done():
                 self.app.exit()
+            await asyncio.wait({running}, timeout=LAST_DRAWING)  # on a terminal that is gone it never ends
+            running.cancel()
             await asyncio.gather(running, return_exceptions=True)
             if self._pending:
                 self._write("".join(self._pending))
