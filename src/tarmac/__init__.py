@@ -1,4 +1,6 @@
-"""Tarmac: real terminals for AI agents, and (soon) the agent that uses them well.
+"""Tarmac: real terminals for AI agents, and the agent that uses them.
+
+`tarmac.terminals` has the terminals; the names below are its own. `tarmac.app` has the agent: `open_app` and its tasks.
 
     async with tarmac.open_terminal(cwd=Path.cwd()) as terminal:
         result = await terminal.run("make -j2", timeout=60)

@@ -2,10 +2,12 @@
 
 import json
 import os
+import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import tarmac
+from tests.cli.conftest import TARMAC, tarmac
 
 pytestmark = pytest.mark.slow
 
@@ -122,6 +124,14 @@ def test_json_lines_are_answered_in_order() -> None:
     ]  # fmt: skip
     assert [each.get("line") for each in answers[4:8]] == [5, 6, 7, 8]
     assert all(each["hint"] for each in answers[4:8])
+
+
+def test_when_nobody_reads_any_more_it_ends_quietly() -> None:
+    """`tarmac check --jsonl | head -1`."""
+    lines = "".join(f'{{"id": {number}, "command": "ls {number}"}}\n' for number in range(2000))
+    script = f"{shlex.join(TARMAC)} check --jsonl | head -1; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", script], input=lines, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, json.loads(done.stdout)["id"], done.stderr) == (141, 0, "")
 
 
 def test_a_line_that_makes_no_sense_is_answered_with_its_id_and_a_whole_verdict() -> None:

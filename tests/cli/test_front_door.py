@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import tarmac
+from tests.cli.conftest import on_a_screen, tarmac
 
 import tarmac as package
 
@@ -91,6 +91,20 @@ def test_nonsense_is_answered_by_what_is_wrong_and_what_to_do(arguments: list[st
     assert first.startswith(f"tarmac: {what}")
     assert second.startswith("  hint: ")
     assert hint in second
+
+
+def test_on_a_narrow_screen_a_complaint_is_broken_between_words() -> None:
+    """U6."""
+    with on_a_screen("models", "--base-url", "http://127.0.0.1:9", columns=40) as screen:
+        shown = screen.rest().decode().replace("\r", "")
+        assert screen.process.returncode == 2
+    lines = [
+        "tarmac: --base-url needs --provider",
+        "  hint: --provider compatible is for",
+        "    a server of your own",
+        "",
+    ]
+    assert shown.split("\n") == lines
 
 
 def test_a_page_nobody_reads_to_its_end_makes_no_noise() -> None:

@@ -64,6 +64,14 @@ def test_a_task_of_roo_code_is_gone_on_with_here_and_taken_back(tmp_path: Path) 
     assert json.loads((tmp_path / NATIVE / "history_item.json").read_text())["status"] == "completed"
 
 
+def test_salvage_of_garbage_fails_and_takes_nothing_in(tmp_path: Path) -> None:
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / "api_conversation_history.json").write_bytes(bytes(range(256)))
+    outcome = tarmac("import", "roo", str(tmp_path), "--salvage")
+    assert outcome.code == 1 and "could be saved" in outcome.err
+    assert tarmac("tasks", "--json").out == ""
+
+
 def test_a_damaged_task_is_told_the_others_are_taken_in_and_salvage_takes_what_is_whole(tmp_path: Path) -> None:
     """S3: nothing is lost, nothing is touched."""
     shutil.copytree(ROO, tmp_path / "tasks")

@@ -76,6 +76,16 @@ def test_a_no_is_a_no(own_temp: Path) -> None:
     assert (project / "old-builds").exists() and (project / "NOTES-1.0.1.md").exists()
 
 
+def test_control_c_ends_it_without_calling_that_a_fault(own_temp: Path) -> None:
+    with on_a_screen("demo", "--yes") as screen:
+        screen.until(b"Running `python3 -m unittest`")
+        screen.type(b"\x03")
+        shown = screen.rest()
+        assert screen.process.returncode == 130
+    assert b"Something is not as it should be" not in shown
+    assert list(own_temp.glob("tarmac-demo-*")) == []
+
+
 def test_as_json_it_is_the_stream_of_a_task() -> None:
     said = [json.loads(line) for line in tarmac("demo", "--json").out.splitlines()]
     assert (said[0]["kind"], said[-1]["end"]) == ("task_created", "completed")

@@ -77,7 +77,16 @@ def test_all_covers_nothing_that_is_critical(project: Path, tmp_path: Path) -> N
     (project / "build").mkdir()
     play = script(tmp_path, turn("", command("rm -rf build")), done())
     outcome = tarmac("run", "x", "--script", play, "--cwd", str(project), "--auto", "all")
-    assert (outcome.code, (project / "build").exists(), "denied" in outcome.out) == (0, True, True)
+    assert (outcome.code, (project / "build").exists()) == (0, True)
+    assert "✗ Denied: running `rm -rf build`" in outcome.out
+    assert "only a person can allow critical commands" in outcome.err and "--auto" not in outcome.err
+
+
+def test_after_what_is_never_allowed_no_hint_says_how_to_allow_it(project: Path, tmp_path: Path) -> None:
+    """P5."""
+    play = script(tmp_path, turn("", command("rm -rf /")), done())
+    outcome = tarmac("run", "x", "--script", play, "--cwd", str(project))
+    assert (outcome.code, outcome.err) == (0, "") and "✗ Denied: running `rm -rf /`" in outcome.out
 
 
 def test_the_exit_status_says_how_it_ended(project: Path, tmp_path: Path) -> None:
@@ -182,6 +191,29 @@ def test_the_text_may_come_from_standard_input_and_pictures_from_files(project: 
     facts = [json.loads(line) for line in tarmac("tasks", "show", task, "--json").out.splitlines()]
     (said,) = (each for each in facts if each["kind"] == "user_said")
     assert (said["text"].strip(), said["images"][0]["media_type"]) == ("two\nlines", "image/png")
+
+
+@pytest.mark.parametrize("data", [b"\x89PNG\r\n\x1a\n", b"a\0b"])
+def test_standard_input_that_is_no_text_is_refused(data: bytes) -> None:
+    """A5."""
+    outcome = tarmac("run", "-", "--model", "ollama/phi", stdin=data)
+    assert (outcome.code, outcome.out) == (2, "") and "standard input is no text" in outcome.err
+    assert "--image FILE" in outcome.err
+
+
+def test_the_first_text_may_be_a_command_of_the_project_and_name_a_picture(project: Path, tmp_path: Path) -> None:
+    """U3, S19."""
+    (project / ".tarmac" / "commands").mkdir(parents=True)
+    (project / ".tarmac" / "commands" / "ship.md").write_text("Tag it as $ARGUMENTS, then push.\n")
+    picture = tmp_path / "shot.png"
+    picture.write_bytes(b"\x89PNG\r\n\x1a\n" + b"0" * 50)
+    play = script(tmp_path, done())
+    outcome = tarmac("run", f"/ship 1.0 @{picture}", "--script", play, "--cwd", str(project), "--json")
+    (said,) = (each for each in map(json.loads, outcome.out.splitlines()) if each.get("kind") == "user_said")
+    assert said["text"] == f"Tag it as 1.0 @{picture}, then push."
+    assert [each["media_type"] for each in said["images"]] == ["image/png"]
+    outcome = tarmac("run", "look at @gone.png", "--script", play, "--cwd", str(project))
+    assert outcome.code == 2 and "gone.png can't be read" in outcome.err
 
 
 def test_a_signal_ends_it_what_it_started_too_and_it_can_be_resumed(project: Path, tmp_path: Path) -> None:

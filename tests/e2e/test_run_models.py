@@ -111,6 +111,15 @@ async def test_the_address_of_a_server_is_an_option(tmp_path: Path) -> None:
     assert "It is done." in out
 
 
+async def test_a_picture_for_a_model_that_cannot_see_is_said(tmp_path: Path) -> None:
+    """S19."""
+    picture = tmp_path / "p.png"
+    picture.write_bytes(b"\x89PNG\r\n\x1a\n" + b"0" * 50)
+    async with serving(Reply(_xml("attempt_completion", DONE))) as server:
+        code, _, err = await run(server, WAYS[2], tmp_path, "--image", str(picture))
+    assert code == 0 and "ollama/phi can't see pictures" in err and "models.images" in err
+
+
 async def test_an_address_that_is_none_is_told(tmp_path: Path) -> None:
     async with serving() as server:
         code, _, err = await run(server, Way("compatible/any", lambda _: {}, _gpt), tmp_path, "--base-url", "ftp://x")

@@ -328,6 +328,6 @@ def test_without_colour_nothing_but_text_and_on_a_screen_no_line_is_too_wide() -
 def test_every_kind_of_fact_can_be_told() -> None:
     """A5: none is unknown to the renderer by mistake."""
     quiet = {e.TaskCreated, e.TaskStarted, e.TaskSaved, e.CallJudged, e.FileSeen, e.CommandOutput, e.RequestStarted,
-             e.MessageDelivered, e.MessageWithdrawn, e.ModelTold, e.ToolStarted}  # fmt: skip
+             e.MessageDelivered, e.MessageWithdrawn, e.ModelTold, e.ToolStarted, e.FilesChanged}  # fmt: skip
     silent = {type(event) for event in one_of_each() if not TaskRenderer(PIPE, past=True).event(event)}
     assert silent == quiet

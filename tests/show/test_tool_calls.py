@@ -71,7 +71,7 @@ def test_a_command_that_is_left_running_says_where_and_what_it_asks_and_not_once
 def test_why_something_was_not_done_is_told_where_nobody_was_asked() -> None:
     """S13: in a pipe a denial comes with its reason, and with what it was."""
     denied = finished("execute_command", "Nobody is here to approve this", outcome="denied", title="Running `make`")
-    assert tell(PIPE, denied) == "✗ Running `make` · denied\n  │ Nobody is here to approve this\n"
+    assert tell(PIPE, denied) == "✗ Denied: running `make`\n  │ Nobody is here to approve this\n"
     asked = e.QuestionAsked(at=1.0, question=QuestionId("q"), ask="tool", text="x", call=C)
     assert "Nobody" not in tell(SCREEN, asked, denied)
 

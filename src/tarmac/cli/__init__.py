@@ -141,6 +141,8 @@ def complain(what: str, *, hint: str = "", code: int = UNUSABLE) -> int:
         from tarmac.show.harmless import harmless
 
         text = harmless(text)  # it may quote anybody
+        if sys.stderr.isatty():
+            text = _wrapped(text)
     except (ImportError, MemoryError):  # there is not even memory for that
         text = "".join(each if each == "\n" or " " <= each <= "~" else "?" for each in text)
     try:
@@ -150,6 +152,16 @@ def complain(what: str, *, hint: str = "", code: int = UNUSABLE) -> int:
     except BrokenPipeError:
         _silence_stdout()
     return code
+
+
+def _wrapped(text: str) -> str:
+    """`text`, broken between words to fit the terminal."""
+    import os
+
+    from tarmac.show.columns import wrapped
+    from tarmac.show.look import look_of
+
+    return "\n".join(wrapped(text, look_of(sys.stderr, os.environ).columns - 1, indent="    "))
 
 
 def _open_closed() -> None:

@@ -64,7 +64,12 @@ def main(arguments: list[str]) -> int:
         if why := refusal(rule):
             print(f"tarmac: the rule `{visible(' '.join(rule))}` is not taken: {why}", file=sys.stderr)
     if request.jsonl:
-        return run(lambda stop: serve(policy, request))
+        try:
+            return run(lambda stop: serve(policy, request))
+        except* BrokenPipeError:  # nobody reads any more
+            nobody_reads = True
+        if nobody_reads:
+            raise BrokenPipeError
     return run(lambda stop: check_one(policy, request))
 
 

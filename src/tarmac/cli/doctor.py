@@ -139,7 +139,7 @@ async def ask_model(case: Case) -> Findings:
 
     found = await aside(lambda: _model_of(case))
     if found.level != "ok":
-        yield found
+        yield dataclasses.replace(found, level="problem")  # it was to be asked
         return
     model = await aside(lambda: _open_model(case))
     prompt = Prompt("Answer with one word.", (Message("user", (Text("Say OK."),)),), max_tokens=2000)
@@ -163,7 +163,8 @@ def _model_of(case: Case) -> Finding:
     try:
         spec = load_config(Path.cwd(), case.environ).model
         if not spec:
-            return Finding(name="model", level="note", what="none is configured", advice="tarmac asks for one")
+            advice = "`tarmac` in a terminal helps you choose one"
+            return Finding(name="model", level="note", what="none is configured", advice=advice)
         _open_model(case)
     except TarmacError as error:
         return Finding(name="model", level="warning", what=error.what, advice=error.hint)

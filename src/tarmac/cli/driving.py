@@ -17,12 +17,12 @@ from tarmac.cli.person import Person
 from tarmac.cli.shutdown import Stop
 from tarmac.cli.turn import Turn
 from tarmac.errors import BadRequest
-from tarmac.policy.approval import Answer, AnswerKind, Picture
+from tarmac.policy.approval import Answer, AnswerKind, Authority, Picture
 from tarmac.show.records import record, signal_record
 from tarmac.show.renderer import TaskRenderer
 from tarmac.show.screen import Screen
 from tarmac.tasks.context import Ended
-from tarmac.tasks.events import RESTING, QuestionAnswered, QuestionAsked, TaskEvent, ToolFinished
+from tarmac.tasks.events import RESTING, CallId, CallJudged, QuestionAnswered, QuestionAsked, TaskEvent
 from tarmac.tasks.signals import Signal
 from tarmac.terminals.pool import Pool
 
@@ -46,7 +46,8 @@ class Door:
         self.task = task
         self.screen = screen
         self.renderer = renderer
-        self.denied = 0  # calls that a person might have allowed, had one been there
+        self.denied: set[CallId] = set()  # calls that a person might have allowed, had one been there
+        self.critical: set[CallId] = set()  # of these, what only a person can allow
         self._json = as_json
         self._yes = yes  # by whose word everything is allowed: only for what is known beforehand
         self._offers = offers  # a task that is done may go on: the person is asked what is missing
@@ -106,8 +107,10 @@ class Door:
             self._answering.asked(thing, told)
         elif isinstance(thing, QuestionAnswered) and self._answering:
             self._answering.answered(thing)
-        elif isinstance(thing, ToolFinished) and thing.outcome == "denied" and not self.task.attended:
-            self.denied += 1
+        elif isinstance(thing, CallJudged) and thing.decision == "deny" and thing.by == Authority.NOBODY:
+            self.denied.add(thing.call)
+            if thing.risk == "critical":
+                self.critical.add(thing.call)
 
     def _told(self, thing: TaskEvent | Signal) -> str:
         if isinstance(thing, Signal):

@@ -17,7 +17,7 @@ from tarmac.cli.shutdown import run
 from tarmac.cli.tasks import open_store
 from tarmac.errors import BadRequest, FileUnavailable, ImportFailed
 from tarmac.events import TaskId
-from tarmac.paths import config_dir
+from tarmac.paths import config_dir, shown
 from tarmac.show.columns import cut
 from tarmac.show.harmless import one_line
 from tarmac.tasks.events import KeptFile, TaskImported
@@ -175,6 +175,9 @@ async def _all(folders: list[Path], workspace: Path | None, *, salvage: bool, as
                 _say(folder.name, "was here already", as_json=as_json, taken=False)
                 continue
             roo = await asyncio.to_thread(read_task, folder, salvage=salvage)
+            if roo.trouble and not (roo.api or roo.ui):
+                what = f"nothing in {shown(folder)} could be saved: {'; '.join(roo.trouble)}"
+                raise ImportFailed(what, hint="it holds no message that is whole")
             title = await take(store, roo, workspace)
         except ImportFailed as error:
             failed += 1

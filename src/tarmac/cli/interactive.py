@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from tarmac.app import App
 from tarmac.cli.driven import Driven, status_of
 from tarmac.cli.secret import hides_input, waiting_for_secrets
+from tarmac.cli.session import cannot_see
 from tarmac.cli.shutdown import Stop
 from tarmac.cli.slash import Slash, next_level
 from tarmac.cli.trial import can_try, try_it
@@ -24,7 +25,7 @@ from tarmac.cli.turn import complaint
 from tarmac.errors import BadRequest, SecretNotAsked, TarmacError, TerminalNotFound
 from tarmac.paths import state_dir
 from tarmac.policy.approval import Answer, AnswerKind, Picture
-from tarmac.show.columns import cut, width
+from tarmac.show.columns import cut, width, wrapped
 from tarmac.show.completion import Offer, SessionCompleter
 from tarmac.show.harmless import harmless, one_line
 from tarmac.show.look import Look, look_of
@@ -114,7 +115,8 @@ class Interactive:
         try:
             async with self.ui.running(), self._worker(self._answer_questions()):
                 if self.header:
-                    self.ui.print(self.look.paint("2", f"  {one_line(self.header)}"))
+                    header = wrapped(f"  {one_line(self.header)}", self.look.columns - 1, indent="  ")
+                    self.ui.print(self.look.paint("2", "\n".join(header)))
                 if self.task is not None:
                     self._show_task(self.task)
                     await self._begin(words, images)
@@ -210,7 +212,7 @@ class Interactive:
         parts.append(model.rpartition("/")[2] if model.startswith("scripted/") else model)
         if meta and meta.context_window and meta.context:
             parts.append(f"{meta.context / meta.context_window:.0%} context")
-        if meta and meta.requests:
+        if meta and meta.requests and meta.total_cost is not None:
             parts.append(money(meta.total_cost))
         running = len(self.app.registry.listing(busy=True))
         if running:
@@ -264,6 +266,9 @@ class Interactive:
         if task is not None and hides_input(self.app.registry, task.id):
             raise BadRequest("a command asks for a secret: this line went nowhere", hint="answer the question first")
         images = await asyncio.to_thread(pictures_in, text)
+        model = (task.metadata.model if task else "") or self.app.config.model or ""
+        if images and (blind := cannot_see(model, self.app.config)):
+            self.ui.print(self.look.paint("35", f"  ! {complaint(blind)}"))
         if task is None:
             if self.tasks.new is None:
                 raise BadRequest("there is no task")

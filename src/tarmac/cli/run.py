@@ -17,7 +17,7 @@ from tarmac.cli.parser import LEVELS, Given, number, parse, suggest
 from tarmac.errors import BadRequest, ConfigError, DirectoryUnavailable, ScriptWrong, TarmacError, TaskNotFound
 from tarmac.show.harmless import harmless
 from tarmac.show.look import Look, look_of
-from tarmac.show.pictures import picture
+from tarmac.show.pictures import picture, pictures_in
 
 if TYPE_CHECKING:
     from tarmac.app import App
@@ -47,14 +47,28 @@ def main(arguments: list[str]) -> int:
         return _guarded(lambda: _chat(folder(given), overrides(given)))
     if words == ["-"] and sys.stdin.isatty():
         print("what is to be done? Ctrl-D on a line of its own ends it", file=sys.stderr)
-    text = sys.stdin.read() if words == ["-"] else " ".join(words)
+    text = _from_stdin() if words == ["-"] else " ".join(words)
     if not text.strip():
         raise BadRequest("what is to be done? There are no words", hint='tarmac run "make the tests pass"')
     images = [picture(Path(each)) for each in given.get("image", [])]
+    images += pictures_in(text) if words != ["-"] else []
     where = folder(given)
     chosen = overrides(given)
     look = look_of(sys.stdout, os.environ)
     return _guarded(lambda: _start(text, images, where, chosen, look, given, input_read=words == ["-"]))
+
+
+def _from_stdin() -> str:
+    """Standard input; BadRequest if it is no text."""
+    data = sys.stdin.buffer.read()
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        hint = "give text in UTF-8; a picture is given with --image FILE"
+        raise BadRequest(f"standard input is no text: byte {error.start} is not UTF-8", hint=hint) from None
+    if "\0" in text:
+        raise BadRequest("standard input is no text: it holds a NUL byte", hint="a picture is given with --image FILE")
+    return text
 
 
 def resume(arguments: list[str]) -> int:
@@ -139,8 +153,26 @@ def _start(
     from tarmac.cli.shutdown import run
 
     config = _config(where, overrides, asks=_can_chat(given))
+    if not input_read:
+        text = _expanded(text, config)
+    if images:
+        from tarmac.cli.session import cannot_see
+
+        if blind := cannot_see(config.model or "", config):
+            complain(blind.what, hint=blind.hint)
     attended = "print" not in given and is_attended(as_json=as_json, input_read=input_read)
     return run(lambda stop: _new(text, images, config, stop, as_json=as_json, attended=attended))
+
+
+def _expanded(text: str, config: "Config") -> str:
+    """The text of a slash command of the project or the user; other text as it is."""
+    if not text.startswith("/"):
+        return text
+    from tarmac.tasks.conversation import commands, expanded
+
+    name, _, rest = text[1:].partition(" ")
+    path = commands(config.workspace, config.user_folder).get(name)
+    return expanded(path.read_text("utf-8", "replace"), rest.strip()) if path else text
 
 
 def _echo(text: str, images: int, look: Look) -> None:

@@ -10,10 +10,14 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from tarmac.app import App
+from tarmac.cli import complain
 from tarmac.cli.driven import Driven, status_of
 from tarmac.cli.driving import Door
 from tarmac.cli.person import Person, at_terminal
 from tarmac.cli.shutdown import Stop
+from tarmac.config import Config
+from tarmac.errors import BadRequest
+from tarmac.models.catalog import model_info
 from tarmac.policy.approval import Picture
 from tarmac.show.columns import cut, wrapped
 from tarmac.show.harmless import one_line
@@ -78,7 +82,7 @@ async def drive(
             if not as_json:
                 sys.stderr.write(f"\ntarmac: stopped\n  hint: {after}\n")
             raise
-    tell_end(ended, task, screen, after=after, denied=door.denied, as_json=as_json)
+    tell_end(ended, task, screen, after=after, denied=len(door.denied), critical=len(door.critical), as_json=as_json)
     if screen.broken:
         raise BrokenPipeError
     return status_of(ended)
@@ -146,8 +150,18 @@ async def _tell_past(app: App, task: Driven, screen: Screen) -> None:
         screen.say(json.dumps(record(seq, event)) + "\n")
 
 
-def tell_end(ended: Ended, task: Driven, screen: Screen, *, after: str, denied: int, as_json: bool) -> None:
-    """The last words: how it ended, and how one goes on."""
+def cannot_see(model: str, config: Config) -> BadRequest | None:
+    """What to say of a picture for this model, where it takes none."""
+    if model.startswith("scripted/") or model_info(model, config.models_for(model)).images:
+        return None
+    hint = "choose another model, or set `models.images = true` if this one can"
+    return BadRequest(f"{model} can't see pictures: it gets your words only", hint=hint)
+
+
+def tell_end(
+    ended: Ended, task: Driven, screen: Screen, *, after: str, denied: int, critical: int, as_json: bool
+) -> None:
+    """The last words: how it ended, and how one goes on. `denied`: calls that nobody could allow; some `critical`."""
     if as_json:
         end = {"end": ended.why, "text": ended.text, "task": task.id, "exit_status": status_of(ended)}
         screen.say(json.dumps(end) + "\n")
@@ -159,8 +173,10 @@ def tell_end(ended: Ended, task: Driven, screen: Screen, *, after: str, denied: 
         sys.stderr.write(f"  hint: {after}\n")
     elif ended.why not in ("completed", "idle"):
         what = said.get(ended.why, "" if text else "a limit is reached")
-        sys.stderr.write(f"tarmac: {': '.join(each for each in (what, text) if each)}\n  hint: {after}\n")
+        complain(": ".join(each for each in (what, text) if each), hint=after)
     if denied:
         calls = f"{denied} call{'s were' if denied > 1 else ' was'} denied: nobody is here to be asked"
         hint = "--auto edits, workspace or all says what may be done without asking; on a terminal you are asked"
-        sys.stderr.write(f"tarmac: {calls}\n  hint: {hint}\n")
+        if critical == denied:
+            hint = "only a person can allow critical commands: run this on a terminal"
+        complain(calls, hint=hint)

@@ -6,7 +6,9 @@ keys in the environment, servers on this machine → a list → the person's cho
 import asyncio
 import getpass
 import json
+import os
 import re
+import sys
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,9 +21,11 @@ from tarmac.errors import BadRequest, TarmacError
 from tarmac.models.catalog import PROVIDERS, Provider, keys_from, parse_spec
 from tarmac.models.offered import LOCAL, OfferedModel, find_local, list_models
 from tarmac.models.provider import ModelError, ModelSettings
+from tarmac.nearest import nearest
 from tarmac.paths import shown
-from tarmac.show.columns import padded
+from tarmac.show.columns import padded, wrapped
 from tarmac.show.harmless import one_line
+from tarmac.show.look import look_of
 
 MOST_LOCAL = 5  # models of one server that are offered
 NAMES = {"ollama": "Ollama", "lmstudio": "LM Studio", "llamacpp": "llama.cpp", "vllm": "vLLM"}
@@ -46,7 +50,7 @@ class Chosen:
 
 def set_up(config: Config, environ: Mapping[str, str]) -> Path:
     """Let the person choose a model and keep that; return the file. BadRequest when they leave."""
-    print("No model is set up yet. Looking for keys and for servers on this machine …", flush=True)
+    _say("No model is set up yet. Looking for keys and for servers on this machine …")
     settings = config.models_for("")
     offers = offered(settings, environ, asyncio.run(find_local(settings)))
     try:
@@ -55,7 +59,7 @@ def set_up(config: Config, environ: Mapping[str, str]) -> Path:
         raise BadRequest("no model was chosen", hint="`tarmac demo` shows Tarmac without one") from None
     file = user_file(config.user_folder)
     keep(file, chosen)
-    print(f"  Wrote {shown(file)}. `tarmac models` lists more models; --model and /model change it.\n")
+    _say(f"  Wrote {shown(file)}. `tarmac models` lists more models; --model and /model change it.\n")
     return file
 
 
@@ -76,8 +80,8 @@ def offered(
 def _choose(offers: Sequence[ModelOffer], settings: ModelSettings) -> Chosen:
     other = len(offers) + 1
     for number, offer in enumerate(offers, 1):
-        print(f"  {number:>2}  {padded(one_line(offer.spec), 40)} {offer.why}")
-    print(f"  {other:>2}  {padded('another provider', 40)} you give a key; only you can read where it is kept\n")
+        _say(f"  {number:>2}  {padded(one_line(offer.spec), 40)} {offer.why}")
+    _say(f"  {other:>2}  {padded('another provider', 40)} with a key of yours\n")
     names = [offer.spec for offer in offers]
     while True:
         line = _line("Which one? A number, or provider/name (Enter: 1) ", names) or "1"
@@ -89,9 +93,9 @@ def _choose(offers: Sequence[ModelOffer], settings: ModelSettings) -> Chosen:
                 return Chosen(offers[int(line) - 1].spec)
             if int(line) == other:
                 return _with_key(settings)
-            print(f"  `{line}` is not on the list.")
+            _say(f"  `{line}` is not on the list.")
         except TarmacError as error:
-            print(f"  {one_line(error.what)}{f' ({one_line(error.hint)})' if error.hint else ''}")
+            _say(f"  {one_line(error.what)}{f' ({one_line(error.hint)})' if error.hint else ''}")
 
 
 def _has_key(provider: Provider, settings: ModelSettings) -> bool:
@@ -100,9 +104,10 @@ def _has_key(provider: Provider, settings: ModelSettings) -> bool:
 
 def _with_key(settings: ModelSettings) -> Chosen:
     """Ask for a provider, its key, and one of its models."""
-    print(f"  Providers: {', '.join(HOSTED)}")
+    _say(f"  Providers: {', '.join(HOSTED)}")
     while (name := _line("Which provider? ", HOSTED).lower()) not in HOSTED:
-        print(f"  `{one_line(name)}` is not one of them.")
+        close = nearest(name, HOSTED)
+        _say(f"  `{one_line(name)}` is not one of them{f'. Did you mean `{close}`?' if close else '.'}")
     provider = PROVIDERS[name]
     key, models = _key(provider, settings)
     specs = [each.spec for each in models]
@@ -118,15 +123,19 @@ def _key(provider: Provider, settings: ModelSettings) -> tuple[str, list[Offered
         key = getpass.getpass(f"Key for {provider.name} (it is not shown): ").strip()
         if not key:
             raise BadRequest("no key was given")
-        print("  Checking it …", flush=True)
+        _say("  Checking it …")
         try:
             tried = replace(settings, keys={**settings.keys, provider.name: key})
             return key, asyncio.run(list_models(provider, tried))
         except ModelError as error:
-            print(f"  {one_line(error.what)}")
+            _say(f"  {one_line(error.what)}")
             if error.kind != "auth":
-                print("  The key could not be checked. It is kept.")
+                _say("  The key could not be checked. It is used as it is.")
                 return key, []
+
+
+def _say(text: str) -> None:
+    print("\n".join(wrapped(text, look_of(sys.stdout, os.environ).columns - 1, indent="  ")), flush=True)
 
 
 def _line(prompt: str, words: Sequence[str]) -> str:

@@ -53,6 +53,9 @@ def _lines(request: Mapping[str, object]) -> int:
 
 
 def _plain(asked: QuestionAsked, look: Look) -> Iterator[str]:
+    if asked.ask == "api_req_failed" and look.live:  # why stands right above
+        yield look.paint(HEAD, f"? {_PLAIN[asked.ask]} Ask again?")
+        return
     head = _PLAIN.get(asked.ask, "")
     yield look.paint(HEAD, f"? {head}" if head else "? The model asks:")
     if asked.text.strip():

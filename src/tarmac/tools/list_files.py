@@ -54,7 +54,7 @@ class ListFiles(Tool):
                 raise ToolFailed(error.what, hint=error.hint) from None
             return Done.text(str(found))
 
-        return Ready(title=f"FileList {place.name}", done=f"Listed {place.name}", wants=(want,), act=act)
+        return Ready(title=f"Listing {place.name}", done=f"Listed {place.name}", wants=(want,), act=act)
 
 
 MOST = 200

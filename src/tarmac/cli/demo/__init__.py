@@ -20,6 +20,7 @@ from tarmac.show.look import Look, look_of
 HERE = Path(__file__).parent
 TASK = "The tests fail. Repair that, and make a release."
 AFTER = "`tarmac demo` plays it anew"
+STOPPED = 128  # and above: a signal ended it
 PACE = 0.025  # seconds a word, for people who read along
 
 
@@ -40,6 +41,8 @@ def main(arguments: list[str]) -> int:
         if not as_json:
             _introduce(look, yes=yes)
         code = _play(folder, yes=yes, as_json=as_json, fast="fast" in given or as_json or not look.live)
+        if code >= STOPPED:
+            return code
         passes = _tests_pass(folder / "durations")
         if not as_json:
             _conclude(look, folder, completed=not code, passes=passes, keep="keep" in given)
