@@ -87,5 +87,5 @@ $(BUILT): web/node_modules/.installed $(shell find web -path web/node_modules -p
 web/node_modules/.installed: web/package.json web/package-lock.json
 	@command -v npm >/dev/null || { \
 	  echo "make: the page is built with Node.js and npm; on Debian and Ubuntu: apt install nodejs npm" >&2; exit 1; }
-	cd web && npm ci --no-audit --no-fund --loglevel=error
+	cd web && npm install --no-save --no-audit --no-fund --loglevel=error
 	@touch $@
