@@ -1,4 +1,4 @@
-"""The front door: `tarmac VERB …`. Each verb is a module of its own, imported when it is asked for.
+"""The command `tarmac VERB …`. Each verb is a module, imported when it is used.
 
 main() → --version, --help at once | VERBS[verb] → module.main(arguments) → exit code
 

@@ -1,9 +1,9 @@
-"""What may run: every action of an agent is judged first, by something that reads it as the shell would.
+"""What may run: the policy judges every action of an agent first. It reads a command as the shell would.
 
     policy = Policy()
     verdict = await policy.judge(Execute("git log | head", cwd=path), workspace=path)
 
-It knows nothing of tasks or doors, and never waits for a person.
+It does not know tasks, and never waits for a person.
 """
 
 from tarmac.policy.actions import (

@@ -1,5 +1,5 @@
-"""A task on a terminal: its facts and signals as text, and asking the person who sits there.
+"""What a person sees of a task at a terminal, and how they are asked.
 
-Whatever comes from a model, a command or a file is made harmless first (`harmless.py`): the only escapes that reach
-the person's terminal are our own.
+Text from a model, a command or a file is made harmless first (`harmless.py`). Only our own escape sequences reach the
+person's terminal.
 """

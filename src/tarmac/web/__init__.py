@@ -1,4 +1,4 @@
-"""The page: one WebSocket and a little HTTP turn what a browser wants into verbs of tasks and terminals (docs/web.md).
+"""The server of the page. It turns messages of a browser into verbs of tasks and terminals (docs/web.md).
 
 guard.py      who may use the server at all: Host, Origin, content type, no process of an agent
 access.py     one-time tokens, and the proofs that browsers get for them

@@ -1,7 +1,7 @@
-"""Tarmac hosts an agent that speaks ACP: starts it, shows what it does, and serves its files, commands and questions.
+"""Host an agent that speaks ACP: start it, show what it does, and serve its files, commands and questions.
 
-open.py ─ agent_process.py ─ handshake.py (who it is, its session) → hosted.py, a task's verbs ─ turns.py
-its process ⇄ Peer ⇄ client.py ─ files.py, terminals.py, permission.py, forms.py (judged, asked, done)
-                               └ translate.py (its updates → events and signals of a task)
-bridge_server.py ⇄ bridge.py: our own terminals, for the agent alone, as the MCP server that its session is given
+open.py → agent_process.py, handshake.py → hosted.py, which has the verbs of a task
+agent ⇄ Peer ⇄ client.py ─ terminals.py, permission.py, forms.py (judged, asked, done)
+                         └ translate.py (its updates become events and signals of a task)
+bridge_server.py ⇄ bridge.py: an MCP server that gives our terminals to this agent alone
 """

@@ -1,7 +1,8 @@
-"""Roo-Code's own files, in and out: a task folder of it becomes a task here, and one of ours a folder that it opens.
+"""Import and export of Roo-Code tasks.
 
-files.py    its files → RooTask, or ImportFailed with the place of the damage
-taking.py   RooTask → facts of our log       (PURE)
-telling.py  facts → its two histories        (PURE)
-writing.py  a task → its files
+task_files.py    its files → RooTask, or ImportFailed with the place of the damage
+importer.py      RooTask → facts of our log       (PURE)
+exporter.py      facts → its two histories        (PURE)
+export_files.py  a task → its files
+blocks.py        the parts of its messages        (PURE)
 """
