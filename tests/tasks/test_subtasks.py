@@ -20,7 +20,7 @@ from tarmac.tasks import events as e
 from tarmac.tasks.limits import Limits, Used
 from tarmac.tasks.log.reader import read_log
 from tarmac.tasks.store import TaskStore
-from tarmac.tasks.subtasks import share, unfinished
+from tarmac.tasks.subtasks import make_worktree, merge_worktree, share, unfinished
 from tarmac.tasks.task import Task
 from tarmac.tasks.views.metadata import metadata
 from tarmac.tasks.views.model_history import model_messages
@@ -128,6 +128,27 @@ async def test_several_that_write_have_a_worktree_each_and_are_merged(repository
     assert told == {"a.txt, one.txt.", "a.txt."}
     assert git(repository, "worktree", "list").count("\n") == 1
     assert before in git(repository, "status", "--porcelain")
+
+
+async def test_a_worktree_runs_no_program_that_the_repository_names(repository: Path, tmp_path: Path) -> None:
+    """S15: filters and diff programs of a hostile repository are not run, and contents come back as they are."""
+    ran = tmp_path / "ran"
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\necho x >> {ran}\ncat\n")
+    program.chmod(0o755)
+    (repository / ".gitattributes").write_text("* filter=a=b.c diff=d\n")
+    for key in ("filter.a=b.c.clean", "filter.a=b.c.smudge", "diff.d.textconv", "diff.d.command", "diff.external"):
+        git(repository, "config", key, str(program))
+    git(repository, "config", "filter.a=b.c.required", "true")
+    (repository / "a.txt").write_text("not committed\n")
+    tree = await make_worktree(repository, "child")
+    assert tree is not None and (tree.workspace / "a.txt").read_text() == "not committed\n"
+    (tree.workspace / "a.txt").write_text("theirs\n")
+    (tree.workspace / "b.txt").write_text("new\n")
+    (repository / "a.txt").write_text("ours\n")
+    merge = await merge_worktree(repository, tree.workspace, tree.base)
+    assert merge.merged == ("b.txt",) and "+theirs" in merge.conflicts[0]
+    assert not ran.exists()
 
 
 async def test_a_conflict_is_shown_and_nothing_is_written_over(repository: Path) -> None:

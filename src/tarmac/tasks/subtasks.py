@@ -12,10 +12,11 @@ import asyncio
 import os
 import secrets
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, Protocol
 
 from tarmac.errors import BadRequest, ToolDenied, ToolFailed
@@ -306,7 +307,28 @@ class _GitFailed(Exception):
 
 
 async def _git(cwd: Path, *words: str, index: Path | None = None) -> bytes:
+    """Run git without the programs that the repository names."""
+    return await _run_git(cwd, *words, index=index, settings=await _no_filters(cwd))
+
+
+async def _no_filters(cwd: Path) -> dict[str, str]:
+    """Settings that switch off the filters of the repository: they are programs, and nobody was asked about them."""
+    try:
+        found = await _run_git(cwd, "config", "-z", "--name-only", "--get-regexp", r"^filter\.")
+    except _GitFailed:  # there are none
+        return {}
+    names = {each.rpartition(".")[0] for each in os.fsdecode(found).split("\0") if each}
+    off = {"clean": "", "smudge": "", "process": "", "required": "false"}
+    return {f"{name}.{key}": value for name in names for key, value in off.items()}
+
+
+async def _run_git(
+    cwd: Path, *words: str, index: Path | None = None, settings: Mapping[str, str] = MappingProxyType({})
+) -> bytes:
     environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    for number, (name, value) in enumerate(settings.items()):
+        environ |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    environ |= {"GIT_CONFIG_COUNT": str(len(settings))}
     environ |= {"GIT_OPTIONAL_LOCKS": "0"} | ({"GIT_INDEX_FILE": str(index)} if index else {})
     process = await asyncio.create_subprocess_exec(
         *("git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-C", str(cwd), *words),
@@ -369,7 +391,9 @@ async def merge_worktree(workspace: Path, theirs: Path, base: str) -> Merge:
             if await _merge_file(top, path, old=old, new=new, mode=mode):
                 merged.append(path)
             else:
-                diff = (await _git(top, "diff", base, after, "--", path)).decode("utf-8", "replace")
+                diff = (await _git(top, "diff", "--no-ext-diff", "--no-textconv", base, after, "--", path)).decode(
+                    "utf-8", "replace"
+                )
                 cut = "\n[cut]" if len(diff) > LONGEST_DIFF else ""
                 whole = "" if set(new) == {"0"} else f" (its whole version: `git show {new}`)"
                 conflicts.append(f"{path}{whole}:\n{diff[:LONGEST_DIFF]}{cut}")
