@@ -2,9 +2,11 @@
 
 import asyncio
 import gzip
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.tools.workshop import Workshop, text_of
@@ -114,6 +116,8 @@ def test_which_addresses_are_public() -> None:
         private
     ) in "127.0.0.1 10.1.2.3 192.168.0.1 169.254.1.1 ::1 fe80::1 fd00::1 0.0.0.0 ::ffff:127.0.0.1 100.64.0.1".split():
         assert not is_public(private), private
+    for tunnel in "::127.0.0.1 64:ff9b::7f00:1 64:ff9b::10.0.0.1 2002:7f00:1:: fec0::1 ::ffff:0:10.0.0.1".split():
+        assert not is_public(tunnel), tunnel
     for public in ("93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946"):
         assert is_public(public), public
 
@@ -124,6 +128,15 @@ async def test_a_name_is_resolved_once(shop: Workshop) -> None:
     assert target.private and set(target.addresses) <= {"127.0.0.1", "::1"}
 
 
-@given(st.text(alphabet=st.sampled_from("<>/ap!-h1 =\"'&;x\n"), max_size=200))
+@given(st.text(alphabet=st.sampled_from("<>/ap![]-h1 =\"'&;x\n"), max_size=200))
 def test_any_page_becomes_text(source: str) -> None:
     assert isinstance(page_text(source, "http://x/"), str)
+
+
+@pytest.mark.parametrize("piece", ["<!--", "<![", "<a ", "<?", "</", "<!x", "<", "&", "<a x='"])
+def test_a_hostile_page_does_not_hold_up_the_task(piece: str) -> None:
+    """The time grows with the length, and not with its square."""
+    started = time.process_time()
+    page_text(f"<p>News</p>{piece * 100_000}", "http://x/")
+    assert time.process_time() - started < 5
+    assert page_text("<![if x]><p>One</p><![foo[ two <!-- three") == "One"

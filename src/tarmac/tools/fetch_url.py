@@ -118,7 +118,7 @@ def is_public(address: str) -> bool:
     inner = getattr(found, "ipv4_mapped", None) or getattr(found, "sixtofour", None)
     if inner is not None:
         found = inner
-    return found.is_global and not found.is_multicast
+    return found.is_global and not (found.is_multicast or found.is_reserved or getattr(found, "is_site_local", False))
 
 
 def _split(url: str) -> SplitResult:
@@ -259,7 +259,8 @@ def page_text(source: str, url: str = "") -> str:
     """A page as text: headings, paragraphs, lists, code, and the addresses of links."""
     reader = _PageReader(url)
     reader.feed(source)
-    reader.close()
+    if not reader.rawdata.startswith("<"):  # else it ends within a tag or comment, which `close` reads again and again
+        reader.close()
     lines = [
         _SPACES.sub(" ", line).strip() if not line.startswith("    ") else line for line in reader.text.split("\n")
     ]
@@ -285,6 +286,10 @@ class _PageReader(HTMLParser):
     @property
     def text(self) -> str:
         return "".join(self._pieces)
+
+    def parse_marked_section(self, i: int, report: int = 1) -> int:
+        """`<![` is a comment, as in browsers. The parser raises AssertionError for what it does not know."""
+        return self.parse_bogus_comment(i, bool(report))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag in self.LEFT_OUT:
