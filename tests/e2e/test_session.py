@@ -237,6 +237,23 @@ def test_a_command_is_edited_with_its_text_there_and_asked_about_again(project: 
     assert (project / "right").exists() and not (project / "wrong").exists()
 
 
+def test_a_command_that_was_tried_and_kept_reads_as_done(project: Path, require: Callable[[str], None]) -> None:
+    """P6: the model reads what came of it, and it does not run again."""
+    require("bwrap")
+    with session(project, turn("", command("date +%N >made && echo made it")), done()) as tmux:
+        tmux.question("t try")
+        tmux.type("t")
+        tmux.until("On the copy: exit code 0", "keep these changes")
+        tmux.type("k")
+        seen = tmux.until("→ kept", "✓ Ran `date", "✓ Done")
+        assert "enied" not in seen
+        tmux.leave()
+    assert (project / "made").exists()
+    outcome = result()
+    assert outcome["outcome"] == "done"
+    assert "They kept its changes" in str(outcome["content"]) and "made it" in str(outcome["content"])
+
+
 def test_control_c_at_a_question_runs_nothing_and_the_person_says_what_to_do(project: Path) -> None:
     """S13."""
     with session(project, turn("", command("touch made")), turn("As you like.")) as tmux:

@@ -295,11 +295,16 @@ def _done(ready: Ready, permission: Permission, done: Done) -> CallResult:
 
 
 def _not_done(ready: Ready, permission: Permission, why: str) -> CallResult:
-    """It may not act. Somebody who did not answer, or a turn that ended, is no denial."""
-    skipped = permission.resolution in (Resolution.UNANSWERED, Resolution.CANCELLED, Resolution.PENDING)
+    """It does not act. Somebody who did not answer, or a turn that ended, is no denial; nor is what a person did."""
+    outcomes: dict[Resolution, CallOutcome] = {
+        Resolution.DONE: "done",
+        Resolution.UNANSWERED: "skipped",
+        Resolution.CANCELLED: "skipped",
+        Resolution.PENDING: "skipped",
+    }
     remarks = permission.remarks if permission.go is None else ()
     return CallResult(
-        outcome="skipped" if skipped else "denied",
+        outcome=outcomes.get(permission.resolution, "denied"),
         content=(Text(why), *remarks),
         ready=ready,
         permission=permission,

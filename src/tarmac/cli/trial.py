@@ -63,7 +63,7 @@ async def try_it(session: "Interactive", asked: QuestionAsked) -> Answer | None:
     for each in failed:
         session.ui.print(session.look.paint("31", f"  not kept: {one_line(each)}"))
     session.ui.print(f"  → kept: {_count(trial)}. `/undo` takes them back.")
-    return Answer(AnswerKind.MESSAGE, text=_told(trial, failed))
+    return Answer(AnswerKind.DONE, text=_told(trial, failed))
 
 
 def _lines(session: "Interactive", trial: Trial) -> list[str]:
@@ -109,8 +109,8 @@ def _told(trial: Trial, failed: list[str]) -> str:
     names = "\n".join(f"{each.kind}: {each.path.relative_to(trial.workspace)}" for each in trial.changes[:100])
     text = clean(trial.output)[-TO_MODEL:]
     lines = [
-        f"I ran this command on a copy of the workspace, without a network. It {code}.",
-        "I kept its changes, so do not run it again.",
+        f"The person ran this command on a copy of the workspace, without a network. It {code}.",
+        "They kept its changes, so do not run it again.",
         names or "It changed no files.",
         *(f"Not kept: {each}" for each in failed),
         labelled(text, what="Its output") if text.strip() else "It printed nothing.",

@@ -236,7 +236,14 @@ class TaskRenderer:
     def _answered(self, event: e.QuestionAnswered) -> str:
         if not self._past and not event.by.startswith("auto") and self.look.live:
             return ""  # they have just typed it
-        said = {"yes": "allowed", "no": "denied", "skip": "nobody answered", "message": "answered", "object": "chosen"}
+        said = {
+            "yes": "allowed",
+            "no": "denied",
+            "skip": "nobody answered",
+            "message": "answered",
+            "object": "chosen",
+            "done": "done by the person",
+        }
         text = f"  → {said[event.answer]}{f' by {whose}' if (whose := event.by.partition('auto: ')[2]) else ''}"
         if event.always:
             text += f", always ({event.always})"

@@ -87,7 +87,8 @@ class CallRecorder:
         if result.outcome == "failed" or (result.outcome == "denied" and not result.allowed) or result.unanswered:
             self._remember(fingerprint(result.content, outcome=result.outcome))
         ready = result.ready if result.outcome != "failed" else None
-        self.finish(result.content, outcome=result.outcome, title=ready.title if ready else "")
+        title = "" if ready is None else ready.done if result.outcome == "done" else ready.title
+        self.finish(result.content, outcome=result.outcome, title=title)
 
     def cancelled(self, call: Call, ready: Ready) -> None:
         """Whoever stops a task closes its open calls (`interrupted_calls.py`)."""

@@ -28,6 +28,7 @@ class AnswerKind(StrEnum):
     NO = "no"
     MESSAGE = "message"  # words instead of a yes or a no
     PER_FILE = "object"  # an answer for each file: see `choices`
+    DONE = "done"  # the person had it done themselves: `text` says what came of it
     SKIP = "skip"  # nobody answered
 
 
@@ -109,6 +110,8 @@ def resolved_text(answer: Answer, waited: float | None) -> str:
             return f"The person denied this, and it was not done.{said}"
         case AnswerKind.MESSAGE:
             return f"The person did not approve this, and it was not done, but wrote: {answer.text or '(a picture)'}"
+        case AnswerKind.DONE:
+            return answer.text
         case AnswerKind.SKIP:
             time = "" if waited is None else f" in {waited:g} s"
             return f"Nobody answered{time}, so this was not done."
@@ -142,6 +145,7 @@ class Resolution(StrEnum):
     ALLOWED = "allowed"
     EDITED = "edited"  # the person wants another command, which is judged like any other
     DENIED = "denied"
+    DONE = "done"  # by the person themselves
     UNANSWERED = "unanswered"  # asked, and nobody answered in time
     NOBODY = "nobody"  # nobody can be asked
     PENDING = "pending"  # asked; the question stays open after the call
@@ -232,6 +236,8 @@ class Pending:
                 return self._resolved(Resolution.ALLOWED, answer, approval=yes)
             case AnswerKind.SKIP:
                 return self._resolved(Resolution.UNANSWERED, answer)
+            case AnswerKind.DONE:
+                return self._resolved(Resolution.DONE, answer)
             case AnswerKind.NO | AnswerKind.MESSAGE:
                 return self._resolved(Resolution.DENIED, answer)
 
@@ -266,3 +272,5 @@ def check(request: Request, action: Action, answer: Answer) -> None:
         raise BadRequest("the edited command is empty", hint="deny it instead")
     if answer.kind is AnswerKind.MESSAGE and not (answer.text or answer.images):
         raise BadRequest("the message is empty")
+    if answer.kind is AnswerKind.DONE and not (answer.text and isinstance(action, Execute)):
+        raise BadRequest("only a command can be answered by what came of it")
