@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.tools.workshop import Workshop, text_of
 
+from tarmac.errors import ToolFailed
 from tarmac.policy import Connect, Policy
-from tarmac.tools.fetch_url import is_public, page_text, resolve
+from tarmac.tools.fetch_url import _fetch, is_public, page_text, resolve
 
 PAGE = b"""<!doctype html><html><head><title>T</title><script>alert(1)</script></head><body><h1>News</h1>
 <p>One  <a href="/two">two</a></p><ul><li>first<li>second</ul><pre>def f():
@@ -30,7 +31,9 @@ async def served(answer: Callable[[str], bytes]) -> AsyncIterator[str]:
         writer.write(answer(line.split()[1]))
         await writer.drain()
         writer.close()
+        left.set()
 
+    left = asyncio.Event()
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     try:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
@@ -140,3 +143,28 @@ def test_a_hostile_page_does_not_hold_up_the_task(piece: str) -> None:
     page_text(f"<p>News</p>{piece * 100_000}", "http://x/")
     assert time.process_time() - started < 5
     assert page_text("<![if x]><p>One</p><![foo[ two <!-- three") == "One"
+
+
+async def test_headers_that_never_end_are_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread that reads ends in time, too: a program waits for its threads when it exits."""
+    monkeypatch.setattr("tarmac.tools.fetch_url.PATIENCE", 1.0)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nX: ")
+        while not reader.at_eof():
+            writer.write(b"a")
+            try:
+                await asyncio.wait_for(reader.read(1 << 16), 0.1)
+            except TimeoutError:
+                continue
+        writer.close()
+        left.set()
+
+    left = asyncio.Event()
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server, asyncio.timeout(10):
+        target = await resolve(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/")
+        reading = asyncio.create_task(asyncio.to_thread(_fetch, target))
+        with pytest.raises(ToolFailed, match="in time"):
+            await reading
+        await left.wait()

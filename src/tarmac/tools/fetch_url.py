@@ -12,6 +12,7 @@ import ipaddress
 import re
 import socket
 import ssl
+import threading
 import time
 import zlib
 from collections.abc import Mapping
@@ -166,8 +167,11 @@ def _one(url: str, target: FetchTarget, end: float) -> FetchedPage:
     parts = urlsplit(url)
     name, secure = parts.hostname or "", parts.scheme == "https"
     connection = http.client.HTTPConnection(name, parts.port or (443 if secure else 80), timeout=SILENCE)
+    watch: threading.Timer | None = None
     try:
         connection.sock = _connected(target, connection.port, name if secure else None, end)
+        watch = threading.Timer(max(end - time.monotonic(), 0.1), _hang_up, [connection.sock])
+        watch.start()
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         connection.putrequest("GET", path.encode("ascii", "ignore").decode(), skip_accept_encoding=True)
         headers = {"User-Agent": "tarmac", "Accept": "text/html, text/*, application/json;q=0.9, */*;q=0.5"}
@@ -178,8 +182,8 @@ def _one(url: str, target: FetchTarget, end: float) -> FetchedPage:
         body = b""
         while len(body) <= MOST_BYTES and (piece := response.read1(1 << 16)):
             body += piece
-            if time.monotonic() > end:
-                raise TimeoutError
+        if time.monotonic() > end:
+            raise TimeoutError
         if response.getheader("Content-Encoding", "").lower() in ("gzip", "x-gzip"):
             body = zlib.decompressobj(31).decompress(body, MOST_BYTES + 1)
         return FetchedPage(
@@ -197,7 +201,17 @@ def _one(url: str, target: FetchTarget, end: float) -> FetchedPage:
     except (OSError, http.client.HTTPException, ValueError, zlib.error) as error:
         raise ToolFailed(f"{target.host} can't be read: {str(error) or type(error).__name__}.") from None
     finally:
+        if watch is not None:
+            watch.cancel()
         connection.close()
+
+
+def _hang_up(connected: socket.socket) -> None:
+    """End a read of headers or of a body that never end. Each byte of those comes in time."""
+    try:
+        connected.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass  # it is closed
 
 
 def _connected(target: FetchTarget, port: int, secure: str | None, end: float) -> socket.socket:
