@@ -116,3 +116,35 @@ async def _cut_anywhere(writes: list[bytes], cuts: list[int], capacity: int) -> 
                     at = offset + len(frame) - 13
         assert at == len(whole)
         assert all(whole[place] == byte for place, byte in seen.items())
+
+
+@given(st.lists(st.integers(1, 300_000), min_size=1, max_size=6))
+@settings(max_examples=40, deadline=None)
+def test_a_page_that_acknowledges_every_64_kib_is_never_stuck(sizes: list[int]) -> None:
+    """A4: less than that stays open for ever, however large the next piece is."""
+    asyncio.run(_acknowledged_now_and_then(sizes))
+
+
+async def _acknowledged_now_and_then(sizes: list[int]) -> None:
+    async with open_terminal(cwd=Path.cwd(), provider="exec") as terminal:
+        terminal.tape = tape = Tape(rows=24, columns=80, capacity=4 << 20)
+        drawn = acknowledged = 0
+
+        async def send(frame: bytes) -> None:
+            nonlocal drawn, acknowledged
+            _, _, offset = struct.unpack(">BIQ", frame[:13])
+            drawn = offset + len(frame) - 13
+            if drawn - acknowledged >= 64 << 10:
+                acknowledged = drawn
+                viewer.ack(drawn)
+
+        viewer = Viewer(terminal, 1, send)
+        async with asyncio.timeout(20):
+            watching = asyncio.create_task(viewer.run(0))
+            for size in sizes:  # the next piece comes when the one before is drawn
+                tape.write(b"x" * size)
+                while drawn < tape.end:
+                    await asyncio.sleep(0.001)
+            tape.close()
+            await watching
+    assert drawn == sum(sizes)

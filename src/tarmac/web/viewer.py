@@ -19,6 +19,7 @@ from tarmac.terminals.output.tape import CommandBegan, CommandEnded, Printed, Re
 from tarmac.terminals.terminal import Terminal
 
 WINDOW: Final = 256 << 10  # bytes that a page has not acknowledged
+LARGEST_FRAME: Final = 64 << 10  # a page acknowledges every 64 KiB: with less than that open, a frame has room
 _HEAD: Final = struct.Struct(">BIQ")
 _SIZE: Final = struct.Struct(">HH")
 
@@ -72,9 +73,11 @@ class Viewer:
                 self._snapshot = len(data)
                 await self._frame(FrameKind.SNAPSHOT, offset, _SIZE.pack(rows, columns) + data)
             case Printed(offset=offset, data=data):
-                await self._until_room(len(data))
-                self._sent = offset + len(data)
-                await self._frame(FrameKind.DATA, offset, data)
+                for start in range(0, len(data), LARGEST_FRAME):
+                    part = data[start : start + LARGEST_FRAME]
+                    await self._until_room(len(part))
+                    self._sent = offset + start + len(part)
+                    await self._frame(FrameKind.DATA, offset + start, part)
             case Resized(offset=offset, rows=rows, columns=columns):
                 await self._frame(FrameKind.RESIZED, offset, _SIZE.pack(rows, columns))
             case CommandBegan(offset=offset, number=number):
