@@ -89,11 +89,14 @@ def test_what_has_no_direction_can_not_be_set_by_a_workspace(places: Places, key
         "model": '"openai/x"',
         "base_url": '"http://evil"',
         "mode": '"ask"',
+        "auto_condense_percent": "50",
         "keys": '{openai = "mine"}',
         "models.base_urls": '{openai = "http://evil"}',
         "models.reasoning": '"high"',
         "terminals.environment": '{LD_PRELOAD = "evil.so"}',
         "terminals.spool_directory": '"/evil"',
+        "terminals.shell": '"fish"',
+        "tools.diagnostics": '["*.py: evil {file}"]',
     }.get(key.name)
     if value is None:
         value = {bool: "true", int: "3", float: "0.5", str: '"x"', tuple: '["/x"]', type(None): "1"}[type(key.default)]
@@ -111,6 +114,7 @@ def test_what_has_no_direction_can_not_be_set_by_a_workspace(places: Places, key
     ("name", "ours", "theirs"),
     [
         ("policy.deny", '["git push"]', '["rm", "git push"]'),
+        ("policy.ask", '["git push"]', '["rm", "git push"]'),
         ("terminals.secret_variables", '["A"]', '["B"]'),
         ("sandbox.hidden", '["/a"]', '["/b"]'),
     ],
@@ -120,6 +124,7 @@ def test_a_workspace_may_add_to_what_is_forbidden_and_takes_nothing_away(
 ) -> None:
     assert {key.name for key in KEYS if key.way is Tightening.MORE} == {
         "policy.deny",
+        "policy.ask",
         "terminals.secret_variables",
         "sandbox.hidden",
     }
@@ -131,6 +136,7 @@ def test_a_workspace_may_add_to_what_is_forbidden_and_takes_nothing_away(
         held
         == {
             "policy.deny": ["git push", "rm"],
+            "policy.ask": ["git push", "rm"],
             "terminals.secret_variables": ["A", "B"],
             "sandbox.hidden": ["/a", "/b"],
         }[name]
