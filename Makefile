@@ -23,6 +23,7 @@ help:  ## Show this list
 run: .venv/.run  ## Set up what is needed and show Tarmac at work
 	@$(if $(PAGE),$(MAKE) --no-print-directory $(PAGE) || echo "make: the page was not built; all else works" >&2)
 	@if [ -t 0 ] && [ -t 1 ]; then $(RUN) tarmac demo; else $(RUN) tarmac demo --yes; fi
+	@printf '\nTarmac is .venv/bin/tarmac. Open a session:  $(CURDIR)/.venv/bin/tarmac\n'
 
 test: lint $(PAGE)  ## Everything CI runs: checks and all the tests, on real shells
 	$(RUN) pytest $(TOGETHER)
@@ -67,11 +68,13 @@ clean:  ## Remove what was set up and cached
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	  echo "make: Tarmac needs Python 3.11 or newer, and \`$(PYTHON)\` is `$(PYTHON) -V 2>/dev/null || echo not there`" >&2; \
 	  echo "  hint: make $(MAKECMDGOALS) PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@echo "make: making .venv …"
 	@$(PYTHON) -m venv .venv || { \
 	  echo "make: \`$(PYTHON) -m venv\` failed; on Debian and Ubuntu: apt install python3-venv" >&2; rm -rf .venv; exit 1; }
 
 .venv/.run: pyproject.toml | .venv/bin/python
-	@test -e .venv/.dev || $(RUN) pip install --quiet --disable-pip-version-check --editable .
+	@test -e .venv/.dev || { echo "make: installing Tarmac and what it needs into .venv, once; about a minute …"; \
+	  $(RUN) pip install --quiet --progress-bar on --disable-pip-version-check --editable .; }
 	@touch $@
 
 .venv/.dev: pyproject.toml | .venv/bin/python

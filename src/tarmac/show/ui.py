@@ -48,6 +48,7 @@ from prompt_toolkit.output import ColorDepth, Output
 from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 
+from tarmac.show.columns import width
 from tarmac.show.look import Look
 
 READ = 0.3  # seconds before a question takes keys
@@ -520,11 +521,15 @@ class SessionUI:
             return ""
         if not question.takes_keys:
             return [("class:dim", "  …")]
-        parts: StyleAndTextTuples = [("", "  ")]
-        for key, what in question.choices.keys:
-            parts += [("class:key", key), ("", f" {what}   ")]
+        items = [(key, f" {what}") for key, what in question.choices.keys]
         if question.choices.words:
-            parts.append(("", f"{'or ' if question.choices.keys else ''}{question.choices.words}"))
+            items.append(("", f"{'or ' if items else ''}{question.choices.words}"))
+        parts: StyleAndTextTuples = []
+        used = self._columns
+        for key, what in items:  # a line ends between two of them
+            wide = width(key + what)
+            between, used = ("   ", used + 3 + wide) if used + 3 + wide < self._columns else ("\n  ", 2 + wide)
+            parts += [("", between if parts else "  "), ("class:key", key), ("", what)]
         return parts
 
     def _answer_prompt(self) -> AnyFormattedText:
