@@ -25,7 +25,7 @@ from tarmac.policy.sandbox import Bubblewrap
 LONGEST: Final = 60.0  # seconds
 MOST_OUTPUT: Final = 1 << 20  # bytes
 MOST_CHANGES: Final = 20_000  # files
-CONTAINS: Final = "It runs on a copy: without a network, and with everything outside of the workspace read-only."
+CONTAINS: Final = "Runs on a copy of the workspace: no network, all else read-only."
 _OPAQUE: Final = ("user.overlay.opaque", "trusted.overlay.opaque")
 Kind = Literal["added", "changed", "deleted"]
 

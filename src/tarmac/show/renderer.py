@@ -61,7 +61,7 @@ def note_on(event: e.TaskEvent, *, past: bool) -> tuple[str, str] | None:
         case e.CheckpointCreated(checkpoint=checkpoint) if past:
             return FAINT, f"checkpoint {checkpoint}"
         case e.CheckpointRestored(paths=paths, to=to):
-            return MAGENTA, f"– {len(paths)} file{'' if len(paths) == 1 else 's'} as before {to}"
+            return MAGENTA, f"– Restored {len(paths)} file{'' if len(paths) == 1 else 's'}, as before step {to}"
         case e.SubtaskStarted(child=child, text=text):
             return CYAN, f"→ subtask {child}: {text}"
         case e.SubtaskFinished(child=child, outcome=outcome, result=result):
