@@ -171,7 +171,7 @@ def test_what_a_workspace_was_refused_is_told_and_a_wrong_configuration_is_2(pro
     arguments = ("run", "x", "--script", play, "--cwd", str(project))
     outcome = tarmac(*arguments, TARMAC_CONFIG_DIR=str(tmp_path / "user"))
     assert outcome.code == 0
-    assert 'line 1: auto = "all" would loosen "ask" (default), which stays' in outcome.out
+    assert 'line 1: auto = "all" is ignored; it stays "ask" (default)' in outcome.out
     assert "! `AGENTS.md`: it leads out of the workspace" in outcome.out
     assert not (project / "made").exists()
     (project / ".tarmac/config.toml").write_text("atuo = 1\n")
@@ -218,7 +218,7 @@ def test_the_first_text_may_be_a_command_of_the_project_and_name_a_picture(proje
 
 def test_a_signal_ends_it_what_it_started_too_and_it_can_be_resumed(project: Path, tmp_path: Path) -> None:
     """S4: 130, and nothing is left running."""
-    play = script(tmp_path, turn("", command("echo $$ >pid; sleep 4711")), turn("Again."), done("resumed"))
+    play = script(tmp_path, turn("", command("echo $$ >pid; sleep 4711")), done("resumed"))
     with running("run", "x", "--script", play, "--cwd", str(project), "--auto", "all") as process:
         assert process.stdout is not None and process.stderr is not None
         read_until(process.stdout.fileno(), b"Running")

@@ -73,7 +73,11 @@ def test_who_wants_no_questions_gets_none(project: Path, tmp_path: Path, given: 
         assert screen.process.returncode == 0
     if nothing is not None:
         os.close(nothing)
-        assert b"Running `touch made`" in shown and b"Nobody is here to approve this" in shown and b"--auto" in shown
+        assert (
+            b"Denied: running `touch made`" in shown
+            and b"Nobody is here to approve this" in shown
+            and b"--auto" in shown
+        )
     assert not (project / "made").exists()
 
 

@@ -5,7 +5,6 @@ arguments → Config → App → Task ─Door→ what is seen, and the exit stat
 The person's own words are the first line: they are on the screen before the rest of Tarmac is even imported.
 """
 
-import asyncio
 import os
 import sys
 from collections.abc import Callable
@@ -290,6 +289,8 @@ async def _which(store: "TaskStore", id: str, where: Path) -> "tuple[str, Metada
     if not here:
         raise BadRequest(f"there is no task in {where} to go on with", hint="`tarmac tasks` lists those elsewhere")
     if len(here) > 1 and sys.stdin.isatty() and look_of(sys.stdout, os.environ).live:
+        import asyncio
+
         chosen = await asyncio.to_thread(_picked, here[:MOST_OFFERED])
         return chosen.task, chosen.metadata
     chosen = next((each for each in here if each.metadata.outcome != "completed"), here[0])
