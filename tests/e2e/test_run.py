@@ -172,12 +172,12 @@ def test_what_a_workspace_was_refused_is_told_and_a_wrong_configuration_is_2(pro
     outcome = tarmac(*arguments, TARMAC_CONFIG_DIR=str(tmp_path / "user"))
     assert outcome.code == 0
     assert 'line 1: auto = "all" is ignored; it stays "ask" (default)' in outcome.out
-    assert "! `AGENTS.md`: it leads out of the workspace" in outcome.out
+    assert "! `AGENTS.md`: leads out of the workspace" in outcome.out
     assert not (project / "made").exists()
     (project / ".tarmac/config.toml").write_text("atuo = 1\n")
     outcome = tarmac(*arguments, TARMAC_CONFIG_DIR=str(tmp_path / "user"))
     assert outcome.code == 2
-    assert outcome.err.endswith("line 1: `atuo` is not known\n  hint: did you mean `auto`?\n")
+    assert outcome.err.endswith("line 1: unknown setting `atuo`\n  hint: did you mean `auto`?\n")
 
 
 def test_the_text_may_come_from_standard_input_and_pictures_from_files(project: Path, tmp_path: Path) -> None:
