@@ -73,7 +73,7 @@ def test_a_person_sees_errors_checkpoints_and_the_end() -> None:
     items = [(item.kind, item.text) for item in timeline(taken(NATIVE))]
     for wanted in (
         ("error", "Error reading file: ENOENT: no such file or directory"),
-        ("checkpoint_created", "4f2a9c1d"),
+        ("checkpoint_created", "in Roo-Code"),
         ("tool", "Ran `python -m unittest`"),
         ("tool", "Edited src/calc.py"),
         ("user_feedback", "and run the tests"),
