@@ -77,14 +77,20 @@ async def test_a_prompt_that_is_cancelled_as_a_request_is_answered_once(tmp_path
         assert [each.get("id") for each in ours.wire if "method" not in each].count(id) == 1
 
 
-async def test_the_person_is_told_once_that_mcp_servers_are_not_used(tmp_path: Path) -> None:
-    """A2: accepted, whatever they look like, and not silently."""
-    servers = [{"name": "files\x1b[2J", "command": "x", "args": [], "env": []}, {"type": "http"}, 5]
+async def test_the_person_is_told_once_which_mcp_servers_can_not_be_used(tmp_path: Path) -> None:
+    """A2, S20: the session begins all the same."""
+    good = {"name": "files", "command": "x", "args": [], "env": []}
+    servers = [good, {"name": "odd\x1b[2J", "type": "http"}, {"type": "http"}, 5]
     async with inside(tmp_path, HELLO + HELLO) as ours:
         await ours.initialize()
         session = await begun(ours, tmp_path, mcpServers=servers)
         await ours.prompt(session, "hello")
-        assert ours.said().count("MCP servers") == 1 and "files" in ours.said() and "\x1b" not in ours.said()
+        assert (
+            ours.said().count("MCP servers") == 1
+            and "odd" in ours.said()
+            and "files" not in ours.said()
+            and "\x1b" not in ours.said()
+        )
         before = ours.said()
         await ours.prompt(session, "hello again")
         assert "MCP servers" not in ours.said().removeprefix(before)

@@ -87,6 +87,7 @@ class EditorSession:
         self.app, self.task, self.modes, self.workspace = app, task, modes, workspace
         self.model = model
         self.owns = AsyncExitStack()  # what is closed with it
+        self.unusable_servers: tuple[str, ...] = ()  # MCP servers of the editor, each with the reason; told once
         self._peer = peer
         self._updates = Updates(terminals=client.shows_terminals, workspace=workspace, read=_text_of)
         self._untold: dict[str, int] = {}  # bytes of a call's output left out because the editor did not keep up
@@ -115,6 +116,7 @@ class EditorSession:
         """Say it and wait until the task stands; the stop reason."""
         before = self._cancels
         self._standing.clear()
+        self._tell_of_servers()
         text = self._expanded(said.text)
         question = next((each for each in self.task.questions if each.ask == "followup"), None)
         if question is not None:
@@ -163,6 +165,12 @@ class EditorSession:
             return f"{path.read_text('utf-8', 'replace')[:LONGEST]}\n\n{rest}".strip() if path else text
         except OSError:
             return text
+
+    def _tell_of_servers(self) -> None:
+        """Once: the person who set them up must not think that they are used."""
+        if self.unusable_servers:
+            why, self.unusable_servers = "; ".join(self.unusable_servers), ()
+            self._tell(f"Tarmac can't use some MCP servers that your editor passes along: {why}.")
 
     def _tell(self, text: str) -> None:
         self.send({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": f"({text})\n\n"}})

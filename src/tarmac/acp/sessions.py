@@ -20,6 +20,7 @@ from tarmac.errors import BadRequest, ConfigError, DirectoryUnavailable, TaskInU
 from tarmac.events import TaskId
 from tarmac.paths import Relation, check_directory, relation, state_dir
 from tarmac.prompts.modes import load_modes
+from tarmac.show.harmless import one_line
 from tarmac.tasks.events import TaskCreated
 from tarmac.tasks.store import TaskStore
 from tarmac.tasks.task import Task
@@ -81,10 +82,9 @@ class EditorSessions:
         self._check_room()
         app = await self._app(workspace)
         async with AsyncExitStack() as owns:
-            task = await owns.enter_async_context(
-                app.create_task(None, cwd=workspace, servers=_servers(params, workspace))
-            )
-            session = self._session(app, task, workspace, params, model=app.config.model or "")
+            servers, unusable = _servers(params, workspace)
+            task = await owns.enter_async_context(app.create_task(None, cwd=workspace, servers=servers))
+            session = self._session(app, task, workspace, unusable, model=app.config.model or "")
             session.owns.push_async_callback(owns.pop_all().aclose)
         return PeerReply({"sessionId": session.id, **_state(session)}, then=lambda: session.send(session.commands()))
 
@@ -118,14 +118,18 @@ class EditorSessions:
             raise Refused(INVALID_PARAMS, f"session {id} belongs to {own}: load it with that as its `cwd`")
         app = await self._app(own)
         async with AsyncExitStack() as owns:
-            task = await owns.enter_async_context(app.resume_task(id, servers=_servers(params, own)))
-            session = self._session(app, task, own, params, model=task.metadata.model or app.config.model or "")
+            servers, unusable = _servers(params, own)
+            task = await owns.enter_async_context(app.resume_task(id, servers=servers))
+            session = self._session(app, task, own, unusable, model=task.metadata.model or app.config.model or "")
             session.owns.push_async_callback(owns.pop_all().aclose)
         return session
 
-    def _session(self, app: App, task: Task, workspace: Path, params: Params, *, model: str) -> EditorSession:
+    def _session(
+        self, app: App, task: Task, workspace: Path, unusable: tuple[str, ...], *, model: str
+    ) -> EditorSession:
         modes = load_modes(workspace, app.config.user_folder)
         session = EditorSession(app, task, modes, workspace, self._peer, self._client, model=model)
+        session.unusable_servers = unusable
         self._open[session.id] = session
         return session
 
@@ -244,14 +248,14 @@ def _directory(params: Params) -> Path:
     return check_directory(path)
 
 
-def _servers(params: Params, workspace: Path) -> tuple[ServerDefinition, ...]:
-    """The MCP servers that the editor would have us use. One that can't be read is refused, with the reason."""
+def _servers(params: Params, workspace: Path) -> tuple[tuple[ServerDefinition, ...], tuple[str, ...]]:
+    """The MCP servers that the editor would have us use, and why some of them can't be."""
     given = params.get("mcpServers")
-    found = []
+    found, trouble = [], []
     for each in given[:50] if isinstance(given, list) else []:
-        name = str(each.get("name", "")) if isinstance(each, dict) else ""
+        name = str(each.get("name", ""))[:60] if isinstance(each, dict) else ""
         try:
             found.append(parse_definition(name, each, origin="editor", workspace=workspace, environ={}))
         except ValueError as error:
-            raise Refused(INVALID_PARAMS, f"the MCP server {name!r}: {error}") from None
-    return tuple(found)
+            trouble.append(f"{one_line(name) or 'one without a name'}: {error}")
+    return tuple(found), tuple(trouble)

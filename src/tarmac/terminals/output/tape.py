@@ -25,7 +25,7 @@ BLOCK = 32 << 10  # smaller writes share a block
 READ_SIZE = 256 << 10
 FRAME = 0.008  # while much is printed a reader is woken so often; the first byte after a pause wakes it at once
 RECENT_WRITES = 40
-MOST_MARKS = 4096
+MOST_MARKS = 2000  # of the last thousand commands
 LAST_DRAWN = 64 << 10
 PLACED = re.compile(rb"\x1b\[\d*;?\d*[Hf]")  # the cursor sent to a place of the screen
 
