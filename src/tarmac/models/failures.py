@@ -64,7 +64,7 @@ LONGEST_MESSAGE = 600  # characters of a provider's message
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Who was endpoint, and what must not be told."""
+    """The endpoint that was asked, and what must not be told of it."""
 
     model: str  # "provider/name"
     base_url: str
@@ -79,6 +79,8 @@ class Asked:
 
 def sdk_error(error: Exception, endpoint: Endpoint, builder: CompletionBuilder) -> ModelError:
     """An exception of the SDK as a ModelError, with what was received before."""
+    if isinstance(error.__cause__, ModelError):  # ours, raised while the SDK read the response
+        return error.__cause__
     status = getattr(error, "status_code", None)
     response = getattr(error, "response", None)
     names = {each.__name__ for each in type(error).__mro__}  # httpx2 is not imported here
