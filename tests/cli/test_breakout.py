@@ -66,7 +66,7 @@ def test_another_user_than_root_is_confined_as_well() -> None:
         [sys.executable, "-c", drop + ATTACK], capture_output=True, text=True, timeout=60, check=False, env=environment
     )
     if "PermissionError" in ran.stderr or "ModuleNotFoundError" in ran.stderr:
-        lacking("another user can't read this Python")
+        pytest.skip("another user can't read this Python: this proves nothing here")  # nothing that could be installed
     assert json.loads(ran.stdout) == ["landlock", [], 32, []]
 
 

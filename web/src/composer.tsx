@@ -78,23 +78,24 @@ export function Composer({ task }: { task: Task | null }): VNode {
     const at = /(?:^|\s)@([^\s@]*)$/.exec(before);
     try {
       let found: Offer[] = [];
+      let place = { from: 0, to: before.length };
       const about = task ? `&task=${task.id}` : "";
       if (slash || value) {
         const { commands } = await get<{ commands: Command[] }>(`/api/commands?${about.slice(1)}`);
         if (slash) {
           found = commands.filter((each) => each.name.startsWith(slash[1]!)).map((each) => ({ text: `/${each.name} `, what: each.what }));
-          word.current = { from: 0, to: before.length };
         } else if (value) {
           const values = commands.find((each) => each.name === value[1])?.values ?? [];
           found = values.filter((each) => each.startsWith(value[2]!)).map((each) => ({ text: each, what: "" }));
-          word.current = { from: before.length - value[2]!.length, to: before.length };
+          place = { from: before.length - value[2]!.length, to: before.length };
         }
       } else if (at) {
         const { files } = await get<{ files: string[] }>(`/api/files?q=${encodeURIComponent(at[1]!)}${about}`);
         found = files.map((name) => ({ text: `@${name} `, what: "" }));
-        word.current = { from: before.length - at[1]!.length - 1, to: before.length };
+        place = { from: before.length - at[1]!.length - 1, to: before.length };
       }
       if (mine !== asked.current) return;
+      word.current = place;
       offers.value = found.slice(0, 12);
       chosen.value = 0;
     } catch {
@@ -103,7 +104,8 @@ export function Composer({ task }: { task: Task | null }): VNode {
   };
 
   const accept = (offer: Offer): void => {
-    const { from, to } = word.current;
+    const { from } = word.current;
+    const to = Math.max(word.current.to, area.current?.selectionStart ?? 0); // typed since the offers came
     text.value = text.value.slice(0, from) + offer.text + text.value.slice(to);
     offers.value = [];
     requestAnimationFrame(() => {
