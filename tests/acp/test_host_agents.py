@@ -65,7 +65,9 @@ KINDS = [
 
 
 def host(work: Path, agent: Agent, *options: str, prompt: str = "do it") -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-m", "tarmac", "host", *options, "--prompt", prompt, "--", *agent.argv]
+    """With its own shell, unless told otherwise."""
+    own = () if "--only-our-terminals" in options else ("--own-shell",)
+    argv = [sys.executable, "-m", "tarmac", "host", *own, *options, "--prompt", prompt, "--", *agent.argv]
     return subprocess.run(
         argv, cwd=work, env=agent.environ, stdin=subprocess.DEVNULL, capture_output=True, text=True,
         timeout=PATIENCE, check=False,
@@ -86,6 +88,17 @@ def test_a_real_agent_runs_a_command_and_writes_a_file(tmp_path: Path, kind: Kin
     assert "All is done." in ran.stdout
     assert "42" in model.results[0]
     assert {each.name for each in work.iterdir()} == {"made", "new.txt"}
+
+
+def test_claude_has_no_shell_of_its_own_where_it_has_our_terminals(tmp_path: Path) -> None:
+    """A1: every command goes through Tarmac."""
+    with leaving_nothing(tmp_path) as work:
+        script = [use("Bash", command="touch made", description="as asked"), say("All is done.")]
+        with playing(*script) as model:
+            ran = host(work, claude(tmp_path, model), "--only-our-terminals", "--auto", "all")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "Bash is disabled for this session" in ran.stdout
+    assert list(work.iterdir()) == []
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -211,7 +224,7 @@ async def staged(folder: Path, agent: Agent, auto: str = "ask") -> AsyncIterator
             app,
             agent.argv,
             attended=True,
-            wishes=Wishes(once=True),
+            wishes=Wishes(once=True, only_our_terminals=False),
             lend=partial(LentTerminals, app),
             environ=agent.environ,
         ) as hosted,

@@ -141,8 +141,11 @@ class Fixture(ToolServer):
             case _:
                 return await ToolServer.call(self, name, arguments, client)
 
-    async def place(self, client: Client) -> Any:
+    async def workspace_of(self, client: Client) -> Any:
         return self
+
+    def check_address(self, uri: str) -> None:
+        """Its own are no outputs of commands."""
 
     def listing(self) -> list[ListedOutput]:
         return [ListedOutput(STATIC, "static text", 0)]

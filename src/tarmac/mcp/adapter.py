@@ -328,10 +328,8 @@ async def _read_resource(
     server: ToolServer, ctx: Context, params: types.ReadResourceRequestParams
 ) -> types.ReadResourceResult | types.InputRequiredResult:
     uri, caller = str(params.uri), Caller(ctx, params)
-    from tarmac.mcp.outputs import check_address
-
     try:
-        check_address(uri)  # before the client is asked for its roots
+        server.check_address(uri)  # before the client is asked for its roots
         text = await (await server.workspace_of(caller)).read(uri)
     except RootsWanted:
         return caller.wants_roots()

@@ -71,6 +71,12 @@ class ToolServer:
 
         return OfferedTools(self.offer).entries
 
+    def check_address(self, uri: str) -> None:
+        """BadRequest for the address of a resource that can be nobody's."""
+        from tarmac.mcp.outputs import check_address
+
+        check_address(uri)
+
     async def call(self, name: str, arguments: Mapping[str, Any], client: Client) -> ToolAnswer:
         """Make it. Whatever is wrong with it comes back as an answer; only cancelling and Unanswered come out."""
         began = time.monotonic()
