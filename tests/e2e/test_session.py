@@ -403,7 +403,6 @@ def test_a_person_attaches_to_a_terminal_types_into_it_and_leaves_it(project: Pa
         tmux.type("/attach")
         tmux.keys("Enter")
         tmux.until("before", gone=READY)
-        tmux.resize(80, 24)
         tmux.type("typed by hand")
         tmux.keys("Enter")
         seen = tmux.until("typed by hand\ntyped by hand")

@@ -80,6 +80,19 @@ class Status(Protocol):
     def status(self, columns: int) -> str: ...
 
 
+class _SessionApplication(Application[None]):
+    """An application that leaves the screen alone while another program has it.
+
+    prompt_toolkit erases and draws itself on every resize, also then, and has no public way to say no.
+    """
+
+    lent = False
+
+    def _on_resize(self) -> None:
+        if not self.lent:
+            super()._on_resize()
+
+
 class SessionUI:
     """The lower part of the screen. Open it with `async with ui.running():`."""
 
@@ -110,7 +123,6 @@ class SessionUI:
         self._drop = ("", 0.0)  # the rest of a word after a single key, and until when it is dropped
         self._leaving = 0.0
         self._hint = ""
-        self.lent = False  # another program has the terminal: Ctrl-C is for that one
         self._editor = Buffer(
             name="editor",
             multiline=True,
@@ -122,7 +134,7 @@ class SessionUI:
             tempfile_suffix=".md",
         )
         self._answer = Buffer(name="answer", multiline=False, on_text_changed=self._answer_changed)
-        self.app: Application[None] = Application(
+        self.app = _SessionApplication(
             layout=self._layout(),
             key_bindings=self._bindings(),
             style=_STYLE,
@@ -137,6 +149,11 @@ class SessionUI:
         )
         self.app.ttimeoutlen = 0.05
         self.app.renderer.cpr_not_supported_callback = None  # a warning in the middle of a conversation helps nobody
+
+    @property
+    def lent(self) -> bool:
+        """Whether another program has the terminal. Ctrl-C is for that one."""
+        return self.app.lent
 
     # Its life
 
@@ -210,24 +227,24 @@ class SessionUI:
     @asynccontextmanager
     async def lend(self) -> AsyncIterator[None]:
         """Let another program have the terminal during the block."""
-        self.lent = True
+        self.app.lent = True
         try:
             with set_app(self.app):
                 async with in_terminal():
                     yield
         finally:
-            self.lent = False
+            self.app.lent = False
 
     async def _edit(self) -> None:
         """Open what is in the editor in the person's own program; pastes are unfolded for it."""
         self._editor.set_document(Document(self.typed, len(self.typed)))
         self._pastes.clear()
-        self.lent = True
+        self.app.lent = True
         try:
             with set_app(self.app):
                 await self._editor.open_in_editor()
         finally:
-            self.lent = False
+            self.app.lent = False
 
     # Questions
 
