@@ -10,9 +10,11 @@ unexport PYTHONDONTWRITEBYTECODE
 BUILT := src/tarmac/web/static/index.html
 # The page is built where there are npm and a Node.js that is new enough.
 PAGE := $(shell command -v npm >/dev/null && node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' && echo $(BUILT))
-TOGETHER := -n 2 --dist loadfile  # two at a time: most of the time they wait for shells
+AGAIN ?=  # .ci/run: --reruns 2
+# Two tests at a time for each core: most of the time they wait for shells.
+TOGETHER := -n $(shell echo $$((2 * $$(nproc 2>/dev/null || echo 2)))) --dist loadfile
 
-.PHONY: help run test check web faults programs peers allpeers browser lint bench clean
+.PHONY: help run test check web faults fleet ray programs peers allpeers browser editors integrations lint bench clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -26,25 +28,37 @@ run: .venv/.run  ## Set up what is needed and show Tarmac at work
 	@printf '\nTarmac is .venv/bin/tarmac. Open a session:  $(CURDIR)/.venv/bin/tarmac\n'
 
 test: lint $(PAGE)  ## Everything CI runs: checks and all the tests, on real shells
-	$(RUN) pytest $(TOGETHER)
+	$(RUN) pytest $(AGAIN) $(TOGETHER)
 
 check: lint  ## The quick part, about a minute: checks and unit tests
-	TARMAC_QUICK=1 $(RUN) pytest $(TOGETHER) -m "not shell and not slow and not peers and not faults and not browser"
+	TARMAC_QUICK=1 $(RUN) pytest $(AGAIN) $(TOGETHER) -m "not shell and not slow and not peers and not faults and not browser"
 
 faults: .venv/.dev  ## Real faults: full disks, no processes, killed programs; a few minutes, best as root
-	$(RUN) pytest -m faults $(TOGETHER) tests/faults
+	$(RUN) pytest $(AGAIN) -m faults $(TOGETHER) tests/faults
+
+fleet: .venv/.dev  ## Terminals on other machines: a real sshd, containers; needs openssh-server
+	$(RUN) pytest $(AGAIN) -m fleet tests/fleet
+
+ray: .venv/.ray  ## Terminals on a real Ray cluster of three nodes on this machine, one of them killed; installs Ray, 300 MB
+	$(RUN) pytest $(AGAIN) -m ray tests/fleet
+
+integrations: .venv/.dev  ## Harbor and inspect_ai with our terminals: real packages, a scripted model; Python 3.12, a network, minutes
+	integrations/test
 
 programs: .venv/.dev  ## Every program that the policy knows, run with hostile words and odd options: half an hour
-	$(RUN) pytest -m programs $(TOGETHER) tests/policy
+	$(RUN) pytest $(AGAIN) -m programs $(TOGETHER) tests/policy
 
 peers: .venv/.dev  ## Against programs nobody here wrote, from the registries: minutes, and a network
-	$(RUN) pytest -m "peers and not allpeers"
+	$(RUN) pytest $(AGAIN) -m "peers and not allpeers"
 
 allpeers: .venv/.dev  ## The same with more agents: half a gigabyte of Codex and Gemini CLI
-	$(RUN) pytest -m peers
+	$(RUN) pytest $(AGAIN) -m peers
 
 browser: .venv/.dev web  ## The page in a real browser: needs Chromium and Node.js
-	$(RUN) pytest -m browser tests/web/browser
+	$(RUN) pytest $(AGAIN) -m browser tests/web/browser tests/tools/test_browser_action.py
+
+editors: .venv/.dev  ## Neovim and Emacs drive Tarmac, and are recorded; by hand, with NVIM=, EMACS= and PLUGINS= (docs/acp.md)
+	$(RUN) pytest $(AGAIN) -m editors tests/acp/test_editors.py
 
 web: $(BUILT)  ## Build the page; needs Node.js and npm
 
@@ -80,6 +94,10 @@ clean:  ## Remove what was set up and cached
 .venv/.dev: pyproject.toml | .venv/bin/python
 	$(RUN) pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@ .venv/.run
+
+.venv/.ray: .venv/.dev
+	$(RUN) pip install --quiet --disable-pip-version-check --editable '.[dev,ray]'
+	@touch $@
 
 # The page. node_modules/.installed is older than package-lock.json when it has to be brought up to date.
 

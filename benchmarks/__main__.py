@@ -13,6 +13,8 @@ from benchmarks import (
     dialects,
     doors,
     first_line,
+    first_paint,
+    fleet,
     idle,
     imports,
     lending,
@@ -20,6 +22,8 @@ from benchmarks import (
     loop_lag,
     many_tasks,
     opening,
+    outlive,
+    page,
     policy,
     probe,
     round_trip,
@@ -44,6 +48,7 @@ ALL: dict[str, Measure] = {
     "opening": opening.measure,
     "volume": volume.measure,
     "viewers": viewers.measure,
+    "page": page.measure,
     "screen_steps": screen_steps.measure,
     "lines": lines.measure,
     "loop_lag": loop_lag.measure,
@@ -58,7 +63,10 @@ ALL: dict[str, Measure] = {
     "checkpoints": checkpoints.measure,
     "turn": turn.measure,
     "first_line": first_line.measure,
+    "first_paint": first_paint.measure,
     "many_tasks": many_tasks.measure,
+    "outlive": outlive.measure,
+    "fleet": fleet.measure,
 }
 
 

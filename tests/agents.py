@@ -24,7 +24,7 @@ CLAUDE: Final = "@agentclientprotocol/claude-agent-acp@0.99.1"  # brings Claude 
 CODEX: Final = "@agentclientprotocol/codex-acp@2.6.0 @openai/codex@0.166.0"
 GEMINI: Final = "@google/gemini-cli@0.61.0"
 
-PATIENCE: Final = 120.0  # seconds for one of them to do its few turns, on a busy machine
+PATIENCE: Final = 300.0  # seconds for one of them to do its few turns, on a busy machine
 LEAVING: Final = 5.0  # seconds for what the kernel takes away after an end
 PROMPT: Final = "do it"  # what the model is told does not matter: it has its script
 

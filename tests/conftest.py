@@ -35,6 +35,8 @@ if os.environ.get("TARMAC_QUICK"):
 def own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Spools go to a folder of the test's own; start-up files are those of an empty home."""
     home = tmp_path_factory.mktemp("home")
+    # a fish that finds none reads all manual pages in the background, for half a minute of CPU
+    (home / ".local/share/fish/generated_completions").mkdir(parents=True)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("TARMAC_STATE_DIR", str(home / "state"))
     # of the `make test` around us, and of pytest-xdist

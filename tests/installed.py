@@ -13,8 +13,9 @@ from pathlib import Path
 from tests.conftest import lacking
 
 FOLDER = Path(__file__).parent.parent / ".peers"
-PATIENCE = 240.0  # seconds for a registry
+PATIENCE = 480.0  # seconds for a registry
 NODE = 22  # the oldest that those programs take; npm gives old versions of them to an older one, and says nothing
+NODE_VERSION = "22.23.3"  # the one that is fetched
 
 
 def npm(name: str, package: str) -> tuple[Path, dict[str, str]]:
@@ -31,7 +32,7 @@ def _node() -> Path:
         if said.removeprefix("v").partition(".")[0].isdigit() and int(said[1:].partition(".")[0]) >= NODE:
             return Path(own).parent
     package = f"node-{machine()}"
-    return _installed("node", f"{package}@{NODE}", dict(os.environ)) / package / "bin"
+    return _installed("node", f"{package}@{NODE_VERSION}", dict(os.environ)) / package / "bin"
 
 
 def machine() -> str:
@@ -56,7 +57,16 @@ def _install(folder: Path, package: str, environ: dict[str, str]) -> None:
         lacking("npm is not installed")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    command = ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix", str(folder)]
+    command = [
+        "npm",
+        "install",
+        "--no-audit",
+        "--no-fund",
+        "--loglevel=error",
+        "--fetch-retries=5",
+        "--prefix",
+        str(folder),
+    ]
     command += package.split()
     # npm must not find a package.json of somebody above us, nor keep anything outside of our folder
     try:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarmac.config import Config, Secret, load_config
+from tarmac.config.config import shown_settings
 from tarmac.errors import ConfigError
 from tarmac.tasks.limits import Limits
 
@@ -307,3 +308,37 @@ def test_a_secret_shows_at_most_its_end(text: str) -> None:
     assert secret.reveal() == text
     assert len(str(secret)) <= 5
     assert json.dumps(str(secret))
+
+
+AGENT_ERRORS = {
+    "x = 1": "`x` is no table",
+    "x = {}": "`x` has no command",
+    'x = {command = "a b"}': "`x.command` must be a list",
+    "x = {command = []}": "`x` has no command",
+    'x = {command = ["./a"]}': "`x.command` must be a list",
+    'x = {command = ["a"], envi = {}}': "`x.envi` is unknown; there are command, env, name",
+    'x = {command = ["a"], env = {TARMAC_X = "1"}}': "none of them TARMAC_*: `TARMAC_X` is invalid",
+    'x = {command = ["a"], env = {"A=B" = "1"}}': "`A=B` is invalid",
+    '"a b" = {command = ["a"]}': "not `a b`",
+}
+
+
+@pytest.mark.parametrize("said", AGENT_ERRORS)
+def test_a_wrong_agent_is_an_error_with_its_line(places: Places, said: str) -> None:
+    """A1: never a program of the workspace, which a relative path would be."""
+    places.says(f"[agents]\n{said}\n")
+    error = places.fails()
+    assert "`agents` must be tables such as [agents.opencode]" in error.what and "line 1" in error.what
+    assert AGENT_ERRORS[said] in error.what
+
+
+def test_agents_have_a_command_and_if_wanted_a_name_and_variables(places: Places) -> None:
+    """A1: secrets in their variables are masked wherever settings are shown."""
+    places.says('[agents.a]\ncommand = ["a", ""]\n[agents.b]\ncommand = ["~/b"]\nname = "B"\nenv = {B_KEY = "hush"}\n')
+    places.workspace_says('[agents.a]\ncommand = ["evil"]\n')
+    config = places.load()
+    found = [(each.id, each.name, each.command, dict(each.env)) for each in config.agents.values()]
+    assert found == [("a", "a", ("a", ""), {}), ("b", "B", ("~/b",), {"B_KEY": "hush"})]
+    (note,) = config.notes
+    assert "a workspace can't set `agents`" in note and "hush" not in note
+    assert all("hush" not in str(row) for row in shown_settings(config))

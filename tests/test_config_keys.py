@@ -28,7 +28,7 @@ ELSEWHERE = {
     "policy": {"only_reads", "sandboxed"},  # by the level `plan`, and by `sandbox.enabled`
 }
 MORE = {
-    "terminals": {"pass_secrets"},
+    "terminals": {"pass_secrets", "path"},
     "policy": {
         "allow",
         "ask",

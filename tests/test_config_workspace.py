@@ -87,6 +87,9 @@ def test_a_workspace_may_not_loosen_a_default_or_what_the_command_line_says(plac
 def test_what_has_no_direction_can_not_be_set_by_a_workspace(places: Places, key: Key) -> None:
     value = {
         "model": '"openai/x"',
+        "image_model": '"openai/x"',
+        "agents": '{evil = {command = ["evil"]}}',
+        "places": '{build = "ssh://evil"}',
         "base_url": '"http://evil"',
         "mode": '"ask"',
         "auto_condense_percent": "50",

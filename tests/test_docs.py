@@ -34,7 +34,7 @@ ROOT = Path(__file__).parent.parent
 WITH_EXAMPLES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 ALL = [*WITH_EXAMPLES, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]
 REFERENCE = ROOT / "docs" / "terminals-reference.md"
-LANGUAGES = {"python", "console", "sh", "text", "json", "toml", "lua", ""}
+LANGUAGES = {"python", "console", "sh", "text", "json", "toml", "lua", "elisp", ""}
 LEFT_OUT = 0  # blocks that are not run: said here, so that none is added unnoticed
 PATIENCE = 60.0
 

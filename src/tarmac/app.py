@@ -7,46 +7,77 @@ async with open_app(config) as app:
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
+import weakref
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from tarmac.config import Config
-from tarmac.errors import BadRequest, ParserUnavailable
+from tarmac.errors import BadRequest, ParserUnavailable, SandboxUnavailable
 from tarmac.events import TaskId
 from tarmac.models.factory import open_model, warm
+from tarmac.models.image_model import ImageModel
 from tarmac.models.provider import Model
-from tarmac.paths import check_directory, state_dir
+from tarmac.paths import check_directory, private_dir, state_dir
 from tarmac.policy import Enforcement, Policy
 from tarmac.policy.approval import Picture
 from tarmac.policy.grants import GrantFile
 from tarmac.policy.parse.parser import check_parser
 from tarmac.policy.paths.files import Files
-from tarmac.prompts.instructions import Instructions, first_heard, read_instructions, read_replacement
+from tarmac.prompts.instructions import Instructions, first_heard, read_instructions
 from tarmac.prompts.modes import Modes, load_modes
 from tarmac.prompts.system import SystemFacts
 from tarmac.tasks.auto import Auto, kinds_for, level_named, settings_for
-from tarmac.tasks.context import TaskContext, TaskSettings, find_mode, now
+from tarmac.tasks.context import NOWHERE, TaskContext, TaskSettings, find_mode, now
 from tarmac.tasks.events import ModelSwitched, Noted, RequestStarted, SubtaskStarted, TaskCreated, TaskEvent, UserSaid
 from tarmac.tasks.limits import Limits
 from tarmac.tasks.log import TaskLog
 from tarmac.tasks.log.reader import LOG, read_log
+from tarmac.tasks.recordings import Recordings
 from tarmac.tasks.state import TaskState
 from tarmac.tasks.store import TaskStore
 from tarmac.tasks.task import Task
 from tarmac.terminals.events import CommandFinished, NoShellIntegration, TerminalEvent
 from tarmac.terminals.pool import Pool
-from tarmac.tools.plugins import Installed, with_installed
+from tarmac.tools.chromium import find_chromium
 from tarmac.tools.servers import Hub, ServerDefinition, read_definitions
 from tarmac.tools.servers.hub import with_servers
-from tarmac.tools.toolbox import Toolbox, toolbox
+from tarmac.tools.tool import Need
+from tarmac.tools.toolbox import Installed, Toolbox, toolbox, with_installed
+
+if TYPE_CHECKING:
+    from tarmac.fleet.open_address import WorkingPlace
+
+# Tools that look at the files of this machine, and have no way to another place yet
+HERE_ONLY: Final = (
+    "search_files",
+    "codebase_search",
+    "list_code_definition_names",
+    "browser_action",
+)
+NOT_THERE: Final = (
+    "the task works at {}. It can't be undone there: there are no checkpoints. Also not there yet: search_files, "
+    "codebase_search, trying a command on a copy, the sandbox, rules and modes of the workspace. MCP servers run here"
+)
+
+
+def _grants_of(place: str) -> str:
+    """The file of grants. What was allowed at one place says nothing about another."""
+    return f"grants-{sha256(place.encode()).hexdigest()[:16]}.json" if place else "grants.json"
 
 
 @asynccontextmanager
-async def open_app(config: Config, *, environ: Mapping[str, str] | None = None) -> AsyncIterator["App"]:
-    """All of Tarmac; on the way out its tasks are left in order and its terminals closed."""
-    app = App(config, os.environ if environ is None else environ)
+async def open_app(
+    config: Config, *, environ: Mapping[str, str] | None = None, place: "WorkingPlace | None" = None
+) -> AsyncIterator["App"]:
+    """All of Tarmac; on the way out its tasks are left in order and its terminals closed.
+
+    With a `place`, all of its tasks work there.
+    """
+    app = App(config, os.environ if environ is None else environ, place)
     try:
         yield app
     finally:
@@ -56,16 +87,26 @@ async def open_app(config: Config, *, environ: Mapping[str, str] | None = None) 
 class App:
     """What the doors share. Get one from `open_app`."""
 
-    def __init__(self, config: Config, environ: Mapping[str, str]) -> None:
+    def __init__(self, config: Config, environ: Mapping[str, str], place: "WorkingPlace | None" = None) -> None:
         state = state_dir(environ)
         self._state, self._environ = state, environ
+        self.place = place
+        if place is not None and config.strict_sandbox:
+            raise SandboxUnavailable(
+                f"commands at {place.name} can't be kept in a sandbox from here", hint="turn the sandbox off"
+            )
         self.config = config
         self.store = TaskStore(state / "tasks")
-        self.grants = GrantFile(state / "grants.json")
+        self.grants = GrantFile(state / _grants_of(place.name if place else ""))
         self.files = Files(own=[state, config.user_folder])
-        self.registry = Pool(config.terminals)
-        self.registry.subscribe(self._heard)
+        if place is not None:
+            self.files = Files(own=place.own, ignore_case=False, system=place.files)
+        self.registry = Pool(config.terminals, machine=place.machine if place else None)
+        self._unsubscribe = self.registry.subscribe(self._heard)
+        self._recordings = Recordings(self.store.folder, self.registry.get)
+        self.registry.subscribe(self._recordings.heard)
         self.tasks: dict[TaskId, Task] = {}  # those that are open
+        self.tasks_changed: Callable[[], object] = bool  # told when one is opened or closed
         self._policies: dict[Auto, Policy] = {}
 
     @cached_property
@@ -94,6 +135,7 @@ class App:
                 rules=self.config.rules,
                 grants=self.grants,
                 files=self.files,
+                environ=self._environ if self.place is None else {"HOME": str(self.place.home)},
                 enforcement=Enforcement(means().value),
             )
         return self._policies[auto]
@@ -127,19 +169,22 @@ class App:
         spec = self._model(model)
         warm(spec)
         unjudged = await _check_parser(attended=attended)
-        workspace = check_directory(Path(cwd) if cwd is not None else self.config.workspace)
-        modes = await asyncio.to_thread(load_modes, workspace, self.config.user_folder)
+        workspace = await self._workspace(Path(cwd) if cwd is not None else self.config.workspace)
+        project = NOWHERE if self.place else workspace
+        modes = await asyncio.to_thread(load_modes, project, self.config.user_folder)
         chosen = find_mode(modes, mode or self.config.mode)
         opened = await asyncio.to_thread(self.open_model, spec)
-        async with self.store.create(workspace=workspace, mode=chosen.slug) as log:
+        place = self.place.name if self.place else ""
+        async with self.store.create(workspace=workspace, mode=chosen.slug, place=place) as log:
             past = (await asyncio.to_thread(read_log, log.folder)).events
             state = self._open_state(
                 log, past, workspace, opened, modes, attended=attended, auto=auto, limits=limits, servers=servers
             )
-            unread = await asyncio.to_thread(read_instructions, workspace, self.config.user_folder, chosen.slug)
-            heard = await asyncio.to_thread(self._first_heard, workspace, unread, modes, chosen.slug)
+            unread = await asyncio.to_thread(read_instructions, project, self.config.user_folder, chosen.slug)
+            heard = await asyncio.to_thread(self._first_heard, project, unread, modes)
             for trouble in (
                 *unjudged,
+                *([NOT_THERE.format(place)] if place else []),
                 *self.config.notes,
                 *modes.trouble,
                 *unread.trouble,
@@ -154,21 +199,51 @@ class App:
                 await log.append(said)
                 past = [*past, said]
             state.spec = spec
-            async with self._closing(Task(state, past, self.open_model, self._open_child)) as task:
+            async with self._closing(self._task(state, past)) as task:
                 yield task
 
-    def _first_heard(self, workspace: Path, found: Instructions, modes: Modes, mode: str) -> tuple[str, ...]:
+    async def _workspace(self, path: Path) -> Path:
+        """The folder of a task, if it can be entered: here, or at the place."""
+        return check_directory(path) if self.place is None else await self.place.machine.directory(path)
+
+    async def _workspace_of(self, created: TaskCreated | None) -> Path:
+        """The folder of a task of before. BadRequest if it is at another place than this app."""
+        here, there = self.place.name if self.place else "", created.place if created else ""
+        if here != there:
+            where = f"at {there}" if there else "on this machine"
+            hint = f"tarmac resume --on {there}" if there else "resume it without --on"
+            raise BadRequest(f"the workspace of this task is {where}", hint=hint)
+        return await self._workspace(created.workspace if created else self.config.workspace)
+
+    def _task(self, state: TaskState, past: Sequence[TaskEvent]) -> Task:
+        """An open task. It does not keep the app alive: who keeps a task after its end keeps no terminals with it."""
+        this = weakref.ref(self)
+
+        def app() -> App:
+            found = this()
+            if found is None:
+                raise BadRequest(f"task {state.context.task} is closed")
+            return found
+
+        return Task(
+            state,
+            past,
+            lambda spec: app().open_model(spec),
+            lambda parent, started, limits: app()._open_child(parent, started, limits),
+        )
+
+    def _first_heard(self, workspace: Path, found: Instructions, modes: Modes) -> tuple[str, ...]:
         """Which files of a workspace speak to the model: told when they are new or have changed."""
-        replacement, _ = read_replacement(workspace, self.config.user_folder, mode)
-        text = first_heard(workspace, found, replacement, modes.all, told=self.store.folder.parent / "told-files")
+        added = [each for each in modes.all if each.slug not in modes.replaced]  # those are asked about
+        text = first_heard(workspace, found, added, told=self.store.folder.parent / "told-files")
         return (text,) if text else ()
 
     @asynccontextmanager
     async def _open_child(self, parent: TaskState, started: SubtaskStarted, limits: Limits) -> AsyncIterator[Task]:
         """The subtask of a task: a new one, or the one that was started before a restart."""
         context = parent.context
-        workspace = check_directory(started.workspace or context.workspace)
-        modes = await asyncio.to_thread(load_modes, workspace, self.config.user_folder)
+        workspace = await self._workspace(started.workspace or context.workspace)
+        modes = await asyncio.to_thread(load_modes, NOWHERE if self.place else workspace, self.config.user_folder)
         opened = await asyncio.to_thread(self.open_model, parent.spec)
         async with AsyncExitStack() as stack:
             known = (self.store.folder / started.child / LOG).exists()
@@ -181,6 +256,7 @@ class App:
                     root=parent.metadata.root or context.task,
                     parent=context.task,
                     task=started.child,
+                    place=context.place,
                 )
             )
             past: Sequence[TaskEvent] = (await asyncio.to_thread(read_log, log.folder)).events
@@ -192,7 +268,7 @@ class App:
                 said = UserSaid(at=now(), text=started.text)
                 await log.append(said)
                 past = [*past, said]
-            task = Task(state, past, self.open_model, self._open_child)
+            task = self._task(state, past)
             yield await stack.enter_async_context(self._closing(task))
 
     def _depth(self, parent: TaskId | None) -> int:
@@ -224,8 +300,8 @@ class App:
         async with self.store.open(TaskId(folder.name)) as log:
             past, log.past = log.past, []
             created = next((each for each in past if isinstance(each, TaskCreated)), None)
-            workspace = check_directory(created.workspace if created else self.config.workspace)
-            modes = await asyncio.to_thread(load_modes, workspace, self.config.user_folder)
+            workspace = await self._workspace_of(created)
+            modes = await asyncio.to_thread(load_modes, NOWHERE if self.place else workspace, self.config.user_folder)
             wanted = find_mode(modes, mode) if mode else None
             asked = [each.model for each in past if isinstance(each, RequestStarted | ModelSwitched)]
             last = asked[-1] if asked else ""
@@ -239,7 +315,7 @@ class App:
                 log.add(Noted(at=now(), what="notice", text=trouble))
             state.spec = self._model(model or last)
             state.depth = await asyncio.to_thread(self._depth, state.metadata.parent)
-            async with self._closing(Task(state, past, self.open_model, self._open_child)) as task:
+            async with self._closing(self._task(state, past)) as task:
                 if wanted:
                     await task.switch_mode(wanted.slug)
                 await task.opened_again()
@@ -269,7 +345,7 @@ class App:
         async with self.store.open(TaskId(folder.name)) as log:
             past, log.past = log.past, []
             created = next((each for each in past if isinstance(each, TaskCreated)), None)
-            workspace = check_directory(created.workspace if created else self.config.workspace)
+            workspace = await self._workspace_of(created)
             state = self._open_state(log, past, workspace, model, modes, attended=attended, auto=None, limits=None)
             try:
                 yield state
@@ -291,8 +367,12 @@ class App:
         servers: Sequence[ServerDefinition] = (),
     ) -> TaskState:
         """All that a task works with, and what its log says; its views hear of each fact before anybody else."""
+        private_dir(self._state)  # whoever owns it could put grants and logs there
         level = level_named(auto or self.config.auto) or self.config.auto
-        hub = self.open_hub(workspace, servers)
+        hub = self.open_hub(workspace if self.place is None else self.config.user_folder, servers)
+        tools = self.toolbox.available(self._at_hand(hub))
+        if self.place is not None:
+            tools = tools.without(*HERE_ONLY)
         context = TaskContext(
             task=TaskId(log.folder.name),
             workspace=workspace,
@@ -301,13 +381,29 @@ class App:
             policy=self.policy_for(level),
             files=self.files,
             grants=self.grants,
-            toolbox=self.toolbox.available({"servers"} if hub.names else ()),
+            toolbox=tools,
             servers=hub,
+            image_model=self._image_model(),
             cache=self._state / "cache",
             modes=modes,
             settings=self._settings(level, limits),
+            place=self.place.name if self.place else "",
+            home=self.place.home if self.place else None,
         )
         return TaskState(context, past, model=model, attended=attended)
+
+    def _at_hand(self, hub: Hub) -> set[Need]:
+        """What some tools need, and this machine and the configuration have."""
+        found: dict[Need, object] = {
+            "servers": hub.names,
+            "browser": self.config.tools.browser and find_chromium(),
+            "image model": self.config.image_model,
+        }
+        return {need for need, has in found.items() if has}
+
+    def _image_model(self) -> ImageModel | None:
+        spec = self.config.image_model
+        return ImageModel(spec, self.config.models_for(spec)) if spec else None
 
     def open_hub(self, workspace: Path, more: Sequence[ServerDefinition] = ()) -> Hub:
         """The MCP servers for a workspace. None is started yet."""
@@ -315,7 +411,7 @@ class App:
         return Hub(found, workspace=workspace, state=self._state / "mcp")
 
     def _settings(self, auto: Auto, limits: Limits | None) -> TaskSettings:
-        config, kernel = self.config, os.uname()
+        config, kernel, place = self.config, os.uname(), self.place
         return TaskSettings(
             auto=auto,
             approved=kinds_for(auto, config.approved),
@@ -328,19 +424,21 @@ class App:
             auto_condense=config.auto_condense,
             auto_condense_percent=config.auto_condense_percent,
             system=SystemFacts(
-                os=f"{kernel.sysname} {kernel.release}",
+                os=f"{kernel.sysname} {kernel.release}" if place is None else f"{place.system} at {place.name}",
                 shell=self.registry.shell().name,
-                home=str(Path.home()),
+                home=str(Path.home() if place is None else place.home),
             ),
         )
 
     @asynccontextmanager
     async def _closing(self, task: Task) -> AsyncIterator[Task]:
         self.tasks[task.id] = task
+        self.tasks_changed()
         try:
             yield task
         finally:
             self.tasks.pop(task.id, None)
+            self.tasks_changed()
             await task.aclose()
 
     def _model(self, wanted: str | None) -> str:
@@ -353,7 +451,7 @@ class App:
         return spec
 
     def _heard(self, event: TerminalEvent) -> None:
-        """What terminals tell that a person should know: no shell integration (T21), a failure without a secret."""
+        """Messages of terminals for the person: no shell integration, a failure without a secret."""
         if isinstance(event, NoShellIntegration):
             for task in self.tasks.values():
                 task.warn_of_no_integration(event.terminal)
@@ -363,7 +461,12 @@ class App:
 
     def modes(self) -> Modes:
         """The modes of the workspace."""
-        return load_modes(self.config.workspace, self.config.user_folder)
+        return load_modes(self.project, self.config.user_folder)
+
+    @property
+    def project(self) -> Path:
+        """Where rules, modes and commands of the workspace are read; nowhere if it is at another place."""
+        return NOWHERE if self.place else self.config.workspace
 
     def switch_level(self, task: Task, level: Auto) -> None:
         """What a task may do without asking, from now on."""
@@ -379,6 +482,8 @@ class App:
                 raise failed[0]
         finally:
             await self.registry.aclose()
+            self._recordings.close()
+            self._unsubscribe()
 
 
 async def _check_parser(*, attended: bool) -> tuple[str, ...]:

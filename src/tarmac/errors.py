@@ -24,10 +24,15 @@ TarmacError
 ├── ExecutionEnded (RuntimeError)      input for a command that has ended
 ├── InputClosed (RuntimeError)         this command was started without input
 ├── SecretNotAsked (RuntimeError)      a secret was to be typed where the terminal would have shown it
+├── DaemonUnavailable (OSError)        the terminal daemon can't be started or reached, is gone, or refused
 ├── ImportFailed (ValueError)          another program's files are damaged, or of no shape we know
 ├── TaskNotFound (KeyError)            no task has that id
 ├── TaskInUse (RuntimeError)           another process is working on that task
-├── EditorSilent (TimeoutError)        an editor did not say in time whether a file has unsaved changes
+├── EditorSilent (TimeoutError)        an editor did not answer about a file
+├── PlaceFailed (ConnectionError)      another machine or container failed, not a command that ran there
+├── PlaceUnavailable (PlaceFailed)     it can't be reached or used; `trouble` says why
+├── ConnectionLost (PlaceFailed)       the connection to it broke; commands may still run there
+├── BadFrame (ValueError)              bytes between two of Tarmac's processes are damaged, or another program's
 ├── PeerGone (ConnectionError)         an editor or agent at the other end is gone, or never reads
 ├── PeerRefused (RuntimeError)         it answered a request with an error; `code` is JSON-RPC's
 ├── ScriptWrong (ValueError)           a script for a scripted model can't be played, with file and line
@@ -35,6 +40,8 @@ TarmacError
 
 A command that exits non-zero, times out or is killed is a result, not an error.
 """
+
+from enum import StrEnum
 
 
 class TarmacError(Exception):
@@ -145,6 +152,10 @@ class SecretNotAsked(TarmacError, RuntimeError):
     """A secret was to be typed where nobody asked for one: the terminal would have shown it."""
 
 
+class DaemonUnavailable(TarmacError, OSError):
+    """The terminal daemon can't be started or reached, is gone, or refused."""
+
+
 class ImportFailed(TarmacError, ValueError):
     """Another program's files can't be understood; nothing was taken in, and they are as they were."""
 
@@ -162,7 +173,43 @@ class TaskInUse(TarmacError, RuntimeError):
 
 
 class EditorSilent(TarmacError, TimeoutError):
-    """An editor did not say in time whether a file has unsaved changes."""
+    """An editor did not answer about a file, or could not do what it was asked."""
+
+
+class Trouble(StrEnum):
+    """Why a place can't be used."""
+
+    NOT_FOUND = "not found"  # no such machine, container or socket
+    UNREACHABLE = "unreachable"  # nothing listens there, or the network does not lead there
+    DENIED = "denied"  # the key or the password is not accepted, or the machine is not the known one
+    NO_CLIENT = "no client"  # `ssh`, `docker` and so on is not installed here
+    NO_PYTHON = "no Python"
+    OLD_PYTHON = "old Python"
+    NO_ROOM = "no room"
+    GARBAGE = "garbage"  # something else answered
+    SILENT = "silent"  # nothing answered in time
+    VERSION = "version"  # the two Tarmacs are too far apart
+    OTHER = "other"
+
+
+class PlaceFailed(TarmacError, ConnectionError):
+    """Another machine or container failed. A command that fails there is a result, and never this."""
+
+
+class PlaceUnavailable(PlaceFailed):
+    """The place can't be reached or used."""
+
+    def __init__(self, what: str, *, trouble: Trouble = Trouble.OTHER, hint: str = "") -> None:
+        super().__init__(what, hint=hint)
+        self.trouble = trouble
+
+
+class ConnectionLost(PlaceFailed):
+    """The connection to a place broke. Commands may still run there."""
+
+
+class BadFrame(TarmacError, ValueError):
+    """The bytes are not frames: another program is at the other end, or the stream is damaged."""
 
 
 class PeerGone(TarmacError, ConnectionError):

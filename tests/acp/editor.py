@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tarmac.acp.agent import Agent
-from tarmac.acp.peer import Peer
+from tarmac.acp.rpc_peer import RpcPeer
 
 schema = pytest.importorskip("acp.schema", reason="agent-client-protocol is not installed")
 
@@ -132,7 +132,7 @@ class Editor:
         self.send({"id": self._numbers, "method": method, "params": params})
         return future
 
-    async def call(self, method: str, params: Params, *, timeout: float = 20) -> Any:
+    async def call(self, method: str, params: Params, *, timeout: float = 60) -> Any:
         async with asyncio.timeout(timeout):
             message = await self.ask(method, params)
         assert "error" not in message, message["error"]
@@ -140,14 +140,14 @@ class Editor:
         return message["result"]
 
     async def refused(self, method: str, params: Params) -> Params:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             error: Params = (await self.ask(method, params))["error"]
         return error
 
     async def initialize(self, **capabilities: Any) -> Any:
         return await self.call("initialize", {"protocolVersion": 1, "clientCapabilities": capabilities})
 
-    async def prompt(self, session: str, text: str, *, timeout: float = 20) -> str:
+    async def prompt(self, session: str, text: str, *, timeout: float = 60) -> str:
         block = {"type": "text", "text": text}
         found = await self.call("session/prompt", {"sessionId": session, "prompt": [block]}, timeout=timeout)
         return str(found["stopReason"])
@@ -160,7 +160,7 @@ class Editor:
         return "".join(each["content"]["text"] for each in self.updates("agent_message_chunk"))
 
     async def until(self, true: Callable[[], object]) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not true():
                 self._changed.clear()
                 await self._changed.wait()
@@ -239,7 +239,7 @@ async def inside(
     ours, theirs = socket.socketpair()
     agent = Agent(settings(folder, script, environ), overrides)
     reader, writer = await asyncio.open_connection(sock=ours)
-    peer = Peer(reader, writer, agent, name="the editor")
+    peer = RpcPeer(reader, writer, agent, name="the editor")
     agent.connect(peer)
     made = Editor(*await asyncio.open_connection(sock=theirs, limit=1 << 26))
     serving = asyncio.create_task(peer.run())

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tarmac.acp.host.hosted import HostedTask
-from tarmac.acp.host.open import Lend, Wishes, open_hosted
+from tarmac.acp.host.open_hosted import Lend, Wishes, open_hosted
 from tarmac.app import App, open_app
 from tarmac.config import load_config
 from tarmac.errors import BadRequest

@@ -35,6 +35,10 @@ def send(message: dict[str, Any]) -> None:
     sys.stdout.flush()
 
 
+def tell(update: dict[str, Any]) -> None:
+    send({"method": "session/update", "params": {"sessionId": "s1", "update": update}})
+
+
 def read() -> None:
     line = sys.stdin.readline()
     if not line:
@@ -219,6 +223,13 @@ def main() -> None:
                     continue
                 logged_in.append(message["params"]["methodId"])
                 send({"id": message["id"], "result": {}})
+            case "session/prompt" if os.environ.get("AGENT_VERSION") == "2":
+                tell({"sessionUpdate": "state_update", "state": "running"})
+                send({"id": message["id"], "result": {"messageId": "m0"}})
+                stop = play(steps_of(message["params"]["prompt"][0]["text"]))
+                with open(os.environ["AGENT_LOG"], "w") as file:  # noqa: PTH123
+                    json.dump({"found": found, "heard": heard}, file)
+                tell({"sessionUpdate": "state_update", "state": "idle", "stopReason": stop})
             case "session/prompt":
                 stop = play(steps_of(message["params"]["prompt"][0]["text"]))
                 with open(os.environ["AGENT_LOG"], "w") as file:  # noqa: PTH123

@@ -15,7 +15,7 @@ from tests.installed import npm
 
 pytestmark = [pytest.mark.peers, pytest.mark.shell]
 ACPX = "acpx@0.19.1"
-PATIENCE = 120.0
+PATIENCE = 300.0
 DONE = '[[turn]]\n[[turn.call]]\nname = "attempt_completion"\narguments = { result = "It is done." }\n'
 
 

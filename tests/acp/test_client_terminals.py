@@ -10,7 +10,7 @@ import pytest
 from tests.acp.editor import NEVER, Editor, Refusal, inside
 from tests.acp.test_agent import DONE
 
-from tarmac.acp.terminal import exit_of
+from tarmac.acp.editor_terminal import exit_of
 
 pytestmark = pytest.mark.shell
 TOLD = {"acp.client_terminals": True}
@@ -205,7 +205,7 @@ async def test_an_editor_whose_terminals_do_not_work_is_told_to_the_model(
 ) -> None:
     """A2: a typed failure, within a bounded time; the turn goes on."""
     for name in ("ANSWERS", "AFTER_KILL"):
-        monkeypatch.setattr(f"tarmac.acp.terminal.{name}", 0.2)
+        monkeypatch.setattr(f"tarmac.acp.editor_terminal.{name}", 0.2)
 
     def broken(_: Any) -> Any:
         if how == "refuses":

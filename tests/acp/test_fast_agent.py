@@ -12,7 +12,7 @@ from tests.conftest import lacking
 from tests.installed import FOLDER, PATIENCE
 
 PYTHONS = ("python3.14", "python3.13")
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.peers
 NEEDS = "fast-agent-mcp>=0.10"
 
 
@@ -61,7 +61,7 @@ def host(
     prompt = f"***CALL_TOOL {tool} {json.dumps({'command': command})}"
     argv = [sys.executable, "-m", "tarmac", "host", *options, "--prompt", prompt, "--"]
     argv += [str(agent), "--model", "passthrough", "-x"]
-    return subprocess.run(argv, cwd=work, env=env, capture_output=True, text=True, timeout=90, check=False)
+    return subprocess.run(argv, cwd=work, env=env, capture_output=True, text=True, timeout=240, check=False)
 
 
 def test_fast_agent_runs_its_commands_in_our_terminals(tmp_path: Path, fast_agent: Path) -> None:

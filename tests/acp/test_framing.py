@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tarmac.acp.agent import SERVED, Agent
 from tarmac.acp.editor_abilities import EditorAbilities
-from tarmac.acp.peer import Peer
+from tarmac.acp.rpc_peer import RpcPeer
 from tarmac.acp.wire import LONGEST
 
 pytestmark = pytest.mark.slow
@@ -95,7 +95,7 @@ async def served(pieces: list[bytes], folder: Path) -> list[dict[str, Any]]:
     agent = Agent(
         {**os.environ, "TARMAC_STATE_DIR": str(folder / "state"), "TARMAC_CONFIG_DIR": str(folder / "config")}
     )
-    peer = Peer(ends, ends, agent, name="the editor")
+    peer = RpcPeer(ends, ends, agent, name="the editor")
     agent.connect(peer)
     try:
         await peer.run()
@@ -152,7 +152,7 @@ async def test_a_line_of_megabytes_is_served_and_one_without_end_is_thrown_away(
 
 def test_the_agent_serves_what_the_sessions_have() -> None:
     """A2: the names known before all of Tarmac is loaded are those that are there."""
-    from tarmac.acp.sessions import EditorSessions
+    from tarmac.acp.editor_sessions import EditorSessions
 
     sessions = EditorSessions(None, EditorAbilities(), os.environ, {})  # type: ignore[arg-type]
     assert set(sessions.methods) == SERVED
@@ -171,10 +171,10 @@ class Deaf(Ends):
 
 async def test_an_editor_that_reads_nothing_is_left_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     """A2: what waits for it has a bound, and then the connection ends as any other does."""
-    monkeypatch.setattr("tarmac.acp.peer.MOST_UNSENT", 1 << 20)
+    monkeypatch.setattr("tarmac.acp.rpc_peer.MOST_UNSENT", 1 << 20)
     ends = Deaf([])
     agent = Agent(os.environ)
-    peer = Peer(ends, ends, agent, name="the editor")
+    peer = RpcPeer(ends, ends, agent, name="the editor")
     agent.connect(peer)
     async with asyncio.timeout(20):
         await peer.run()

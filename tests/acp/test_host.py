@@ -10,6 +10,8 @@ from tests.acp.hosting import Stage, hosting
 
 from tarmac.errors import BadRequest, PeerGone, PeerRefused
 from tarmac.policy.approval import Answer, AnswerKind
+from tarmac.show.look import Look
+from tarmac.show.question import question_lines
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
 from tarmac.terminals.process import processes
@@ -564,3 +566,76 @@ async def test_nothing_of_the_agent_is_left(tmp_path: Path) -> None:
     found = [int(each) for each in pids.read_text().split()]
     assert [pid for pid in (agent, *found) if processes.look(pid)] == []
     assert os.getpid() not in found
+
+
+# Circles, and who acts
+
+
+async def test_a_command_that_is_repeated_with_the_same_result_is_not_run_and_the_model_is_told(tmp_path: Path) -> None:
+    """A1, S12: the third in a row; another result, other words of the person, and another command are no circle."""
+    again = [create("echo x >> log; echo same"), on("wait_for_exit", "w"), on("release", "r")]
+    async with hosting(tmp_path, auto="all", attended=False) as stage:
+        found = await stage.play(*again, *again, {**create("echo x >> log; echo same"), "as": "third"})
+        assert found["third"]["error"]["code"] == -32010
+        assert "its result did not change: it was not made" in found["third"]["error"]["message"]
+        assert (tmp_path / "work" / "log").read_text() == "x\n" * 2
+        assert [each.text for each in stage.of(e.Noted)] == [
+            "not run, as the agent goes in circles: echo x >> log; echo same"
+        ]
+        counted = [create("echo x >> log; wc -l log"), on("wait_for_exit", "w"), on("release", "r")]
+        await stage.play(*counted, *counted, *counted, *again)
+    assert (tmp_path / "work" / "log").read_text() == "x\n" * 6
+
+
+async def test_an_agents_own_call_that_is_repeated_is_asked_about_and_refused_where_nobody_is(tmp_path: Path) -> None:
+    """A1, S12: a yes of the policy does not stand; an option has no words, so the next prompt tells the model."""
+    call = {"kind": "execute", "title": "List", "rawInput": {"command": "ls"}}
+
+    def round(number: int) -> list[dict[str, Any]]:
+        facts = {**call, "toolCallId": f"c{number}"}
+        asked = {"call": "session/request_permission", "params": {"toolCall": facts, "options": OPTIONS}}
+        done = {"sessionUpdate": "tool_call_update", **facts, "status": "completed", "content": content("a b")}
+        return [{**asked, "as": f"p{number}"}, {"update": done}]
+
+    for attended in (False, True):
+        folder = tmp_path / str(attended)
+        folder.mkdir()
+        async with hosting(folder, attended=attended) as stage:
+            found = await stage.play(*round(1), *round(2), *round(3))
+            outcomes = [found[f"p{n}"]["outcome"]["optionId"] for n in (1, 2, 3)]
+            assert outcomes == ["fine", "fine", "nope"]
+            assert ["several times in a row" in each.text for each in stage.asked] == [True] * attended
+            await stage.play()
+            prompts = [each["params"]["prompt"] for each in stage.heard() if each.get("method") == "session/prompt"]
+        assert "its result did not change" in prompts[-1][0]["text"] and len(prompts[-1]) == 2
+
+
+async def test_an_agent_that_spins_by_itself_is_stopped(tmp_path: Path) -> None:
+    """A1, S12: one that asks nobody is allowed more rounds, as it may wait for something; then its turn ends."""
+    done = {"sessionUpdate": "tool_call_update", "kind": "execute", "rawInput": {"command": "x"}, "status": "completed"}
+    rounds = [{"update": {**done, "toolCallId": f"c{n}", "content": content("same")}} for n in range(40)]
+    async with hosting(tmp_path, auto="all", attended=False) as stage:
+        ended = await stage.turn(*rounds[:15])
+        assert ended.why != "limit"
+        ended = await stage.turn(*rounds[15:], {"until": "session/cancel"})
+        assert ended.why == "limit" and "goes in circles" in ended.text
+        await stage.turn()
+        prompts = [each["params"]["prompt"] for each in stage.heard() if each.get("method") == "session/prompt"]
+    assert "your last turn was stopped" in prompts[-1][0]["text"]
+
+
+async def test_a_question_says_who_acts(tmp_path: Path) -> None:
+    """A1, P6: Tarmac, or the agent itself."""
+    async with hosting(tmp_path) as stage:
+        await stage.play(
+            create("touch a"),
+            request({"kind": "execute", "title": "x", "rawInput": {"command": "touch b"}}),
+            request({"kind": "fetch", "title": "Look at a page", "rawInput": {"url": "http://a"}}),
+            request({"kind": "other", "title": "mcp__tarmac__run_command", "rawInput": {"command": "touch c"}}),
+        )
+        shown = ["\n".join(question_lines(each, Look())) for each in stage.asked]
+        name = stage.hosted.name
+    ours, theirs = f"Tarmac does this for {name}.", f"{name} does this itself, outside Tarmac's terminals."
+    assert [(ours in each, theirs in each) for each in shown] == [
+        (True, False), (False, True), (False, True), (True, False),
+    ]  # fmt: skip

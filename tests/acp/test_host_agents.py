@@ -21,7 +21,7 @@ from tests.agents import PATIENCE, Agent, claude, codex, gemini, leaving_nothing
 from tests.mcp.peers import until
 from tests.playing import Model, Turn, playing, say, use
 
-from tarmac.acp.host.open import Wishes, open_hosted
+from tarmac.acp.host.open_hosted import Wishes, open_hosted
 from tarmac.app import open_app
 from tarmac.cli.host import LentTerminals
 from tarmac.config import load_config
@@ -99,6 +99,21 @@ def test_claude_has_no_shell_of_its_own_where_it_has_our_terminals(tmp_path: Pat
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "Bash is disabled for this session" in ran.stdout
     assert list(work.iterdir()) == []
+
+
+async def test_claude_speaks_version_two_where_it_is_offered(tmp_path: Path) -> None:
+    """A1: the draft, with a published agent that negotiates it: asked, run, told, and stopped by its state."""
+    script = [use("Bash", command="touch made; echo 4$((1+1))", description="as asked"), say("All is done.")]
+    with leaving_nothing(tmp_path) as work, playing(*script) as model:
+        async with staged(tmp_path, claude(tmp_path, model), version=2) as stage:
+            stage.answer = lambda _: AnswerKind.YES
+            ended = await stage.hosted.run_until_idle()
+            version = stage.hosted.met.version
+        assert {each.name for each in work.iterdir()} == {"made"}
+    assert (version, ended.why) == (2, "completed")
+    assert [each["shown"] for each in requests(stage)] == ["touch made; echo 4$((1+1))"]
+    finished = [each for each in stage.of(e.ToolFinished) if each.name == "execute"]
+    assert [each.outcome for each in finished] == ["done"] and "42" in finished[0].content[0].text
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -213,7 +228,7 @@ def requests(stage: Stage) -> list[dict[str, Any]]:
 
 
 @asynccontextmanager
-async def staged(folder: Path, agent: Agent, auto: str = "ask") -> AsyncIterator[Stage]:
+async def staged(folder: Path, agent: Agent, auto: str = "ask", version: int = 1) -> AsyncIterator[Stage]:
     """Somebody sits before it, and has said the prompt."""
     work = folder / "work"
     config = load_config(work, agent.environ, {"auto": auto})
@@ -224,7 +239,7 @@ async def staged(folder: Path, agent: Agent, auto: str = "ask") -> AsyncIterator
             app,
             agent.argv,
             attended=True,
-            wishes=Wishes(once=True, only_our_terminals=False),
+            wishes=Wishes(once=True, only_our_terminals=False, version=version),
             lend=partial(LentTerminals, app),
             environ=agent.environ,
         ) as hosted,

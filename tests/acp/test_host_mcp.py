@@ -5,6 +5,7 @@ import os
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,7 +18,7 @@ from tests.acp.test_host import OPTIONS, create, on
 
 from tarmac import paths
 from tarmac.acp.host.bridge_server import BRIDGE
-from tarmac.acp.host.open import Lend
+from tarmac.acp.host.open_hosted import Lend, Wishes
 from tarmac.app import App
 from tarmac.cli.host import LentTerminals
 from tarmac.policy.approval import Answer, AnswerKind
@@ -281,6 +282,36 @@ async def test_a_wrong_secret_a_second_use_and_a_stranger_are_refused_and_told(t
     assert [len([each for each in notes(stage) if word in each]) for word in ("know", "before", "descend")] == [1, 1, 1]
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+async def test_another_user_does_not_get_in_even_with_the_secret_and_an_open_folder(tmp_path: Path) -> None:
+    """A1: the folder keeps them out; where it does not, the kernel says who they are."""
+    with tempfile.TemporaryDirectory() as open_to_all:
+        Path(open_to_all).chmod(0o755)
+        async with lending(tmp_path, TMPDIR=open_to_all) as stage:
+            hatch = stage.hosted.bridge
+            assert hatch is not None
+            place = hatch._path
+            said = hatch._secret
+            assert "Permission denied" in await _connect_as_nobody(place, said)
+            place.parent.chmod(0o755)
+            place.chmod(0o666)
+            assert await _connect_as_nobody(place, said) == "-it is of another user (65534)\n"
+            place.parent.chmod(0o700)
+            assert "mcp" in await stage.play(CONNECT)  # who may come in does
+
+
+async def _connect_as_nobody(place: Path, secret: str) -> str:
+    """What a process of another user hears."""
+    script = (
+        "import os, socket, sys; os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
+        "s = socket.socket(socket.AF_UNIX)\n"
+        "try:\n s.connect(sys.argv[1]); s.send(sys.argv[2].encode() + b'\\n'); print(s.recv(1000).decode(), end='')\n"
+        "except OSError as error: print(error)\n"
+    )
+    words = [sys.executable, "-c", script, str(place), secret]
+    return (await asyncio.to_thread(subprocess.run, words, capture_output=True, text=True, check=False)).stdout
+
+
 async def test_a_daemon_below_the_agent_still_counts(tmp_path: Path) -> None:
     """The agent's process adopts what was orphaned below it, so that two forks and a session don't matter."""
     forks = "import os, sys; os.fork() and os._exit(0); os.setsid(); os.fork() and os._exit(0); "
@@ -334,12 +365,20 @@ async def test_an_agent_that_takes_no_servers_works_without(tmp_path: Path) -> N
     assert "_meta" in first and "_meta" not in second  # then it keeps its own shell
 
 
+LOADS = '{"protocolVersion": 1, "agentCapabilities": {"loadSession": true}}'
+
+
 async def test_an_agent_with_our_terminals_is_told_to_leave_its_own_shell_alone(tmp_path: Path) -> None:
-    """A1: Claude's agent takes this from session/new; others ignore it."""
+    """A1: Claude's agent takes this from session/new, and from session/load when it goes on; others ignore it."""
     async with lending(tmp_path) as stage:
         await stage.play({"stop": "end_turn"})
         (new,) = [each for each in stage.heard() if each.get("method") == "session/new"]
+        task = stage.hosted.id
     assert new["params"]["_meta"] == {"claudeCode": {"options": {"disallowedTools": ["Bash"]}}}
+    async with lending(tmp_path, wishes=Wishes(resume=task), AGENT_INITIALIZE=LOADS) as stage:
+        await stage.play({"stop": "end_turn"})
+        (old,) = [each for each in stage.heard() if each.get("method") == "session/load"]
+    assert old["params"]["_meta"] == new["params"]["_meta"]
 
 
 async def test_without_lending_no_server_is_offered(tmp_path: Path) -> None:

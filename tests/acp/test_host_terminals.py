@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.acp.hosting import hosting
 from tests.acp.test_host import create, on
 
-from tarmac.acp.host.terminals import MOST_OPEN, whole_characters
+from tarmac.acp.host.agent_terminals import MOST_OPEN, whole_characters
 from tarmac.terminals.process import processes
 
 pytestmark = [pytest.mark.shell, pytest.mark.slow]
@@ -115,7 +115,9 @@ async def test_what_makes_no_sense_is_refused_and_runs_nothing(tmp_path: Path) -
 async def test_an_agent_that_releases_nothing_comes_to_a_limit(tmp_path: Path) -> None:
     """A1: so many terminals at once; one released makes room for another."""
     async with hosting(tmp_path, auto="all", attended=False) as stage:
-        many = [{"call": "terminal/create", "params": {"command": "ls"}, "as": f"t{n}"} for n in range(MOST_OPEN + 1)]
+        many = [
+            {"call": "terminal/create", "params": {"command": f"echo {n}"}, "as": f"t{n}"} for n in range(MOST_OPEN + 1)
+        ]
         found = await stage.play(*many)
         assert found[f"t{MOST_OPEN}"]["error"]["code"] == -32600
         again = {"call": "terminal/create", "params": {"command": "ls"}, "as": "more"}

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tarmac.acp import peer as peer_module
-from tarmac.acp.peer import Peer, PeerReply, Refused, unknown
+from tarmac.acp import rpc_peer as peer_module
+from tarmac.acp.rpc_peer import PeerReply, Refused, RpcPeer, unknown
 from tarmac.acp.wire import CANCELLED, INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, NOT_FOUND, Bad, Json, Response
 from tarmac.errors import BadRequest, PeerGone, PeerRefused
 
@@ -63,11 +63,11 @@ class Raw:
 
 
 @asynccontextmanager
-async def connected(handler: Recorder) -> AsyncIterator[tuple[Peer, Raw]]:
+async def connected(handler: Recorder) -> AsyncIterator[tuple[RpcPeer, Raw]]:
     ours, theirs = socket.socketpair()
     reader, writer = await asyncio.open_connection(sock=ours)
     raw = Raw(*await asyncio.open_connection(sock=theirs, limit=1 << 26))
-    peer = Peer(reader, writer, handler, name="the editor")
+    peer = RpcPeer(reader, writer, handler, name="the editor")
     running = asyncio.create_task(peer.run())
     try:
         yield peer, raw
@@ -112,7 +112,7 @@ async def test_requests_are_answered_and_unknown_ones_refused() -> None:
 
 async def test_updates_come_before_the_response_they_belong_to_and_others_after_it() -> None:
     """A2: what a turn tells is flushed before its response; what a new session tells comes after its id is known."""
-    peers: list[Peer] = []
+    peers: list[RpcPeer] = []
 
     async def serve(method: str, params: Json) -> Json | PeerReply:
         if method == "new":

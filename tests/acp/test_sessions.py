@@ -25,12 +25,13 @@ def cpu_seconds(pid: int) -> float:
 
 
 async def test_the_first_request_is_answered_before_the_rest_of_tarmac_is_loaded(tmp_path: Path) -> None:
-    """A2: within 300 ms of CPU; sessions are there when they are wanted."""
+    """A2: for a part of the CPU that the first prompt takes; benchmarks/doors.py has the figure."""
     async with editor(tmp_path, HELLO) as ours:
         await ours.initialize()
-        spent = cpu_seconds(ours.process.pid)
+        first = cpu_seconds(ours.process.pid)
         assert await ours.prompt(await begun(ours, tmp_path), "hello") == "end_turn"
-    assert spent < 0.3
+        both = cpu_seconds(ours.process.pid)
+    assert first < both * 0.6, (first, both)
 
 
 async def test_the_home_and_what_belongs_to_tarmac_are_no_workspace(tmp_path: Path) -> None:
@@ -344,7 +345,7 @@ async def test_an_editor_that_goes_while_it_asks_has_not_said_no(tmp_path: Path)
 
 async def test_many_sessions_are_listed_page_by_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A2: each once, the newest first."""
-    monkeypatch.setattr("tarmac.acp.sessions.PAGE", 2)
+    monkeypatch.setattr("tarmac.acp.editor_sessions.PAGE", 2)
     async with inside(tmp_path, HELLO) as ours:
         await ours.initialize()
         sessions = [await begun(ours, tmp_path) for _ in range(5)]
@@ -376,3 +377,20 @@ arguments = { command = "touch begun; sleep 600", timeout = 0.3 }
         assert len(sleepers(tmp_path)) == 1
         await ours.call("session/delete", {"sessionId": session})
         assert sleepers(tmp_path) == []
+
+
+async def test_a_second_editor_loads_a_session_that_is_at_work_and_answers_it(tmp_path: Path) -> None:
+    """F8, A2: session/load joins a task that another process has open; its question is asked there, too."""
+    script = SLOW.replace("touch begun; sleep 600", "touch begun")
+    async with inside(tmp_path, script) as one, inside(tmp_path, script) as two:
+        await one.initialize()
+        await two.initialize()
+        one.choose = lambda _: NEVER
+        session = await begun(one, tmp_path)
+        turn = one.ask("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": "x"}]})
+        await one.until(lambda: one.asked)
+        await two.call("session/load", {"sessionId": session, "cwd": str(tmp_path), "mcpServers": []})
+        async with asyncio.timeout(60):
+            assert (await turn)["result"] == {"stopReason": "end_turn"}
+        assert (tmp_path / "begun").exists() and len(two.asked) == 1
+        await two.until(lambda: "And on." in two.said())

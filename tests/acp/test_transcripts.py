@@ -1,17 +1,18 @@
 """Sessions recorded from real editors, replayed: what they said then gets the same answers, in the same order, today.
 
-Recorded with `acpx --format json exec`, which prints both sides of the wire; the paths were shortened.
+The transcripts of CodeCompanion 19.22 in Neovim 0.12.4 and of agent-shell 0.50.1 in Emacs 30.2 were recorded by `make
+editors` (test_editors.py), those of acpx with `acpx --format json exec`. The paths were shortened.
 """
 
-import asyncio
 import json
 from collections import defaultdict, deque
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.acp.editor import inside
+from tests.acp.editor import editor, inside
 
 pytestmark = pytest.mark.shell
 TRANSCRIPTS = Path(__file__).parent / "transcripts"
@@ -34,6 +35,28 @@ arguments = { command = "cat note.txt; touch made; (exit 3)" }
 name = "attempt_completion"
 arguments = { result = "It is written." }
 """
+WHOLE_LOOP = """
+[[turn]]
+text = "I will mend it."
+usage = { input = 100, output = 10 }
+[[turn.call]]
+name = "search_and_replace"
+arguments = { path = "app.py", search = "a - b", replace = "a + b" }
+[[turn]]
+[[turn.call]]
+name = "execute_command"
+arguments = { command = "touch one two three four five six seven eight nine ten; rm -rf build; touch eleven twelve" }
+[[turn]]
+[[turn.call]]
+name = "execute_command"
+arguments = { command = "cat app.py; test -e build" }
+[[turn]]
+text = "It adds now."
+[[turn]]
+[[turn.call]]
+name = "execute_command"
+arguments = { command = "echo it has begun; sleep 1000" }
+"""
 
 
 def shape(message: dict[str, Any]) -> str:
@@ -47,31 +70,56 @@ def shape(message: dict[str, Any]) -> str:
     return f"response {sorted(message['result'])}"
 
 
+def shapes(messages: list[dict[str, Any]]) -> list[str]:
+    """Of each message; several of the same kind in a row are one, as output may come in pieces."""
+    return [each for each, _ in groupby(map(shape, messages))]
+
+
 @pytest.mark.parametrize("file", sorted(TRANSCRIPTS.glob("*.jsonl")), ids=lambda file: file.stem)
 async def test_a_recorded_editor_is_answered_as_it_was(file: Path, tmp_path: Path) -> None:
     """A2: its requests, its answers to ours; each of our messages of the same kind and at the same place."""
+    (tmp_path / "build").mkdir()
+    (tmp_path / "app.py").write_text("def add(a, b):\n    return a - b\n")
     rows = [json.loads(line.replace("/project", str(tmp_path))) for line in file.read_text().splitlines()]
     asked = {each["agent"]["id"]: each["agent"]["method"] for each in rows if _asks(each.get("agent"))}
     answers: dict[str, deque[Any]] = defaultdict(deque)
-    for each in (row["editor"] for row in rows if "editor" in row):
-        if "method" not in each:
-            answers[asked[each["id"]]].append(each["result"])
+    again = []  # an editor may answer a question twice: agent-shell cancels all that were ever open
+    for message in (row["editor"] for row in rows if "result" in row.get("editor", {})):
+        if method := asked.pop(message["id"], ""):
+            answers[method].append(message["result"])
+        else:
+            again.append(message)
     told = {"acp.client_terminals": "terminals" in file.stem}
-    async with inside(tmp_path, SCRIPT, told) as ours:
+    acpx = file.stem.startswith("acpx")
+    async with inside(tmp_path, SCRIPT, told) if acpx else editor(tmp_path, WHOLE_LOOP) as ours:
         for method, given in answers.items():
             ours.serves[method] = partial(_next, given)
+        ours.serves["fs/write_text_file"] = _write
         ours.choose = lambda _: answers["session/request_permission"].popleft()
-        session = ""
+        session, heard = "", list[dict[str, Any]]()
         for row in rows:
             message = row.get("editor", {})
-            if "method" in message and "id" in message:
+            if message in again or "method" in message:  # said when all of this had been heard
+                await ours.until(partial(_heard, ours, shapes(heard)))
+            if message in again:
+                ours.send(message)
+            elif "method" in message:
+                results = [each.get("result", {}) for each in ours.wire]
+                session = next((each["sessionId"] for each in results if "sessionId" in each), session)
                 params = message["params"] | ({"sessionId": session} if "sessionId" in message["params"] else {})
-                async with asyncio.timeout(20):
-                    result = (await ours.ask(message["method"], params))["result"]
-                session = result.get("sessionId", session)
-            await asyncio.sleep(0)
-        await ours.until(lambda: len(ours.wire) >= len([row for row in rows if "agent" in row]))
-    assert [shape(each) for each in ours.wire] == [shape(row["agent"]) for row in rows if "agent" in row]
+                ours.send({**message, "params": params})
+            heard += [row["agent"]] if "agent" in row else []
+        await ours.until(partial(_heard, ours, shapes(heard)))
+    assert shapes(ours.wire) == shapes(heard)
+
+
+def _heard(ours: Any, expected: list[str]) -> bool:
+    return len(shapes(ours.wire)) >= len(expected)
+
+
+def _write(params: dict[str, Any]) -> dict[str, Any]:
+    Path(params["path"]).write_text(params["content"])
+    return {}
 
 
 def _next(given: "deque[Any]", _: object) -> Any:

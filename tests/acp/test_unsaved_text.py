@@ -1,5 +1,9 @@
-"""What a person has typed in the editor and not saved: read by the model, never written over, never saved for them."""
+"""What a person has typed in the editor and not saved: read by the model, never written over, never saved for them.
 
+Where the editor offers it, our edits are written through it.
+"""
+
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +13,7 @@ from hypothesis import strategies as st
 from tests.acp.editor import NEVER, Editor, Refusal, allow, inside
 from tests.acp.test_agent import DONE
 
-from tarmac.acp.session import plain
+from tarmac.acp.editor_session import plain
 
 pytestmark = pytest.mark.shell
 READ = '[[turn]]\n[[turn.call]]\nname = "read_file"\narguments = { path = "a.txt" }\n'
@@ -28,7 +32,11 @@ class Buffers:
     def __init__(self, ours: Editor, **texts: Any) -> None:
         self.texts = texts
         self.asked: list[str] = []
+        self.written: list[str] = []
+        self.answer: Any = {}  # to a write, or what it raises
+        self.on_save: Callable[[bytes], bytes | None] = lambda data: data  # None: it only changes its buffer
         ours.serves["fs/read_text_file"] = self.read
+        ours.serves["fs/write_text_file"] = self.write
 
     def read(self, params: dict[str, Any]) -> Any:
         self.asked.append(Path(params["path"]).name)
@@ -36,6 +44,14 @@ class Buffers:
         if isinstance(found, Exception):
             raise found
         return found if found is NEVER or isinstance(found, list) else {"content": found}
+
+    def write(self, params: dict[str, Any]) -> Any:
+        self.written.append(params["content"])
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        if self.answer is not NEVER and (saved := self.on_save(params["content"].encode())) is not None:
+            Path(params["path"]).write_bytes(saved)
+        return self.answer
 
 
 async def worked(ours: Editor, folder: Path, **fs: bool) -> str:
@@ -99,7 +115,7 @@ async def test_an_editor_that_does_not_answer_is_asked_again_and_model_and_perso
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A2, S21: the guard stays on; each wait is bounded, and what is not known is not passed over."""
-    monkeypatch.setattr("tarmac.acp.session.ANSWERS", 0.1)
+    monkeypatch.setattr("tarmac.acp.editor_session.ANSWERS", 0.1)
     (tmp_path / "a.txt").write_text("one\n")
     async with inside(tmp_path, READ + EDIT + END) as ours:
         buffers = Buffers(ours, a=NEVER)
@@ -117,7 +133,7 @@ async def test_an_editor_that_was_late_once_still_guards_what_is_not_saved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A2, S21: Emacs asks its person to reload, and answers only after that."""
-    monkeypatch.setattr("tarmac.acp.session.ANSWERS", 0.1)
+    monkeypatch.setattr("tarmac.acp.editor_session.ANSWERS", 0.1)
     (tmp_path / "a.txt").write_text("one\n")
     async with inside(tmp_path, READ + EDIT + END) as ours:
         answers = iter([NEVER, {"content": "one and more\n"}])
@@ -141,6 +157,91 @@ async def test_it_is_asked_only_for_what_may_be_read_and_only_if_it_can(tmp_path
         buffers = Buffers(ours, a="other\n")
         await worked(ours, tmp_path)
     assert buffers.asked == []
+
+
+# Writes through the editor
+
+
+@pytest.mark.parametrize(("edit", "after"), [(EDIT, "two\nthree\n"), (WRITE, "all new\n")])
+async def test_an_edit_is_written_through_an_editor_that_offers_it(tmp_path: Path, edit: str, after: str) -> None:
+    """A2: so its buffers and its own review show it; the editor is asked for unsaved text right before."""
+    (tmp_path / "a.txt").write_text("one\nthree\n")
+    async with inside(tmp_path, edit + END) as ours:
+        buffers = Buffers(ours)
+        told = await worked(ours, tmp_path, writeTextFile=True)
+    assert buffers.written == [after] and (tmp_path / "a.txt").read_text() == after
+    assert "You do not need to read the file again" in told and "Tarmac wrote the file itself" not in told
+
+
+async def test_a_new_file_in_a_new_folder_is_written_through_the_editor(tmp_path: Path) -> None:
+    """A2."""
+    async with inside(tmp_path, WRITE.replace("a.txt", "new/deep/a.txt") + END) as ours:
+        buffers = Buffers(ours)
+        await worked(ours, tmp_path, writeTextFile=True)
+    assert buffers.written == ["all new\n"] and (tmp_path / "new/deep/a.txt").read_text() == "all new\n"
+
+
+async def test_nothing_is_written_through_the_editor_over_unsaved_text(tmp_path: Path) -> None:
+    """A2, S21: the guard comes first."""
+    (tmp_path / "a.txt").write_text("one\n")
+    async with inside(tmp_path, EDIT + END) as ours:
+        buffers = Buffers(ours, a="one and more\n")
+        told = await worked(ours, tmp_path, writeTextFile=True)
+    assert buffers.written == [] and (tmp_path / "a.txt").read_text() == "one\n" and "Ask them to save" in told
+
+
+@pytest.mark.parametrize("answer", [NEVER, Refusal("the buffer is read-only")])
+async def test_where_the_editor_can_not_write_we_do_and_model_and_person_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: Any
+) -> None:
+    """A2: each wait is bounded."""
+    monkeypatch.setattr("tarmac.acp.editor_session.WRITES", 0.1)
+    (tmp_path / "a.txt").write_text("one\n")
+    async with inside(tmp_path, EDIT + END) as ours:
+        Buffers(ours).answer = answer
+        await ours.initialize(fs={"readTextFile": True, "writeTextFile": True})
+        session = (await ours.call("session/new", {"cwd": str(tmp_path), "mcpServers": []}))["sessionId"]
+        assert await ours.prompt(session, "go") == "end_turn"
+    told = "".join(path.read_text() for path in tmp_path.glob("state/tasks/*/*.jsonl"))
+    assert (tmp_path / "a.txt").read_text() == "two\n" and "Tarmac wrote the file itself. The user was told." in told
+    assert ours.said().count("Tarmac wrote the file itself, because the editor") == 1
+
+
+async def test_an_editor_that_only_changes_its_buffer_is_no_hindrance(tmp_path: Path) -> None:
+    """A2: the edit is on disk when the model hears of it."""
+    (tmp_path / "a.txt").write_text("one\n")
+    async with inside(tmp_path, EDIT + END) as ours:
+        Buffers(ours).on_save = lambda data: None
+        await worked(ours, tmp_path, writeTextFile=True)
+    assert (tmp_path / "a.txt").read_text() == "two\n"
+
+
+async def test_an_editor_with_line_endings_of_its_own_does_not_change_those_of_the_file(tmp_path: Path) -> None:
+    """A2, S10."""
+    (tmp_path / "a.txt").write_bytes(b"one\r\nthree\r\n")
+    async with inside(tmp_path, EDIT + END) as ours:
+        Buffers(ours).on_save = lambda data: data.replace(b"\r\n", b"\n")
+        await worked(ours, tmp_path, writeTextFile=True)
+    assert (tmp_path / "a.txt").read_bytes() == b"two\r\nthree\r\n"
+
+
+async def test_what_the_editor_makes_of_it_when_it_saves_stays_and_is_told(tmp_path: Path) -> None:
+    """A2, S21: a formatter, or somebody who typed just then; the model must read it again."""
+    (tmp_path / "a.txt").write_text("one\n")
+    async with inside(tmp_path, EDIT + EDIT.replace('"one"', '"two"') + END) as ours:
+        Buffers(ours).on_save = lambda data: data + b"typed meanwhile\n"
+        told = await worked(ours, tmp_path, writeTextFile=True)
+    assert (tmp_path / "a.txt").read_text() == "two\ntyped meanwhile\n"
+    assert "The editor changed the text when it saved the file" in told and "by somebody else since" in told
+
+
+async def test_a_file_that_is_not_plain_utf_8_is_written_by_us(tmp_path: Path) -> None:
+    """A2: an editor is sent text, and could lose a mark or an encoding."""
+    (tmp_path / "a.txt").write_bytes("\ufeffone\n".encode())
+    async with inside(tmp_path, EDIT + END) as ours:
+        buffers = Buffers(ours)
+        await worked(ours, tmp_path, writeTextFile=True)
+    assert buffers.written == [] and (tmp_path / "a.txt").read_bytes() == "\ufefftwo\n".encode()
 
 
 @given(st.text())

@@ -1,6 +1,7 @@
 """PURE: what an editor is told of a task, piece by piece."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ from hypothesis import strategies as st
 from tests.acp.editor import check, schema
 from tests.tasks.samples import any_event, conversation, of_type
 
-from tarmac.acp.asker import LONGEST, form, permission
 from tarmac.acp.content import MOST_OUTPUT, fenced
+from tarmac.acp.editor_abilities import read_client
+from tarmac.acp.editor_questions import LONGEST, form, permission
 from tarmac.acp.updates import Updates
 from tarmac.acp.wire import Notification, encode
 from tarmac.events import TerminalId
@@ -160,6 +162,39 @@ def test_the_dangerous_part_of_a_long_command_is_in_the_title_and_the_whole_comm
     call: Any = permission(asked(shown=whole, parts=parts, risk="high"), "execute_command")["toolCall"]
     assert call["title"] == "Run 3 commands. Riskiest: `rm -rf src` (high risk: deletes `src`)"
     assert call["content"][0]["content"]["text"].startswith(f"```\n{whole}\n```")
+    short: Any = permission(asked(shown="cd a; rm -rf src; ls", parts=parts, risk="high"), "execute_command")
+    assert short["toolCall"]["title"] == f"{call['title']}. All: `cd a; rm -rf src; ls`"
+
+
+def test_a_line_whose_commands_are_all_harmless_is_named_whole_with_the_reason_why_it_is_asked() -> None:
+    """A2, P6: as a real editor showed, the first of them alone says nothing."""
+    parts = [{"text": each, "risk": "low", "explanation": "x"} for each in ("echo a", "sleep 1000")]
+    request = asked(shown="echo a; sleep 1000", parts=parts, risk="low", reason="it waits for very long")
+    call: Any = permission(request, "execute_command")["toolCall"]
+    assert call["title"] == "Run `echo a; sleep 1000` (low risk: it waits for very long)"
+
+
+def test_a_long_question_without_a_command_has_a_short_title_and_its_text_below() -> None:
+    """A2: the text of a workspace's own prompt is below its title, in a block of its own."""
+    text = f"In this workspace, a file replaces the system prompt. This is its text:\n\n{'```lie ' * 500}"
+    question = e.QuestionAsked(at=1.0, question=e.QuestionId("q"), ask="workspace_prompt", text=text)
+    call: Any = permission(question, "")["toolCall"]
+    assert call["title"] == "In this workspace, a file replaces the system prompt. This is its text:"
+    assert call["content"][0]["content"]["text"] == f"````\n{text}\n````"
+    long: Any = permission(replace(question, text="x" * 3_000), "")["toolCall"]
+    assert long["title"] == "x" * 300 + "… (all of it below)" and "x" * 3_000 in long["content"][0]["content"]["text"]
+    short: Any = permission(replace(question, text="Go on?"), "")["toolCall"]
+    assert (short["title"], "content" in short) == ("Go on?", False)
+
+
+def test_an_editor_that_does_not_show_what_an_always_covers_gets_the_narrowest_only() -> None:
+    """P5: CodeCompanion has one key for all of them, and it would take the broadest."""
+    always = [{"kind": "exact", "text": "git push a"}, {"kind": "prefix", "text": "git push"}]
+    question = asked(shown="git push a", always=always)
+    for name, ids in (("CodeCompanion.nvim", ["always-0"]), ("zed", ["always-0", "always-1"])):
+        client = read_client({"clientInfo": {"name": name}})
+        options: Any = permission(question, "execute_command", client=client)["options"]
+        assert [each["optionId"] for each in options if each["kind"] == "allow_always"] == ids
 
 
 def test_a_permission_for_an_edit_carries_both_texts_first(tmp_path: Path) -> None:
@@ -225,3 +260,27 @@ def test_any_question_is_asked_by_the_schema(question: e.QuestionAsked, tool: st
     ):
         sent = json.loads(encode(Notification("x", {"sessionId": "s", **params})))
         check(kind, sent["params"])
+
+
+SCREEN = "[screen 24×80 vim · keys awaited]\n▸ 1 │ ▮# ```\n[empty: rows 2–24]"
+
+
+def seen(name: str, details: dict[str, object]) -> e.ToolFinished:
+    text = (Text("for the model"),)
+    return e.ToolFinished(at=2.0, call=CALL, name=name, outcome="done", content=text, details=json.dumps(details))
+
+
+@pytest.mark.parametrize("terminals", [False, True])
+def test_the_screen_of_a_full_screen_program_is_text(terminals: bool) -> None:
+    """A1, T28: in a fence that it can't close; beside the editor's terminal where it has one."""
+    updates = Updates(terminals=terminals)
+    running(updates)
+    updates.of(output(b"\x1b[?1049h\x1b[5;5Hdrawn"))
+    command = {"line": "vim a", "terminal": "t1", "running": True, "awaiting": "keys"}
+    (update,) = updates.of(seen("execute_command", {"command": command, "screen": SCREEN}))
+    updates.of(said("send_to_terminal", {"keys": "j"}))
+    (after,) = updates.of(seen("send_to_terminal", {"terminal": {}, "screen": SCREEN}))
+    shown = {"type": "content", "content": {"type": "text", "text": f"````console\n{SCREEN}\n````"}}
+    content: Any = update["content"]
+    assert content[-1] == shown and len(content) == (3 if terminals else 1)
+    assert after["content"] == [shown]

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tarmac.calls.judge import Judge, Judged
-from tarmac.calls.permission import Answered, NotAsked, Permission, Postponed, Question
+from tarmac.calls.call_judge import Answered, Judge, Judged, NotAsked, Permission, Postponed, Question
 from tarmac.calls.pipeline import Call, CallResult, Pipeline
 from tarmac.errors import BadArguments, ToolDenied
 from tarmac.events import CallId, TaskId

@@ -9,6 +9,7 @@ import pytest
 from tests.cli.conftest import on_a_screen, tarmac
 
 import tarmac as package
+from tarmac.cli.parser import TABLE
 
 pytestmark = pytest.mark.slow
 
@@ -115,3 +116,10 @@ def test_a_page_nobody_reads_to_its_end_makes_no_noise() -> None:
     finally:
         os.close(write)
     assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_every_verb_that_lists_or_shows_has_json() -> None:
+    """A5: all but those that open something, speak a protocol or print a script for a shell."""
+    speaks = {"web", "serve", "acp", "mcp", "tour", "completion"}
+    lacks = {verb for verb, spec in TABLE.items() if all(each.name != "json" for each in spec.options)}
+    assert lacks == speaks

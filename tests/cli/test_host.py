@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -155,6 +156,81 @@ def test_an_agent_that_cannot_go_on_says_so_and_the_task_stays(tmp_path: Path) -
     assert tasks(tmp_path) == [task]
     none = host(tmp_path, "--resume", "ffff", "--prompt", "two")
     assert (none.returncode, "there is no task" in none.stderr) == (1, True)
+
+
+# Agents by name
+
+
+def test_an_agent_is_started_by_the_name_it_has_in_the_configuration(tmp_path: Path) -> None:
+    """A1: with its variables, and the words after `--`; options may follow the name."""
+    configure(tmp_path)
+    said = json.dumps([{"shell": 'printf %s "$AGENT_COLOUR" > colour; tr "\\0" "\\n" < /proc/$PPID/cmdline > words'}])
+    done = by_name(tmp_path, "mine", "--json", "--prompt", said, "--", "--more", "x y")
+    assert done.returncode == 0, done.stderr
+    work = tmp_path / "work"
+    assert (work / "colour").read_text() == "blue"
+    assert (work / "words").read_text().splitlines() == [*AGENT, "--more", "x y"]
+    (hosted,) = (each for each in map(json.loads, done.stdout.splitlines()) if each.get("kind") == "agent_hosted")
+    assert hosted["name"] == "My Agent"  # it does not say its own
+
+
+def test_agents_are_listed_and_a_wrong_name_is_told_the_nearest(tmp_path: Path) -> None:
+    """A1: a name of the workspace's own file starts nothing."""
+    configure(tmp_path)
+    (tmp_path / "work" / ".tarmac").mkdir(parents=True)
+    ran = tmp_path / "ran"
+    (tmp_path / "work" / ".tarmac" / "config.toml").write_text(f'[agents.theirs]\ncommand = ["touch", "{ran}"]\n')
+    listed = by_name(tmp_path, "--list")
+    assert listed.stdout.splitlines() == [f"mine   {shlex.join(AGENT)}  (My Agent)", "other  opencode acp"]
+    objects = [json.loads(line) for line in by_name(tmp_path, "--list", "--json").stdout.splitlines()]
+    assert objects[0] == {"id": "mine", "name": "My Agent", "command": AGENT, "env": ["AGENT_COLOUR"]}
+    swapped = by_name(tmp_path, "mien", "--prompt", "x")
+    assert (swapped.returncode, "there is no agent `mien`" in swapped.stderr) == (2, True)
+    assert "did you mean `mine`? configured: mine, other; `tarmac host -- mien` runs that command" in swapped.stderr
+    theirs = by_name(tmp_path, "theirs", "--prompt", "x")
+    assert (theirs.returncode, "there is no agent `theirs`" in theirs.stderr, ran.exists()) == (2, True, False)
+    assert tasks(tmp_path) == []
+
+
+def test_shells_complete_the_names_of_agents(tmp_path: Path) -> None:
+    """A1, A5: bash and fish ask `tarmac host --list`."""
+    configure(tmp_path)
+    asks = {
+        "bash": 'eval "$(tarmac completion bash)"; COMP_WORDS=(tarmac host ""); COMP_CWORD=2; _tarmac; '
+        "printf '%s\\n' \"${COMPREPLY[@]}\"",
+        "fish": "tarmac completion fish | source; complete -C 'tarmac host '",
+    }
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    env = {**os.environ, "PATH": path, "HOME": str(tmp_path), "TARMAC_CONFIG_DIR": str(tmp_path / "config")}
+    for shell, script in asks.items():
+        plain = {"bash": "--norc", "fish": "--no-config"}[shell]
+        done = subprocess.run(
+            [shell, plain, "-c", script], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert {"mine", "other"} <= {line.split("\t")[0] for line in done.stdout.splitlines()}, (shell, done)
+
+
+def configure(folder: Path) -> None:
+    (folder / "config").mkdir()
+    mine = f'command = {json.dumps(AGENT)}\nname = "My Agent"\nenv = {{AGENT_COLOUR = "blue"}}'
+    (folder / "config" / "config.toml").write_text(
+        f'[agents.mine]\n{mine}\n[agents.other]\ncommand = ["opencode", "acp"]\n'
+    )
+    (folder / "config" / "config.toml").chmod(0o600)
+
+
+def by_name(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    (folder / "work").mkdir(exist_ok=True)
+    own = {"TARMAC_STATE_DIR": str(folder / "state"), "TARMAC_CONFIG_DIR": str(folder / "config")}
+    return subprocess.run(
+        [sys.executable, "-m", "tarmac", "host", *words],
+        cwd=folder / "work",
+        env={**os.environ, "HOME": str(folder), **own, "AGENT_LOG": str(folder / "agent.json")},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
 
 
 # Agents that are none

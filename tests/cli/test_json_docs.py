@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.tasks.samples import one_of_each
 
 from tarmac.cli.driven import STATUS
-from tarmac.show.records import record, signal_record
+from tarmac.show.json_records import record, signal_record
 from tarmac.tasks import signals as s
 from tarmac.tasks.log.codec import KINDS
 

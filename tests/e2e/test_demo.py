@@ -45,7 +45,7 @@ def test_without_a_terminal_it_plays_to_its_end_and_says_what_is_scripted_and_wh
     for each in wanted:
         at = outcome.out.find(each, at)
         assert at >= 0, f"{each!r} is missing, or not in its place:\n{outcome.out}"
-    assert outcome.out.count("\n? ") == 1
+    assert outcome.out.count("\n▌ ? ") == 1
     assert list(own_temp.iterdir()) == []
     assert tarmac("tasks").out.startswith("no tasks yet")
 

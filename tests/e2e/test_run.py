@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,18 @@ def test_the_exit_status_says_how_it_ended(project: Path, tmp_path: Path) -> Non
     assert trust.code == 5 and "1 request without asking you" in trust.err
     unknown = script(tmp_path, done(), head="")
     assert tarmac("run", "x", "--script", unknown, "--cwd", str(project), "--max-cost", "1").code == 5
+
+
+def test_commands_run_in_the_shell_that_was_chosen(
+    project: Path, tmp_path: Path, require: Callable[[str], None]
+) -> None:
+    """A5, T1: `--shell`, for the commands of a task; one that is not there is said at once."""
+    require("zsh")
+    play = script(tmp_path, turn("I ask.", command("echo zsh=${ZSH_VERSION%%.*} bash=$BASH_VERSION")), done())
+    words = ("run", "x", "--script", play, "--cwd", str(project), "--auto", "all")
+    assert "  │ zsh=5 bash=\n" in tarmac(*words, "--shell", "zsh").out
+    wrong = tarmac(*words, "--shell", "nosuchshell")
+    assert (wrong.code, "nosuchshell" in wrong.err) == (2, True)
 
 
 def test_json_has_every_fact_of_the_log_the_signals_and_the_end(project: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from tests.cli.conftest import on_a_screen, tarmac
 from tests.e2e.scripts import command, done, script, turn
 
 pytestmark = pytest.mark.shell
-QUESTION = b"or say something: "
+QUESTION = b"or say why not: "
 PNG = b"\x89PNG\r\n\x1a\n" + b"0" * 50
 
 
@@ -115,7 +115,7 @@ def test_a_password_that_is_typed_too_early_is_not_told_to_the_model(
         while not (project / "asked").exists():
             os.sched_yield()
         screen.type(b"hunter2\r")
-        screen.until(b"goes to it alone")
+        screen.until(b"Enter sends it")
         screen.type(b"correct-horse\r")
         screen.rest()
     assert [each for each in facts() if each["kind"] == "message_queued"] == []

@@ -322,6 +322,10 @@ def test_it_fits_small_and_large_screens(project: Path, columns: int, rows: int)
         tmux.type("y")
         screen = tmux.until("✓ Done")
         assert all(len(line) <= columns for line in screen.split("\n"))
+        tmux.resize(columns - 10, 50)
+        tmux.keys("/help", "Enter")
+        shown = tmux.until("❯ /help", "Ctrl-D: leave").partition("❯ /help")[2]
+        assert all(len(line) < columns - 10 for line in shown.split("\n"))  # none is broken by the terminal
         assert tmux.leave() == 0
 
 
@@ -392,7 +396,8 @@ def test_one_key_sends_a_command_to_the_background_and_the_task_goes_on(project:
 
 def test_a_person_attaches_to_a_terminal_types_into_it_and_leaves_it(project: Path) -> None:
     """U7: raw, with what it printed before."""
-    with session(project, turn("", command("touch made; echo before; cat", timeout=0.5)), turn("It waits.")) as tmux:
+    waits = turn("", command("touch made; echo before; cat", timeout=0.5))
+    with session(project, waits, turn("It waits."), turn("It has ended.")) as tmux:
         tmux.question("Run this command?")
         tmux.type("y")
         tmux.until("It waits.", "1 running")
@@ -402,7 +407,7 @@ def test_a_person_attaches_to_a_terminal_types_into_it_and_leaves_it(project: Pa
         tmux.keys("C-u")
         tmux.type("/attach")
         tmux.keys("Enter")
-        tmux.until("before", gone=READY)
+        tmux.until("\nbefore\n", gone=READY)
         tmux.type("typed by hand")
         tmux.keys("Enter")
         seen = tmux.until("typed by hand\ntyped by hand")
@@ -414,5 +419,65 @@ def test_a_person_attaches_to_a_terminal_types_into_it_and_leaves_it(project: Pa
         tmux.until("typed by hand\ntyped by hand", gone=READY)
         tmux.keys("C-d")
         tmux.keys("C-]")
-        tmux.until("what runs in it goes on", gone="1 running")
+        tmux.until("It has ended.", READY, gone="1 running")
         assert tmux.leave() == 0
+
+
+def test_keys_typed_while_attach_opens_are_the_terminals_and_those_behind_the_leaving_key_the_editors(
+    project: Path,
+) -> None:
+    """U2, U7: all of it arrives as one piece."""
+    with session(project, turn("", command("touch made; echo before; cat", timeout=0.5)), turn("It waits.")) as tmux:
+        tmux.question("Run this command?")
+        tmux.type("y")
+        tmux.until("It waits.", "1 running")
+        tmux.keys("/attach", "Enter", "typed early", "Enter", "C-]", "for the editor")
+        tmux.until("what runs in it goes on", "❯ for the editor")
+        tmux.keys("C-u", "/attach t9", "Enter", "for nobody")
+        tmux.until("no terminal `t9`", "for nobody")
+        tmux.keys("C-u", "/attach", "Enter")
+        tmux.until("typed early\ntyped early", gone=READY)
+        tmux.keys("C-d", "C-]")
+        tmux.until("what runs in it goes on", gone="1 running")
+
+
+def test_a_terminal_is_whole_when_the_screen_is_resized_while_a_person_attaches(project: Path) -> None:
+    """U7."""
+    with session(project, turn("", command("touch made; echo before; cat", timeout=0.5)), turn("It waits.")) as tmux:
+        tmux.question("Run this command?")
+        tmux.type("y")
+        tmux.until("It waits.", "1 running")
+        for columns, rows in ((80, 24), (100, 20), (70, 40)):
+            tmux.keys("/attach", "Enter")
+            tmux.resize(columns, rows)
+            tmux.until("\nbefore\n", gone=READY)
+            tmux.resize(columns - 1, rows + 1)
+            tmux.type("x")
+            tmux.until("\nbefore\nx", gone=READY)
+            tmux.keys("C-u", "C-]")
+            tmux.until("what runs in it goes on", READY)
+
+
+@pytest.mark.parametrize(("key", "stays"), [("l", 1), ("e", 0)])
+def test_what_can_outlive_the_session_is_ended_or_left_as_the_person_says(
+    project: Path, own_state: Path, key: str, stays: int
+) -> None:
+    """U12, F1: what still runs is named, and one key decides."""
+    (own_state / ".config/tarmac").mkdir(parents=True)
+    (own_state / ".config/tarmac/config.toml").write_text("[terminals]\noutlive = true\n")
+    try:
+        with session(
+            project, turn("", command("touch made; echo before; cat", timeout=0.5)), turn("It waits.")
+        ) as tmux:
+            tmux.question("Run this command?")
+            tmux.type("y")
+            tmux.until("It waits.", "1 running")
+            tmux.keys("C-d")
+            tmux.until("Still running: `touch made; echo before; cat`", "e end what runs", "l leave it running")
+            tmux.type(key)
+            assert tmux.exit_status() == 0
+        left = json.loads(tarmac("terminals", "list", "--json").out)
+        assert len(left) == stays, left
+    finally:
+        for each in json.loads(tarmac("terminals", "list", "--json").out):
+            tarmac("terminals", "end", each["id"])

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import re
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -125,9 +126,9 @@ def test_of_several_files_each_can_be_answered_by_itself(project: Path) -> None:
     with run(project, turn("", ("read_file", files)), done()) as tmux:
         tmux.question("file by file")
         tmux.type("f")
-        tmux.until("change this file")
+        tmux.until("read this file")
         tmux.type("y")
-        tmux.until("→ yes", "/b\n", "change this file")
+        tmux.until("→ yes", "/b\n", "read this file")
         tmux.type("n")
         tmux.until("✓ Done", history=True)
         tmux.leave()
@@ -291,7 +292,7 @@ def test_the_session_ends_when_its_terminal_goes_away_while_a_person_is_attached
         tmux.until("It waits.", "1 running")
         tmux.type("/attach")
         tmux.keys("Enter")
-        tmux.until("before", gone=READY)
+        tmux.until("\nbefore\n", gone=READY)
         shell = int(tmux.run("display-message", "-p", "-t", "t", "#{pane_pid}"))
         (child,) = map(int, Path(f"/proc/{shell}/task/{shell}/children").read_text().split())
     end = time.monotonic() + PATIENCE
@@ -308,6 +309,27 @@ def test_a_limit_is_told_once(project: Path) -> None:
         screen = tmux.until("the limit of 1 turn is reached", READY)
         assert screen.count("the limit of 1 turn is reached") == 1
         assert tmux.leave() == 5
+
+
+# Agents that are hosted
+
+
+def test_a_hosted_agent_has_the_same_session(project: Path) -> None:
+    """U1, A1: its prompt is typed in the editor, its command is asked about, and the keys are the same."""
+    agent = (sys.executable, str(Path(__file__).parent.parent / "acp/scripted_agent.py"))
+    words = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "I **act**."}}
+    steps = [{"update": words}, {"call": "terminal/create", "params": {"command": "touch made"}, "as": "t"}]
+    log, model = str(project.parent / "agent.json"), "scripted/of-nobody"
+    with tarmac_in_tmux("host", "--", *agent, cwd=project, AGENT_LOG=log, TARMAC_MODEL=model) as tmux:
+        assert "of-nobody" not in tmux.until(READY)  # the model is the agent's
+        tmux.paste(json.dumps(steps))
+        tmux.keys("Enter")
+        screen = tmux.question("I act.", "Run this command?", "touch made", "Tarmac does this for")
+        assert "y yes" in screen
+        tmux.type("y")
+        tmux.until("→ yes", "✓ Ran `touch made`", READY)
+        tmux.leave()  # its turn may still be under way
+    assert (project / "made").exists()
 
 
 # Secrets
@@ -360,7 +382,7 @@ def test_a_dumb_terminal_gets_plain_lines_and_the_questions_are_asked(
     monkeypatch.setenv("TERM", "dumb")
     play = script(project.parent, turn("Hello.", command("touch made")), done())
     with on_a_screen("run", "do it", "--script", play, "--cwd", str(project)) as screen:
-        shown = screen.until(b"or say something: ")
+        shown = screen.until(b"or say why not: ")
         screen.type(b"y\r")
         shown += screen.rest()
     assert b"Hello." in shown and b"\x1b" not in shown and (project / "made").exists()

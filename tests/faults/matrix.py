@@ -37,9 +37,12 @@ ROWS = (
     Row(
         2,
         "`kill -9` of the process that holds the PTYs",
-        "Other terminals go on",
-        "not here",
-        note="There is none yet: shells are children of Tarmac. A shell that dies is row 20.",
+        "Its commands are told as lost; other terminals go on",
+        "holds",
+        (
+            "test_a_killed_daemon_takes_only_its_own_terminals_along",
+            "test_with_the_daemon_its_shells_end_and_results_say_so",
+        ),
     ),
     Row(
         3,
@@ -219,12 +222,12 @@ ROWS = (
         22,
         "Ten thousand short commands",
         "No zombies; descriptors and memory stay flat",
-        "partly",
+        "holds",
         (
+            "test_ten_thousand_commands_leave_nothing_behind",
             "test_a_thousand_commands_leave_nothing_behind",
             "test_memory_does_not_grow_with_the_commands_of_a_terminal",
         ),
-        "Fewer than ten thousand here, for time.",
     ),
     Row(
         23,
@@ -254,9 +257,12 @@ ROWS = (
         26,
         "The clock jumps by an hour",
         "Timeouts go by the monotonic clock; order by sequence numbers",
-        "partly",
-        ("test_only_the_monotonic_clock_measures_waits",),
-        "Read from the source: the clock of a shared machine is not set by a test.",
+        "holds",
+        (
+            "test_a_clock_that_jumps_changes_no_limit_and_no_order",
+            "test_only_the_monotonic_clock_measures_waits",
+        ),
+        "The clock jumps for one program, as its Python sees it: a test does not set the clock of a shared machine.",
     ),
     Row(
         27,
@@ -265,14 +271,26 @@ ROWS = (
         "holds",
         ("test_a_host_that_was_frozen_past_the_timeout_reads_before_it_gives_up",),
     ),
-    Row(28, "A browser loses its connection", "It goes on from its offset", "not here", note="There is no page yet."),
+    Row(
+        28,
+        "A browser loses its connection",
+        "It goes on from its offset",
+        "holds",
+        (
+            "test_a_socket_cut_again_and_again_loses_no_byte",
+            "test_cut_anywhere_the_pieces_make_the_tape",
+            "test_a_killed_server_is_said_and_comes_back",
+        ),
+    ),
     Row(
         29,
         "Two viewers resize",
         "The command sees the last size",
-        "partly",
-        ("test_a_resize_during_output_loses_nothing",),
-        "One viewer: there is no page yet.",
+        "holds",
+        (
+            "test_the_size_follows_the_holder_and_others_fit_it_in",
+            "test_a_resize_during_output_loses_nothing",
+        ),
     ),
     Row(
         30,

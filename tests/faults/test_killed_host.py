@@ -13,8 +13,8 @@ from tests.conftest import lacking
 from tests.e2e.scripts import command, done, script, turn
 
 from tarmac.terminals import Settings
-from tarmac.terminals.process.birthmark import end_survivors
 from tarmac.terminals.process.processes import look
+from tarmac.terminals.process.survivors import end_survivors
 
 KILLS = int(os.environ.get("TARMAC_KILLS", "4"))
 

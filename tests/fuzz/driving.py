@@ -104,8 +104,9 @@ async def play(session: Session, folder: Path) -> Played:
                 played.commands += 1
                 async with asyncio.timeout(WATCHDOG):
                     result = await _act(terminal, step, work)
-                played.results.append(result)
-                _compare(result, step, model, work)
+                if result is not None:
+                    played.results.append(result)
+                    _compare(result, step, model, work)
         finally:
             async with asyncio.timeout(WATCHDOG):
                 await terminal.aclose()
@@ -123,12 +124,18 @@ async def play(session: Session, folder: Path) -> Played:
     return played
 
 
-async def _act(terminal: Terminal, step: Step, work: Path) -> Result:
+async def _act(terminal: Terminal, step: Step, work: Path) -> Result | None:
     if step.act == "run":
         at = None if step.at is None else work / step.at
         return await terminal.run(step.text, timeout=PATIENCE, on_timeout="kill", cwd=at)
     if step.act == "time out":
         return await terminal.run(step.text, timeout=ONLY_SHORT, on_timeout="interrupt")
+    if step.act == "cancel":  # whoever waits is gone: the command is ended, and nobody gets a result
+        running = asyncio.ensure_future(terminal.run(step.text, timeout=PATIENCE))
+        await asyncio.wait([running], timeout=float(step.when))
+        running.cancel()
+        await asyncio.wait([running])
+        return None
     execution = await terminal.start(step.text)
     if step.act == "answer":
         for answer in step.typed:

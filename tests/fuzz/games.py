@@ -46,6 +46,7 @@ GAMES: list[tuple[int, Callable[[Draw], Game | None]]] = [
     (2, waiting_games.interrupted),
     (1, waiting_games.ignores_interrupt),
     (1, waiting_games.timed_out),
+    (3, waiting_games.cancelled),
     (2, waiting_games.daemons),
     (2, waiting_games.background_job),
     (1, screen_games.big_output),

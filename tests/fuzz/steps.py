@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-Act = Literal["run", "answer", "interrupt", "time out", "kill", "leave", "follow", "resize"]
+Act = Literal["run", "answer", "interrupt", "time out", "kill", "leave", "follow", "resize", "cancel"]
 Output = str | re.Pattern[str] | None  # None: whatever it prints
 
 

@@ -139,6 +139,22 @@ def timed_out(draw: Draw) -> Game:
     )
 
 
+def cancelled(draw: Draw) -> Game:
+    """Whoever waits for a command goes away at any moment; the next command has the terminal to itself."""
+    one, two = draw.tag(), draw.tag()
+    text = draw.rng.choice(
+        ["sleep 60", f"echo {one}; sleep 60", f"seq -f {one}.%g 20000", f"sh -c 'echo {one}; sleep 60'", "cat", "true"]
+    )
+    moment = draw.rng.choice(["0", "0.001", "0.003", "0.01", "0.03", "0.1"])
+    return Game(
+        "cancelled",
+        (
+            Step(text=text, act="cancel", when=moment, output=None, code=None),
+            Step(text=f"echo {two}", output=f"{two}\n"),
+        ),
+    )
+
+
 def daemons(draw: Draw) -> Game:
     """They are looked for when the terminal is closed: by then all are gone."""
     tag = draw.tag()

@@ -23,7 +23,7 @@ from tarmac.mcp.tool_server import ToolServer
 TARMAC = [sys.executable, "-m", "tarmac"]
 ERAS = ["2026-07-28", "legacy"]
 YES, NO = "Allow once", "Deny"
-PATIENCE = 30.0
+PATIENCE = 60.0
 Asked = Callable[[Any, Any], Awaitable[types.ElicitResult]]
 
 

@@ -20,7 +20,7 @@ from tests.mcp.peers import TARMAC
 from tests.playing import Model, Turn, playing, say
 
 pytestmark = [pytest.mark.peers, pytest.mark.shell]
-SOON = 60.0  # seconds for something to be seen, on a busy machine
+SOON = 150.0  # seconds for something to be seen, on a busy machine
 KEY = 3.0  # seconds for what a key does
 NEXT = "Run these 3 lines? Risk: "  # the second question
 LINES = "echo one\necho two\nrm -r important"

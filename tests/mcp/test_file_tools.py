@@ -43,7 +43,7 @@ async def test_an_edit_that_is_denied_leaves_the_file_as_it_was(tmp_path: Path, 
         server.offer = "all"
         async with client_of(server, era, Person(NO)) as client:
             told = await refused(client, "write_to_file", path="a.txt", content="other\n")
-            assert len((await client.list_tools()).tools) == 16
+            assert len((await client.list_tools()).tools) == 17
     assert told.startswith("The person denied this")
     assert (tmp_path / "a.txt").read_text() == "one\n"
 

@@ -2,12 +2,14 @@
 
 import asyncio
 import contextlib
+import json
 import os
 import re
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -31,7 +33,7 @@ from tests.mcp.peers import (
 from tests.mcp.test_http import TOKEN, served
 
 from tarmac.loopback import http_server as loopback
-from tarmac.mcp import adapter, http_server
+from tarmac.mcp import adapter, http_gate
 
 pytestmark = pytest.mark.shell
 each_era = pytest.mark.parametrize("era", ERAS)
@@ -149,10 +151,10 @@ async def test_strangers_without_the_token_take_up_little_and_not_for_long(
     monkeypatch.setattr(loopback, "MOST_CONNECTIONS", 20)
     before = asyncio.all_tasks()
     async with a_door(tmp_path) as door:
-        with http_server.listen(0) as listening:
+        with http_gate.listen(0) as listening:
             port = listening.getsockname()[1]
-            app = http_server.Gate(adapter.http_app(door, port), port, TOKEN)
-            task = asyncio.create_task(http_server.serve(app, listening))
+            app = http_gate.Gate(adapter.http_app(door, port), port, TOKEN)
+            task = asyncio.create_task(http_gate.serve(app, listening))
             strangers = [await asyncio.open_connection("127.0.0.1", port) for _ in range(40)]
             for n, (_, writer) in enumerate(strangers):
                 writer.write(b"POST /mcp HTTP/1.1\r\nHost: x\r\nX-Slow: " if n % 2 else b"")
@@ -178,10 +180,10 @@ async def test_strangers_without_the_token_take_up_little_and_not_for_long(
 async def test_300_silent_strangers_lock_nobody_out(tmp_path: Path) -> None:
     """A3: there is room for 256; the one that was silent longest makes room for who comes."""
     async with a_door(tmp_path) as door:
-        with http_server.listen(0) as listening:
+        with http_gate.listen(0) as listening:
             port = listening.getsockname()[1]
-            app = http_server.Gate(adapter.http_app(door, port), port, TOKEN)
-            task = asyncio.create_task(http_server.serve(app, listening))
+            app = http_gate.Gate(adapter.http_app(door, port), port, TOKEN)
+            task = asyncio.create_task(http_gate.serve(app, listening))
             strangers = [await asyncio.open_connection("127.0.0.1", port) for _ in range(300)]
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 0\r\n\r\n".encode())
@@ -263,3 +265,33 @@ say(id=2, method="tools/call", params={"name": "run_command", "arguments": {"com
 print(server.pid, flush=True)
 time.sleep(600)
 """
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start it as another user")
+@pytest.mark.parametrize("verb", ["mcp", "acp"])
+def test_a_command_can_not_write_into_the_pipe_that_the_person_answers_on(verb: str) -> None:
+    """A3: a process of the same user would open it by way of /proc, and answer our question itself."""
+    become = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    with tempfile.TemporaryDirectory() as home:
+        Path(home).chmod(0o777)
+        kept = {name: value for name, value in os.environ.items() if name.startswith(("PATH", "PYTHON"))}
+        env = {**kept, "HOME": home}
+        if subprocess.run([*become, sys.executable, "-c", "import tarmac"], env=env, check=False).returncode:
+            pytest.skip("another user can't run this Python")
+        words = [*become, sys.executable, "-m", "tarmac", verb]
+        server = subprocess.Popen(words, cwd=home, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert server.stdin is not None and server.stdout is not None
+        with server, server.stdin as ours:
+            first = {"jsonrpc": "2.0", "id": 1, "method": "initialize"}
+            first["params"] = {"protocolVersion": 1, "clientCapabilities": {}} if verb == "acp" else LEGACY
+            ours.write(json.dumps(first).encode() + b"\n")
+            ours.flush()
+            assert b"serverInfo" in (said := server.stdout.readline()) or b"agentCapabilities" in said
+            looked = subprocess.run(
+                [*become, "ls", f"/proc/{server.pid}/fd"], capture_output=True, text=True, check=False
+            )
+    assert (looked.stdout, "Permission denied" in looked.stderr) == ("", True)
+
+
+LEGACY = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}

@@ -22,7 +22,7 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 from tests.cli.conftest import alive, tarmac
 from tests.mcp.peers import PATIENCE, TARMAC, Person, call, environ, ran, until, until_found
 
-from tarmac.mcp.http_server import Gate, listen
+from tarmac.mcp.http_gate import Gate, listen
 
 BOTH = "application/json, text/event-stream"
 TOKEN = "a-token-that-is-long-enough"

@@ -9,7 +9,7 @@ import pytest
 from tests.installed import npm
 from tests.mcp.peers import PATIENCE, TARMAC
 
-pytestmark = pytest.mark.shell
+pytestmark = pytest.mark.peers
 INSPECTOR = "@modelcontextprotocol/inspector@2.12.0"
 
 

@@ -14,6 +14,8 @@ from tarmac.mcp import workspace
 from tarmac.mcp.adapter import _result
 from tarmac.mcp.catalog import BY_NAME, ENTRIES
 from tarmac.mcp.tool_server import ToolAnswer
+from tarmac.models.provider import ToolSchema
+from tarmac.models.tokens import tools_size
 from tarmac.policy.verdict import Decision, Part, Risk, Verdict
 from tarmac.terminals.result import Evidence, Reason, Result
 from tarmac.tools.execute_command import done
@@ -111,7 +113,7 @@ def test_a_verdict_is_what_was_promised(verdict: Verdict) -> None:
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda each: each.name)
 def test_a_tool_says_what_it_does_to_the_world(entry: object) -> None:
     """A3: annotations. What runs commands or ends them may destroy; what only looks says so."""
-    looks = {"list_terminals", "read_terminal", "wait_for_terminal", "check_command"}
+    looks = {"list_terminals", "read_terminal", "look_at_terminal", "wait_for_terminal", "check_command"}
     runs = {"run_command", "run_persistent_command", "send_to_terminal"}
     ends = {"interrupt_terminal", "kill_persistent_terminal"}
     each = BY_NAME[entry.name]  # type: ignore[attr-defined]
@@ -124,6 +126,12 @@ def test_a_tool_says_what_it_does_to_the_world(entry: object) -> None:
         assert schema is not None
         assert schema["additionalProperties"] is False
         jsonschema.Draft202012Validator.check_schema(schema)
+
+
+def test_all_tools_together_cost_little() -> None:
+    """A3: a client gives them to its model with every request."""
+    schemas = [ToolSchema(name=each.name, description=each.text, parameters=each.input) for each in ENTRIES]
+    assert tools_size(schemas) < 1_500
 
 
 @settings(deadline=None)

@@ -11,10 +11,11 @@ from typing import Any
 import httpx2
 import pytest
 from tests.mcp.peers import PATIENCE, a_door, until
+from tests.terminals.daemon.conftest import daemon  # noqa: F401 (a fixture)
 
-from tarmac.mcp import adapter, http_server
-from tarmac.mcp.http_server import serve
-from tarmac.mcp.sessions import HttpSessions
+from tarmac.mcp import adapter, http_gate
+from tarmac.mcp.http_gate import serve
+from tarmac.mcp.http_sessions import HttpSessions
 
 pytestmark = pytest.mark.shell
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
@@ -47,7 +48,7 @@ async def serving(folder: Path, *, auto: str = "ask", **limits: Any) -> AsyncIte
     ended: list[str] = []
     before = asyncio.all_tasks()
     async with a_door(folder, auto=auto) as door:
-        with http_server.listen(0) as listening:
+        with http_gate.listen(0) as listening:
             port = listening.getsockname()[1]
             made = adapter.http_app(door, port)
 
@@ -79,6 +80,16 @@ async def test_a_goodbye_ends_what_the_client_opened(tmp_path: Path) -> None:
         left = [each["id"] for each in (await web.call(second, "list_terminals"))["terminals"]]
         assert theirs in left and mine not in left
         assert (await web.post("ping", {}, first)).status_code == 404
+
+
+@pytest.mark.usefixtures("daemon")
+async def test_a_goodbye_leaves_what_was_to_outlive_the_server(tmp_path: Path) -> None:
+    """F1, A3."""
+    async with serving(tmp_path) as web:
+        first, second = await web.hello(), await web.hello()
+        kept = (await web.call(first, "open_persistent_terminal", outlive=True))["id"]
+        await web.http.delete("/mcp", headers={"mcp-session-id": first})
+        assert kept in [each["id"] for each in (await web.call(second, "list_terminals"))["terminals"]]
 
 
 async def test_what_a_client_left_running_ends_with_it_and_not_what_another_runs_there_since(tmp_path: Path) -> None:

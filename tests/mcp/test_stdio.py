@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import alive
 from tests.mcp.peers import ERAS, PATIENCE, Person, Pipe, a_pipe, call, encoded, on_pipes, ran, until_found
+from tests.terminals.daemon.conftest import daemon  # noqa: F401 (a fixture)
+
+from tarmac.terminals import attach_terminal, list_terminals
 
 pytestmark = pytest.mark.shell
 RUN = "tools/call"
@@ -21,7 +24,7 @@ async def test_the_sdks_client_drives_it_over_real_pipes(tmp_path: Path, era: st
     """A3: both eras, from one process."""
     person = Person()
     async with on_pipes(tmp_path, era, person) as client:
-        assert len((await client.list_tools()).tools) == 10
+        assert len((await client.list_tools()).tools) == 11
         assert (await ran(client, "pwd"))["output"] == f"{tmp_path}\n"
         # What reads its standard input finds its end, and not the transport: the next call still works.
         read = await ran(client, "cat /dev/stdin < /dev/null > made; echo $((40 + 2)); echo printed >&2")
@@ -31,6 +34,19 @@ async def test_the_sdks_client_drives_it_over_real_pipes(tmp_path: Path, era: st
     assert read["output"] == "42\nprinted\n"
     assert len(person.questions) == 2
     assert [each for each in processes if alive(each)] == []  # nothing outlives the client
+
+
+@pytest.mark.usefixtures("daemon")
+async def test_a_terminal_that_was_to_outlive_the_server_does(tmp_path: Path) -> None:
+    """F1, A3: the next program goes on with its shell."""
+    async with on_pipes(tmp_path, ERAS[0], Person()) as client:
+        id = (await call(client, "open_persistent_terminal", outlive=True))["id"]
+        await call(client, "run_persistent_command", id=id, command="COLOUR=green")
+    (left,) = await list_terminals()
+    assert (left.id, left.alive, left.host, left.cwd) == (id, True, None, tmp_path)
+    terminal = await attach_terminal(id)
+    assert (await terminal.run("echo $COLOUR", timeout=PATIENCE)).output == "green\n"
+    await terminal.aclose()
 
 
 def run(pipe: Pipe, command: str, **arguments: object) -> int:

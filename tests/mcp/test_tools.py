@@ -202,7 +202,8 @@ async def test_the_tools_are_told_the_same_way_each_time(tmp_path: Path) -> None
     assert [each.name for each in listings[0]] == [each.name for each in listings[1]]
     assert all(each.meta == {"anthropic/alwaysLoad": True} for each in listings[0])  # else Claude Code defers them
     read_only = [each.name for each in listings[0] if each.annotations and each.annotations.read_only_hint]
-    assert read_only == ["list_terminals", "read_terminal", "wait_for_terminal", "check_command"]
+    looks = ["list_terminals", "read_terminal", "look_at_terminal", "wait_for_terminal", "check_command"]
+    assert read_only == looks
     for each in listings[0]:
         jsonschema.Draft202012Validator.check_schema(each.input_schema)
         assert each.input_schema["additionalProperties"] is False
@@ -251,7 +252,7 @@ async def test_a_secret_is_never_typed_by_the_agent(tmp_path: Path, era: str) ->
         id = result.structured_content["terminal_id"]
         told = await refused(client, "send_to_terminal", id=id, text="hunter2")
     assert result.structured_content["awaiting"] == "secret"
-    assert "Nobody can type it here" in said(result)
+    assert "Only a person may type it, and you can't" in said(result)
     assert "Nothing was sent" in told
 
 

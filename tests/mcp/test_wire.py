@@ -80,7 +80,7 @@ def test_no_garbage_ends_the_connection(garbage: list[bytes], size: int) -> None
     said = asyncio.run(served(cut, Path("/tmp"), "last"))
     assert "hello" in [each.get("id") for each in said]
     (answer,) = [each for each in said if each.get("id") == "last"]
-    assert len(answer["result"]["tools"]) == 10
+    assert len(answer["result"]["tools"]) == 11
 
 
 META = {
@@ -98,7 +98,7 @@ async def test_nothing_is_promised_that_is_not_kept(tmp_path: Path, first: dict[
     said = await served([encoded(first), encoded(prompts)], tmp_path, "prompts")
     answers = {each["id"]: each for each in said}
     assert answers["hello"]["result"]["capabilities"] == {
-        "resources": {"listChanged": False, "subscribe": False},
+        "resources": {"listChanged": False, "subscribe": True},
         "tools": {"listChanged": False},
     }
     assert answers["prompts"]["error"]["code"] == -32601

@@ -8,9 +8,9 @@ from typing import Any
 
 from tests.models.server import Reply, Server, claude, gpt, responses, serving
 
-from tarmac.models.catalog import model_info
 from tarmac.models.factory import open_model
 from tarmac.models.messages import Blob, Message, Text
+from tarmac.models.model_catalog import model_info
 from tarmac.models.openai_responses import Responses
 from tarmac.models.provider import Chunk, Model, ModelError, ModelSettings, Prompt, ToolSchema
 

@@ -10,7 +10,6 @@ from tests.models.asking import CLAUDE, READ, asked, talking
 from tests.models.server import Reply, claude
 
 from tarmac.models.anthropic import request
-from tarmac.models.catalog import price
 from tarmac.models.factory import open_model
 from tarmac.models.messages import (
     Blob,
@@ -24,6 +23,7 @@ from tarmac.models.messages import (
     ToolUse,
     Usage,
 )
+from tarmac.models.model_catalog import price
 from tarmac.models.provider import CallDelta, Completion, ModelInfo, ModelSettings, Prompt, ReasoningDelta
 from tarmac.models.remote import EncodedImages
 

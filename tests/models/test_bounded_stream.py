@@ -3,6 +3,7 @@
 import gzip
 import resource
 import zlib
+from functools import cache
 
 import pytest
 from tests.models.asking import ALL, Dialect, asked, failed, talking
@@ -18,6 +19,7 @@ every = pytest.mark.parametrize("dialect", ALL, ids=str)
 MEGABYTE = 1 << 20
 
 
+@cache
 def _packed(size: int, byte: bytes) -> bytes:
     pack = zlib.compressobj(9, zlib.DEFLATED, zlib.MAX_WBITS | 16)
     return b"".join(pack.compress(byte * MEGABYTE) for _ in range(size >> 20)) + pack.flush()

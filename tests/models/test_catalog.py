@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarmac.errors import ConfigError
-from tarmac.models.catalog import PROVIDERS, nearest_spec, parse_spec
+from tarmac.models.model_catalog import PROVIDERS, nearest_spec, parse_spec
 from tarmac.models.provider import ModelError
 
 

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 from typing import get_args
 
-from tarmac.models.catalog import KEY_VARIABLES, PROVIDERS, base_urls_from, keys_from
 from tarmac.models.factory import open_model
+from tarmac.models.model_catalog import KEY_VARIABLES, PROVIDERS, base_urls_from, keys_from
 from tarmac.models.provider import TRANSIENT, ErrorKind, ModelSettings
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "models.md").read_text()

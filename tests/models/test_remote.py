@@ -371,7 +371,7 @@ def test_a_model_that_can_not_be_opened_says_why() -> None:
 def test_opening_a_model_imports_no_sdk() -> None:
     code = """
 import sys
-import tarmac.models.provider, tarmac.models.scripted, tarmac.models.catalog, tarmac.models.factory
+import tarmac.models.provider, tarmac.models.scripted, tarmac.models.model_catalog, tarmac.models.factory
 from tarmac.models.factory import open_model
 from tarmac.models.provider import ModelSettings
 settings = ModelSettings(keys={"anthropic": "k", "openai": "k"})

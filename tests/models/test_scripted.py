@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tarmac.errors import FileUnavailable, ScriptWrong
-from tarmac.models.catalog import price
 from tarmac.models.factory import open_model
 from tarmac.models.messages import Message, Reasoning, Text, ToolUse, Usage
+from tarmac.models.model_catalog import price
 from tarmac.models.provider import (
     CallDelta,
     Chunk,

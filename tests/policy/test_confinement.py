@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -280,3 +281,45 @@ async def test_a_search_with_ripgrep_works(project: Path) -> None:
     if shutil.which("rg") is None:
         lacking("rg is not installed")
     assert "TODO three" in (await run("rg TODO", project)).output
+
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root has capabilities")
+
+
+@as_root
+async def test_a_program_that_root_starts_has_no_capability_to_become_another(project: Path) -> None:
+    """P9: it may read files of others in the workspace, and that is all that is left of being root."""
+    if not shutil.which("setpriv"):
+        lacking("setpriv is not installed")
+    (project / "a.txt").chmod(0o600)
+    os.chown(project / "a.txt", 65534, 65534)
+    assert (await run("cat a.txt", project)).output == "one\nTODO two\n"
+    result = await run_words(("setpriv", "--reuid=65534", "id", "-u"), "find . -name x", project)
+    assert (result.exit_code != 0, "65534" in result.output.splitlines()) == (True, False)
+
+
+CHANGES_USER = """
+import asyncio, os, pathlib
+from tarmac.policy import Execute, Policy
+from tarmac.policy.plan import environment
+from tarmac.terminals import run_plan
+
+async def main():
+    work = pathlib.Path.cwd()
+    verdict = await Policy().judge(Execute("cat a.txt", cwd=work), workspace=work)
+    await run_plan(verdict.plan, command="cat a.txt", environment=environment(os.environ, workspace=work))
+    os.seteuid(65534)
+    os.seteuid(0)
+    print("still here")
+
+asyncio.run(main())
+"""
+
+
+@as_root
+def test_a_program_that_embeds_us_may_change_its_user(project: Path) -> None:
+    """P9: glibc has every thread change it, and aborts if one can't; the thread that is bound by rules can."""
+    done = subprocess.run(
+        [sys.executable, "-c", CHANGES_USER], cwd=project, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "still here\n"), done.stderr

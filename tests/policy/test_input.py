@@ -204,3 +204,16 @@ async def test_a_command_that_an_editor_or_pager_would_run_is_judged_as_one(text
     verdict = await typed(text, who, "keys", approved=True)
     assert (verdict.decision, verdict.risk, verdict.rule) == ("deny", "critical", "input.escape")
     assert (await typed(text.replace("mkfs /dev/sda", "make"), who, "keys", approved=True)).decision == "ask"
+
+
+@pytest.mark.parametrize("enter", ["\n", "\r", "\r\n"])
+async def test_enter_is_no_part_of_the_code_that_is_judged(enter: str) -> None:
+    """P1: a program that reads keys gets a carriage return, and that is no hidden character."""
+    seen: list[str] = []
+
+    async def judge(action: Execute) -> Verdict:
+        seen.append(action.command)
+        return await judged(action)
+
+    await judge_input(SendInput(f"print(1){enter}", foreground="python3", cwd=HERE, awaiting="keys"), judge=judge)
+    assert seen == ["python3 -c 'print(1)'"]

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tarmac.file_system import LONGEST_PATH
 from tarmac.policy import budget
 from tarmac.policy.paths import places
-from tarmac.policy.paths.files import LONGEST_PATH
 
 
 @pytest.fixture(scope="module")

@@ -108,6 +108,46 @@ async def test_what_the_user_wants_to_be_asked_about_is_asked_about() -> None:
     assert (both.decision, bool(both.personal)) == ("ask", True)
 
 
+@pytest.mark.parametrize(
+    ("line", "decision", "risk", "rule"),
+    [
+        ("shipit apply", "ask", "high", "user.risk"),
+        ("cd infra && sudo shipit apply -auto-approve", "ask", "high", ""),
+        ("shipit plan", "ask", "medium", ""),
+        ("git log", "ask", "medium", "user.risk"),  # proven, and still
+        ("git log --oneline", "ask", "medium", "user.risk"),
+        ("git status", "allow", "low", ""),
+        ("twiddle x", "ask", "critical", "user.risk"),  # a grant covers it otherwise
+        ("twiddle", "ask", "critical", "user.risk"),
+        ("rm -rf /", "deny", "critical", ""),  # no rule makes it less
+        ("npm test", "ask", "high", "user.risk"),  # the allow rule is a prefix, and this is of high risk
+    ],
+)
+async def test_the_users_own_risk_is_at_least_what_a_command_has(
+    tmp_path: Path, line: str, decision: str, risk: str, rule: str
+) -> None:
+    """P1, P4: by prefixes of whole words, also inside of other commands; it only raises."""
+    file = tmp_path / "policy.toml"
+    file.write_text(
+        'allow = ["npm"]\n[risk]\nmedium = ["git log", "rm"]\nhigh = ["shipit apply", "npm test"]\n'
+        'critical = ["twiddle"]\n'
+    )
+    policy = Policy(rules=load_rules(file), grants=OneGrant())
+    verdict = await policy.judge(Execute(line, cwd=WORKSPACE), workspace=WORKSPACE)
+    assert (verdict.decision, verdict.risk) == (decision, risk)
+    assert not rule or verdict.rule == rule
+    if rule == "user.risk":
+        assert verdict.reason == f"it is of {risk} risk by your rules"
+        assert bool(verdict.personal) == (risk == "critical")  # then no level allows it
+
+
+@pytest.mark.parametrize("text", ['[risk]\nlow = ["rm"]\n', '[risk]\nhigh = "rm"\n', 'risk = "high"\n'])
+def test_a_table_of_risks_that_makes_no_sense_is_trouble(tmp_path: Path, text: str) -> None:
+    """P4: then everything asks."""
+    (tmp_path / "policy.toml").write_text(text)
+    assert "make no sense" in (load_rules(tmp_path / "policy.toml").trouble or "")
+
+
 async def test_grants_allow_what_is_not_critical() -> None:
     """P5: the exact line, or a prefix; never a critical command."""
     policy = Policy(grants=OneGrant())

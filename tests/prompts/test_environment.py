@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.prompts.snapshot import same_as_snapshot
 
-from tarmac.prompts.environment import (
+from tarmac.prompts.environment_details import (
     MOST,
     Facts,
     FileListing,

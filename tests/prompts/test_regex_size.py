@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarmac.prompts.mode import GroupRule, Mode, compiled
-from tarmac.prompts.regex_size import check_size
+from tarmac.prompts.mode import GroupRule, Mode, check_size, compiled
 
 
 @pytest.mark.parametrize(

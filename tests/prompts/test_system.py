@@ -219,7 +219,7 @@ def test_with_the_real_tools_neither_prompt_nor_schemas_name_one_that_is_not_the
 def test_prompt_and_tools_have_at_most_4000_tokens(slug: str, model: str) -> None:
     """S7: for every model family, in every mode, where there is no slash command and nothing was folded yet."""
     box = toolbox().available({"servers"})
-    rare = {"run_slash_command", "read_output"}
+    rare = {"run_slash_command", "read_output", "condense"}
     described = [tool for tool in box if tool.described and tool.name not in rare]
     here = [tool.name for tool in described if mode(slug).allows(tool.name, tool.group) is None]
     offered = [name for name in here if name not in unsuited_edit_tools(model)]

@@ -164,6 +164,16 @@ def test_words_stream_and_are_not_told_twice() -> None:
     assert tell(PIPE, said) == "I look.\n"
 
 
+@given(st.lists(st.text(st.sampled_from("ab \n"), min_size=1, max_size=5), max_size=8))
+def test_however_an_answer_is_cut_no_line_is_doubled_or_lost(pieces: list[str]) -> None:
+    """U6: in a pipe, and on a terminal that is dumb. A piece that ended its line doubled the line end."""
+    r, text = RequestId("r"), "".join(pieces)
+    said = e.ModelSaid(at=1.0, request=r, parts=(Text(text),), stop="end", usage=NO_USAGE)
+    told = tell(PIPE, *(s.TextStreamed(request=r, text=piece) for piece in pieces), said)
+    if text.strip("\n"):
+        assert told == text.strip("\n") + "\n"
+
+
 def test_a_line_end_cut_in_two_is_one() -> None:
     r = RequestId("r")
     assert tell(PIPE, *(s.TextStreamed(request=r, text=piece) for piece in ("a\r", "\nb"))) == "a\nb"
@@ -242,7 +252,7 @@ def test_an_edit_shows_its_diff_in_colour_unless_it_was_in_the_question() -> Non
     )
     told = plain(tell(SCREEN, asked, done))
     assert told.count("return a + b") == 1
-    assert told.splitlines()[:2] == ["? Write this file?", "    a.py"]
+    assert told.splitlines()[:2] == ["▌ ? Write this file?", "▌     a.py"]
     assert "✓ Edited a.py · +1 −1" in told
 
 
@@ -267,7 +277,7 @@ def test_a_failed_tool_says_why() -> None:
 
 
 def test_a_question_about_a_command_has_all_one_must_see() -> None:
-    """P6: the command, where, what it would do, how dangerous, and what is odd about its characters."""
+    """P6, U8: what it would do first, the command, where, how dangerous, and what is odd about its characters."""
     request = {
         "kind": "Execute",
         "shown": "rm -rf build⟨U+202E⟩",
@@ -281,12 +291,11 @@ def test_a_question_about_a_command_has_all_one_must_see() -> None:
         at=1.0, question=QuestionId("q"), ask="command", text="x", details=json.dumps({"requests": [request]})
     )
     assert tell(PIPE, asked).splitlines() == [
-        "? Run this command?",
-        "    rm -rf build⟨U+202E⟩",
-        "  ! it has characters that can't be seen",
-        "  in /project",
-        "  it removes build and all in it",
-        "  critical risk: it removes files for good",
+        "▌ ? Run this command? It removes build and all in it.",
+        "▌     rm -rf build⟨U+202E⟩",
+        "▌   ! it has characters that can't be seen",
+        "▌   in /project",
+        "▌   critical risk: it removes files for good",
     ]
 
 
@@ -331,3 +340,13 @@ def test_every_kind_of_fact_can_be_told() -> None:
              e.MessageDelivered, e.MessageWithdrawn, e.ModelTold, e.ToolStarted, e.FilesChanged}  # fmt: skip
     silent = {type(event) for event in one_of_each() if not TaskRenderer(PIPE, past=True).event(event)}
     assert silent == quiet
+
+
+def test_what_a_hosted_agent_said_before_it_acts_stands_above_the_question() -> None:
+    """U6: it was shown below, and joined to what came next."""
+    renderer = TaskRenderer(SCREEN)
+    first = renderer.signal(s.TextStreamed(request=RequestId("r"), text="I will **edit** it."))
+    asked = e.QuestionAsked(at=1.0, question=QuestionId("q"), ask="tool", text="Edit a.py")
+    told = plain(first + renderer.event(asked))
+    assert told.index("I will edit it.") < told.index("? Allow this?") < told.index("Edit a.py")
+    assert renderer.live(80) == []

@@ -124,7 +124,7 @@ async def test_only_the_first_answer_counts_and_one_without_sense_leaves_it_open
             await task.answer(asked.question, Answer(AnswerKind.YES, always=Always(GrantScope.EVERYWHERE)))
         assert task.questions == (asked,)
         await task.answer(asked.question, Answer(AnswerKind.YES))
-        with pytest.raises(BadRequest, match="not open"):
+        with pytest.raises(BadRequest, match="answered first"):
             await task.answer(asked.question, Answer(AnswerKind.NO))
         await run
     assert results(seen)[0][1] == "done"

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,11 +16,13 @@ from tarmac.tasks.events import (
     ModelTold,
     QuestionAnswered,
     QuestionAsked,
+    QuestionId,
     TaskCompleted,
     TaskStarted,
     TaskUnpaused,
     UserSaid,
 )
+from tarmac.tasks.questions import said_in, who_answered
 from tarmac.tasks.task import Task
 from tarmac.tasks.views import metadata, timeline
 
@@ -66,7 +69,7 @@ async def test_a_result_is_asked_about_and_nothing_waits_for_the_answer(tmp_path
         await task.answer(asked.question, Answer(AnswerKind.YES, by="test"))
         assert task.questions == ()
         assert (await task.run_until_idle()).why == "completed"  # it stays so
-        with pytest.raises(BadRequest, match="not open"):
+        with pytest.raises(BadRequest, match="answered first"):
             await task.answer(asked.question, Answer(AnswerKind.NO))
         events = await stored(task)
     kinds = [type(each) for each in events if isinstance(each, TaskCompleted | QuestionAsked | QuestionAnswered)]
@@ -251,7 +254,7 @@ async def test_a_door_that_goes_away_while_its_answer_is_written_does_not_take_i
         await asyncio.sleep(0)  # it has begun
         door.cancel()
         await asyncio.gather(door, return_exceptions=True)
-        with pytest.raises(BadRequest, match="not open"):
+        with pytest.raises(BadRequest, match="answered first"):
             await task.answer(asked.question, Answer(AnswerKind.MESSAGE, text="b"))
         assert (await run).why == "completed"
     answers = [each for each in seen.all if isinstance(each, QuestionAnswered)]
@@ -272,3 +275,23 @@ async def test_a_mode_switch_that_was_asked_about_is_asked_again(tmp_path: Path)
         assert task.metadata.mode == "ask"
     assert not [each for each in seen.all if isinstance(each, ModelTold) and "interrupted: " in each.text]
     assert [each[1] for each in results(seen)] == ["done", "done"]
+
+
+@pytest.mark.parametrize(
+    ("by", "told", "answer", "sentence"),
+    [
+        ("web", "cli", Answer(AnswerKind.YES), "the page answered first: yes"),
+        ("web", "web", Answer(AnswerKind.NO), "another page answered first: no"),
+        ("cli", "cli", Answer(AnswerKind.NO, text="not\nnow"), 'another terminal answered first: no, "not now"'),
+        ("acp", "cli", Answer(AnswerKind.MESSAGE, text="port 80"), 'the editor answered first: "port 80"'),
+        ("cli", "acp", Answer(AnswerKind.MESSAGE, text="x" * 90), f'a terminal answered first: "{"x" * 80}…"'),
+        ("", "", Answer(AnswerKind.MESSAGE), "somebody else answered first"),
+        ("web", "cli", Answer(AnswerKind.PER_FILE), "the page answered first, file by file"),
+        ("web", "cli", Answer(AnswerKind.YES, edited="ls"), "the page answered first: yes, but another command"),
+        ("web", "cli", Answer(AnswerKind.DONE), "the page answered first: it tried the command and kept the changes"),
+    ],
+)
+def test_who_answers_late_reads_who_was_first_and_with_what(by: str, told: str, answer: Answer, sentence: str) -> None:
+    """S5, F8."""
+    first = QuestionAnswered.of(QuestionId("q1"), replace(answer, by=by), at=0.0)
+    assert f"{who_answered(first, told=told)} first{said_in(first)}" == sentence

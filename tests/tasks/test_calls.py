@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.tasks.engine import Seen, a_task, call, done, messages_of, results, turn
 
 from tarmac.models.messages import ToolUse
-from tarmac.tasks.events import CallJudged, ModelSaid, ModelTold, ToolFinished, ToolStarted
+from tarmac.tasks.events import CallJudged, ModelSaid, ModelTold, Noted, ToolFinished, ToolStarted
 from tarmac.tasks.limits import Limits
 from tarmac.tasks.repetition import LONGEST_LOOP, repeats
 
@@ -430,3 +430,17 @@ async def test_without_a_person_a_model_that_wants_what_it_may_not_have_is_stopp
         ended = await task.run_until_idle()
     assert ended.why == "failed" and "3 mistakes in a row" in ended.text
     assert [each[1] for each in results(seen)] == ["denied"] * 3
+
+
+async def test_a_hidden_file_is_told_to_the_person_once(tmp_path: Path) -> None:
+    """S5, P8: ignore_error; of each file once, from .rooignore too."""
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / ".rooignore").write_text("secret.txt\n")
+    (work / "secret.txt").write_text("x\n")
+    wanted = turn(call("read_file", files=[{"path": "secret.txt"}]))
+    async with a_task(work, wanted, wanted, done()) as task:
+        seen = Seen(task)
+        await task.run_until_idle()
+    noted = [each.text for each in seen.of(Noted) if isinstance(each, Noted) and each.what == "ignore_error"]
+    assert noted == ["the model wanted secret.txt, which .tarmacignore or .rooignore hides"]

@@ -264,6 +264,31 @@ async def test_links_modes_and_folders_come_back(tmp_path: Path) -> None:
         assert {each.fate for each in restored.files} == {Fate.RESTORED}
 
 
+async def test_every_bit_of_a_mode_comes_back(tmp_path: Path) -> None:
+    """S14: modes beside the executable bit: changed alone, with the content, of a file that was removed, by a tool."""
+    work = repository(tmp_path / "work", secret="s\n", open="o\n", gone="g\n", edited="e\n")
+    modes = {"secret": 0o600, "open": 0o666, "gone": 0o640, "edited": 0o755}
+    for name, mode in modes.items():
+        (work / name).chmod(mode)
+    command = "chmod 644 secret; echo more >> open; chmod 444 open; rm gone; chmod 711 edited"
+    turns = (
+        turn(call("execute_command", command=command)),
+        turn(call("write_to_file", path="secret", content="t\n")),
+        done(),
+    )
+    async with a_task(work, *turns, auto="all") as task:
+        await task.run_until_idle()
+        assert {each.name: each.stat().st_mode & 0o777 for each in work.iterdir() if each.is_file()} == {
+            "secret": 0o644,
+            "open": 0o444,
+            "edited": 0o711,
+        }
+        restored = await task.rewind(task.checkpoints.find(None), conversation=False)
+        assert restored is not None and {each.fate for each in restored.files} == {Fate.RESTORED}
+        assert {each.name: each.stat().st_mode & 0o777 for each in work.iterdir() if each.is_file()} == modes
+        assert files(work) == {"secret": "s\n", "open": "o\n", "gone": "g\n", "edited": "e\n"}
+
+
 async def test_kill_9_between_the_checkpoint_and_the_end(tmp_path: Path, own_state: Path) -> None:
     """S14: what a command changed before the host was killed is known when the task is opened again."""
     work = repository(tmp_path / "work")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tarmac.tasks.snapshot import LARGEST, Snapshot, SnapshotFailed, Snapshots
+from tarmac.tasks.snapshot import LARGEST, SnapshotFailed, Snapshots, WorkspaceSnapshot
 
 LIMIT = 30.0
 
@@ -216,7 +216,7 @@ def test_a_file_grows_or_shrinks_over_the_cap(tmp_path: Path, *, crashed: bool) 
     (work / "small").write_bytes(b"y" * (LARGEST + 1))
     (work / "new").write_bytes(b"y" * (LARGEST + 1))
     if crashed:
-        found, before = snapshots(tmp_path, work), Snapshot(before.trees)
+        found, before = snapshots(tmp_path, work), WorkspaceSnapshot(before.trees)
     edits = {each.path.name: each for each in found.edits(before, found.take(limit=LIMIT), limit=LIMIT)}
     ids = [str(edits[name].before) for name in ("a.txt", "small")]
     assert list(found.contents(ids, limit=LIMIT).values()) == [b"one\n", b"small"]

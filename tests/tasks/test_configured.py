@@ -8,7 +8,7 @@ from tests.tasks.engine import Seen, call, done, results, stored, turn, write_sc
 
 from tarmac.app import open_app
 from tarmac.config import load_config
-from tarmac.tasks.events import Noted
+from tarmac.tasks.events import ModelTold, Noted
 
 NOTES = '+++\nrole = "You write notes."\ngroups = ["read", {group = "edit", files = "\\\\.md$"}]\n+++\n'
 
@@ -86,8 +86,14 @@ async def test_common_secrets_do_not_reach_commands_and_that_is_told_once(
     async with open_app(config) as app, app.create_task("Do it.", model=model, attended=False) as task:
         seen = Seen(task)
         await task.run_until_idle()
-        notes = [each.text for each in await stored(task) if isinstance(each, Noted)]
+        facts = await stored(task)
+    notes = [each.text for each in facts if isinstance(each, Noted)]
     assert "[|my-4|eu]" in results(seen)[0][2]
+    heard = [each.text for each in facts if isinstance(each, ModelTold) and "Tarmac keeps" in each.text]
+    assert heard == [
+        "[AWS_SECRET_ACCESS_KEY, DATABASE_URL, GITHUB_TOKEN: Tarmac keeps these variables from commands. "
+        "If the command needs one, ask the user]"
+    ]
     told = [each for each in notes if "terminals.pass_secrets" in each]
     assert told == [
         "AWS_SECRET_ACCESS_KEY, DATABASE_URL, GITHUB_TOKEN: commands don't get these variables. "
@@ -125,11 +131,11 @@ async def test_in_a_strict_sandbox_medium_risk_is_not_asked_about_and_it_is_said
 
 
 async def test_files_of_a_workspace_that_speak_to_the_model_are_named_once(tmp_path: Path) -> None:
-    """P8: AGENTS.md, a prompt and modes of the workspace are named on first use, and again when they change."""
+    """P8: AGENTS.md and modes of the workspace are named on first use, and again when they change."""
     work = tmp_path / "work"
     (work / ".tarmac" / "modes").mkdir(parents=True)
     (work / "AGENTS.md").write_text("Be brief.\n")
-    (work / ".tarmac" / "system-prompt-code.md").write_text("You are somebody else.\n")
+    (work / ".tarmac" / "modes" / "notes.md").write_text(NOTES)
 
     async def told() -> list[str]:
         model = write_script(tmp_path / "script.toml", done())
@@ -140,8 +146,10 @@ async def test_files_of_a_workspace_that_speak_to_the_model_are_named_once(tmp_p
             return [each for each in found if "speaks to the model" in each]
 
     (first,) = await told()
-    assert "`AGENTS.md`; " in first
-    assert "system-prompt-code.md`, in place of Tarmac's own prompt" in first
+    assert (
+        first
+        == "this workspace speaks to the model in `AGENTS.md`; `.tarmac/modes/notes.md`, which sets the mode notes"
+    )
     assert await told() == []
     (work / "AGENTS.md").write_text("Obey me.\n")
     assert await told() == ["this workspace speaks to the model in `AGENTS.md`"]

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tarmac.tasks.conversation import commands
+from tarmac.tasks.talk import commands
 
 
 def test_a_command_of_the_project_that_leads_elsewhere_is_none(tmp_path: Path) -> None:

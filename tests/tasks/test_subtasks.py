@@ -20,7 +20,7 @@ from tarmac.tasks import events as e
 from tarmac.tasks.limits import Limits, Used
 from tarmac.tasks.log.reader import read_log
 from tarmac.tasks.store import TaskStore
-from tarmac.tasks.subtasks import make_worktree, merge_worktree, share, unfinished
+from tarmac.tasks.subtasks import make_worktree, plan_merge, share, unfinished
 from tarmac.tasks.task import Task
 from tarmac.tasks.views.metadata import metadata
 from tarmac.tasks.views.model_history import model_messages
@@ -117,6 +117,12 @@ async def test_several_that_write_have_a_worktree_each_and_are_merged(repository
         seen = Seen(task)
         ended = await task.run_until_idle()
         logs = logs_of(task)
+        after = (repository / "a.txt").read_text(), (repository / "one.txt").exists()
+        await task.rewind(task.checkpoints.find(None), conversation=False)
+        assert (repository / "a.txt").read_text() == "".join(f"line {n}\n" for n in range(20))
+        assert not (repository / "one.txt").exists()
+        await task.rewind(task.checkpoints.history.points[-1].seq, conversation=False)
+        assert after == ((repository / "a.txt").read_text(), (repository / "one.txt").exists())
     assert ended.why == "completed"
     text = (repository / "a.txt").read_text()
     assert (repository / "one.txt").read_text() == "1\n"
@@ -146,7 +152,7 @@ async def test_a_worktree_runs_no_program_that_the_repository_names(repository: 
     (tree.workspace / "a.txt").write_text("theirs\n")
     (tree.workspace / "b.txt").write_text("new\n")
     (repository / "a.txt").write_text("ours\n")
-    merge = await merge_worktree(repository, tree.workspace, tree.base)
+    merge = await plan_merge(repository, tree.workspace, tree.base)
     assert merge.merged == ("b.txt",) and "+theirs" in merge.conflicts[0]
     assert not ran.exists()
 
@@ -262,6 +268,26 @@ async def test_a_stopped_subtask_is_told_as_that_and_the_task_goes_on(tmp_path: 
         finished = [each for each in await stored(task) if isinstance(each, e.SubtaskFinished)]
         assert [each.outcome for each in finished] == ["aborted"]
         assert (await task.run_until_idle()).why == "completed"
+
+
+async def test_a_stopped_subtask_leaves_no_worktree(repository: Path) -> None:
+    """S15: what it had not brought back is gone with it."""
+    turns = [
+        turn(child("part one"), child("part two")),
+        turn(text="slow", delay=20.0, task="part one"),
+        turn(text="slow", delay=20.0, task="part two"),
+        done(),
+    ]
+    async with a_task(repository, *turns, auto="all") as task:
+        seen = Seen(task)
+        run = asyncio.create_task(task.run_until_idle())
+        await seen.until(lambda _: len(seen.of(e.SubtaskStarted)) == 2)
+        places = [each.workspace for each in seen.of(e.SubtaskStarted) if isinstance(each, e.SubtaskStarted)]
+        assert all(place and place.exists() for place in places)
+        task.cancel()
+        assert (await run).why == "interrupted"
+        assert not any(place and place.exists() for place in places)
+        assert git(repository, "worktree", "list").count("\n") == 1
 
 
 def _until(reached: Callable[[], bool]) -> None:

@@ -15,6 +15,7 @@ from tarmac.policy.approval import AnswerKind
 from tarmac.tasks import events as e
 from tarmac.tasks.events import CallId, MessageId, QuestionId, RequestId
 from tarmac.tasks.log.codec import from_plain, to_plain
+from tarmac.tasks.signals import ProgressMade
 from tarmac.tasks.views import Metadata, ModelHistory, Timeline, metadata, model_messages, timeline
 from tarmac.tasks.views.model_history import INTERRUPTED, LOST, NOT_RUN
 
@@ -273,3 +274,16 @@ def test_metadata_can_be_put_away_and_gone_on_with(before: list[e.TaskEvent], af
         back.add(event)
         whole.add(event)
     assert back == whole
+
+
+def test_an_item_has_its_checkpoint_and_how_far_it_has_come() -> None:
+    """S5: checkpoint, partial and progress."""
+    view, call = Timeline(), e.CallId("c1")
+    view.add(e.CheckpointCreated(at=1.0, checkpoint="1", why="Running `make`", call=call))
+    [running] = view.add(e.ToolStarted(at=2.0, call=call, name="execute_command", title="Running `make`"))
+    assert (running.partial, running.checkpoint) == (True, 1)
+    [further] = view.show(ProgressMade(call=call, text="half of it"))
+    assert further.progress == "half of it"
+    [ended] = view.add(e.ToolFinished(at=3.0, call=call, name="execute_command", outcome="done", content=()))
+    assert (ended.partial, ended.progress, ended.checkpoint) == (False, "", 1)
+    assert view.show(ProgressMade(call=call, text="too late")) == []

@@ -13,7 +13,7 @@ import pytest
 from tests.models.server import Reply, Request, call, claude, gpt, responses, serving
 from tests.tasks.engine import an_app, stored
 
-from tarmac.models.catalog import model_info
+from tarmac.models.model_catalog import model_info
 from tarmac.models.openai_responses import Responses
 from tarmac.models.provider import ModelSettings
 from tarmac.show.prompt import prompt_lines, prompt_record

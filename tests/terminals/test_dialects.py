@@ -3,7 +3,6 @@
 import asyncio
 import os
 import secrets
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -338,17 +337,15 @@ async def test_an_interrupt_ends_the_command_and_not_the_shell(tmp_path: Path, s
     }
     loop = "while true; /bin/true; end" if speech.shell == "fish" else "while :; do /bin/true; done"
     command = (MOMENTS | extra)[moment].replace("{loop}", loop)
-    async with open_terminal(cwd=tmp_path, shell=speech.shell) as terminal:
+    async with open_terminal(cwd=tmp_path, shell=speech.shell, settings=Settings(interrupt_grace=30)) as terminal:
         execution = await terminal.start(command)
         async for chunk in execution:
             if "ready" in str(chunk):
                 break
-        before = time.monotonic()
         await execution.interrupt()
-        result = await execution.result(timeout=10)
-        took = time.monotonic() - before
+        result = await execution.result(timeout=60)
         assert (result.reason, result.signal, "never" in result.output) == ("interrupted", "SIGINT", False)
-        assert took < 1.0
+        assert result.notes == ()  # nothing harder was needed
         assert await in_step(terminal)
         assert not (await terminal.run("echo same shell")).fresh_shell
 

@@ -443,7 +443,7 @@ async def test_what_a_job_prints_between_commands_is_nobodys_output(tmp_path: Pa
     os.mkfifo(tmp_path / "gate")
     watcher = Watcher()
     async with open_terminal(cwd=tmp_path, listener=watcher) as terminal:
-        first = await terminal.run("(read x <gate; echo late) & echo fg")
+        first = await terminal.run("(read x <gate; echo la''te) & echo fg")
         (tmp_path / "gate").write_text("go\n")
         await watcher.until(b"late")
         second = await terminal.run("echo second")

@@ -1,7 +1,6 @@
 """Ctrl-C at any moment: the command ends as interrupted, with its code; the shell lives and is in step."""
 
 import asyncio
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -35,7 +34,7 @@ MOMENTS = {
 async def until(execution: Execution, text: str) -> str:
     """Follow its output until `text` was printed."""
     seen = ""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         async for chunk in execution:
             seen += str(chunk)
             if text in seen:
@@ -45,32 +44,30 @@ async def until(execution: Execution, text: str) -> str:
 
 async def until_true(fact: Callable[[], bool]) -> None:
     """Wait for a fact that nobody tells."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not fact():  # noqa: ASYNC110
             await asyncio.sleep(0.001)
 
 
 async def in_step(terminal: Terminal) -> bool:
     """Whether the next commands get their own output and codes."""
-    first = await terminal.run("echo one; (exit 3)", timeout=10)
-    second = await terminal.run("echo two", timeout=10)
+    first = await terminal.run("echo one; (exit 3)", timeout=60)
+    second = await terminal.run("echo two", timeout=60)
     return (first.exit_code, second.exit_code, second.output) == (3, 0, "two\n")
 
 
 @pytest.mark.parametrize("command", MOMENTS.values(), ids=MOMENTS.keys())
-async def test_ctrl_c_ends_the_command_within_200_ms_and_the_shell_lives(tmp_path: Path, command: str) -> None:
+async def test_ctrl_c_alone_ends_the_command_and_the_shell_lives(tmp_path: Path, command: str) -> None:
     """T17, D46: interrupted at any moment, with its code, and still in step."""
-    async with open_terminal(cwd=tmp_path) as terminal:
+    async with open_terminal(cwd=tmp_path, settings=Settings(interrupt_grace=30)) as terminal:
         execution = await terminal.start(command)
         await until(execution, "ready")
-        before = time.monotonic()
         await execution.interrupt()
-        took = time.monotonic() - before
-        result = await execution.result(timeout=10)
+        result = await execution.result(timeout=60)
         assert (result.exit_code, result.signal, result.reason) == (130, "SIGINT", "interrupted")
+        assert result.notes == ()  # nothing harder was needed
         assert "never" not in result.output
         assert result.evidence in ("mark", "asked")
-        assert took < 1.0, "the requirement is 200 ms; a loaded machine gets more, the benchmark reports the median"
         assert await in_step(terminal)
         assert not (await terminal.run("echo same shell")).fresh_shell
 
@@ -83,9 +80,31 @@ async def test_an_interrupt_at_a_random_moment_never_puts_results_out_of_step(tm
             for _ in range(turn):
                 await asyncio.sleep(0)
             await execution.interrupt()
-            result = await execution.result(timeout=10)
+            result = await execution.result(timeout=60)
             assert (result.exit_code, result.reason) in ((0, "done"), (130, "interrupted"))
             assert (await terminal.run(f"echo after {turn}")).output == f"after {turn}\n"
+
+
+TRAP = 'trap "trap - INT; sleep 0.1 && echo bye; exit 3" INT'
+LAST_WORDS = {
+    "a program": f"sh -c '{TRAP}; echo ready; while :; do sleep 0.01; done'",
+    "a subshell": f"({TRAP}; sh -c 'echo ready; exec sleep 100')",
+    "a pipeline": f"sh -c '{TRAP}; echo ready; while :; do sleep 0.01; done' | sh -c 'trap \"\" INT; cat; exit 3'",
+}
+
+
+@pytest.mark.parametrize("command", LAST_WORDS.values(), ids=LAST_WORDS.keys())
+async def test_a_program_that_was_just_started_gets_one_ctrl_c_and_can_say_its_last_words(
+    tmp_path: Path, command: str
+) -> None:
+    """T17: a second one would end it in the middle of them."""
+    async with open_terminal(cwd=tmp_path, settings=Settings(interrupt_grace=30)) as terminal:
+        for _ in range(3):
+            execution = await terminal.start(command)
+            await until(execution, "ready")
+            await execution.interrupt()
+            result = await execution.result(timeout=60)
+            assert (result.output.split(), result.exit_code) == (["ready", "bye"], 3)  # bash may add an empty line
 
 
 OWN_WORDS = {
@@ -106,8 +125,8 @@ async def test_an_interrupt_in_the_middle_of_our_own_words_never_ends_the_shell(
             for _ in range(turn):
                 await asyncio.sleep(0)
             await execution.interrupt()
-            await execution.result(timeout=10)
-        assert (await terminal.run("echo $$", timeout=10)).output == shell
+            await execution.result(timeout=60)
+        assert (await terminal.run("echo $$", timeout=60)).output == shell
         assert await in_step(terminal)
 
 
@@ -130,7 +149,7 @@ async def test_an_interrupt_between_two_words_is_never_told_as_a_status_of_its_o
             for _ in range(turn):
                 await asyncio.sleep(0)
             await execution.interrupt()
-            result = await execution.result(timeout=10)
+            result = await execution.result(timeout=60)
             ends.add((result.exit_code, result.reason, result.output.strip()))
     assert ends == {(130, "interrupted", "ready")}
 
@@ -139,7 +158,7 @@ async def test_an_interrupt_after_the_end_sends_nothing(tmp_path: Path) -> None:
     """T17: no spurious 130 for the next command, which sees the status of the last."""
     async with open_terminal(cwd=tmp_path) as terminal:
         execution = await terminal.start("(exit 7)")
-        result = await execution.result(timeout=10)
+        result = await execution.result(timeout=60)
         await execution.interrupt()
         await execution.kill()
         assert (await execution.result()) == result
@@ -157,7 +176,7 @@ async def test_a_command_that_ignores_ctrl_c_is_terminated_then_killed(tmp_path:
         )
         await until(execution, "ready")
         await execution.interrupt()
-        result = await execution.result(timeout=10)
+        result = await execution.result(timeout=60)
         assert result.reason == "interrupted"
         assert any("Ctrl-C" in note for note in result.notes)
         left = await terminal.run("pgrep -f 'sleep 616[1]' || echo none")
@@ -171,7 +190,7 @@ async def test_a_shell_that_ignores_everything_itself_is_killed_and_replaced(tmp
         execution = await terminal.start("trap '' INT; echo ready; while :; do :; done")
         await until(execution, "ready")
         await execution.interrupt()
-        result = await execution.result(timeout=10)
+        result = await execution.result(timeout=60)
         assert (result.reason, result.signal, result.evidence) == ("interrupted", "SIGKILL", "waitpid")
         assert (await terminal.run("echo back")).fresh_shell
 
@@ -185,7 +204,7 @@ async def test_kill_ends_everything_the_command_started_and_nothing_else(tmp_pat
         )
         await until(execution, "ready")
         await execution.kill()
-        result = await execution.result(timeout=10)
+        result = await execution.result(timeout=60)
         assert (result.reason, "never" in result.output) == ("killed", False)
         assert (await terminal.run("pgrep -f 'sleep 515[1]' | wc -l")).output.strip() == "0"
         assert (await terminal.run("pgrep -f 'sleep 424[2]' | wc -l")).output.strip() == "1"
@@ -234,5 +253,5 @@ async def test_leave_wakes_whoever_waits_and_the_command_goes_on(tmp_path: Path)
         execution.leave()
         assert (await waiter).reason == "left running"
         await execution.send("it\n")
-        result = await execution.result(timeout=10)
+        result = await execution.result(timeout=60)
         assert (result.output, result.exit_code) == ("it\ngot it\n", 0)

@@ -239,7 +239,7 @@ LOST = {
 async def test_a_shell_of_the_commands_own_is_awaiting_input_and_no_hang(tmp_path: Path, command: str) -> None:
     """T19: nobody knows what it will do next: `awaiting input`, evidence `unknown`; `exit` ends it with its code."""
     async with open_terminal(cwd=tmp_path) as terminal:
-        result = await terminal.run(command, timeout=1)
+        result = await terminal.run(command, timeout=60, answers=[])  # until it waits
         assert (result.reason, result.evidence, result.exit_code) == ("awaiting input", "unknown", None)
         if "python" in command:
             await terminal.current.send("exit(7)\n")  # type: ignore[union-attr]

@@ -203,3 +203,14 @@ async def test_a_subscription_made_while_the_environment_is_asked_for_is_kept(tm
         await terminal.run("echo after")
     assert (gone, [each for each in told if not isinstance(each, ev.DataWritten)]) == ([], [])
     assert [each.command for each in heard if isinstance(each, ev.CommandFinished)] == ["echo after"]
+
+
+async def test_a_caller_who_gives_up_while_leftovers_are_ended_costs_nobody_else_the_terminal(tmp_path: Path) -> None:
+    """T17: the next command has a fresh shell, and closing works; found by the fuzzer."""
+    async with open_terminal(cwd=tmp_path, shell="bash") as terminal:
+        await terminal.run("(trap '' HUP TERM INT; exec sleep 86400) & exit 3")
+        waiting = asyncio.ensure_future(terminal.run("echo lost"))
+        await asyncio.sleep(0)  # it waits for what the shell left behind, which takes its grace
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        assert (await terminal.run("echo here", timeout=20)).output == "here\n"

@@ -83,6 +83,15 @@ async def test_a_plan_that_outlives_its_time_is_left_running_and_can_be_read_and
     assert shop.registry.listing() == []
 
 
+async def test_a_wait_that_ended_as_nothing_was_printed_is_told_as_idle(tmp_path: Path) -> None:
+    """T15, T18: `idle` is another reason than the time limit; the command goes on."""
+    async with TerminalRegistry(Settings(warm_pool=0, idle_timeout=0.3)) as registry:
+        shop = Workshop(tmp_path, registry)
+        done = await shop.call("execute_command", command="echo begun; sleep 600", timeout=300)
+        assert (done.details["command"]["reason"], done.details["command"]["running"]) == ("idle", True)
+        assert "and has printed nothing for a long time. It goes on" in text_of(done)
+
+
 async def test_a_plan_that_ends_later_is_told_and_its_terminal_goes(shop: Workshop) -> None:
     """T9, T14: what nobody has read of it can be read still; no second command enters it."""
     ready = await shop.prepare("execute_command", command="sleep 0.4; echo done", timeout=0.05)
@@ -215,11 +224,12 @@ async def test_a_question_is_reported_with_its_prompt_and_can_be_answered(shop: 
 
 
 async def test_a_full_screen_program_is_reported_as_one(shop: Workshop) -> None:
-    """T19: keys; and that its picture is not shown."""
+    """T19, T28: keys; and what it shows."""
     draw = r"printf '\033[?1049h\033[2J\033[5;5Hmenu'; stty -icanon -echo; head -c 1; stty sane"
     done = await shop.call("execute_command", command=draw, timeout=25)
     assert "It wants keys" in text_of(done)
-    assert "draws on the whole screen, which is not shown here" in text_of(done)
+    assert re.search(r"│ +menu", fenced(text_of(done), "output"))
+    assert "menu" in str(done.details["screen"])
     assert done.details["command"]["awaiting"] == "keys"
 
 

@@ -55,6 +55,8 @@ def test_numbered_lines_come_back_as_they_were(lines: list[str], first: int) -> 
         "... rest of the function ...",
         "// Rest of the code stays as before",
         "# same code as before",
+        "(rest of methods ...)",
+        "    (unchanged code …)",
     ],
 )
 def test_a_comment_that_stands_for_code_is_noticed(line: str) -> None:
@@ -73,6 +75,8 @@ def test_a_comment_that_stands_for_code_is_noticed(line: str) -> None:
         "rest of the code",
         "// handles existing users",
         "...",
+        'const msg = "(rest of methods ...)";',
+        "(rest of the arguments, ...) = call()",
     ],
 )
 def test_ordinary_lines_are_no_omissions(line: str) -> None:

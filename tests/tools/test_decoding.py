@@ -29,6 +29,7 @@ def test_an_unknown_tool_is_told_with_the_nearest_name() -> None:
     """S11: unknown tool."""
     said = refusal("ask_folowup_question", "{}")
     assert "There is no tool 'ask_folowup_question'. Did you mean 'ask_followup_question'?" in said
+    assert said.endswith('A right call: ask_followup_question {"question": "…"}')
 
 
 @pytest.mark.parametrize(

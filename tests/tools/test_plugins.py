@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tarmac.tools.plugins import with_installed
-from tarmac.tools.toolbox import toolbox
+from tarmac.tools.toolbox import toolbox, with_installed
 
 MODULE = """
 from dataclasses import dataclass

@@ -330,6 +330,48 @@ async def test_a_patch_in_the_diff_argument_is_understood_when_it_is_for_that_fi
         await shop.call("apply_diff", path="src/list.txt", diff="--- other.txt\n+++ other.txt\n@@ -2 +2 @@\n-two\n+2\n")
 
 
+async def test_names_that_a_model_made_up_do_not_matter_beside_a_path(shop: Workshop) -> None:
+    """S10: `--- original` and `+++ updated` name no file; the path of the call does."""
+    path = shop.file("src/list.txt", "one\n\ttwo\nthree\n")
+    diff = "--- original.txt\n+++ updated.txt\n@@ -1,3 +1,3 @@\n one\n\ttwo\n-three\n+3\n"  # no space before the tab
+    await shop.call("apply_diff", path="src/list.txt", diff=diff)
+    assert path.read_text() == "one\n\ttwo\n3\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "old", "new", "after"),
+    [
+        ("if a:\n    b = 1\n    c = 2\n", "b = 1\nc = 2", "b = 3\nc = 4", "if a:\n    b = 3\n    c = 4\n"),
+        ("{\n\tx = 1;\n}\n", "  x = 1;", "  x = 2;\n  y = 3;", "{\n\tx = 2;\n\ty = 3;\n}\n"),
+        (
+            "{\n  a: true,\n  b: 3\n};",
+            "{\n  a: true\n  b: 3\n};",
+            "{\n  a: false,\n  b: 5\n};",
+            "{\n  a: false,\n  b: 5\n};",
+        ),
+        ("a  =  1\n", "a = 1\n", "a = 2\n", "a = 2\n"),
+    ],
+)
+async def test_one_place_is_found_with_other_white_space(
+    shop: Workshop, before: str, old: str, new: str, after: str
+) -> None:
+    """S10: `old_string` is looked for as the lines of a diff are, if it is not there as written."""
+    path = shop.file("a.txt", before)
+    said = await shop.text("search_and_replace", path="a.txt", old_string=old, new_string=new)
+    assert path.read_text() == after
+    assert "match)" in said
+
+
+async def test_white_space_does_not_choose_between_two_places(shop: Workshop) -> None:
+    """S10: two places that differ from the search in white space are both left alone."""
+    path = shop.file("a.txt", "  x  = 1\n  y\n  x =  1\n")
+    assert "2 places match" in await shop.failure(
+        "search_and_replace", path="a.txt", old_string="x = 1", new_string="x = 2"
+    )
+    assert await shop.failure("search_and_replace", path="a.txt", search="x = 1", replace="x = 2")
+    assert path.read_text() == "  x  = 1\n  y\n  x =  1\n"
+
+
 async def test_an_empty_search_makes_a_new_file(shop: Workshop) -> None:
     await shop.call("apply_diff", path="a.txt", diff="<<<<<<< SEARCH\n=======\nhello\n>>>>>>> REPLACE")
     await shop.call("search_and_replace", file_path="b.txt", old_string="", new_string="hello\n")

@@ -3,10 +3,12 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.tools.workshop import Workshop
+from tests.tools.workshop import Workshop, text_of
 
-from tarmac.errors import BadArguments
+from tarmac.errors import BadArguments, ToolFailed
 from tarmac.models.messages import Blob, Image, Text
+from tarmac.prompts.modes import load_modes
+from tarmac.tools.servers import read_definitions
 from tarmac.tools.task_tools import parse_checklist
 from tarmac.tools.tool import Reply, Suggestion, TodoItem
 
@@ -87,3 +89,28 @@ _texts = st.text(st.characters(blacklist_categories=("Cc", "Cs", "Zl", "Zp", "Zs
 def test_every_list_is_read_back_from_its_checklist(items: list[TodoItem]) -> None:
     text = "\n".join(f"[{_MARKS[each.status]}] {each.text}" for each in items)
     assert parse_checklist(text) == tuple(items)
+
+
+async def test_a_model_can_ask_for_condensing(shop: Workshop) -> None:
+    """S17: a person and the model may ask for it."""
+    assert "before your next answer" in text_of(await shop.call("condense", focus="the tests"))
+    assert shop.person.condensed == ["the tests"]
+
+
+@pytest.mark.parametrize("task", ["create_mode", "create_mcp_server"])
+async def test_instructions_are_fetched_and_are_true(shop: Workshop, task: str) -> None:
+    """S10: what they show can be read by what reads it."""
+    text = text_of(await shop.call("fetch_instructions", task=task))
+    if task == "create_mode":
+        source = text[text.index("+++") : text.index("Groups are")].strip()
+        shop.file(".tarmac/modes/reviewer.md", source)
+        modes = load_modes(shop.folder, shop.folder / "nowhere")
+        assert modes.trouble == () and (found := modes.get("reviewer")) is not None
+        assert found.allows("write_to_file", "edit", "a.py") is not None
+        assert found.allows("write_to_file", "edit", "a.md") is None
+    else:
+        shop.file(".tarmac/mcp_servers.toml", text[text.index("[servers.weather]") : text.index("Write the server")])
+        found_servers = read_definitions(shop.folder, shop.folder / "nowhere")
+        assert sorted(found_servers.servers) == ["issues", "weather"] and found_servers.trouble == ()
+    with pytest.raises(ToolFailed, match="Available: create_mode, create_mcp_server"):
+        await shop.call("fetch_instructions", task="fly")

@@ -14,7 +14,7 @@ from tests.tools.workshop import Workshop, text_of
 from tarmac.errors import BadArguments, ToolFailed
 from tarmac.events import TaskId
 from tarmac.policy import KillTerminal, OpenTerminal, SendInput
-from tarmac.prompts.environment import MOST_TERMINALS, Facts, TerminalFacts, environment_details
+from tarmac.prompts.environment_details import MOST_TERMINALS, Facts, TerminalFacts, environment_details
 from tarmac.terminals import Terminal
 from tarmac.tools.terminal_status import facts_of, news
 from tarmac.tools.tool import Done

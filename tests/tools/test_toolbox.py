@@ -25,7 +25,7 @@ POINT_4 = """
     list_code_definition_names execute_command open_persistent_terminal run_persistent_command
     read_terminal send_to_terminal wait_for_terminal kill_persistent_terminal ask_followup_question
     attempt_completion switch_mode update_todo_list run_slash_command read_output use_mcp_tool access_mcp_resource
-    run_command codebase_search fetch_url
+    run_command codebase_search fetch_url browser_action generate_image fetch_instructions condense
     new_task
 """
 

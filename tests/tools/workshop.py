@@ -29,6 +29,7 @@ class Person:
     mode: str = "code"
     todos: tuple[TodoItem, ...] = ()
     commands: dict[str, str] = field(default_factory=dict)
+    condensed: list[str] = field(default_factory=list)
 
     async def ask(self, question: str, suggestions: tuple[Suggestion, ...]) -> Reply:
         self.asked.append((question, suggestions))
@@ -53,6 +54,9 @@ class Person:
     def slash_command(self, name: str) -> str | None:
         return self.commands.get(name)
 
+    def condense(self, focus: str) -> None:
+        self.condensed.append(focus)
+
     def output(self, number: int) -> str | None:
         return None
 
@@ -65,6 +69,7 @@ class Workshop:
 
     def __init__(self, folder: Path, registry: TerminalRegistry) -> None:
         self.folder = folder
+        self._registry = registry
         self.person = Person()
         self.seen: dict[Path, str | None] = {}
         self.blobs: dict[str, bytes] = {}
@@ -86,7 +91,7 @@ class Workshop:
 
     @property
     def registry(self) -> TerminalRegistry:
-        return self.bench.registry
+        return self._registry
 
     @property
     def printed(self) -> bytes:

@@ -5,6 +5,8 @@ import http.client
 import json
 import os
 import socket
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -154,13 +156,58 @@ async def test_an_agents_process_gets_nothing_even_with_a_proof(tmp_path: Path, 
     async with served(tmp_path) as server, page(server.port, server.proof()) as one:
         base = f"http://127.0.0.1:{server.port}"
         opened = (await one.do("open"))["terminal"]
-        terminal = server.server.state.terminal(opened)
+        terminal = server.server.state.terminals.get(opened)
         look = await terminal.run(f"curl -s -H 'Authorization: Bearer {server.proof()}' {base}/api/tasks")
         assert "may not use the page" in look.output
         token = json.dumps({"token": server.token()})
         post = f"curl -s -H 'Content-Type: application/json' -d '{token}' {base}/api/session"
         redeem = await terminal.run(f"({post} &) ; sleep 0; setsid -w {post}")
         assert "proof" not in redeem.output and "may not use the page" in redeem.output
+
+
+CLEARED = "ulimit -x unlimited; exec env -i PATH=/usr/bin:/bin bash"
+
+
+@pytest.mark.shell
+@pytest.mark.parametrize("how", ["{curl}", "setsid -w {curl}", "({curl}; true) | cat"])
+async def test_an_agent_that_cleared_its_mark_and_its_environment_is_still_one(
+    tmp_path: Path, require: Any, how: str
+) -> None:
+    """A4: another Tarmac's shell is known by its parents, whatever it forgot. The server is not the one above it."""
+    require("curl")
+    async with served(tmp_path) as server:
+        script = tmp_path / "other.py"
+        script.write_text(OTHER_TARMAC)
+        url = f"http://127.0.0.1:{server.port}/api/tasks"
+        curl = f'curl -s -H "Authorization: Bearer {server.proof()}" {url}'
+        words = [sys.executable, str(script), f"{CLEARED} -c '{how.format(curl=curl)}'"]
+        other = await asyncio.to_thread(_detached, words, tmp_path / "said")
+        assert "may not use the page" in other, other
+
+
+OTHER_TARMAC = """
+import asyncio, sys
+from tarmac.terminals import open_terminal
+
+async def main():
+    async with open_terminal(shell="bash") as terminal:
+        print((await terminal.run(sys.argv[1], timeout=60)).output)
+
+asyncio.run(main())
+"""
+
+
+def _detached(words: list[str], said: Path) -> str:
+    """What a program prints that is no child of ours: its parent has left."""
+    script = "import os, subprocess, sys; os.fork() and os._exit(0); os.setsid(); " + (
+        f"subprocess.run(sys.argv[2:], stdout=open(sys.argv[1] + '.part', 'w'), stderr=2, timeout={PATIENCE}); "
+        "os.rename(sys.argv[1] + '.part', sys.argv[1])"
+    )
+    subprocess.run([sys.executable, "-c", script, str(said), *words], check=True, timeout=PATIENCE)
+    end = time.monotonic() + PATIENCE
+    while not said.exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    return said.read_text()
 
 
 def test_a_peer_that_is_gone_is_nobody() -> None:

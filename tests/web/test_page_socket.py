@@ -1,9 +1,10 @@
 """A page without a browser: tasks, questions and terminals through the socket."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
-from tests.web.served import Page, page, served
+from tests.web.served import PATIENCE, Page, page, served
 
 SCRIPT = """
 [[turn]]
@@ -71,7 +72,10 @@ async def test_the_first_answer_wins_and_the_other_page_is_told(tmp_path: Path) 
             await one.ask("answer", task=task, question=question, kind="no", text="not today"),
             await two.ask("answer", task=task, question=question, kind="yes"),
         ]
-        assert ("ok" in replies[0], replies[1]["error"]["what"]) == (True, f"the question {question} is not open")
+        assert ("ok" in replies[0], replies[1]["error"]["what"]) == (
+            True,
+            'another page answered first: no, "not today"',
+        )
         await two.until(lambda: question not in [each["question"] for each in two.questions(task)])
         assert not (tmp_path / "made-by-the-agent").exists()
 
@@ -144,6 +148,38 @@ async def test_a_task_of_before_goes_on_with_words(tmp_path: Path) -> None:
         await one.until(lambda: (one.tasks[task]["open"] and one.tasks[task]["running"]) or one.questions(task))
         await one.do("delete", task=task)
         await one.until(lambda: task not in one.tasks)
+
+
+LEAVES = """
+[[turn]]
+[[turn.call]]
+name = "execute_command"
+arguments = { command = "echo $$ > pid; sleep 600; true", timeout = 0.3 }
+[[turn]]
+[[turn.call]]
+name = "attempt_completion"
+arguments = { result = "It runs." }
+"""
+
+
+@pytest.mark.shell
+async def test_a_task_that_is_done_leaves_its_command_and_deleting_it_ends_that(tmp_path: Path) -> None:
+    """T9, A4: from the page."""
+    async with (
+        served(tmp_path, script=script(tmp_path, LEAVES), auto="all") as server,
+        page(server.port, server.proof()) as one,
+    ):
+        task = (await one.do("create", text="serve"))["task"]
+        await asked(one, task, "completion_result")
+        pid = tmp_path / "pid"
+        async with asyncio.timeout(PATIENCE):
+            while not pid.exists() or not pid.read_text().endswith("\n"):  # noqa: ASYNC110 - a slow shell begins late
+                await asyncio.sleep(0.02)
+        shell = Path("/proc", pid.read_text().strip())
+        assert shell.exists()
+        await one.do("delete", task=task)
+        await one.until(lambda: task not in one.tasks)
+        assert not shell.exists()
 
 
 # Terminals

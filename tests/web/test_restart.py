@@ -12,7 +12,7 @@ from tests.cli.conftest import tarmac
 from tests.web.served import PATIENCE, Page, Program, page, program, served
 from tests.web.test_page_socket import SCRIPT, TALK, asked, script
 
-from tarmac.web.run_file import Run, RunFile
+from tarmac.web.run_file import RunFile, ServerRun
 
 
 def redeemed(server: Program) -> str:
@@ -87,12 +87,12 @@ async def test_a_task_of_another_process_is_followed_and_can_be_taken_over_when_
 
 def test_what_the_disk_knows_lets_nobody_in_and_only_its_user_reads_it(tmp_path: Path) -> None:
     kept = RunFile(tmp_path / "state")
-    assert kept.read() == Run()
-    run = Run(pid=os.getpid(), port=5, workspace="/w", open=("a",), proofs=(("digest", 1.0),), secret="s")
+    assert kept.read() == ServerRun()
+    run = ServerRun(pid=os.getpid(), port=5, workspace="/w", open=("a",), proofs=(("digest", 1.0),), secret="s")
     kept.write(run)
     assert kept.read() == run and run.alive
     assert (tmp_path / "state" / "web.json").stat().st_mode & 0o777 == 0o600
     kept.leave()
     assert (kept.read().alive, kept.read().secret, kept.read().port) == (False, "", 5)
     (tmp_path / "state" / "web.json").write_text("{damaged")
-    assert kept.read() == Run()
+    assert kept.read() == ServerRun()

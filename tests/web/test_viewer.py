@@ -10,9 +10,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.web.served import page, served
 
+from tarmac.server.viewer import WINDOW, Viewer
 from tarmac.terminals import open_terminal
 from tarmac.terminals.output.tape import Tape
-from tarmac.web.viewer import WINDOW, Viewer
 
 
 @pytest.mark.shell
@@ -25,7 +25,7 @@ async def test_a_socket_cut_again_and_again_loses_no_byte(tmp_path: Path) -> Non
             await first.do("watch", terminal=terminal)
             await first.until(lambda: first.screen(terminal).snapshots)
             start = first.screen(terminal).start
-        live = server.server.state.terminal(terminal)
+        live = server.server.state.terminals.get(terminal)
         running = asyncio.create_task(live.run("seq 1 8000; echo the''end"))
         seen = bytearray()
         kept = itertools.cycle([1, 2, 977, 30_000, 4096])  # how much of what came was drawn before the cut
@@ -55,7 +55,7 @@ async def test_a_page_that_does_not_read_on_delays_nobody_and_gets_a_new_snapsho
         for each in (quick, slow):
             await each.do("watch", terminal=terminal)
             await each.until(lambda: each.screen(terminal).snapshots)  # noqa: B023
-        live = server.server.state.terminal(terminal)
+        live = server.server.state.terminals.get(terminal)
         result = await live.run("seq 1 400000; echo the''end")
         assert result.exit_code == 0
         await quick.until(lambda: "theend" in quick.screen(terminal).text())

@@ -28,6 +28,9 @@ const SHORTCUTS: readonly (readonly [string, string])[] = [
   ["y, n, s, a, e", "answer a question that has the focus"],
   ["Enter", "in a terminal: take the keyboard"],
   ["Ctrl-Shift-C, -F", "in a terminal: copy, search"],
+  ["Space", "in a replay: play, pause"],
+  ["←, →", "in a replay: one second; with Shift, ten"],
+  [", . < >", "in a replay: previous, next event; slower, faster"],
   ["?", "this list"],
 ];
 

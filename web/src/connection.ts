@@ -127,7 +127,7 @@ function settled(): Promise<void> {
 }
 
 /** Ask the server to do something; its reply. */
-export async function call(verb: string, fields: object = {}): Promise<Reply> {
+export async function call(verb: string, fields: object = {}, within = REPLY_WITHIN): Promise<Reply> {
   if (link.value === "connecting") await settled();
   return new Promise((resolve, reject) => {
     if (socket?.readyState !== WebSocket.OPEN) {
@@ -136,7 +136,7 @@ export async function call(verb: string, fields: object = {}): Promise<Reply> {
     }
     const id = nextId++;
     waiting.set(id, { resolve, reject });
-    setTimeout(() => settle(id, undefined, { what: "The server did not answer in time." }), REPLY_WITHIN);
+    setTimeout(() => settle(id, undefined, { what: "The server did not answer in time." }), within);
     socket.send(JSON.stringify({ do: verb, id, ...fields }));
   });
 }

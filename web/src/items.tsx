@@ -218,7 +218,7 @@ function ToolBody({ item, details, running }: { item: Item; details: ToolDetails
           key={file.path}
           path={file.name ?? file.path}
           diff={file.diff ?? ""}
-          isNew={file.operation === "created" || file.operation === "create" || file.operation === "new"}
+          isNew={file.operation === "created"}
           {...(file.added === undefined ? {} : { added: file.added })}
           {...(file.removed === undefined ? {} : { removed: file.removed })}
         />

@@ -13,6 +13,7 @@ import type { ApprovalRequest, Question } from "./protocol";
 import { attempt, tell, welcome } from "./store";
 
 const GUARD = 300;
+const TO_TRY = 95_000; // a trial has a minute
 
 const HEADS: Readonly<Record<string, string>> = {
   Execute: "Run this command?",
@@ -26,6 +27,7 @@ const PLAIN: Readonly<Record<string, string>> = {
   followup: "The model asks",
   api_req_failed: "The model can't be reached",
   mistake_limit_reached: "The model is stuck",
+  workspace_prompt: "This workspace replaces what Tarmac tells the model. Use it?",
   auto_approval_limit: "The limit of what runs without asking is reached. Go on?",
 };
 const SCOPES = [
@@ -35,7 +37,8 @@ const SCOPES = [
 ] as const;
 
 interface TryResult {
-  changes?: { path: string; diff: string; new?: boolean }[];
+  changes?: { path: string; kind: string; diff: string; new?: boolean }[];
+  more?: number;
   output?: string;
   exit_code?: number | null;
 }
@@ -48,6 +51,7 @@ export function QuestionCard({ question, compact = false }: { question: Question
   const panel = useSignal<"" | "always" | "edit">("");
   const edited = useSignal("");
   const tried = useSignal<TryResult | null>(null);
+  const trying = useSignal(false);
   const chosen = useSignal<ReadonlySet<string>>(new Set());
   const whole = useSignal(false);
   const requests = question.details?.requests ?? [];
@@ -84,11 +88,29 @@ export function QuestionCard({ question, compact = false }: { question: Question
     panel.value = panel.value === "edit" ? "" : "edit";
   };
   const tryIt = async (): Promise<void> => {
+    if (trying.value) return;
+    trying.value = true;
     try {
-      tried.value = (await call("try", { task: question.task, question: question.question })) as TryResult;
+      tried.value = (await call("try", { task: question.task, question: question.question }, TO_TRY)) as TryResult;
     } catch (error) {
       if (error instanceof ServerError) tell(error.what, error.hint);
     }
+    trying.value = false;
+  };
+  const keepTrial = async (): Promise<void> => {
+    if (!ready.value || busy.value) return;
+    busy.value = true;
+    try {
+      const done = (await call("keep", { task: question.task, question: question.question })) as { failed?: string[] };
+      for (const each of done.failed ?? []) tell(`Not kept: ${each}`, "");
+    } catch (error) {
+      if (error instanceof ServerError) tell(error.what, error.hint);
+    }
+    busy.value = false;
+  };
+  const discardTrial = (): void => {
+    tried.value = null;
+    void attempt("discard", { task: question.task, question: question.question });
   };
   const key = (event: KeyboardEvent): void => {
     if (event.target !== card.current || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -97,6 +119,7 @@ export function QuestionCard({ question, compact = false }: { question: Question
     else if (approval && event.key === "n") deny();
     else if (approval && event.key === "a" && only?.always.length) panel.value = "always";
     else if (approval && event.key === "s" && only?.always.length) allow({ always: { scope: "task", offer: 0 } });
+    else if (question.can_try && event.key === "t") void tryIt();
     else if (approval && event.key === "e" && only?.kind === "Execute") edit();
     else if (number >= 1 && number <= question.choices.length) say(question.choices[number - 1]!);
     else return;
@@ -129,7 +152,7 @@ export function QuestionCard({ question, compact = false }: { question: Question
         />
       ))}
       {!requests.length && question.text ? <Markdown text={question.text} /> : null}
-      {tried.value ? <Tried result={tried.value} /> : null}
+      {tried.value ? <Tried result={tried.value} off={off} keep={() => void keepTrial()} discard={discardTrial} /> : null}
 
       {panel.value === "always" && only ? (
         <div class="panel">
@@ -188,10 +211,10 @@ export function QuestionCard({ question, compact = false }: { question: Question
         {question.ask === "followup" ? null : (
           <>
             <button class="primary" type="button" disabled={off} onClick={byFile ? someFiles : () => allow()}>
-              {approval ? (byFile ? `Allow ${chosen.value.size} of ${requests.length}` : "Allow once") : "Go on"}
+              {approval ? (byFile ? `Allow ${chosen.value.size} of ${requests.length}` : "Allow once") : question.ask === "workspace_prompt" ? "Use it" : "Go on"}
             </button>
             <button type="button" disabled={off} onClick={deny}>
-              {approval ? "Deny" : "Stop"}
+              {approval ? "Deny" : question.ask === "workspace_prompt" ? "Don't use it" : "Stop"}
             </button>
             {only?.always.length ? (
               <button type="button" aria-expanded={panel.value === "always"} onClick={() => (panel.value = panel.value === "always" ? "" : "always")}>
@@ -204,8 +227,8 @@ export function QuestionCard({ question, compact = false }: { question: Question
               </button>
             ) : null}
             {question.can_try ? (
-              <button type="button" onClick={() => void tryIt()}>
-                Try it
+              <button type="button" disabled={trying.value} title="Run it on a copy of the workspace, without a network" onClick={() => void tryIt()}>
+                {trying.value ? "Trying…" : "Try it"}
               </button>
             ) : null}
           </>
@@ -229,7 +252,8 @@ export function QuestionCard({ question, compact = false }: { question: Question
       {compact || !approval ? null : (
         <p class="keys faint" aria-hidden="true">
           <kbd>y</kbd> allow <kbd>n</kbd> deny {only?.always.length ? <><kbd>s</kbd> this task <kbd>a</kbd> always </> : null}
-          {only?.kind === "Execute" ? <><kbd>e</kbd> edit</> : null}
+          {only?.kind === "Execute" ? <><kbd>e</kbd> edit </> : null}
+          {question.can_try ? <><kbd>t</kbd> try</> : null}
         </p>
       )}
     </section>
@@ -291,21 +315,38 @@ function RequestBody({ request, whole, chosen, choose }: { request: ApprovalRequ
   );
 }
 
-function Tried({ result }: { result: TryResult }): VNode {
+function Tried({ result, off, keep, discard }: { result: TryResult; off: boolean; keep: () => void; discard: () => void }): VNode {
   const changes = result.changes ?? [];
+  const count = changes.length + (result.more ?? 0);
+  const code = result.exit_code === null || result.exit_code === undefined ? "it did not end in time, and was ended" : `exit code ${result.exit_code}`;
   return (
-    <div class="panel tried">
+    <div class="panel tried" role="group" aria-label="What it did on a copy">
       <p>
-        Tried on a copy: exit code {result.exit_code ?? "unknown"}, {changes.length ? `${changes.length} files would change.` : "no file would change."}
+        On a copy of the workspace: {code}; {count ? `${count} ${count === 1 ? "file" : "files"} changed.` : "no file changed."}
       </p>
-      {changes.map((change) => (
-        <Diff key={change.path} path={change.path} diff={change.diff} isNew={change.new ?? false} />
-      ))}
+      {changes.map((change) =>
+        change.diff ? (
+          <Diff key={change.path} path={change.path} diff={change.diff} isNew={change.new ?? false} />
+        ) : (
+          <p class="facts" key={change.path}>
+            {change.kind} <code>{change.path}</code>
+          </p>
+        ),
+      )}
+      {result.more ? <p class="faint">… and {result.more} files more</p> : null}
       {result.output?.trim() ? (
         <pre class="output" tabIndex={0}>
           {result.output}
         </pre>
       ) : null}
+      <span class="buttons">
+        <button type="button" disabled={off} onClick={keep}>
+          Keep these changes
+        </button>
+        <button type="button" onClick={discard}>
+          Discard
+        </button>
+      </span>
     </div>
   );
 }

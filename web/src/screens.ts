@@ -258,7 +258,7 @@ export class Screen {
   }
 
   /** A new size counts from its place in the stream on. */
-  private resizeLater(rows: number, columns: number): void {
+  resizeLater(rows: number, columns: number): void {
     this.emulator.write("", () => this.resized(rows, columns));
   }
 
@@ -278,8 +278,8 @@ export class Screen {
   }
 
   clear(rows: number, columns: number): void {
-    this.emulator.reset();
-    this.resized(rows, columns);
+    this.emulator.write(RESET); // after what is still to be drawn, not before it
+    this.resizeLater(rows, columns);
   }
 
   // Size: the holder of the keyboard decides it. Everybody else fits it in by a smaller font.

@@ -30,8 +30,9 @@ export function TaskView({ id, terminalsShown, toggleTerminals }: { id: string; 
           ))}
           {terminalsShown ? null : secrets.map((terminal) => <SecretField key={terminal.id} terminal={terminal} />)}
           {task?.trouble ? <p class="notice bad">{task.trouble}</p> : null}
-          {task?.elsewhere ? (
-            <p class="notice">Another program has this task open. You can read it here; close it there to go on with it here.</p>
+          {task?.elsewhere && task.open ? <p class="notice quiet-notice">Another window works on this task. What you say and answer here goes there.</p> : null}
+          {task?.elsewhere && !task.open ? (
+            <p class="notice">Another program has this task open and lets nobody join. You can read it here; close it there to go on with it here.</p>
           ) : task ? (
             <Composer task={task} />
           ) : null}

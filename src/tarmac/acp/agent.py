@@ -1,5 +1,6 @@
-"""`tarmac acp`: an editor drives Tarmac's tasks. This answers at once; sessions.py, with all of Tarmac behind it, is
-loaded while the editor reads that answer.
+"""`tarmac acp`: an editor drives Tarmac's tasks. This answers at once.
+
+editor_sessions.py, with all of Tarmac behind it, is loaded while the editor reads that answer.
 
 It speaks version 1 and says so, whatever it is offered. Sessions are tasks, with the same ids: what an editor began can
 be gone on with by `tarmac resume`, and the other way round.
@@ -12,11 +13,11 @@ from typing import TYPE_CHECKING, Final
 
 from tarmac import __version__
 from tarmac.acp.editor_abilities import EditorAbilities, read_client
-from tarmac.acp.peer import Peer, PeerReply, Refused, unknown
+from tarmac.acp.rpc_peer import PeerReply, Refused, RpcPeer, unknown
 from tarmac.acp.wire import INVALID_PARAMS, INVALID_REQUEST, Bad, Json, Response
 
 if TYPE_CHECKING:
-    from tarmac.acp.sessions import EditorSessions
+    from tarmac.acp.editor_sessions import EditorSessions
 
 SERVED: Final = frozenset(  # by Sessions
     f"session/{verb}"
@@ -31,13 +32,13 @@ class Agent:
     def __init__(self, environ: Mapping[str, str], overrides: Mapping[str, object] | None = None) -> None:
         self._environ = environ
         self._overrides = overrides or {}
-        self._peer: Peer | None = None
+        self._peer: RpcPeer | None = None
         self._client: EditorAbilities | None = None  # None: it has not said what it is
         self._sessions: EditorSessions | None = None
         self._loading: asyncio.Task[object] | None = None
         self._soon: asyncio.TimerHandle | None = None
 
-    def connect(self, peer: Peer) -> None:
+    def connect(self, peer: RpcPeer) -> None:
         self._peer = peer
 
     # Handler
@@ -90,12 +91,12 @@ class Agent:
     def _load(self) -> "asyncio.Task[object]":
         """Beside the connection, which goes on meanwhile."""
         if self._loading is None:
-            self._loading = asyncio.create_task(asyncio.to_thread(import_module, "tarmac.acp.sessions"))
+            self._loading = asyncio.create_task(asyncio.to_thread(import_module, "tarmac.acp.editor_sessions"))
         return self._loading
 
     async def _loaded(self, client: EditorAbilities) -> "EditorSessions":
         await asyncio.shield(self._load())
-        from tarmac.acp.sessions import EditorSessions
+        from tarmac.acp.editor_sessions import EditorSessions
 
         if self._sessions is None:
             assert self._peer is not None

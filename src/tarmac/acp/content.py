@@ -1,7 +1,7 @@
-"""PURE: what an editor sends with a prompt, as words and pictures for a task; and text in a fence for an editor.
+"""PURE: an editor's prompt as text and pictures for a task; and text in a fence for an editor.
 
-A resource that is embedded is said with its name, inside of a fence that its own text can't close; a link is named,
-for the model to read with its tools.
+An embedded resource is named, and its text is put in a fence that the text can't close. A link is only named, so that
+the model reads it with its tools.
 """
 
 import base64
@@ -160,6 +160,12 @@ def text_of(finished: ToolFinished) -> str:
         if isinstance(part, Text | Image)
     ]
     return "\n".join(words)[:MOST_OUTPUT]
+
+
+def screen_of(found: dict[str, object]) -> list[Update]:
+    """What a full-screen program shows, by a call's details."""
+    screen = found.get("screen")
+    return [console(screen, len(screen))] if isinstance(screen, str) and screen else []
 
 
 def object_of(text: str) -> dict[str, object] | None:

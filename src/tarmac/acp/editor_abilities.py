@@ -1,6 +1,7 @@
 """PURE: what an editor says of itself in `initialize`, as far as it matters here. What it does not say, it can't."""
 
 from dataclasses import dataclass
+from typing import Final
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -10,16 +11,25 @@ class EditorAbilities:
     shows_terminals: bool = False  # ours, by `_meta.terminal_*`
     terminals: bool = False  # it runs commands in its own: all of terminal/*
     reads_files: bool = False  # it tells what its buffers hold: fs/read_text_file
+    writes_files: bool = False  # it writes files, into its buffers too: fs/write_text_file
     asks: bool = False  # it shows forms: elicitation/create
+    names_options: bool = True  # it shows what each "always" of a permission request covers
+
+
+# It has one key for every "always", which chooses the last one, and shows no names.
+WITHOUT_NAMES: Final = frozenset({"CodeCompanion.nvim"})
 
 
 def read_client(params: object) -> EditorAbilities:
     """From the params of `initialize`, whatever they are."""
     capabilities = _object(_object(params).get("clientCapabilities"))
+    files = _object(capabilities.get("fs"))
     return EditorAbilities(
         shows_terminals=_object(capabilities.get("_meta")).get("terminal_output") is True,
         terminals=capabilities.get("terminal") is True,
-        reads_files=_object(capabilities.get("fs")).get("readTextFile") is True,
+        reads_files=files.get("readTextFile") is True,
+        writes_files=files.get("writeTextFile") is True,
+        names_options=_object(_object(params).get("clientInfo")).get("name") not in WITHOUT_NAMES,
         asks=isinstance(_object(capabilities.get("elicitation")).get("form"), dict),  # an empty one says yes
     )
 

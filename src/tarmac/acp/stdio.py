@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from tarmac.acp.peer import Handler, Peer
+from tarmac.acp.rpc_peer import Handler, RpcPeer
 
 T = TypeVar("T")
 
@@ -87,7 +87,7 @@ def take_stdio() -> tuple[int, int]:
     return incoming, outgoing
 
 
-def stdio_peer(handler: Handler, *, name: str) -> Peer:
+def stdio_peer(handler: Handler, *, name: str) -> RpcPeer:
     """A peer on our standard input and output."""
     incoming, outgoing = take_stdio()
-    return Peer(FdReader(incoming), FdWriter(outgoing), handler, name=name)
+    return RpcPeer(FdReader(incoming), FdWriter(outgoing), handler, name=name)

@@ -2,9 +2,9 @@
 
 (seq, event) or (None, signal) → Updates.of() → [update, …]
 
-What was streamed is not said again when the whole answer is in the log. A command's output goes to a terminal of the
-editor where it can show ours (`_meta.terminal_*`), and else is text, its last part, replaced as it grows; one that runs
-in the editor's own terminal (`embedded`) is shown by the editor.
+Streamed text is not repeated when the whole answer is in the log. If the editor can show our terminals
+(`_meta.terminal_*`), a command's output goes there. Otherwise it is text: the last part, replaced as it grows. The
+editor itself shows a command that runs in its own terminal (`embedded`). The screen of a full-screen program is text.
 """
 
 import codecs
@@ -26,6 +26,7 @@ from tarmac.acp.content import (
     named,
     object_of,
     paths_of,
+    screen_of,
     text_of,
 )
 from tarmac.models.messages import Reasoning, Text, ToolUse
@@ -236,10 +237,13 @@ class Updates:
             told = command if isinstance(command, dict) else {}
             if told.get("running") is True:
                 where = f"It is still running, in Tarmac's terminal {told.get('terminal')}."
-                update["content"] = [{"type": "terminal", "terminalId": finished.call}, content(where)]
+                shown: Update = {"type": "terminal", "terminalId": finished.call}
+                update["content"] = [shown, content(where), *screen_of(found)]
             else:
                 exit = {"terminal_id": finished.call, "exit_code": finished.exit_code, "signal": told.get("signal")}
                 update["_meta"] = {"terminal_exit": exit}
+        elif screen := screen_of(found):
+            update["content"] = screen
         elif ran and call.text.strip():
             update["content"] = [console(call.text, call.total)]
         else:

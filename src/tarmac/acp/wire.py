@@ -2,8 +2,8 @@
 
 bytes → Lines.feed() → [Request | Notification | Response | Bad] …
 
-Whatever comes, something comes out and the next line is read: a half line is held, a batch is taken apart, an endless
-line is thrown away when it is too long to be meant. What makes no sense is `Bad`, with what to answer, if anything.
+No input stops the parser. Half a line is held, a batch is split, and a line that is too long is dropped. Invalid input
+becomes `Bad`, with the answer to send, if any.
 """
 
 from dataclasses import dataclass

@@ -13,14 +13,24 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
-from tarmac.calls.judge import Judge, Judged
-from tarmac.calls.permission import Answered, Approved, Asker, NotAsked, Permission, Postponed, Question, renamed
+from tarmac.calls.call_judge import (
+    Answered,
+    Approved,
+    Asker,
+    Judge,
+    Judged,
+    NotAsked,
+    Permission,
+    Postponed,
+    Question,
+    renamed,
+)
 from tarmac.errors import BadArguments, StateUnavailable, TarmacError, ToolDenied, ToolFailed
 from tarmac.events import CallId, CallOutcome
 from tarmac.models.messages import Image, Part, Text
 from tarmac.policy import ReadFile
 from tarmac.policy.approval import Authority, Resolution, Resolved, denied_text
-from tarmac.tools.aside import aside
+from tarmac.tools.file_access import aside
 from tarmac.tools.tool import Done, Go, Ready
 
 ENDING: Final = 3.0  # seconds that a cancelled call has to end its processes; most take a few hundredths

@@ -24,7 +24,9 @@ def main(arguments: list[str]) -> int:
 async def _serve(overrides: dict[str, object]) -> int:
     from tarmac.acp.agent import Agent
     from tarmac.acp.stdio import stdio_peer
+    from tarmac.loopback.peer import make_unreadable
 
+    make_unreadable()  # a command could write an answer into our input, by way of /proc
     if os.isatty(0):
         print(BY_HAND, file=sys.stderr)
     agent = Agent(os.environ, overrides)

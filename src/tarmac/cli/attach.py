@@ -7,13 +7,19 @@ import asyncio
 import os
 import re
 import sys
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
 
 from tarmac.cli.own_stdin import every_key, pieces
 from tarmac.errors import TarmacError
 from tarmac.terminals import Terminal
-from tarmac.terminals.output.tape import Printed, Snapshot
+from tarmac.terminals.output.tape import Printed, Resized, Snapshot
+
+if TYPE_CHECKING:
+    from tarmac.server.joined_terminal import JoinedTerminal
 
 LEAVE = b"\x1d"  # Ctrl-]
+ALTERNATE = b"\x1b[?1049h"  # the full-screen mode begins
 CLEAR = b"\x1b[H\x1b[2J"
 # Leave the full-screen mode, show the cursor; no colour, no mouse, no bracketed paste.
 RESET = b"\x1b[?1049l\x1b[?25h\x1b[m\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\r\n"
@@ -26,55 +32,92 @@ class ScreenGone(Exception):
     """The person's own terminal went away."""
 
 
-async def attach(terminal: Terminal) -> None:
-    """Show the terminal and pass keys to it until the person leaves, or it is closed. ScreenGone if they are gone."""
-    before = terminal.tape.size
+async def attach(terminal: "Terminal | JoinedTerminal", typed: bytes = b"") -> bytes:
+    """Show the terminal and pass keys to it until the person leaves, or it is closed. ScreenGone if they are gone.
+
+    `typed` are keys that were pressed for it before; those behind the leaving key are returned.
+    """
+    before = _size(terminal)
     try:
         with every_key(sys.stdin.fileno()):
-            jobs = [asyncio.create_task(each) for each in (_type(terminal), _show(terminal), _follow_size(terminal))]
+            _take_size(terminal)
+            showing, following = asyncio.create_task(_show(terminal)), asyncio.create_task(_follow_size(terminal))
+            typing = asyncio.create_task(_type(terminal, typed))
+            jobs = (typing, showing, following)
             try:
-                await asyncio.wait(jobs[:2], return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait((typing, showing), return_when=asyncio.FIRST_COMPLETED)
             finally:
                 for job in jobs:
                     job.cancel()
-                ended = await asyncio.gather(*jobs, return_exceptions=True)
+                await asyncio.gather(*jobs, return_exceptions=True)
                 _resize(terminal, *before)
             _write(RESET)
     except OSError as error:
         raise ScreenGone from error
-    if ended[0] is False:
+    rest = typing.result() if not typing.cancelled() and not typing.exception() else b""
+    if rest is None:
         raise ScreenGone
+    return rest
 
 
-async def _show(terminal: Terminal) -> None:
-    async for piece in terminal.watch():
-        match piece:
-            case Snapshot(data=data):
-                _write(f"\x1b]2;{terminal.id}: Ctrl-] leaves it\a".encode() + CLEAR + data)
-            case Printed(data=data):
-                _write(data)
+async def _show(terminal: "Terminal | JoinedTerminal") -> None:
+    """Paint it, then all that it prints. After a resize the visible rows are painted again, in their new size."""
+    _write(f"\x1b]2;{terminal.id}: Ctrl-] leaves it\a".encode())
+    painted, again = (0, 0), True
+    while again:
+        again = False
+        async for piece in terminal.watch():
+            match piece:
+                case Snapshot(rows=rows, columns=columns, data=data):
+                    _write(CLEAR + (_visible(piece) if any(painted) else data))
+                    painted = (rows, columns)
+                case Printed(data=data):
+                    _write(data)
+                case Resized(rows=rows, columns=columns) if (rows, columns) != painted:
+                    again = True
+                    break
 
 
-async def _type(terminal: Terminal) -> bool:
-    """Until the person leaves. False: their terminal is gone."""
-    async for keys in pieces(sys.stdin.fileno()):
-        typed, left, _ = CURSOR_REPORT.sub(b"", keys).partition(LEAVE)
-        if typed:
-            await terminal.type(typed)
+def _visible(snapshot: Snapshot) -> bytes:
+    """What paints the rows of a snapshot without its history, which is on the person's screen already."""
+    return b"\r\n".join(snapshot.data.rpartition(ALTERNATE)[2].split(b"\r\n")[-snapshot.rows :])
+
+
+async def _type(terminal: "Terminal | JoinedTerminal", typed: bytes) -> bytes | None:
+    """Until the person leaves: what they typed behind that key. None: their terminal is gone."""
+    async for keys in _keys(typed):
+        wanted, left, rest = CURSOR_REPORT.sub(b"", keys).partition(LEAVE)
+        if wanted:
+            await terminal.type(wanted)
         if left:
-            return True
-    return False
+            return rest
+    return None
 
 
-async def _follow_size(terminal: Terminal) -> None:
+async def _keys(typed: bytes) -> AsyncIterator[bytes]:
+    if typed:
+        yield typed
+    async for keys in pieces(sys.stdin.fileno()):
+        yield keys
+
+
+async def _follow_size(terminal: "Terminal | JoinedTerminal") -> None:
     while True:
-        columns, rows = os.get_terminal_size(sys.stdout.fileno())
-        if (rows, columns) != terminal.tape.size:
-            _resize(terminal, rows, columns)
         await asyncio.sleep(EVERY)
+        _take_size(terminal)
 
 
-def _resize(terminal: Terminal, rows: int, columns: int) -> None:
+def _take_size(terminal: "Terminal | JoinedTerminal") -> None:
+    columns, rows = os.get_terminal_size(sys.stdout.fileno())
+    if (rows, columns) != _size(terminal):
+        _resize(terminal, rows, columns)
+
+
+def _size(terminal: "Terminal | JoinedTerminal") -> tuple[int, int]:
+    return terminal.tape.size if isinstance(terminal, Terminal) else terminal.size
+
+
+def _resize(terminal: "Terminal | JoinedTerminal", rows: int, columns: int) -> None:
     try:
         terminal.resize(rows=rows, columns=columns)
     except (TarmacError, OSError):  # closed meanwhile

@@ -1,6 +1,6 @@
 """`tarmac check`: what the policy says of a command, part by part, without running it.
 
-arguments → parse() → Request → one verdict, shown or as JSON | serve(): JSON lines in, verdicts out, in order
+arguments → parse() → CheckRequest → one verdict, shown or as JSON | serve(): JSON lines in, verdicts out, in order
 """
 
 import asyncio
@@ -36,7 +36,7 @@ COLOURS = {"allow": "32", "ask": "35", "deny": "31", "low": "32", "medium": "35"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class CheckRequest:
     """What the command line asks for."""
 
     command: str
@@ -73,8 +73,8 @@ def main(arguments: list[str]) -> int:
     return run(lambda stop: check_one(policy, request))
 
 
-def parse(arguments: list[str]) -> Request:
-    """The arguments as a Request."""
+def parse(arguments: list[str]) -> CheckRequest:
+    """The arguments as a CheckRequest."""
     options, words = parse_arguments("check", arguments)
     given = {name: values[-1] for name, values in options.items()}
     jsonl = "jsonl" in given
@@ -90,7 +90,7 @@ def parse(arguments: list[str]) -> Request:
     workspace = Path(given["workspace"]).absolute() if "workspace" in given else cwd
     config = load_config(workspace, os.environ)  # so that a check says what a task there would hear
     own = config.rules
-    return Request(
+    return CheckRequest(
         command=words[0] if len(words) == 1 else shlex.join(words),
         cwd=cwd,
         workspace=workspace,
@@ -102,7 +102,7 @@ def parse(arguments: list[str]) -> Request:
     )
 
 
-async def check_one(policy: Policy, request: Request) -> int:
+async def check_one(policy: Policy, request: CheckRequest) -> int:
     """Judge one command and show why."""
     action = Execute(request.command, cwd=request.cwd, shell=request.shell)
     verdict = await policy.judge(action, workspace=request.workspace)
@@ -175,7 +175,7 @@ def _plain(value: object) -> object:
 # many, as JSON lines
 
 
-async def serve(policy: Policy, request: Request) -> int:
+async def serve(policy: Policy, request: CheckRequest) -> int:
     """Judge standard input to its end: several at a time, answered in order."""
     waiting: asyncio.Queue[asyncio.Task[dict[str, object]] | None] = asyncio.Queue(AT_ONCE)
 
@@ -200,7 +200,7 @@ async def serve(policy: Policy, request: Request) -> int:
     return 0
 
 
-async def _judged(policy: Policy, request: Request, data: bytes, number: int) -> dict[str, object]:
+async def _judged(policy: Policy, request: CheckRequest, data: bytes, number: int) -> dict[str, object]:
     try:
         id, action, workspace = _line(data, request)
     except BadRequest as error:
@@ -209,7 +209,7 @@ async def _judged(policy: Policy, request: Request, data: bytes, number: int) ->
             risk="high",
             reason=error.what,
             part="",
-            explanation="nobody can say what it would do",
+            explanation="could do anything",
             rule="ask.unreadable",
         )
         return {"id": _id(data), **as_json(verdict), "error": error.what, "hint": error.hint, "line": number}
@@ -246,7 +246,7 @@ def _check_shell(shell: str) -> str:
     return shell
 
 
-def _line(data: bytes, request: Request) -> tuple[object, Execute, Path]:
+def _line(data: bytes, request: CheckRequest) -> tuple[object, Execute, Path]:
     """One line of input; what it leaves out is as on the command line."""
     hint = 'a line is {"id": 1, "command": "git log", "cwd": "/src", "workspace": "/src", "shell": "bash"}'
     try:

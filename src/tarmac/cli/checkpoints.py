@@ -40,6 +40,8 @@ async def opened(store: TaskStore, task: str) -> AsyncIterator[tuple[TaskLog, Ch
         created = next((each for each in past if isinstance(each, TaskCreated)), None)
         if created is None:
             raise BadRequest("this log does not say which workspace the task is about")
+        if created.place:
+            raise BadRequest(f"there are no checkpoints of files at {created.place}: nothing can be undone there")
         checkpoints = Checkpoints(log, created.workspace, past)
         try:
             yield log, checkpoints

@@ -29,6 +29,8 @@ def bash() -> str:
         valued = "".join(f"          --{each.name}) {_bash_value(each)} ;;\n" for each in spec.options if each.value)
         values = f'        case "$previous" in\n{valued}        esac\n' if valued else ""
         first = f'        [ "$COMP_CWORD" = 2 ] && words="{" ".join(spec.actions)}"\n' if spec.actions else ""
+        if spec.names:
+            first = f'        [ "$COMP_CWORD" = 2 ] && words="$({spec.names} 2>/dev/null | cut -d " " -f 1)"\n'
         cases.append(f'      {verb})\n{values}{first}        words="$words {flags}"\n        ;;\n')
     verbs = " ".join([*VERBS, "--help", "--version"])
     return f"""\
@@ -60,6 +62,9 @@ def zsh() -> str:
     for verb, spec in TABLE.items():
         rows = [shlex.quote(f"*--{each.name}[{_plain(each.what)}]{_zsh_value(each)}") for each in spec.options]
         rows += [shlex.quote(f"1:what:({' '.join(spec.actions)})")] if spec.actions else []
+        rows += (
+            [shlex.quote(f"1:name:{{compadd -- $({spec.names} 2>/dev/null | cut -d ' ' -f 1)}}")] if spec.names else []
+        )
         rows += [shlex.quote("--help[show this page]"), shlex.quote("*:file:_files")]
         cases.append(f"    {verb}) _arguments {' '.join(rows)} ;;\n")
     return f"""\
@@ -103,6 +108,8 @@ def _fish_lines() -> Iterator[str]:
         when = f"-n '__fish_seen_subcommand_from {verb}'"
         for action in spec.actions:
             yield f"complete -c tarmac {when} -a {action}"
+        if spec.names:
+            yield f"complete -c tarmac {when} -a '({spec.names} 2>/dev/null | string split -f 1 \" \")'"
         for each in spec.options:
             value = " -r" if each.value else ""
             if each.values:

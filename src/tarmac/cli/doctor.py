@@ -66,7 +66,7 @@ def _seconds(text: str) -> float:
 async def consult(checks: tuple[Check, ...], case: Case, *, json_wanted: bool) -> int:
     """Make the checks, show what they find as it comes, count."""
     found: list[tuple[str, Finding]] = []
-    page = Page()
+    page = DoctorPage()
     if not json_wanted:
         page.begin()
     async with aclosing(examine(checks, case)) as findings:  # or a terminal stays open when nobody reads any more
@@ -254,7 +254,7 @@ def _bubblewrap() -> Finding:
 # What people see
 
 
-class Page:
+class DoctorPage:
     """Standard output: a topic, its findings in columns, advice below each; in colour where somebody sees it."""
 
     def __init__(self) -> None:

@@ -1,6 +1,6 @@
 """`tarmac exec`: one command in a fresh terminal, its output as it comes, its exit status ours.
 
-arguments → parse() → Request → run_one() → exit code         (--jsonl: see jsonl.py)
+arguments → parse() → ExecRequest → run_one() → exit code         (--jsonl: see jsonl.py)
 """
 
 import asyncio
@@ -9,8 +9,8 @@ import math
 import os
 import re
 import shlex
-import tempfile
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast
@@ -20,18 +20,21 @@ from tarmac.cli.own_stdin import Keys, own_input, same_size
 from tarmac.cli.parser import parse as parse_arguments
 from tarmac.cli.parser import suggest
 from tarmac.cli.shutdown import Stop, meanwhile, run
-from tarmac.errors import BadRequest
-from tarmac.terminals import Answer, Execution, Gap, Result, Settings, open_terminal
+from tarmac.errors import BadRequest, PlaceFailed
+from tarmac.paths import remove_scratch, scratch_dir
+from tarmac.terminals import Answer, Execution, Gap, Result, Settings, Terminal, open_terminal
 from tarmac.terminals.environment import wipe_own_environment
 from tarmac.terminals.terminal import Provider
 
+PLACE_FAILED = 123  # another machine or container failed, not the command
 TIMED_OUT = 124
+AWAY = 60.0  # seconds that a command at another place goes on when we were killed
 NOBODY_READS = 141  # 128 + SIGPIPE, as other programs die of it
 LEAVE_FULL_SCREEN = b"\x1b[?1049l\x1b[?25h\x1b[m"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class ExecRequest:
     """What the command line asks for."""
 
     command: str
@@ -42,23 +45,27 @@ class Request:
     answers: tuple[Answer, ...] = ()
     json: bool = False
     jsonl: bool = False
+    on: str | None = None  # the place, by its address or its name in the configuration
 
 
 def main(arguments: list[str]) -> int:
     """Run one command in a fresh terminal, print its output, exit as it did."""
     request = parse(arguments)
-    if request.jsonl:
-        from tarmac.cli.jsonl import serve
+    try:
+        if request.jsonl:
+            from tarmac.cli.jsonl import serve
 
-        return run(lambda stop: serve(request))
-    return run(lambda stop: run_one(request, stop))
+            return run(lambda stop: serve(request))
+        return run(lambda stop: run_one(request, stop))
+    except PlaceFailed as error:
+        return complain(error.what, hint=error.hint, code=PLACE_FAILED)
 
 
-def parse(arguments: list[str]) -> Request:
-    """The arguments as a Request."""
+def parse(arguments: list[str]) -> ExecRequest:
+    """The arguments as an ExecRequest."""
     options, words = parse_arguments("exec", arguments)
     given = {name: values[-1] for name, values in options.items()}
-    request = Request(
+    request = ExecRequest(
         command=words[0] if len(words) == 1 else shlex.join(words),
         cwd=Path(given["cwd"]) if "cwd" in given else None,
         shell=given.get("shell"),
@@ -67,6 +74,7 @@ def parse(arguments: list[str]) -> Request:
         answers=tuple(_answer(each) for each in options.get("answer", ())),
         json="json" in given,
         jsonl="jsonl" in given,
+        on=given.get("on"),
     )
     if request.jsonl and (words or request.json):
         raise BadRequest(
@@ -118,14 +126,12 @@ def _seconds(text: str) -> float | None:
 # Running it
 
 
-async def run_one(request: Request, stop: Stop) -> int:
+async def run_one(request: ExecRequest, stop: Stop) -> int:
     """Open a terminal, run the command in it, close it; the exit code."""
-    with tempfile.TemporaryDirectory(prefix="tarmac-exec-") as folder:
-        settings = _settings(None if request.json else Path(folder))  # what was streamed need not be kept
+    with _own_folder() as folder:
+        settings = _settings(None if request.json else folder)  # what was streamed need not be kept
         wipe_own_environment(settings)
-        async with open_terminal(
-            cwd=request.cwd, shell=request.shell, provider=request.provider, settings=settings
-        ) as terminal:
+        async with open_where(request, settings) as terminal:
             with own_input(terminal) as feed, same_size(terminal):
                 limit = request.timeout
                 if limit == "default":
@@ -133,12 +139,17 @@ async def run_one(request: Request, stop: Stop) -> int:
                 # With answers it reads the terminal, and our own input is nobody's.
                 execution = await terminal.start(request.command if request.answers else feed.wrap(request.command))
                 stop.interrupt = _interrupter(execution)
+                execution.streamed = not request.json
                 show = _nothing() if request.json else _show(execution)
                 feeding = _nothing() if request.answers else feed.feed(execution)
                 async with meanwhile(feeding), meanwhile(show) as shown:
                     result = await _result(execution, request, limit)
+                    while result.reason == "connection lost" and execution.running and stop.number is None:
+                        complain(f"the connection to {request.on} broke: it is made again, and the command goes on")
+                        result = await _result(execution, request, limit)
                     try:
-                        await shown
+                        if not execution.running:  # else it is out of reach, and more of its output may never come
+                            await shown
                     except BrokenPipeError:
                         return NOBODY_READS
     kept = result.output_path if result.output_path and result.output_path.exists() else None  # only what is too long
@@ -148,7 +159,58 @@ async def run_one(request: Request, stop: Stop) -> int:
     return _exit_code(result, stop, limit, quiet=request.json)
 
 
-async def _result(execution: Execution, request: Request, limit: float | None) -> Result:
+@asynccontextmanager
+async def open_where(request: ExecRequest, settings: Settings) -> AsyncIterator[Terminal]:
+    """A terminal here, or at the place that the request names."""
+    if request.on is None:
+        async with open_terminal(
+            cwd=request.cwd, shell=request.shell, provider=request.provider, settings=settings
+        ) as terminal:
+            yield terminal
+        return
+    from tarmac.fleet import open_machine
+    from tarmac.terminals.machine import NewTerminal
+
+    # A stream can't be typed into a terminal: the command reads it from a pipe.
+    provider: Provider = "exec" if own_stdin.is_stream() and not request.jsonl else request.provider
+    async with open_machine(address_of(request.on), time_to_live=AWAY) as machine:
+        cwd = machine.check_directory(request.cwd)
+        new = NewTerminal(cwd=cwd, shell=request.shell, provider=provider, settings=settings)
+        async with await machine.open(new) as terminal:
+            yield terminal
+
+
+def address_of(place: str) -> str:
+    """The address of a place that is given by its address, or by its name in `[places]` of the configuration."""
+    if ":" in place:
+        return place
+    from tarmac.config.load import load_config
+    from tarmac.nearest import nearest
+
+    known = load_config(Path.cwd(), os.environ).places
+    if place not in known:
+        close = nearest(place, known)
+        advice = f"give its address, as in ssh://{place or 'host'}, or name it under [places] in config.toml"
+        raise BadRequest(f"there is no place `{place}`", hint=f"did you mean `{close}`?" if close else advice)
+    return known[place]
+
+
+@contextmanager
+def _own_folder() -> Iterator[Path]:
+    """A folder of our own. If we are killed, a later Tarmac finds its lock free and removes it."""
+    import fcntl
+
+    folder = scratch_dir(os.environ)
+    lock = os.open(folder / "in", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield folder
+    finally:
+        os.close(lock)
+        remove_scratch(folder)
+
+
+async def _result(execution: Execution, request: ExecRequest, limit: float | None) -> Result:
     if not request.answers:
         return await execution.result(limit, on_timeout="interrupt")
     from tarmac.terminals.input.answers import run_answering
@@ -231,6 +293,10 @@ def _exit_code(result: Result, stop: Stop, limit: float | None, *, quiet: bool) 
         complain("it was stopped (Ctrl-Z), and nobody could continue it here: it was ended")
     if result.exit_code is not None:
         return result.exit_code
+    if result.reason == "connection lost":
+        if not quiet:
+            complain("the connection is lost, and nobody knows how the command ended", hint="it may still run there")
+        return PLACE_FAILED
     if not quiet:
         complain(f"nobody knows the exit code of `{_short(result.command)}`: {result.reason}")
     return FAILED

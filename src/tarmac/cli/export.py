@@ -17,7 +17,7 @@ from tarmac.errors import BadRequest, FileUnavailable
 from tarmac.events import TaskId
 from tarmac.models.messages import Blob, Image, Reasoning, Text, ToolUse
 from tarmac.show.harmless import harmless, one_line
-from tarmac.show.records import record
+from tarmac.show.json_records import record
 from tarmac.show.summary import spent, status
 from tarmac.tasks import events as e
 from tarmac.tasks.events import TaskEvent, ToolFinished, UserSaid
@@ -163,7 +163,7 @@ async def export(store: TaskStore, task: TaskId, form: str, to: Path | None, *, 
     reading = await store.read(task)
     blobs = Blobs(store.path(task) / BLOBS)
     if form == "roo":
-        from tarmac.tasks.roo.export_files import write_task
+        from tarmac.tasks.roo.exporter import write_task
 
         if to is None:
             raise BadRequest("Roo-Code's files need a folder", hint="--to DIR: the task goes to DIR/ID")

@@ -17,21 +17,21 @@ from pathlib import Path
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
+from tarmac.acp.host.agent_permission import HostAsker
 from tarmac.acp.host.bridge_server import Write
 from tarmac.acp.host.hosted import HostedTask
-from tarmac.acp.host.permission import HostAsker
 from tarmac.app import App
-from tarmac.calls.judge import Judged
-from tarmac.calls.permission import Answered, Asker, NotAsked, Permission, Question
+from tarmac.calls.call_judge import Answered, Asker, Judged, NotAsked, Permission, Question
 from tarmac.calls.pipeline import Call, CallResult, Recorder
 from tarmac.config import Config
 from tarmac.events import TerminalId
-from tarmac.mcp.asker import OpenQuestions, waiting
 from tarmac.mcp.catalog import CatalogEntry
 from tarmac.mcp.client import CannotAsk, Client, Form, FormReply
+from tarmac.mcp.client_asker import OpenQuestions, waiting
 from tarmac.mcp.pipes import serve_lines
 from tarmac.mcp.progress import Tail
 from tarmac.mcp.recorder import finished, started
+from tarmac.mcp.secret_page import SecretRequests
 from tarmac.mcp.tool_server import ToolAnswer, ToolServer
 from tarmac.mcp.workspace import Images, Workspace
 from tarmac.policy import Action, Execute, Verdict
@@ -169,8 +169,17 @@ class Shared(Workspace):
         for each in list(self._calls):
             each.cancel()
 
-    def bench(self, end: float, tail: Tail, call: CallId | None = None, images: Images | None = None) -> Bench:
-        bench = super().bench(end, tail, call, images)
+    def bench(
+        self,
+        end: float,
+        tail: Tail,
+        call: CallId | None = None,
+        images: Images | None = None,
+        asked: SecretRequests | None = None,
+        *,
+        viewer: str | None = None,
+    ) -> Bench:
+        bench = super().bench(end, tail, call, images, asked, viewer=viewer)
         if call is None:
             return bench
         made: list[Live] = []

@@ -12,28 +12,39 @@ import os
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from tarmac.app import App
+from tarmac.cli.answer import (
+    JoinedSecret,
+    OwnSecret,
+    SecretWanted,
+    answer_question,
+    complaint,
+    hides_input,
+    is_open,
+    other_answer,
+    pass_secret,
+    waiting_for_secrets,
+)
 from tarmac.cli.driven import Driven, status_of
-from tarmac.cli.secret import hides_input, waiting_for_secrets
-from tarmac.cli.session import cannot_see
+from tarmac.cli.session import cannot_see, notes_before
 from tarmac.cli.shutdown import Stop
 from tarmac.cli.slash import Slash, next_level
-from tarmac.cli.trial import can_try, try_it
-from tarmac.cli.turn import complaint
-from tarmac.errors import BadRequest, SecretNotAsked, TarmacError, TerminalNotFound
+from tarmac.errors import BadRequest, TarmacError, TerminalNotFound
 from tarmac.paths import state_dir
 from tarmac.policy.approval import Answer, AnswerKind, Picture
+from tarmac.server.joined_task import JoinedTask, wants_secret
 from tarmac.show.columns import cut, width, wrapped
-from tarmac.show.completion import Offer, SessionCompleter
+from tarmac.show.dialog import Choices
+from tarmac.show.editor_completion import Offer, SessionCompleter
 from tarmac.show.harmless import harmless, one_line
 from tarmac.show.look import Look, look_of
-from tarmac.show.permission import Permission, choices_for
 from tarmac.show.pictures import pictures_in
 from tarmac.show.renderer import TaskRenderer
 from tarmac.show.summary import money, spent
-from tarmac.show.ui import Choices, SessionUI
+from tarmac.show.ui import SessionUI
 from tarmac.tasks.auto import LEVELS, level_named
 from tarmac.tasks.context import Ended
 from tarmac.tasks.events import RESTING, QuestionAnswered, QuestionAsked, TaskEvent, UserSaid
@@ -41,10 +52,11 @@ from tarmac.tasks.signals import Signal
 from tarmac.tasks.task import Task
 from tarmac.tasks.views.metadata import Metadata
 from tarmac.terminals.events import AwaitingInput, TerminalEvent
-from tarmac.terminals.execution import Execution
+
+if TYPE_CHECKING:
+    from tarmac.terminals.daemon.kept_terminal import KeptTerminal
 
 Opened = AbstractAsyncContextManager[Driven]
-LONGEST = 86_400.0  # seconds that a secret is waited for
 BELL = "\a"
 
 
@@ -75,18 +87,22 @@ class Interactive:
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     _go: asyncio.Event = field(default_factory=asyncio.Event)
     _left: asyncio.Event = field(default_factory=asyncio.Event)
-    _waiting: "asyncio.Queue[QuestionAsked | Execution]" = field(default_factory=asyncio.Queue)
+    # Questions, secrets that commands want, None: what shall become of the commands that run?
+    _waiting: "asyncio.Queue[QuestionAsked | SecretWanted | None]" = field(default_factory=asyncio.Queue)
     _asking: "asyncio.Task[None] | None" = None
     _asked: str = ""  # the id of the question on the screen
     _own_words: str | None = None  # words on their way to the task: they are on the screen already
     _leave_task: Callable[[], object] = bool
+    _secrets_asked: set[str] = field(default_factory=set)  # terminals of a joined task whose commands ask for one
+    _stays: bool | None = None  # whether what can outlive the program shall; None: the person was not asked
     _warned: bool = False  # what still runs was named, and the person wants to leave all the same
     _slash: Slash = field(init=False)
+    _models: Sequence[str] | None = None  # None: nobody asked for them yet
 
     def __post_init__(self) -> None:
         self.level = self.app.config.auto
         self._slash = Slash(self)
-        workspace = self.app.config.workspace
+        workspace = self.app.project
         self.ui = SessionUI(
             self.look,
             history=state_dir(os.environ) / "history",
@@ -95,6 +111,7 @@ class Interactive:
         self.renderer = TaskRenderer(self.look)
         self.ui.shows = self
         self.ui.on_submit = self._submitted
+        self.ui.hands_over = lambda text: text.split()[0] == "/attach"
         self.ui.on_interrupt = self._interrupted
         self.ui.on_leave = self.leave
         self.ui.on_gone = lambda: self.leave(gone=True)
@@ -104,6 +121,19 @@ class Interactive:
     def commands(self) -> Mapping[str, Offer]:
         """Every slash command, with what it does."""
         return self._slash.offered()
+
+    def model_names(self) -> Sequence[str]:
+        """The models that can be used. They are looked up when somebody first asks, so the first answer is empty."""
+        if self._models is None:
+            self._models = ()
+            self.ui.later(self._look_up_models())
+        return self._models
+
+    async def _look_up_models(self) -> None:
+        from tarmac.cli.models import model_names
+
+        self._models = tuple(await model_names(self.app.config.models_for("")))
+        self.ui.offer_again()
 
     # The loop
 
@@ -115,10 +145,9 @@ class Interactive:
         try:
             async with self.ui.running(), self._worker(self._answer_questions()):
                 if self.header:
-                    header = wrapped(f"  {one_line(self.header)}", self.look.columns - 1, indent="  ")
-                    self.ui.print(self.look.paint("2", "\n".join(header)))
+                    self.tell(f"  {one_line(self.header)}", colour="2", indent="  ")
                 if self.task is not None:
-                    self._show_task(self.task)
+                    await self._show_task(self.task)
                     await self._begin(words, images)
                 await self._loop()
                 await self._farewell()
@@ -139,7 +168,7 @@ class Interactive:
         if words or images or self.starts:
             self._go.set()
         else:
-            self.ui.print(recap(self.task.metadata))
+            self.tell(recap(self.task.metadata))
 
     async def _loop(self) -> None:
         left = asyncio.create_task(self._left.wait())
@@ -166,7 +195,7 @@ class Interactive:
         if ended.why == "interrupted":
             self.ui.print(self.look.paint("35", "– Stopped. Say what to do instead."))
         elif ended.why == "failed" and ended.text:
-            self.ui.print(self.look.paint("31", f"✗ {one_line(ended.text)}"))
+            self.tell(f"✗ {one_line(ended.text)}", colour="31", indent="  ")
         if self.look.live and ended.why != "interrupted":
             self._notify("Tarmac: your turn")
 
@@ -176,20 +205,48 @@ class Interactive:
         await self._stack.aclose()
         self._stack = AsyncExitStack()
         self.task = None
-        task = await self._stack.enter_async_context(opened)
-        self._show_task(task)
+        await self._show_task(await self._stack.enter_async_context(opened))
 
-    def _show_task(self, task: Driven) -> None:
+    async def _show_task(self, task: Driven) -> None:
         self.task = task
         self.renderer = TaskRenderer(self.look, meta=task.metadata)
-        leave = task.subscribe(self._show)
-        self._leave_task = leave
+        self._leave_task = task.subscribe(self._show)
         task.type_secrets()
+        if isinstance(task, Task):
+            task.when_woken(self._go.set)
+        if isinstance(task, JoinedTask):
+            self._show_joined(task)
+            task.terminal_changed = lambda _: self._joined_terminal(task)
+            self.again_for_secrets()
+            return
+        for note in await notes_before(self.app, task):
+            self.ui.print(self.renderer.event(note))
+
+    def _show_joined(self, task: JoinedTask) -> None:
+        """What happened since the person's last words, and what is asked now."""
+        self.level = task.level
+        asked = {each.question: each for each in task.questions}
+        for event in task.recent:
+            if not isinstance(event, QuestionAsked) or event.question in asked:
+                self.ui.print(self.renderer.event(event))
+            if isinstance(event, QuestionAsked):
+                asked.pop(event.question, None)
+        for event in asked.values():  # of a subtask
+            self.ui.print(self.renderer.event(event))
+        for event in task.questions:
+            if event.ask not in RESTING:
+                self._waiting.put_nowait(event)
+
+    def _let_go(self) -> None:
+        """Stop the task; one that is joined goes on."""
+        if isinstance(self.task, JoinedTask):
+            self.task.leave()
+        elif self.task is not None and self.task.running:
+            self.task.cancel()
 
     async def close_task(self) -> None:
         """Have no task until the person says something."""
-        if self.task is not None and self.task.running:
-            self.task.cancel()
+        self._let_go()
         self._leave_task()
         self._leave_task = bool
         await self._accept()
@@ -208,13 +265,16 @@ class Interactive:
         """The line below the editor: mode, level, model, context, cost, what runs."""
         meta = self.task.metadata if self.task else None
         parts = [meta.mode if meta and meta.mode else self.app.config.mode, f"{self.level} (shift-tab)"]
-        model = (meta.model if meta else "") or self.app.config.model or ""
+        hosted = self.task is not None and not isinstance(self.task, Task | JoinedTask)  # its model is its own affair
+        model = (meta.model if meta else "") or ("" if hosted else self.app.config.model) or ""
         parts.append(model.rpartition("/")[2] if model.startswith("scripted/") else model)
         if meta and meta.context_window and meta.context:
             parts.append(f"{meta.context / meta.context_window:.0%} context")
         if meta and meta.requests and meta.total_cost is not None:
             parts.append(money(meta.total_cost))
         running = len(self.app.registry.listing(busy=True))
+        if isinstance(self.task, JoinedTask):
+            running = sum(row["busy"] for row in self.task.terminal_rows)
         if running:
             parts.append(f"{running} running")
         if self.task is not None and (queued := len(getattr(self.task, "queue", ()))):
@@ -235,6 +295,13 @@ class Interactive:
             self._waiting.put_nowait(thing)
         elif isinstance(thing, QuestionAnswered) and thing.question == self._asked and self._asking:
             self._asking.cancel()
+            if thing.answer is not AnswerKind.SKIP:
+                self.ui.print(self.look.paint("35", f"  → {other_answer(thing)}"))
+
+    def tell(self, text: str, *, colour: str = "", indent: str = "    ") -> None:
+        """Print words of the session itself, broken between words where a line is too long."""
+        lines = wrapped(text, self.look.columns - 1, indent=indent)
+        self.ui.print("\n".join(self.look.paint(colour, line) if colour else line for line in lines))
 
     def _notify(self, text: str) -> None:
         """Ring the bell, and tell the terminal's own notifications (OSC 9, OSC 777)."""
@@ -257,18 +324,18 @@ class Interactive:
             if text:
                 await self.say(text)
         except TarmacError as error:
-            self.ui.print(self.look.paint("31", f"  {complaint(error)}"))
+            self.tell(f"  {complaint(error)}", colour="31")
             self.ui.prefill(text)
 
     async def say(self, text: str) -> None:
         """Words for the task; the first ones open one."""
         task = self.task
-        if task is not None and hides_input(self.app.registry, task.id):
+        if task is not None and hides_input(self.app.registry, task):
             raise BadRequest("a command asks for a secret: this line went nowhere", hint="answer the question first")
         images = await asyncio.to_thread(pictures_in, text)
         model = (task.metadata.model if task else "") or self.app.config.model or ""
         if images and (blind := cannot_see(model, self.app.config)):
-            self.ui.print(self.look.paint("35", f"  ! {complaint(blind)}"))
+            self.tell(f"  ! {complaint(blind)}", colour="35")
         if task is None:
             if self.tasks.new is None:
                 raise BadRequest("there is no task")
@@ -298,6 +365,10 @@ class Interactive:
     def _to_background(self) -> None:
         """Ctrl-B: the task goes on, and so does the command that it waits for."""
         task = self.task
+        if isinstance(task, JoinedTask):
+            task.to_background()
+            self.ui.hint("the command goes on in the background")
+            return
         running = [each.current for each in self.app.registry.listing(task=task.id, busy=True)] if task else []
         for execution in running:
             if execution is not None:
@@ -305,26 +376,45 @@ class Interactive:
         self.ui.hint("the command goes on in the background" if running else "no command is running")
 
     def leave(self, *, gone: bool = False) -> None:
-        """End the session. What still runs is named first, and leaving again ends it. `gone`: nobody is there."""
+        """End the session. What still runs is named first, and the person chooses. `gone`: nobody is there."""
         ends = self._still_running()
         if ends and not self._warned and not gone:
             self._warned = True
-            self.ui.print(self.look.paint("35", f"– Still running: {', '.join(ends)}"))
-            self.ui.print("  Ctrl-D or /quit again ends it with this session; or go on, /attach shows it.")
+            self.tell(f"– Still running: {', '.join(ends)}", colour="35", indent="  ")
+            if self._lasting():
+                self._waiting.put_nowait(None)
+            else:
+                self.tell("  Ctrl-D or /quit again ends it with this session; or go on, /attach shows it.")
             return
-        if self.task is not None and self.task.running:
-            self.task.cancel()
+        self._let_go()
         self._left.set()
 
+    async def _ask_what_stays(self) -> None:
+        """Commands whose terminals can outlive the program: end them, leave them, or stay here."""
+        keys = (("e", "end what runs"), ("l", "leave it running"), ("s", "stay in the session"))
+        answer = (await self.ui.ask(Choices(keys=keys)) or "e").strip().lower()
+        if answer in ("e", "end", "l", "leave"):
+            self._stays = answer in ("l", "leave")
+            self.leave()
+        else:
+            self._warned = False
+
     async def _farewell(self) -> None:
-        """Accept what is done, and name what ends with the session."""
+        """Accept what is done, and name what ends with the session and what goes on."""
         await self._accept()
         if self.task is None:
             return
+        for terminal in self._lasting() if self._stays is not None else ():
+            if not self._stays:
+                await self.app.registry.kill(terminal.id)
+                continue
+            if (running := terminal.current) is not None:
+                self.tell(f"  `{one_line(running.command)}` goes on in {terminal.id}")
+            await terminal.leave()
         if ends := self._still_running():
-            self.ui.print(self.look.paint("35", f"– Ends with this session: {', '.join(ends)}"))
+            self.tell(f"– Ends with this session: {', '.join(ends)}", colour="35", indent="  ")
         if self.task.metadata.requests:
-            self.ui.print(self.look.paint("2", f"  {self.task.afterwards}"))
+            self.tell(f"  {self.task.afterwards}", colour="2")
 
     def _still_running(self) -> list[str]:
         return [
@@ -333,8 +423,16 @@ class Interactive:
             if (execution := terminal.current) is not None
         ]
 
+    def _lasting(self) -> "list[KeptTerminal]":
+        """Terminals in which something runs, and that can outlive the program."""
+        if not self.app.config.terminals.outlive:
+            return []
+        from tarmac.terminals.daemon.kept_terminal import KeptTerminal
+
+        return [each for each in self.app.registry.listing(busy=True) if isinstance(each, KeptTerminal)]
+
     async def _accept(self) -> None:
-        if self.task is None:
+        if self.task is None or isinstance(self.task, JoinedTask):
             return
         for asked in self.task.questions:
             if asked.ask == "completion_result":
@@ -351,6 +449,8 @@ class Interactive:
         self.level = level = named
         if isinstance(self.task, Task):
             self.app.switch_level(self.task, level)
+        elif isinstance(self.task, JoinedTask):
+            self.task.post("level", level=level)
         self.ui.changed()
 
     # Questions
@@ -368,46 +468,31 @@ class Interactive:
         """Ask one thing after the other."""
         while True:
             thing = await self._waiting.get()
-            if isinstance(thing, Execution):
+            if thing is None:
+                work = self._ask_what_stays()
+            elif not isinstance(thing, QuestionAsked):
                 work = self._pass_secret(thing)
-            elif self._is_open(thing):
+            elif self.task is not None and is_open(self.task, thing):
                 work = self._answer(thing)
             else:
                 continue
             self._asking = asyncio.create_task(work)
-            await asyncio.gather(self._asking, return_exceptions=True)
+            [failed] = await asyncio.gather(self._asking, return_exceptions=True)
             self._asking, self._asked = None, ""
-
-    def _is_open(self, asked: QuestionAsked) -> bool:
-        return self.task is not None and asked.question in {each.question for each in self.task.questions}
+            if isinstance(failed, Exception):  # else the task would wait, and nobody would know why
+                self.tell(f"✗ This can't be asked here: {one_line(str(failed) or type(failed).__name__)}", colour="31")
+                self.tell("  `tarmac join` in another terminal can answer it; Ctrl-C stops the task.", colour="2")
 
     async def _answer(self, asked: QuestionAsked) -> None:
-        self._asked = asked.question
         task = self.task
         assert task is not None
+
+        def sent(on_its_way: bool) -> None:
+            self._asked = "" if on_its_way else asked.question  # an answer on its way must not cancel us
+
+        sent(False)
         self._notify("Tarmac asks you something")
-        permission = Permission(
-            asked,
-            self.look,
-            print=self.ui.print,
-            ask=self.ui.ask,
-            lend=self.ui.lend,
-            typing=lambda: task.hold(asked.question),
-            tries=lambda: try_it(self, asked),
-        )
-        tries = isinstance(task, Task) and await asyncio.to_thread(can_try)
-        while self._is_open(asked):
-            said = await permission.answered(choices_for(asked, tries=tries))
-            if said is None:
-                continue
-            self._asked = ""  # the answer is on its way: it must not cancel us
-            try:
-                images = tuple(await asyncio.to_thread(pictures_in, said.text))
-                await task.answer(asked.question, replace(said, images=images, by="cli"))
-                return
-            except BadRequest as error:
-                self.ui.print(f"  {complaint(error)}")
-                self._asked = asked.question
+        await answer_question(task, asked, self.ui, sent=sent)
 
     # Secrets
 
@@ -419,37 +504,28 @@ class Interactive:
         except TerminalNotFound:
             return
         if terminal.task == self.task.id and terminal.current is not None:
-            self._waiting.put_nowait(terminal.current)
+            self._waiting.put_nowait(OwnSecret(terminal, terminal.current))
+
+    def _joined_terminal(self, task: JoinedTask) -> None:
+        """A terminal of the joined task is another: its command may have begun to ask."""
+        self.ui.changed()
+        asks = {row["id"] for row in task.terminal_rows if wants_secret(row)}
+        for terminal in asks - self._secrets_asked:
+            self._waiting.put_nowait(JoinedSecret(task, terminal))
+        self._secrets_asked = asks
 
     def again_for_secrets(self) -> None:
         """Ask once more for what commands still want."""
         if self.task is not None:
-            for execution in waiting_for_secrets(self.app.registry, self.task.id):
-                self._waiting.put_nowait(execution)
+            for wanted in waiting_for_secrets(self.app.registry, self.task):
+                self._waiting.put_nowait(wanted)
+                if isinstance(wanted, JoinedSecret):
+                    self._secrets_asked.add(wanted.terminal)
 
-    async def _pass_secret(self, execution: Execution) -> None:
-        """Ask for a secret and hand it to the program, while that still wants it."""
-        wants = execution.waiting
-        if wants is None or wants.wants != "secret":
-            return
-        self._notify("Tarmac: a command asks for a secret")
-        name = one_line(wants.name) or "A command"
-        self.ui.print(self.look.paint("1;35", f"? {name} asks for a secret. It goes to that program alone."))
-        self.ui.print(f"  {harmless(wants.prompt.strip()) or 'secret:'}")
-        asked = asyncio.create_task(self.ui.ask(Choices(words="Enter sends it, Ctrl-D sends nothing", secret=True)))
-        over = asyncio.create_task(execution.ended(LONGEST))
-        try:
-            await asyncio.wait({asked, over}, return_when=asyncio.FIRST_COMPLETED)
-            if asked.done() and (secret := asked.result()) is not None:
-                await execution.send_secret(secret, timeout=2)
-        except SecretNotAsked:
-            self.ui.print("  The program no longer asks for it. Nothing was typed.")
-        except TarmacError as error:
-            self.ui.print(f"  {one_line(error.what)}")
-        finally:
-            for each in (asked, over):
-                each.cancel()
-            await asyncio.gather(asked, over, return_exceptions=True)
+    async def _pass_secret(self, wanted: SecretWanted) -> None:
+        if wanted.prompt() is not None:
+            self._notify("Tarmac: a command asks for a secret")
+            await pass_secret(wanted, self.ui)
 
 
 def recap(meta: Metadata) -> str:

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, NoReturn, cast
 
 from tarmac.cli import own_stdin
 from tarmac.errors import BadRequest, TarmacError
-from tarmac.terminals import Terminal, open_terminal
+from tarmac.terminals import Terminal
 from tarmac.terminals.environment import wipe_own_environment
 from tarmac.terminals.settings import OnTimeout, Settings
 
 if TYPE_CHECKING:
-    from tarmac.cli.exec import Request
+    from tarmac.cli.exec import ExecRequest
 
 KEYS = ("command", "timeout", "cwd", "on_timeout", "answers")
 EXAMPLE = 'a line is {"command": "make", "timeout": 60}'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class JsonlCommand:
     """One command, as asked for."""
 
     command: str
@@ -34,14 +34,14 @@ class Line:
     answers: dict[str, str] | None = None
 
 
-async def serve(request: "Request") -> int:
+async def serve(request: "ExecRequest") -> int:
     """Serve standard input to its end."""
+    from tarmac.cli.exec import open_where
+
     settings = Settings()
     wipe_own_environment(settings)
     default = settings.once_timeout if request.timeout == "default" else request.timeout
-    async with open_terminal(
-        cwd=request.cwd, shell=request.shell, provider=request.provider, settings=settings
-    ) as terminal:
+    async with open_where(request, settings) as terminal:
         number = 0
         async for data in own_stdin.lines(0):
             number += 1
@@ -74,7 +74,7 @@ def _error(error: TarmacError, number: int) -> dict[str, object]:
     return {"error": error.what, "hint": error.hint, "line": number}
 
 
-def parse(data: bytes, default: float | None = 60.0) -> Line:
+def parse(data: bytes, default: float | None = 60.0) -> JsonlCommand:
     """A line of input, or BadRequest with what is wrong with it."""
     fields = _fields(data)
     command, timeout = fields.get("command"), fields.get("timeout", default)
@@ -98,7 +98,7 @@ def parse(data: bytes, default: float | None = 60.0) -> Line:
         raise BadRequest(
             f"`answers` must be texts by prompt, not {_shown(answers)}", hint='"answers": {"Overwrite (y/n)?": "y"}'
         )
-    return Line(
+    return JsonlCommand(
         command=command,
         timeout=None if timeout is None else float(cast(float, timeout)),
         cwd=Path(cwd) if cwd is not None else None,

@@ -1,7 +1,7 @@
 """`tarmac mcp`: terminals for any MCP client, over our standard input and output, or over HTTP on this machine.
 
-On the pipes nothing but messages may be written, and nobody else may read: both are moved to private descriptors, the
-standard input of all that we start is empty, and what they print by mistake goes to standard error.
+The pipes carry only messages, so both are moved to private descriptors. Programs that we start get an empty standard
+input, and their stray output goes to standard error.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ OFFERS = ("terminals", "files", "all")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class McpOptions:
     """What the command line asks for."""
 
     workspace: Path | None
@@ -62,7 +62,7 @@ def _check_memory() -> None:
         raise TarmacError(what, hint="raise the limit: `ulimit -v unlimited`")
 
 
-def _wanted(arguments: list[str]) -> Wanted:
+def _wanted(arguments: list[str]) -> McpOptions:
     given, words = parse("mcp", arguments)
     if words:
         raise BadRequest(f"`tarmac mcp` takes no `{words[0]}`", hint="the workspace is --cwd DIR")
@@ -76,7 +76,7 @@ def _wanted(arguments: list[str]) -> Wanted:
     if tools not in OFFERS:
         raise BadRequest(f"--tools takes {', '.join(OFFERS)}, not `{tools}`")
     _check_rules([*given.get("allow", ()), *given.get("deny", ())])
-    return Wanted(
+    return McpOptions(
         workspace=check_directory(Path(given["cwd"][-1])) if "cwd" in given else None,
         port=None if port is None else int(port),
         allow=tuple(given.get("allow", ())),
@@ -102,7 +102,7 @@ def _check_rules(rules: list[str]) -> None:
             print(f"tarmac: the rule `{' '.join(rule)}` allows nothing: {why}", file=sys.stderr)
 
 
-async def _serve(wanted: Wanted) -> int:
+async def _serve(wanted: McpOptions) -> int:
     from tarmac.mcp.tool_server import ToolServer
 
     token = os.environ.pop(TOKEN, "")  # no command may see it
@@ -126,7 +126,10 @@ async def _on_pipes(door: "ToolServer") -> None:
     os.close(nowhere)
     sys.stdout.flush()
     os.dup2(2, 1)
+    from tarmac.loopback.peer import make_unreadable
     from tarmac.mcp.pipes import serve_lines
+
+    make_unreadable()  # a command could write an answer into our input, by way of /proc
 
     writing = asyncio.Lock()
 
@@ -138,24 +141,24 @@ async def _on_pipes(door: "ToolServer") -> None:
 
 
 async def _on_http(door: "ToolServer", port: int, token: str) -> None:
-    from tarmac.mcp import http_server
+    from tarmac.mcp import http_gate
 
-    secret = http_server.check_token(token) if token else secrets.token_urlsafe(32)
-    with http_server.listen(port) as listening:
+    secret = http_gate.check_token(token) if token else secrets.token_urlsafe(32)
+    with http_gate.listen(port) as listening:
         port = listening.getsockname()[1]
         from tarmac.loopback.peer import make_unreadable
         from tarmac.mcp.adapter import http_app
-        from tarmac.mcp.http_server import serve
+        from tarmac.mcp.http_gate import serve
 
         make_unreadable()
         print(f"url: http://127.0.0.1:{port}/mcp")
         if not token:
             print(f"token: {secret}")
         sys.stdout.flush()
-        await serve(http_server.Gate(http_app(door, port), port, secret), listening)
+        await serve(http_gate.Gate(http_app(door, port), port, secret), listening)
 
 
-def _config(wanted: Wanted, workspace: Path) -> "Config":
+def _config(wanted: McpOptions, workspace: Path) -> "Config":
     """The configuration of a workspace, with what the command line adds."""
     from tarmac.config import load_config
 

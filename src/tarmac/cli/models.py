@@ -12,7 +12,7 @@ from tarmac.cli.parser import parse
 from tarmac.cli.shutdown import run
 from tarmac.config import load_config
 from tarmac.errors import BadRequest
-from tarmac.models.catalog import PROVIDERS, context_window, model_info, price_per_million
+from tarmac.models.model_catalog import PROVIDERS, context_window, model_info, price_per_million
 from tarmac.models.offered import LOCAL, OfferedModel, find_local, list_models
 from tarmac.models.provider import ModelError, ModelSettings
 from tarmac.nearest import nearest
@@ -52,6 +52,20 @@ def main(arguments: list[str]) -> int:
 
 async def _list(providers: list[str], settings: ModelSettings, *, as_json: bool) -> int:
     look = look_of(sys.stdout, os.environ)
+    groups, failures = await _offered(providers, settings)
+    for offered in groups:
+        for listed in await asyncio.to_thread(_described, offered, settings):
+            print(json.dumps(_record(listed)) if as_json else _line(listed, look))
+    for each in failures:
+        complain(each.what, hint=each.hint)
+    if not groups and not failures:
+        hint = "set ANTHROPIC_API_KEY or OPENAI_API_KEY, start Ollama, or call `tarmac`: it asks for a key"
+        return complain("there is no key and no server on this machine", hint=hint, code=1)
+    return 1 if failures else 0
+
+
+async def _offered(providers: list[str], settings: ModelSettings) -> tuple[list[list[OfferedModel]], list[ModelError]]:
+    """What these providers offer, and who failed. None given: servers on this machine, and providers with a key."""
     failures: list[ModelError] = []
     groups = []
     if not providers:
@@ -64,15 +78,13 @@ async def _list(providers: list[str], settings: ModelSettings, *, as_json: bool)
             groups.append(await list_models(PROVIDERS[name], settings))
         except ModelError as error:
             failures.append(error)
-    for offered in groups:
-        for listed in await asyncio.to_thread(_described, offered, settings):
-            print(json.dumps(_record(listed)) if as_json else _line(listed, look))
-    for each in failures:
-        complain(each.what, hint=each.hint)
-    if not groups and not failures:
-        hint = "set ANTHROPIC_API_KEY or OPENAI_API_KEY, start Ollama, or call `tarmac`: it asks for a key"
-        return complain("there is no key and no server on this machine", hint=hint, code=1)
-    return 1 if failures else 0
+    return groups, failures
+
+
+async def model_names(settings: ModelSettings) -> list[str]:
+    """The models that can be used now, as `provider/name`."""
+    groups, _ = await _offered([], settings)
+    return [each.spec for offered in groups for each in offered]
 
 
 def _known(name: str, settings: ModelSettings) -> bool:

@@ -23,7 +23,6 @@ from typing import Protocol
 
 from tarmac.errors import ExecutionEnded, InputClosed, TarmacError
 from tarmac.terminals import Execution, Terminal
-from tarmac.terminals.process import tty_probe
 from tarmac.terminals.shell.pty_terminal import PtyTerminal
 
 PROBE_EVERY = (0.02, 0.05, 0.1, 0.2, 0.5)
@@ -57,12 +56,15 @@ class Nothing:
             if await execution.ended(pause):
                 return
             # Twice: if it is the shell at its prompt, we read its word that the command has ended in between.
-            if self._waits() and not await execution.ended(IN_BETWEEN) and self._waits():
+            if self._waits(execution) and not await execution.ended(IN_BETWEEN) and self._waits(execution):
                 execution.close_input()
 
-    def _waits(self) -> bool:
+    def _waits(self, execution: Execution) -> bool:
+        if self._terminal.elsewhere:
+            found = execution.waiting
+            return found is not None and found.wants in ("line", "secret")
         session = self._terminal.session if isinstance(self._terminal, PtyTerminal) else None
-        seen = tty_probe.probe(session.pty.master, session.pid) if session is not None and session.alive else None
+        seen = session.probe() if session is not None and session.alive else None
         return seen is not None and seen.wants in ("line", "secret")
 
 
@@ -89,6 +91,25 @@ class Stream:
             os.close(self._into)
 
 
+class Sent:
+    """What comes on our standard input, sent to a process at another place, through a pipe there."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+
+    def wrap(self, command: str) -> str:
+        return command
+
+    async def feed(self, execution: Execution) -> None:
+        try:
+            async for piece in pieces(0):
+                await execution.send(piece)
+                await self._terminal.until_taken(execution)
+            execution.close_input()
+        except (ExecutionEnded, InputClosed):  # it has read enough
+            pass
+
+
 class Keys:
     """A person's keys."""
 
@@ -103,6 +124,15 @@ class Keys:
                 continue
             except ExecutionEnded:
                 return
+
+
+def is_stream() -> bool:
+    """Whether our standard input is a pipe, a file or a socket."""
+    try:
+        found = os.fstat(0)
+    except OSError:
+        return False
+    return not stat.S_ISCHR(found.st_mode)
 
 
 @contextmanager
@@ -120,6 +150,8 @@ def own_input(terminal: Terminal) -> Iterator[Feed]:
             yield Keys()
     elif stat.S_ISCHR(found.st_mode) and os.path.samestat(found, os.stat(os.devnull)):
         yield Nothing(terminal)
+    elif terminal.elsewhere:
+        yield Sent(terminal)
     elif _can_be_opened(found):
         yield Stream(terminal, f"/proc/{os.getpid()}/fd/0")
     else:

@@ -40,6 +40,7 @@ class Verb:
     options: Sequence[Option] = ()
     more: str = ""
     actions: tuple[str, ...] = ()  # the first word is one of these
+    names: str = ""  # the command that lists what the first word can be, one a line, followed by a space
     command: bool = False  # the first word begins a command: what follows is not ours
 
 
@@ -53,8 +54,10 @@ _AUTO = Option(
     "auto", "without asking: plan, ask, edits, workspace or all; never what is critical [ask]", "LEVEL", LEVELS[:5]
 )
 _CWD = Option("cwd", "the folder to work in [here]", "DIR")
+_ON = Option("on", "work at another place: ssh://host, docker://container, or a name (docs/fleet.md)", "PLACE")
 _RUN = [
     *_MODEL,
+    _ON,
     Option("mode", "code, architect, ask, debug, orchestrator, or one of your own [code]", "MODE"),
     _CWD,
     Option("image", "a picture for the model; may be repeated", "FILE"),
@@ -67,7 +70,7 @@ _RUN = [
 ]
 _RUN_STATUS = """\
 exit status: 0 completed; 1 failed; 2 the arguments or the configuration make no sense;
-5 a limit was reached; 130 interrupted"""
+5 a limit was reached; 123 the place of --on failed; 130 interrupted"""
 _COMMAND = "COMMAND is shell text when it is one argument, and words when there are several."
 
 _WEB = Verb(
@@ -99,7 +102,11 @@ TABLE: Final[dict[str, Verb]] = {
     "run": Verb(
         usage='tarmac run [OPTIONS] ["TEXT"]\n       tarmac run [OPTIONS] -    (the text comes from standard input)',
         about="Give a task to an agent and watch it work. Without TEXT, at a terminal, a session waits for your words.",
-        options=_RUN,
+        options=[
+            *_RUN,
+            Option("server", "run it in the `tarmac serve` that runs, and join it: it goes on when you leave"),
+            Option("detach", "as --server, but print its id and end"),
+        ],
         more=f"""\
 Questions are answered with single keys (? lists them) or with words for the model. What
 you type while it works stays in the editor; Enter queues it. @shot.png attaches a picture.
@@ -123,6 +130,18 @@ nothing is sent until you say something. Commands that ran are gone, and the mod
 what became of calls that were under way.
 
 {_RUN_STATUS}""",
+    ),
+    "join": Verb(
+        usage='tarmac join [OPTIONS] [ID ["TEXT"]]',
+        about="Join a task that another process of yours has open: a session, an editor, the page or `tarmac serve`.",
+        options=[_JSON],
+        more="""\
+You see what it does as it happens, can speak to it and answer its questions. The first
+answer counts; the others are told. Without ID it is the task that is at work, or you pick
+one. TEXT is said to it first. Ctrl-C stops what the task does now; Ctrl-D leaves it, and
+it goes on. Processes that an agent runs can't join.
+
+exit status: as `tarmac run`""",
     ),
     "models": Verb(
         usage="tarmac models [--provider P [--base-url URL]] [--json]",
@@ -155,6 +174,7 @@ tarmac tasks [list] [--workspace DIR] [--sort KEY] [--limit N | --all] [--json]
        tarmac tasks search TEXT [--limit N] [--json]
        tarmac tasks export ID [--format F] [--to PATH] [--force]
        tarmac tasks export --settings --to DIR [--force]
+       tarmac tasks pause | unpause | cancel | clear ID... [--json]
        tarmac tasks delete ID... [--yes] [--json]
        tarmac tasks checkpoints ID [--json]
        tarmac tasks diff ID [--to N] [--json]
@@ -168,6 +188,10 @@ tarmac tasks [list] [--workspace DIR] [--sort KEY] [--limit N | --all] [--json]
             "prompt",
             "search",
             "export",
+            "pause",
+            "unpause",
+            "cancel",
+            "clear",
             "delete",
             "checkpoints",
             "diff",
@@ -198,6 +222,9 @@ tarmac tasks [list] [--workspace DIR] [--sort KEY] [--limit N | --all] [--json]
   prompt   what the model was sent last: system prompt, tools and messages
   search   where all of these words were said; quotes make one of several
   export   as a Markdown page, a JSON object, or Roo-Code's own files
+  pause    let a running task stand still before its next step; unpause lets it go on
+  cancel   stop what a running task does now; it can go on with new words
+  clear    close a task of `tarmac serve` there; it can be resumed anywhere
   delete   remove for good; asks, unless --yes
   checkpoints  the points to go back to: messages, and calls that changed something
   diff     what the task changed in files, since its beginning or since the point --to N
@@ -260,10 +287,14 @@ exit status: 0; 1 `check` found something; 2 bad arguments, or a file makes no s
         ],
     ),
     "host": Verb(
-        usage="tarmac host [OPTIONS] -- AGENT [ARGUMENTS...]",
+        usage="""\
+tarmac host [OPTIONS] NAME [-- ARGUMENTS...]
+       tarmac host [OPTIONS] -- COMMAND [ARGUMENTS...]
+       tarmac host --list [--json]""",
         about="Run any agent that speaks the Agent Client Protocol, with Tarmac's session, questions, policy and "
         "terminals. Its commands and files are judged as those of `tarmac run` are. See docs/host.md.",
         options=[
+            Option("list", "list the agents that you configured"),
             Option("prompt", "say this, and end with the agent's turn; without it you talk with the agent", "TEXT"),
             Option("image", "show the agent this picture; may be repeated", "FILE"),
             _AUTO,
@@ -272,14 +303,45 @@ exit status: 0; 1 `check` found something; 2 bad arguments, or a file makes no s
             Option("auth", "log in by this method of the agent first", "METHOD"),
             Option("resume", "go on with this task, if the agent can", "ID"),
             Option("patience", "seconds for the agent to start and to answer [120]", "N"),
+            Option("acp-version", "offer the agent this version of the protocol: 1, or the draft 2 [1]", "N"),
             Option("no-mcp", "don't offer the agent Tarmac's terminals as an MCP server"),
             Option("only-our-terminals", "switch off the agent's own shell, where it can be; this is the default"),
             Option("own-shell", "leave the agent its own shell"),
             _JSON,
         ],
+        names="tarmac host --list",
         more="""\
+NAME is an agent in your own configuration file (`tarmac config path`):
+  [agents.opencode]
+  command = ["opencode", "acp"]
+
 exit status: 0 the agent ended its turn; 1 it failed, refused, or is no ACP agent; 2 bad
 arguments; 5 a limit of the agent's own; 130 stopped""",
+    ),
+    "terminals": Verb(
+        usage="""\
+tarmac terminals [list] [--json]
+       tarmac terminals attach ID
+       tarmac terminals end ID…""",
+        about="Terminals that outlive the program: list them, go on with one, end them.",
+        actions=("list", "attach", "end"),
+        options=[Option("json", "print JSON")],
+        more="""\
+A terminal outlives its program only if it was opened so: by the setting terminals.outlive,
+by an agent that asked for it, or from Python. Ctrl-] leaves an attached one running.
+
+exit status: 0; 1 your own terminal went away; 2 bad arguments; 125 there is no such
+terminal, or another program has it""",
+    ),
+    "fleet": Verb(
+        usage="tarmac fleet [ray://[HOST:PORT]] [--json]",
+        about="The nodes of a Ray cluster: how many terminals each has, of all programs, and how busy it is.",
+        options=[Option("json", "print JSON")],
+        more="""\
+Without an address it is the cluster that this machine belongs to. It needs the extra:
+pip install 'tarmac[ray]' (docs/cluster.md).
+
+exit status: 0; 2 bad arguments; 125 no cluster answers""",
     ),
     "grants": Verb(
         usage="""\
@@ -344,6 +406,7 @@ Only `command` is needed. A line that makes no sense is answered by
             Option("answer", "type TEXT when it asks something that contains P; /P/ is a pattern", "P=TEXT"),
             Option("json", "show nothing until the end, then one JSON object"),
             Option("jsonl", "run many commands in one terminal; see below"),
+            Option("on", "at another place: ssh://host, docker://container, or a name (docs/fleet.md)", "PLACE"),
         ],
         more=f"""\
 {_COMMAND}
@@ -354,6 +417,7 @@ On a terminal, your keys go to the command, Ctrl-C too. Otherwise the command ge
 Tarmac's own standard input. In a pipe or a file the output is plain text.
 
 exit status: that of the command, and
+  123  the place of --on failed: not found, no key, connection lost (the reason is shown)
   124  it was interrupted because its time was up
   125  Tarmac could not run it, or nobody knows how it ended (the reason is shown)
   130  Tarmac was interrupted (Ctrl-C), and with it the command

@@ -1,7 +1,7 @@
-"""The person at the terminal: where they read what they are asked, and their keyboard, for one question at a time.
+"""The person at the terminal: where they read questions, and their keyboard, for one question at a time.
 
-Standard input and output are that terminal, as a rule. `tarmac run … | tee log` has it too: then they are asked on the
-terminal itself (/dev/tty), past the pipe, which gets the question and its answer once it is answered.
+Usually standard input and output are that terminal. With `tarmac run … | tee log`, questions are asked on /dev/tty
+instead. The pipe gets the question together with its answer.
 """
 
 import asyncio
@@ -10,8 +10,10 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 
-from tarmac.show.keyboard import Keyboard
-from tarmac.show.look import look_of
+from tarmac.show.columns import wrapped
+from tarmac.show.dialog import Choices
+from tarmac.show.line_keyboard import LineKeyboard
+from tarmac.show.look import Look, look_of
 from tarmac.show.screen import Screen
 
 TTY = "/dev/tty"
@@ -42,21 +44,32 @@ def is_attended(*, as_json: bool, input_read: bool = False) -> bool:
 def at_terminal(told: Screen) -> Iterator["Person"]:
     """Whoever sits there, while `told` is written to."""
     if sys.stdin.isatty() and sys.stdout.isatty():
-        yield Person(Keyboard(sys.stdin.fileno()), told, told)
+        yield Person(LineKeyboard(sys.stdin.fileno()), told, told)
         return
     with open(TTY, "r+b", buffering=0) as keys:  # noqa: PTH123
         fd = sys.stdin.fileno() if sys.stdin.isatty() else keys.fileno()
         if sys.stdout.isatty():
-            yield Person(Keyboard(fd), told, told)
+            yield Person(LineKeyboard(fd), told, told)
             return
         with open(TTY, "w", encoding="utf-8", errors="replace") as shown:  # noqa: PTH123
-            yield Person(Keyboard(fd, shared=True), Screen(shown, look_of(shown, os.environ)), told)
+            yield Person(LineKeyboard(fd, shared=True), Screen(shown, look_of(shown, os.environ)), told)
+
+
+def prompt_for(choices: Choices, look: Look) -> str:
+    """PURE: the choices as a prompt; words are last, on a line of their own."""
+    if choices.text:
+        return "  type it as you want it, or Enter to leave it: "
+    keys = " · ".join(f"{key} {what}".strip() for key, what in choices.keys)
+    lines = wrapped(keys, look.columns - 5) if keys else []
+    if choices.words:
+        lines.append(f"or {choices.words}" if keys else choices.words)
+    return "\n".join(f"  {line}" for line in lines) + ": "
 
 
 class Person:
     """Their keyboard, and the screen they are asked on."""
 
-    def __init__(self, keyboard: Keyboard, asking: Screen, told: Screen) -> None:
+    def __init__(self, keyboard: LineKeyboard, asking: Screen, told: Screen) -> None:
         self.keyboard = keyboard
         self.screen = asking  # the same as `told`, or the terminal beside a pipe
         self._told = told
@@ -71,13 +84,54 @@ class Person:
         return self.screen is not self._told
 
     @asynccontextmanager
-    async def attention(self) -> AsyncIterator[Keyboard]:
+    async def attention(self) -> AsyncIterator[LineKeyboard]:
         """The keyboard, for one question at a time; what else is told waits."""
         async with self._hands:
             await self.rest()
             with self._told.held(), self.screen.held() if self.beside else nullcontext():
                 yield self.keyboard
             self.listen()
+
+    # An Asker, while it has their attention
+
+    @property
+    def look(self) -> Look:
+        return self.screen.look
+
+    def print(self, text: str) -> None:
+        """Print whole lines, past what is held back."""
+        self.screen.put(text if text.endswith("\n") else text + "\n")
+
+    @asynccontextmanager
+    async def lend(self) -> AsyncIterator[None]:
+        """Let another program have the terminal during the block."""
+        with self.keyboard.lend():
+            yield
+
+    async def ask(self, choices: Choices, typing: Callable[[], object] = bool) -> str | None:
+        """The next line that is an answer; None: the input has ended."""
+        while True:
+            line = await (self._secret(choices) if choices.secret else self._asked_line(choices, typing))
+            self.screen.entered()
+            if line is None and not choices.secret:
+                self.screen.put("\n")
+            if line is None or line.strip() or choices.secret or choices.text:
+                return line
+
+    async def _asked_line(self, choices: Choices, typing: Callable[[], object]) -> str | None:
+        self.screen.put(self.look.paint("1", prompt_for(choices, self.look)))
+        if typing is bool:
+            return await self.keyboard.line()
+        return await self.keyboard.noticed(typing, self.screen.put)
+
+    async def _secret(self, choices: Choices) -> str | None:
+        with self.keyboard.unseen():
+            self.keyboard.forget()
+            self.screen.put(f"\n{choices.head}\n  {choices.words}: ")
+            try:
+                return await self.keyboard.line()
+            finally:
+                self.screen.put("\n")
 
     def again(self) -> None:
         """We were stopped, and go on."""

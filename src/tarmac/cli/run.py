@@ -7,13 +7,24 @@ The person's own words are the first line: they are on the screen before the res
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tarmac.cli import complain
 from tarmac.cli.parser import LEVELS, Given, number, parse, suggest
-from tarmac.errors import BadRequest, ConfigError, DirectoryUnavailable, ScriptWrong, TarmacError, TaskNotFound
+from tarmac.errors import (
+    BadRequest,
+    ConfigError,
+    DirectoryUnavailable,
+    PlaceFailed,
+    ScriptWrong,
+    ShellNotFound,
+    TarmacError,
+    TaskNotFound,
+)
 from tarmac.show.harmless import harmless
 from tarmac.show.look import Look, look_of
 from tarmac.show.pictures import picture, pictures_in
@@ -23,6 +34,7 @@ if TYPE_CHECKING:
     from tarmac.cli.interactive import Tasks
     from tarmac.cli.shutdown import Stop
     from tarmac.config import Config
+    from tarmac.server.joined_task import JoinedTask
     from tarmac.tasks.store import Listed, TaskStore
     from tarmac.tasks.views.metadata import Metadata
 
@@ -34,16 +46,18 @@ CHOOSE: Final = (
     "there is a key in {key}, so choose one: --model {provider}/NAME, or for always TARMAC_MODEL={provider}/NAME or "
     "`model` in config.toml. `tarmac demo` needs none of this"
 )
+OF_SERVER: Final = {"server", "detach", "json", "cwd", "mode", "model", "script", "auto", "image"}
 MOST_OFFERED: Final = 20  # tasks in a list to pick from
 
 
 def main(arguments: list[str]) -> int:
     """Start a task and run it; the exit status."""
     given, words = parse("run", arguments)
-    if not words and not _can_chat(given):
+    in_server = bool(given.keys() & {"server", "detach"})
+    if not words and (in_server or not _can_chat(given)):
         raise BadRequest("what is to be done?", hint='tarmac run "make the tests pass"')
     if not words:
-        return _guarded(lambda: _chat(folder(given), overrides(given)))
+        return _guarded(lambda: _chat(Where.of(given), overrides(given)))
     if words == ["-"] and sys.stdin.isatty():
         print("what is to be done? Ctrl-D on a line of its own ends it", file=sys.stderr)
     text = _from_stdin() if words == ["-"] else " ".join(words)
@@ -51,9 +65,11 @@ def main(arguments: list[str]) -> int:
         raise BadRequest("what is to be done? There are no words", hint='tarmac run "make the tests pass"')
     images = [picture(Path(each)) for each in given.get("image", [])]
     images += pictures_in(text) if words != ["-"] else []
-    where = folder(given)
+    where = Where.of(given)
     chosen = overrides(given)
     look = look_of(sys.stdout, os.environ)
+    if in_server:
+        return _guarded(lambda: _start_in_server(text, images, where.folder, chosen, look, given))
     return _guarded(lambda: _start(text, images, where, chosen, look, given, input_read=words == ["-"]))
 
 
@@ -73,7 +89,9 @@ def _from_stdin() -> str:
 def resume(arguments: list[str]) -> int:
     """Go on with a task of before; the exit status."""
     given, words = parse("resume", arguments)
-    where = folder(given)
+    if "on" in given and not words:
+        raise BadRequest("which task?", hint=f"tarmac resume --on {given['on'][-1]} ID; `tarmac tasks` lists them")
+    where = folder(given) if "on" not in given else Path.cwd()
     images = [picture(Path(each)) for each in given.get("image", [])]
     id, text = (words[0], " ".join(words[1:])) if words else ("", "")
     chosen = overrides(given)
@@ -88,8 +106,12 @@ def _guarded(work: Callable[[], int]) -> int:
         return work()
     except (BadRequest, ConfigError):
         raise
-    except (ScriptWrong, TaskNotFound) as error:
+    except (ScriptWrong, ShellNotFound, TaskNotFound) as error:
         raise BadRequest(error.what, hint=error.hint) from None
+    except PlaceFailed as error:
+        from tarmac.cli.exec import PLACE_FAILED
+
+        return complain(error.what, hint=error.hint, code=PLACE_FAILED)
     except ModelError as error:
         return complain(error.what, hint=error.hint, code=2 if error.kind in ("auth", "not_found") else 1)
     except TarmacError as error:
@@ -104,32 +126,49 @@ def _can_chat(given: Given) -> bool:
     return sys.stdin.isatty() and look_of(sys.stdout, os.environ).live and "json" not in given and "print" not in given
 
 
-def _chat(where: Path, overrides: dict[str, object]) -> int:
+def _chat(where: "Where", overrides: dict[str, object]) -> int:
     from tarmac.cli.shutdown import run
 
-    config = _config(where, overrides, asks=True)
-    return run(lambda stop: _session(config, stop))
+    config = _config(where.folder, overrides, asks=True)
+    return run(lambda stop: _session(config, where, stop))
 
 
-async def _session(config: "Config", stop: "Stop") -> int:
-    from tarmac.app import open_app
+async def _session(config: "Config", where: "Where", stop: "Stop") -> int:
     from tarmac.cli.interactive import Interactive
+    from tarmac.cli.shutdown import meanwhile
     from tarmac.terminals.environment import wipe_own_environment
 
-    async with open_app(config) as app:
+    async with _open(config, where) as app, meanwhile(_shared(app)):
         wipe_own_environment(config.terminals)
-        header = f"Tarmac · {config.model} · {config.workspace} · {config.mode} · /help lists the commands"
+        there = app.config.workspace
+        home = Path.home()
+        shown = Path("~") / there.relative_to(home) if not where.place and there.is_relative_to(home) else there
+        at = f"{where.place} " if where.place else ""
+        header = f"Tarmac · {config.model} · {at}{shown} · {config.mode} · /help lists the commands"
         return await Interactive(app, stop, _tasks(app), header=header).run()
 
 
 def _tasks(app: "App") -> "Tasks":
     """How a session opens tasks."""
     from tarmac.cli.interactive import Tasks
+    from tarmac.server.joined_task import resume_or_join
 
     return Tasks(
         new=lambda text, images: app.create_task(text, images=images, cwd=app.config.workspace),
-        old=lambda id: app.resume_task(id),
+        old=lambda id: resume_or_join(app, id, door="cli"),
     )
+
+
+async def _shared(app: "App") -> None:
+    """Let other doors join the tasks of this process. Those at another place stay with it."""
+    import asyncio
+
+    if app.place is not None:
+        return
+    from tarmac.server.served_client import share
+
+    async with share(app, os.environ):
+        await asyncio.Event().wait()
 
 
 # Starting
@@ -138,7 +177,7 @@ def _tasks(app: "App") -> "Tasks":
 def _start(
     text: str,
     images: list[tuple[bytes, str]],
-    where: Path,
+    where: "Where",
     overrides: dict[str, object],
     look: Look,
     given: Given,
@@ -151,8 +190,8 @@ def _start(
     from tarmac.cli.person import is_attended
     from tarmac.cli.shutdown import run
 
-    config = _config(where, overrides, asks=_can_chat(given))
-    if not input_read:
+    config = _config(where.folder, overrides, asks=_can_chat(given))
+    if not input_read and not where.place:
         text = _expanded(text, config)
     if images:
         from tarmac.cli.session import cannot_see
@@ -160,14 +199,67 @@ def _start(
         if blind := cannot_see(config.model or "", config):
             complain(blind.what, hint=blind.hint)
     attended = "print" not in given and is_attended(as_json=as_json, input_read=input_read)
-    return run(lambda stop: _new(text, images, config, stop, as_json=as_json, attended=attended))
+    return run(lambda stop: _new(text, images, config, where, stop, as_json=as_json, attended=attended))
+
+
+def _start_in_server(
+    text: str,
+    images: list[tuple[bytes, str]],
+    where: Path,
+    overrides: dict[str, object],
+    look: Look,
+    given: Given,
+) -> int:
+    """Create the task in the running server, then join it; with `--detach` only print its id."""
+    from tarmac.cli.shutdown import run
+    from tarmac.paths import state_dir
+    from tarmac.server.app_connection import pasted
+    from tarmac.tasks.auto import level_named
+    from tarmac.web.run_file import RunFile
+
+    if unknown := sorted(given.keys() - OF_SERVER):
+        hint = "give it to `tarmac serve`, where it holds for every task"
+        raise BadRequest(f"a task in the server takes no --{unknown[0]}", hint=hint)
+    server = RunFile(state_dir(os.environ)).read()
+    if not server.alive:
+        hint = "`tarmac serve` in another terminal starts one; without --server the task runs here"
+        raise BadRequest("no `tarmac serve` is running", hint=hint)
+    as_json, detached = "json" in given, "detach" in given
+    if not (as_json or detached):
+        _echo(text, len(images), look)
+    fields: dict[str, object] = {
+        "text": text,
+        "images": pasted(images),
+        "cwd": str(where),
+        "mode": overrides.get("mode"),
+        "model": overrides.get("model"),
+        "level": level_named(str(overrides["auto"])) if "auto" in overrides else None,
+    }
+    return run(lambda stop: _in_server(server.pid, fields, where, stop, as_json=as_json, detached=detached))
+
+
+async def _in_server(
+    pid: int, fields: dict[str, object], where: Path, stop: "Stop", *, as_json: bool, detached: bool
+) -> int:
+    import json
+
+    from tarmac.cli.join import join_task
+    from tarmac.cli.tasks import open_store
+    from tarmac.server.app_connection import create_task_in
+
+    store = open_store()
+    task = await create_task_in(store.folder.parent, pid, fields, door="cli")
+    if detached:
+        print(json.dumps({"task": task}) if as_json else task)
+        return 0
+    return await join_task(store, task, where, stop, as_json=as_json)
 
 
 def _expanded(text: str, config: "Config") -> str:
     """The text of a slash command of the project or the user; other text as it is."""
     if not text.startswith("/"):
         return text
-    from tarmac.tasks.conversation import commands, expanded
+    from tarmac.tasks.talk import commands, expanded
 
     name, _, rest = text[1:].partition(" ")
     path = commands(config.workspace, config.user_folder).get(name)
@@ -210,14 +302,22 @@ def _no_model() -> str:
 
 
 async def _new(
-    text: str, images: list[tuple[bytes, str]], config: "Config", stop: "Stop", *, as_json: bool, attended: bool
+    text: str,
+    images: list[tuple[bytes, str]],
+    config: "Config",
+    where: "Where",
+    stop: "Stop",
+    *,
+    as_json: bool,
+    attended: bool,
 ) -> int:
-    from tarmac.app import open_app
     from tarmac.cli.session import drive
+    from tarmac.cli.shutdown import meanwhile
 
     async with (
-        open_app(config) as app,
-        app.create_task(text, images=images, attended=attended, cwd=config.workspace) as task,
+        _open(config, where) as app,
+        meanwhile(_shared(app)),
+        app.create_task(text, images=images, attended=attended, cwd=app.config.workspace) as task,
     ):
         return await drive(app, task, stop, as_json=as_json, tasks=_tasks(app))
 
@@ -230,8 +330,10 @@ def _resume(
 ) -> int:
     from tarmac.cli.shutdown import run
 
-    as_json, goes_on = "json" in given, "go" in given
-    return run(lambda stop: _again(id, text, images, where, overrides, stop, as_json=as_json, goes_on=goes_on))
+    as_json, goes_on, on = "json" in given, "go" in given, given.get("on", [""])[-1]
+    return run(
+        lambda stop: _again(id, text, images, where, overrides, stop, as_json=as_json, goes_on=goes_on, given_place=on)
+    )
 
 
 async def _again(
@@ -244,12 +346,15 @@ async def _again(
     *,
     as_json: bool,
     goes_on: bool,
+    given_place: str,
 ) -> int:
-    from tarmac.app import open_app
+    from tarmac.cli.exec import address_of
     from tarmac.cli.person import is_attended
     from tarmac.cli.session import drive
+    from tarmac.cli.shutdown import meanwhile
     from tarmac.cli.tasks import open_store
     from tarmac.config import load_config
+    from tarmac.server.joined_task import JoinedTask, resume_or_join
 
     store = open_store()
     task_id, meta = await _which(store, id, where)
@@ -266,17 +371,31 @@ async def _again(
             f"nothing was said in task {task_id}: it was ended before your words were recorded",
             hint=f'say them again: tarmac resume {task_id} "…"',
         )
-    config = load_config(meta.workspace or where, os.environ, overrides)
+    place = address_of(given_place) if given_place else meta.place
+    there = Where(folder=NO_PROJECT, place=place, there=meta.workspace) if place else Where(folder=where)
+    config = load_config(there.folder if place else meta.workspace or where, os.environ, overrides)
     if not (config.model or meta.model):
         raise BadRequest("no model is configured", hint=_no_model())
     model = overrides.get("model")
     async with (
-        open_app(config) as app,
-        app.resume_task(task_id, model=model if isinstance(model, str) else None, attended=attended) as task,
+        _open(config, there) as app,
+        meanwhile(_shared(app)),
+        resume_or_join(
+            app, task_id, door="cli", model=model if isinstance(model, str) else None, attended=attended
+        ) as task,
     ):
+        starts, header = goes_on, ""
+        if isinstance(task, JoinedTask):
+            starts, header = True, joined_header(task)
+            task.attended = attended
         return await drive(
-            app, task, stop, as_json=as_json, words=text, images=images, tasks=_tasks(app), starts=goes_on
+            app, task, stop, as_json=as_json, words=text, images=images, tasks=_tasks(app), starts=starts, header=header
         )
+
+
+def joined_header(task: "JoinedTask") -> str:
+    """What a person should know of a task that another process has open."""
+    return f"joined task {task.id} · another process works on it · Ctrl-D leaves it, and it goes on"
 
 
 async def _which(store: "TaskStore", id: str, where: Path) -> "tuple[str, Metadata]":
@@ -291,13 +410,13 @@ async def _which(store: "TaskStore", id: str, where: Path) -> "tuple[str, Metada
     if len(here) > 1 and sys.stdin.isatty() and look_of(sys.stdout, os.environ).live:
         import asyncio
 
-        chosen = await asyncio.to_thread(_picked, here[:MOST_OFFERED])
+        chosen = await asyncio.to_thread(picked, here[:MOST_OFFERED])
         return chosen.task, chosen.metadata
     chosen = next((each for each in here if each.metadata.outcome != "completed"), here[0])
     return chosen.task, chosen.metadata
 
 
-def _picked(listed: "list[Listed]") -> "Listed":
+def picked(listed: "list[Listed]") -> "Listed":
     """The task that the person picks from a list."""
     from tarmac.show.columns import padded
     from tarmac.show.harmless import one_line
@@ -319,7 +438,55 @@ def _picked(listed: "list[Listed]") -> "Listed":
 
 def _ours(each: "Listed", where: Path) -> bool:
     """A task of this folder that we can go on with: not that of an agent we hosted."""
-    return each.metadata.workspace == where and not each.trouble and not each.metadata.agent
+    meta = each.metadata
+    return meta.workspace == where and not (each.trouble or meta.agent or meta.place)
+
+
+# Where
+
+
+NO_PROJECT: Final = Path("/")  # the configuration of a task at another place: the user's alone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Where:
+    """Where a task works."""
+
+    folder: Path  # on this machine, for its configuration
+    place: str = ""  # the address of another place
+    there: Path | None = None  # the folder there
+
+    @classmethod
+    def of(cls, given: Given) -> "Where":
+        """What --on and --cwd say."""
+        if "on" not in given:
+            return cls(folder=folder(given))
+        from tarmac.cli.exec import address_of
+
+        place = address_of(given["on"][-1])
+        if place == "local:":
+            return cls(folder=folder(given))
+        if "cwd" not in given:
+            raise BadRequest(f"which folder at {place} is to be worked in?", hint="--cwd DIR: a folder there")
+        return cls(folder=NO_PROJECT, place=place, there=Path(given["cwd"][-1]))
+
+
+@asynccontextmanager
+async def _open(config: "Config", where: Where) -> "AsyncIterator[App]":
+    """The app for tasks on this machine, or at the place."""
+    from tarmac.app import open_app
+
+    if not where.place:
+        async with open_app(config) as app:
+            yield app
+        return
+    from tarmac.fleet.open_address import open_place
+
+    async with open_place(where.place) as place:
+        assert place is not None and where.there is not None
+        there = await place.machine.directory(where.there)
+        async with open_app(replace(config, workspace=there), place=place) as app:
+            yield app
 
 
 # Arguments

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 from tarmac.app import App
 from tarmac.cli import complain
 from tarmac.cli.driven import Driven, status_of
-from tarmac.cli.driving import Door
 from tarmac.cli.person import Person, at_terminal
 from tarmac.cli.shutdown import Stop
+from tarmac.cli.task_driver import Door
 from tarmac.config import Config
 from tarmac.errors import BadRequest
-from tarmac.models.catalog import model_info
+from tarmac.models.model_catalog import model_info
 from tarmac.policy.approval import Picture
 from tarmac.show.columns import cut, wrapped
 from tarmac.show.harmless import one_line
+from tarmac.show.json_records import record
 from tarmac.show.look import Look, look_of
-from tarmac.show.records import record
 from tarmac.show.renderer import TaskRenderer
 from tarmac.show.screen import Screen
 from tarmac.tasks.context import Ended
@@ -118,7 +118,7 @@ async def _begin(app: App, task: Driven, screen: Screen, renderer: TaskRenderer,
     said = one_line(header) if header else _header(app, task)
     lines = wrapped(said, look.columns - 3) if look.live else [said]
     screen.say("".join(look.paint("2", f"  {line}") + "\n" for line in lines) + "\n")
-    for note in await _notes(app, task):
+    for note in await notes_before(app, task):
         screen.say(renderer.event(note))
 
 
@@ -137,7 +137,7 @@ def _fit(line: str, look: Look) -> str:
     return cut(line, look.columns - 1) if look.live else line
 
 
-async def _notes(app: App, task: Driven) -> list[Noted]:
+async def notes_before(app: App, task: Driven) -> list[Noted]:
     """What a new task noted before anybody could listen: what its workspace was refused, files that make no sense."""
     if task.metadata.requests:
         return []

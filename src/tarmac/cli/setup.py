@@ -18,7 +18,7 @@ from tarmac.cli.export import write_whole
 from tarmac.config import Config
 from tarmac.config.sources import user_file
 from tarmac.errors import BadRequest, TarmacError
-from tarmac.models.catalog import PROVIDERS, Provider, keys_from, parse_spec
+from tarmac.models.model_catalog import PROVIDERS, Provider, keys_from, parse_spec
 from tarmac.models.offered import LOCAL, OfferedModel, find_local, list_models
 from tarmac.models.provider import ModelError, ModelSettings
 from tarmac.nearest import nearest

@@ -13,15 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tarmac.errors import BadRequest
+from tarmac.errors import BadRequest, TarmacError
 from tarmac.events import TerminalId
+from tarmac.server.joined_task import JoinedTask
 from tarmac.show.columns import padded
-from tarmac.show.completion import Offer
+from tarmac.show.editor_completion import Offer
 from tarmac.show.harmless import one_line
 from tarmac.show.summary import money, spent, tokens, when
 from tarmac.tasks.auto import LEVELS, Auto
 from tarmac.tasks.checkpoints import Fate, Restoration
-from tarmac.tasks.conversation import INIT, commands, expanded, first_line
+from tarmac.tasks.talk import INIT, commands, expanded, first_line
 from tarmac.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -77,8 +78,8 @@ class Slash:
         return found
 
     def _own(self) -> dict[str, Path]:
-        config = self._session.app.config
-        return commands(config.workspace, config.user_folder)
+        app = self._session.app
+        return commands(app.project, app.config.user_folder)
 
     def _values(self, found: SlashCommand) -> Callable[[], Sequence[str]]:
         return lambda: found.values(self._session)
@@ -110,6 +111,8 @@ def _modes(session: "Interactive") -> tuple[str, ...]:
 
 
 def _terminal_names(session: "Interactive") -> Sequence[str]:
+    if isinstance(session.task, JoinedTask):
+        return [row["id"] for row in session.task.terminal_rows]
     return [each.id for each in session.app.registry.listing(task=session.task.id)] if session.task else []
 
 
@@ -125,14 +128,23 @@ async def attach(session: "Interactive", rest: str) -> None:
     if name not in names:
         what = f"this task has no terminal `{one_line(name)}`" if name else "which terminal?"
         raise BadRequest(what, hint=f"/attach {' or '.join(names)}" if names else "it has none yet")
-    session.ui.print(f"  attached to {name}; Ctrl-] leaves it")
+    session.tell(f"  attached to {name}; Ctrl-] leaves it")
+    why = ""
     try:
-        async with session.ui.lend():
-            await attach_to(session.app.registry.get(TerminalId(name)))
+        if isinstance(session.task, JoinedTask):
+            async with session.task.attached(name) as terminal, session.ui.lend() as typed:
+                behind = await attach_to(terminal, typed)
+            why = f": {terminal.ended}" if terminal.ended else ""
+        else:
+            async with session.ui.lend() as typed:
+                behind = await attach_to(session.app.registry.get(TerminalId(name)), typed)
+    except TarmacError:  # the process that has the terminal is gone, for example
+        raise
     except (ScreenGone, OSError, termios.error):  # the editor can't draw itself again either
         session.leave(gone=True)
         return
-    session.ui.print(f"  left {name}; what runs in it goes on")
+    session.tell(f"  left {name}{why or '; what runs in it goes on'}")
+    session.ui.type(behind)
 
 
 @command("show or change what runs without asking: /auto edits", values=lambda _: LEVELS)
@@ -140,30 +152,30 @@ async def auto(session: "Interactive", rest: str) -> None:
     if rest:
         session.switch_level(rest)
     else:
-        session.ui.print(f"  levels: {', '.join(LEVELS)}")
-    session.ui.print(f"  {session.level}: {LEVEL_MEANS.get(session.level, '')}")
+        session.tell(f"  levels: {', '.join(LEVELS)}")
+    session.tell(f"  {session.level}: {LEVEL_MEANS.get(session.level, '')}")
 
 
 @command("begin a new task; the old one is kept")
 async def clear(session: "Interactive", rest: str) -> str:
     await session.close_task()
-    session.ui.print("  A new task begins with your next words. `/tasks` lists the old one.")
+    session.tell("  A new task begins with your next words. `/tasks` lists the old one.")
     return rest
 
 
 @command("condense the conversation: /compact what matters most")
 async def compact(session: "Interactive", rest: str) -> None:
-    if not isinstance(session.task, Task):
+    if not isinstance(session.task, Task | JoinedTask):
         raise BadRequest("there is no conversation to condense yet")
     if not await session.task.condense(rest):
-        session.ui.print("  the conversation is condensed before the next request")
+        session.tell("  the conversation is condensed before the next request")
 
 
 @command("show how full the context window is, and of what")
 async def context(session: "Interactive", rest: str) -> None:
     meta = session.task.metadata if session.task else None
     if meta is None or not meta.requests:
-        session.ui.print("  nothing was sent yet")
+        session.tell("  nothing was sent yet")
         return
     window = meta.context_window
     share = f" of {tokens(window)} tokens ({meta.context / window:.0%})" if window else " tokens; the window is unknown"
@@ -177,7 +189,7 @@ async def context(session: "Interactive", rest: str) -> None:
 @command("show tokens and cost of this task")
 async def cost(session: "Interactive", rest: str) -> None:
     task = session.task
-    session.ui.print(f"  {spent(task.metadata)}" if task and task.metadata.requests else "  nothing was spent yet")
+    session.tell(f"  {spent(task.metadata)}" if task and task.metadata.requests else "  nothing was spent yet")
 
 
 @command("show what this task changed: /diff, or /diff N since a point of /rewind")
@@ -185,11 +197,11 @@ async def diff(session: "Interactive", rest: str) -> None:
     from tarmac.cli.checkpoints import diff_of
 
     task = _with_files(session)
-    if not rest and task.checkpoints.history.first is None:
-        session.ui.print("  this task has changed no files")
+    found = await task.changed_since(_point(rest) if rest else None)
+    if not found and not rest and (await task.file_history()).first is None:
+        session.tell("  this task has changed no files")
         return
-    found = await task.checkpoints.diff(task.checkpoints.find(_point(rest) if rest else None))
-    lines = diff_of(found, task.checkpoints.workspace, session.look)
+    lines = diff_of(found, _workspace(session), session.look)
     session.ui.print("\n".join(lines) or "  all files are as they were then")
 
 
@@ -202,14 +214,15 @@ async def export(session: "Interactive", rest: str) -> None:
         raise BadRequest("say where: /export FILE.md", hint="it writes the task so far")
     to = Path(rest).expanduser()
     await write(session.app.store, task.id, "markdown", to, force=False, at_work=True)
-    session.ui.print(f"  wrote {rest}")
+    session.tell(f"  wrote {rest}")
 
 
 @command("list the commands and keys")
 async def help_(session: "Interactive", rest: str) -> None:
     offers = session.commands()
     lines = [f"  {padded('/' + name, 14)}{one_line(offer.what)}" for name, offer in sorted(offers.items())]
-    session.ui.print("\n".join([*lines, KEYS]))
+    session.tell("\n".join(lines), indent=" " * 16)
+    session.tell(KEYS)
 
 
 @command("write AGENTS.md for this project")
@@ -227,7 +240,7 @@ async def mcp(session: "Interactive", rest: str) -> None:
     from tarmac.cli.mcp_servers import status_lines
 
     task = session.task
-    hub = task.servers if isinstance(task, Task) else session.app.open_hub(session.app.config.workspace)
+    hub = task.servers if isinstance(task, Task) else session.app.open_hub(session.app.project)
     verb, _, name = rest.partition(" ")
     if verb == "restart" and name.strip():
         await hub.restart(name.strip())
@@ -240,22 +253,27 @@ async def mcp(session: "Interactive", rest: str) -> None:
 async def mode(session: "Interactive", rest: str) -> None:
     task = session.task
     if not rest:
-        session.ui.print(f"  {task.metadata.mode if task else session.app.config.mode}")
-    elif isinstance(task, Task):
+        session.tell(f"  {task.metadata.mode if task else session.app.config.mode}")
+    elif isinstance(task, Task | JoinedTask):
         await task.switch_mode(rest)
     else:
         raise BadRequest("there is no task yet", hint="say something first, or start with --mode")
 
 
-@command("show or change the model: /model provider/name")
+def _model_names(session: "Interactive") -> Sequence[str]:
+    now = (session.task.metadata.model if session.task else "") or session.app.config.model or ""
+    return sorted({*session.model_names(), *([now] if now else ())})
+
+
+@command("show or change the model: /model provider/name", values=_model_names)
 async def model(session: "Interactive", rest: str) -> None:
     task = session.task
     if not rest:
         meta = task.metadata if task else None
-        session.ui.print(f"  {one_line((meta.model if meta else '') or session.app.config.model or 'none')}")
-    elif isinstance(task, Task):
+        session.tell(f"  {one_line((meta.model if meta else '') or session.app.config.model or 'none')}")
+    elif isinstance(task, Task | JoinedTask):
         await task.switch_model(rest)
-        session.ui.print(f"  the model is {one_line(rest)} from the next request on")
+        session.tell(f"  the model is {one_line(rest)} from the next request on")
     else:
         raise BadRequest("there is no task yet", hint="say something first, or start with --model")
 
@@ -271,12 +289,12 @@ async def resume(session: "Interactive", rest: str) -> None:
         raise BadRequest("this session has one task only")
     if not rest:
         await tasks(session, "")
-        session.ui.print("  /resume ID goes on with one of them")
+        session.tell("  /resume ID goes on with one of them")
         return
     await session.close_task()
     await session.open(session.tasks.old(rest))
     task = session.task
-    session.ui.print(f"  task {task.id if task else ''} is open. It goes on with your next words.")
+    session.tell(f"  task {task.id if task else ''} is open. It goes on with your next words.")
 
 
 @command("go back to an earlier point: /rewind N, then `files` or `conversation` for one of them alone")
@@ -284,11 +302,11 @@ async def rewind(session: "Interactive", rest: str) -> None:
     from tarmac.cli.checkpoints import point_lines, restored_lines
 
     task = _with_files(session)
-    points = task.checkpoints.history.points
+    points = (await task.file_history()).points
     words = rest.split()
     if not words:
         session.ui.print("\n".join(point_lines(points[-40:], session.look)) or "  nothing was said yet")
-        session.ui.print("  /rewind N goes back to just before one of these")
+        session.tell("  /rewind N goes back to just before one of these")
         return
     if not set(words[1:]) <= {"files", "conversation", "both", "force"}:
         raise BadRequest(f"/rewind takes no `{words[-1]}`", hint="/rewind N [files|conversation|both] [force]")
@@ -298,9 +316,9 @@ async def rewind(session: "Interactive", rest: str) -> None:
         to, files="conversation" not in words, conversation="files" not in words, force="force" in words
     )
     if done is not None:
-        session.ui.print("\n".join(restored_lines(done, task.checkpoints.workspace, session.look)))
+        session.ui.print("\n".join(restored_lines(done, _workspace(session), session.look)))
     if "files" not in words:
-        session.ui.print(f"  The conversation goes on from {to}.")
+        session.tell(f"  The conversation goes on from {to}.")
         session.ui.prefill(said)
     _tell_of_left(session, done, f"/rewind {words[0]} files force")
 
@@ -320,12 +338,15 @@ async def tasks(session: "Interactive", rest: str) -> None:
 @command("list this task's terminals and what runs in them")
 async def terminals(session: "Interactive", rest: str) -> None:
     task = session.task
-    listed = session.app.registry.listing(task=task.id) if task else []
-    lines = []
-    for terminal in listed:
-        running = terminal.current
-        what = f"runs `{one_line(running.command)}`" if running is not None else "idle"
-        lines.append(f"  {terminal.id}  {terminal.cwd}  {what}")
+    if isinstance(task, JoinedTask):
+        found = [(row["id"], row["cwd"], row["command"]) for row in task.terminal_rows]
+    else:
+        listed = session.app.registry.listing(task=task.id) if task else []
+        found = [(each.id, each.cwd, each.current.command if each.current else None) for each in listed]
+    lines = [
+        f"  {id}  {one_line(str(cwd))}  {f'runs `{one_line(running)}`' if running is not None else 'idle'}"
+        for id, cwd, running in found
+    ]
     session.ui.print("\n".join(lines) or "  this task has no terminals")
 
 
@@ -334,26 +355,33 @@ async def undo(session: "Interactive", rest: str) -> None:
     from tarmac.cli.checkpoints import restored_lines
 
     task = _with_files(session)
-    await task.checkpoints.settle()
-    to = task.checkpoints.history.last_turn
-    if to is None:
-        session.ui.print("  there is nothing to undo: this task has changed no files, or all is undone")
+    done = await task.undo()
+    if done is None:
+        session.tell("  there is nothing to undo: this task has changed no files, or all is undone")
         return
-    done = await task.rewind(to, conversation=False)
-    session.ui.print("\n".join(restored_lines(done, task.checkpoints.workspace, session.look) if done else ()))
-    if done and done.of(Fate.RESTORED):
-        back = task.checkpoints.history.points[-1].seq
-        session.ui.print(f"  The model is told. `/rewind {back} files` takes this undo back.")
-    _tell_of_left(session, done, f"/rewind {to} files force")
+    session.ui.print("\n".join(restored_lines(done, _workspace(session), session.look)))
+    if done.of(Fate.RESTORED):
+        back = (await task.file_history()).points[-1].seq
+        session.tell(f"  The model is told. `/rewind {back} files` takes this undo back.")
+    _tell_of_left(session, done, f"/rewind {done.to} files force")
 
 
-def _with_files(session: "Interactive") -> Task:
-    """The open task, at rest."""
+def _workspace(session: "Interactive") -> Path:
     task = session.task
-    if not isinstance(task, Task):
+    return (task.metadata.workspace if task else None) or session.app.config.workspace
+
+
+def _with_files(session: "Interactive") -> Task | JoinedTask:
+    """The open task, at rest. A joined one restores its files where it is open."""
+    task = session.task
+    if not isinstance(task, Task | JoinedTask):
         raise BadRequest("there is no task yet", hint="say something first")
     if task.running:
         raise BadRequest("the task is at work", hint="Ctrl-C stops it")
+    if session.app.place is not None:
+        raise BadRequest(
+            f"there are no checkpoints of files at {session.app.place.name}, so nothing can be undone there"
+        )
     return task
 
 
@@ -365,4 +393,4 @@ def _point(word: str) -> int:
 
 def _tell_of_left(session: "Interactive", done: Restoration | None, how: str) -> None:
     if done is not None and done.of(Fate.CHANGED_SINCE):
-        session.ui.print(f"  Files that somebody else changed since were left. `{how}` restores them, too.")
+        session.tell(f"  Files that somebody else changed since were left. `{how}` restores them, too.")

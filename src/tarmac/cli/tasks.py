@@ -3,6 +3,7 @@
 Every list looks at the logs themselves: what exists is shown, and what can't be read is shown with the reason.
 """
 
+import asyncio
 import json
 import os
 import sys
@@ -13,7 +14,7 @@ from typing import Final, get_args
 from tarmac.cli import complain
 from tarmac.cli.parser import Given, number, parse, suggest
 from tarmac.cli.shutdown import run
-from tarmac.errors import BadRequest, TaskInUse, TaskNotFound
+from tarmac.errors import BadRequest, PeerGone, TaskInUse, TaskNotFound
 from tarmac.events import TaskId
 from tarmac.paths import state_dir
 from tarmac.show.columns import cut, padded
@@ -33,11 +34,17 @@ TAKES: Final = {
     "prompt": {"json"},
     "search": {"json", "limit"},
     "export": {"format", "to", "force", "settings"},
+    "pause": {"json"},
+    "unpause": {"json"},
+    "cancel": {"json"},
+    "clear": {"json"},
     "delete": {"yes", "json"},
     "checkpoints": {"json"},
     "diff": {"to", "json"},
     "restore": {"to", "files", "conversation", "both", "yes", "force", "json"},
 }
+CONTROLS: Final = {"pause": "paused", "unpause": "unpaused", "cancel": "cancelled", "clear": "cleared"}
+TO_STOP: Final = 30.0  # seconds for a task to stop what it does
 NARROW: Final = 70  # columns; below, a list leaves time and cost out
 SHOWN: Final = 20  # of a list, unless told otherwise
 COLOURS: Final = {"completed": "32", "running": "36", "waiting": "35", "aborted": "31", "paused": "35"}
@@ -58,7 +65,7 @@ def main(arguments: list[str]) -> int:
         raise BadRequest("what shall be searched for?", hint="tarmac tasks search 'two words'")
     if action == "export" and "settings" in given:
         return _give_settings(rest, given)
-    if action not in ("list", "search") and (len(rest) != 1 if action != "delete" else not rest):
+    if action not in ("list", "search") and (not rest if action in ("delete", *CONTROLS) else len(rest) != 1):
         raise BadRequest(f"`tasks {action}` takes the id of a task", hint="`tarmac tasks` lists them")
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")
@@ -71,6 +78,7 @@ def main(arguments: list[str]) -> int:
         "prompt": lambda: _prompt(store, rest[0], given),
         "search": lambda: _search(store, " ".join(rest), given),
         "export": lambda: _export(store, rest[0], given),
+        **{each: lambda: control(store, action, rest, given) for each in CONTROLS},
         "delete": lambda: _delete(store, rest, given),
         "checkpoints": lambda: _go_back(store, action, rest[0], given),
         "diff": lambda: _go_back(store, action, rest[0], given),
@@ -210,7 +218,7 @@ async def _show(store: TaskStore, task: str, given: Given) -> int:
     folder = store.path(task)
     reading = await store.read(TaskId(folder.name))
     if "json" in given:
-        from tarmac.show.records import record
+        from tarmac.show.json_records import record
 
         for seq, event in enumerate(reading.events, 1):
             print(json.dumps(record(seq, event)))
@@ -308,9 +316,63 @@ async def _delete(store: TaskStore, tasks: list[str], given: Given) -> int:
         if "yes" not in given and not _sure(what):
             print(f"kept: {task}")
             continue
-        await store.delete(TaskId(task))
+        try:
+            await store.delete(TaskId(task))
+        except TaskInUse:
+            await _delete_elsewhere(store, TaskId(task))
         print(json.dumps({"deleted": task}) if "json" in given else f"deleted: {what}")
     return 0
+
+
+async def _delete_elsewhere(store: TaskStore, task: TaskId) -> None:
+    """Delete a task that another process has open: that process does it."""
+    from tarmac.server.joined_task import join
+
+    async with join(store, task, door="cli") as joined:
+        await joined.delete()
+
+
+async def control(store: TaskStore, action: str, tasks: list[str], given: Given) -> int:
+    """Pause, unpause, cancel or clear tasks that other processes run."""
+    folders = {store.path(each).name: None for each in tasks}  # all are known before the first is touched
+    listed = {each.task: each for each in await store.listing()}
+    for task in map(TaskId, folders):
+        try:
+            await _control_one(store, listed[task], action)
+        except (BadRequest, PeerGone) as error:
+            return complain(error.what, hint=error.hint, code=1)
+        name = cut(one_line(listed[task].metadata.name), 60)
+        print(json.dumps({CONTROLS[action]: task}) if "json" in given else f"{CONTROLS[action]}: {task} ({name})")
+    return 0
+
+
+async def _control_one(store: TaskStore, listed: Listed, action: str) -> None:
+    from tarmac.server.joined_task import join, process_with
+
+    task, outcome = listed.task, listed.metadata.outcome
+    if outcome and not process_with(store, task):
+        what = "completed" if outcome == "completed" else "ended"
+        raise BadRequest(
+            f"task {task} is {what}: there is nothing to {action}", hint=f"`tarmac resume {task}` opens it"
+        )
+    async with join(store, task, door="cli") as joined:
+        if action == "clear":
+            await joined.shut()
+            return
+        if not joined.running:
+            hint = f'`tarmac join {task} "…"` says something to it'
+            raise BadRequest(f"task {task} is not running: there is nothing to {action}", hint=hint)
+        if action == "pause":
+            await joined.pause()
+        elif action == "unpause":
+            await joined.unpause()
+        else:
+            await joined.request("cancel")
+            try:
+                async with asyncio.timeout(TO_STOP):
+                    await joined.run_until_idle()
+            except TimeoutError:
+                raise PeerGone(f"task {task} did not stop within {TO_STOP:g} s") from None
 
 
 def _sure(what: str) -> bool:

@@ -1,6 +1,6 @@
 """`tarmac tour`: a dozen commands in one real terminal, each shown with its result, each checked.
 
-Step → take() → shown, and whether it was as it should be
+TourStep → take() → shown, and whether it was as it should be
 
 It is also the smoke test behind `make run`: something that is not as it should be makes it exit with 1.
 """
@@ -47,7 +47,7 @@ def _nothing(result: Result) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class TourStep:
     """One command of the tour; without a title it belongs to the one before."""
 
     title: str = ""
@@ -58,52 +58,52 @@ class Step:
 
 
 STEPS = (
-    Step(
+    TourStep(
         title="A real shell on a real terminal",
         command='echo "hello from bash ${BASH_VERSION%%(*} on $(tty)"',
         right=lambda r: r.output.startswith("hello from bash") and "/dev/" in r.output,
     ),
-    Step(title="A directory that lasts", command="mkdir 'deep in here' && cd 'deep in here'"),
-    Step(command="pwd", right=lambda r: r.output == f"{r.cwd}\n" and r.cwd.name == "deep in here"),
-    Step(title="A variable that lasts", command="colour=green"),
-    Step(command='echo "still $colour"', right=lambda r: r.output == "still green\n"),
-    Step(
+    TourStep(title="A directory that lasts", command="mkdir 'deep in here' && cd 'deep in here'"),
+    TourStep(command="pwd", right=lambda r: r.output == f"{r.cwd}\n" and r.cwd.name == "deep in here"),
+    TourStep(title="A variable that lasts", command="colour=green"),
+    TourStep(command='echo "still $colour"', right=lambda r: r.output == "still green\n"),
+    TourStep(
         title="A here-document, byte for byte",
         command="cat <<'END'\n\tbehind a tab: $HOME, `date` and !! stay as they are\nEND",
         right=lambda r: r.output == "\tbehind a tab: $HOME, `date` and !! stay as they are\n",
     ),
-    Step(
+    TourStep(
         title="A progress bar, settled",
         command="for i in 10 55 100; do printf '\\r\\e[32mbuilding %d%%\\e[m' $i; done; echo",
         right=lambda r: r.output == "building 100%\n",
         remark=lambda r: f"{r.output_bytes} bytes of carriage returns and colours, one line",
     ),
-    Step(
+    TourStep(
         title="A pipeline, with the code of each part",
         command="printf 'b\\na\\n' | sort | (cat; exit 4) | cat",
         right=lambda r: (r.output, r.pipestatus) == ("a\nb\n", (0, 0, 4, 0)),
         remark=lambda r: "parts: " + " ".join(map(str, r.pipestatus)),
     ),
-    Step(
+    TourStep(
         title="A failure is a result, not an exception",
         command="ls 'no such file'",
         right=lambda r: r.exit_code == 2 and r.reason == "done",
     ),
-    Step(
+    TourStep(
         title="A question nobody answers",
         command="read -p 'Delete everything? [y/N] ' answer",
         how=_ask_nobody,
         right=lambda r: r.reason == "awaiting input" and r.exit_code == 130,
         remark=lambda r: f"the kernel says it waits for a {r.awaiting}; ended after 0.3 s",
     ),
-    Step(
+    TourStep(
         title="An interrupt",
         command="sleep 100",
         how=_interrupt,
         right=lambda r: r.reason == "interrupted" and r.exit_code == 130 and r.duration < 2,
         remark=lambda r: f"Ctrl-C after 200 ms, ended {_seconds(max(r.duration - 0.2, 0))} later",
     ),
-    Step(
+    TourStep(
         title="A big output, bounded",
         command=f"seq -f 'line %.0f of a story so long that nobody is going to read all of it' {BIG}",
         right=lambda r: r.truncated and r.output.startswith("line 1 of") and f"\nline {BIG} of" in r.output,
@@ -112,18 +112,18 @@ STEPS = (
             f"{len(r.output) / 1e3:.0f} kB of both ends kept here, the rest on disk"
         ),
     ),
-    Step(
+    TourStep(
         title="A program that forges our end mark",
         command="printf '\\e]633;D;0\\a'; false",
         right=lambda r: r.exit_code == 1 and r.forged_marks == 1,
         remark=lambda r: f"{r.forged_marks} forged mark seen, not believed",
     ),
-    Step(
+    TourStep(
         title="A shell that dies",
         command="exit 3",
         right=lambda r: (r.exit_code, r.reason, r.evidence) == (3, "terminal closed", "waitpid"),
     ),
-    Step(
+    TourStep(
         command='echo "a fresh one${colour:+ (no, the old one)}, in the same place"',
         right=lambda r: r.fresh_shell and r.output.startswith("a fresh one,") and r.cwd.name == "deep in here",
     ),
@@ -139,7 +139,7 @@ def main(arguments: list[str]) -> int:
 
 async def tour(stop: Stop) -> int:
     """Take all the steps in one terminal, then see that nothing is left."""
-    page = Page()
+    page = TourPage()
     began, wrong, number = time.monotonic(), 0, 0
     page.say(page.strong(f"Tarmac {tarmac.__version__}") + ": a tour of one terminal")
     with _somewhere() as folder:
@@ -180,7 +180,7 @@ def _children() -> list[int]:
         return []
 
 
-class Page:
+class TourPage:
     """Standard output, in colour where somebody sees it."""
 
     def __init__(self) -> None:

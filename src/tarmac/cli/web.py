@@ -33,7 +33,7 @@ TO_ANSWER: Final = 60.0  # seconds for a yes to a device
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class WebOptions:
     """What the command line asks for."""
 
     workspace: Path
@@ -63,7 +63,7 @@ def _main(verb: str, arguments: list[str], *, browser: bool) -> int:
         raise BadRequest(f"--port takes a number up to 65535, not `{port}`", hint="--port 8931, or 0 for a free one")
     if "lan" in given and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise BadRequest("--lan needs a terminal: you are asked there about each device")
-    wanted = Wanted(
+    wanted = WebOptions(
         workspace=folder(given),
         overrides=overrides(given),
         port=None if port is None else int(port),
@@ -103,7 +103,7 @@ def running_address(workspace: Path) -> str:
         connection.close()
 
 
-async def _serve(config: "Config", wanted: Wanted) -> int:
+async def _serve(config: "Config", wanted: WebOptions) -> int:
     from tarmac.loopback.peer import make_unreadable
     from tarmac.web.server import ServerOptions, open_server
 

@@ -67,6 +67,16 @@ class Origin:
         return f"{self.place}: {self.where}{at}" if self.where else self.place
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfiguredAgent:
+    """How to start an agent that speaks ACP."""
+
+    id: str  # for `tarmac host ID`
+    name: str  # shown to the user
+    command: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)  # added to ours; it may have keys
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Config:
     """All settings. Made by `load_config`, or directly from the values that differ from the defaults."""
@@ -101,6 +111,11 @@ class Config:
     def model(self) -> str | None:
         """ "provider/name"."""
         return cast(str | None, self.values["model"])
+
+    @property
+    def image_model(self) -> str | None:
+        """The model that makes pictures, as provider/name."""
+        return cast(str | None, self.values["image_model"])
 
     @property
     def base_url(self) -> str | None:
@@ -141,6 +156,20 @@ class Config:
     def auto_condense_percent(self) -> int:
         """How full the window is then."""
         return cast(int, self.values["auto_condense_percent"])
+
+    @property
+    def places(self) -> Mapping[str, str]:
+        """The addresses of machines and containers, by name."""
+        return cast(Mapping[str, str], self.values["places"])
+
+    @property
+    def agents(self) -> Mapping[str, ConfiguredAgent]:
+        """The agents for `tarmac host NAME`, by name."""
+        found = cast(Mapping[str, Mapping[str, Any]], self.values["agents"])
+        return {
+            id: ConfiguredAgent(id=id, name=each.get("name") or id, command=each["command"], env=each.get("env", {}))
+            for id, each in found.items()
+        }
 
     # Settings of each package
 
@@ -190,7 +219,7 @@ class Config:
     @cached_property
     def held_secrets(self) -> tuple[str, ...]:
         """Variables of the environment that commands of agents don't get; keys of providers, which none gets, aside."""
-        from tarmac.models.catalog import KEY_VARIABLES
+        from tarmac.models.model_catalog import KEY_VARIABLES
         from tarmac.terminals.environment import common_secrets
 
         others = [name for name in self.variables if name not in KEY_VARIABLES and not name.startswith("TARMAC_")]
@@ -199,10 +228,14 @@ class Config:
     @cached_property
     def terminals(self) -> "Settings":
         """With the sandbox, if enabled. No command gets the key of a provider."""
-        from tarmac.models.catalog import KEY_VARIABLES
-        from tarmac.terminals.settings import Settings
+        from tarmac.models.model_catalog import KEY_VARIABLES
+        from tarmac.terminals.settings import PathContribution, Settings
 
         named = self._section("terminals")
+        named["path_contributions"] = tuple(
+            PathContribution(name=str(each), directory=each, description="terminals.path")
+            for each in cast("tuple[Path, ...]", named.pop("path"))
+        )
         del named["pass_secrets"]  # what is left of the common secrets without these is `held_secrets`
         hidden = dict.fromkeys((*named.pop("secret_variables"), *sorted(KEY_VARIABLES), *self.held_secrets))
         return Settings(**named, secret_variables=tuple(hidden), sandbox=self._sandbox())
@@ -286,18 +319,18 @@ class ShownSetting:
 
 def shown_settings(config: Config) -> list[ShownSetting]:
     """All settings, in the order of the documentation."""
-    return [ShownSetting(key, _plain(config.values[key.name]), config.origin(key.name)) for key in KEYS]
+    return [ShownSetting(key, plain_value(config.values[key.name]), config.origin(key.name)) for key in KEYS]
 
 
-def _plain(value: object) -> object:
+def plain_value(value: object) -> object:
     """The value for JSON. Keys, and variables that sound like secrets, are masked."""
     match value:
         case None | bool() | int() | float() | str():
             return value
         case list() | tuple():
-            return [_plain(each) for each in value]
+            return [plain_value(each) for each in value]
         case dict():
-            return {name: "…" if _masks(name, each) else _plain(each) for name, each in value.items()}
+            return {name: "…" if _masks(name, each) else plain_value(each) for name, each in value.items()}
     return str(value)
 
 

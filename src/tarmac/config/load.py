@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
-from tarmac.config.config import Config, Origin, Secret
+from tarmac.config.config import Config, Origin, Secret, plain_value
 from tarmac.config.schema import KEYS, OF_A_MODEL, WouldLoosen, by_name, tightened
 from tarmac.config.sources import (
     Assignment,
@@ -87,7 +87,7 @@ def _tighten(held: dict[str, _Current], said: Assignment, notes: list[str]) -> N
         notes.append(f"{_at(said)}: a workspace can't set keys; put them into your own file (`tarmac config path`)")
         return
     if key.way is None:
-        notes.append(f"{_at(said)}: a workspace can't set `{key.name}`; it stays {toml(now.value)}")
+        notes.append(f"{_at(said)}: a workspace can't set `{key.name}`; it stays {toml(plain_value(now.value))}")
         return
     try:
         value = tightened(key.way, now.value, said.value)
@@ -126,7 +126,7 @@ def _check_providers(held: dict[str, _Current]) -> None:
         table = held[name].value
         if not isinstance(table, dict) or not table:
             continue
-        from tarmac.models.catalog import PROVIDERS
+        from tarmac.models.model_catalog import PROVIDERS
 
         for provider in table:
             if provider not in PROVIDERS:
@@ -148,7 +148,7 @@ def _composed(
     notes: list[str],
     meant_for: dict[str, str | None],
 ) -> Config:
-    from tarmac.models.catalog import base_urls_from, keys_from
+    from tarmac.models.model_catalog import base_urls_from, keys_from
 
     own = cast(dict[str, str], held["keys"].value)
     urls = cast(dict[str, str], held["models.base_urls"].value)

@@ -4,6 +4,7 @@ The defaults repeat those in the settings of each package, so that this module i
 them.
 """
 
+import re
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -69,7 +70,7 @@ def _names_model(value: str) -> bool:
 
 
 def _nearest_model(value: str) -> str:
-    from tarmac.models.catalog import nearest_spec
+    from tarmac.models.model_catalog import nearest_spec
 
     return nearest_spec(value)
 
@@ -88,6 +89,61 @@ def _is_command(value: str) -> bool:
         return False
 
 
+AGENT_FIELDS = ("command", "env", "name")
+_AGENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+_VARIABLE = re.compile(r"(?!TARMAC_)[A-Za-z_][A-Za-z0-9_]*")
+
+
+def _agents() -> ValueType:
+    """Tables that say how to start an agent, by name. They can only be set in a file."""
+    words = 'tables such as [agents.opencode] with command = ["opencode", "acp"]'
+    command_type = texts(
+        'a list such as ["opencode", "acp"]; the program is a name, an absolute path or ~/…', lambda _: True
+    )
+    types = {
+        "command": command_type,
+        "env": table(
+            "a table of variables and their values, none of them TARMAC_*", lambda name, _: _is_variable(name)
+        ),
+        "name": text("text in one line", str.isprintable),
+    }
+
+    def check(value: Value) -> Value:
+        if not isinstance(value, dict):
+            raise ValueError(f"must be {words}")  # the value may have a key, so it is not shown
+        return {name: check_agent(name, each) for name, each in value.items()}
+
+    def check_agent(name: str, given: Value) -> Value:
+        if not _AGENT_NAME.fullmatch(name):
+            raise ValueError(f"must be {words}: a name has only letters, digits, - and _, not `{name}`")
+        if not isinstance(given, dict):
+            raise ValueError(f"must be {words}: `{name}` is no table")
+        for field in given:
+            if field not in AGENT_FIELDS:
+                raise ValueError(f"must be {words}: `{name}.{field}` is unknown; there are {', '.join(AGENT_FIELDS)}")
+        found = {}
+        for field, each in given.items():
+            try:
+                found[field] = types[field].check(each)
+            except ValueError as error:
+                raise ValueError(f"must be {words}: `{name}.{field}` {error}") from None
+        argv = cast(tuple[str, ...], found.get("command", ()))
+        if not argv or not argv[0].strip():
+            raise ValueError(f"must be {words}: `{name}` has no command")
+        if "/" in argv[0] and not argv[0].startswith(("/", "~/")):  # it would be a file of the workspace
+            raise ValueError(f"must be {words}: `{name}.command` must be {command_type.words}")
+        return found
+
+    def parse(_: str) -> Value:
+        raise ValueError("can only be set in a file")
+
+    return ValueType(words, check, parse, from_text=False)
+
+
+def _is_variable(name: str) -> bool:
+    return _VARIABLE.fullmatch(name) is not None
+
+
 _URL = text("a URL that begins with http:// or https://", _is_url)
 _NAMES = "a table of names and values"
 _LINE = "a list of commands, each by its first words"
@@ -99,6 +155,12 @@ KEYS = (
         optional(text("provider/name", _names_model, _nearest_model)),
         None,
         "the model, as provider/name",
+    ),
+    Key(
+        "image_model",
+        optional(text("provider/name", _names_model)),
+        None,
+        "the model that makes pictures, as provider/name; none: generate_image is not offered",
     ),
     Key("base_url", optional(_URL), None, "base URL of the model's provider, instead of its default"),
     Key(
@@ -242,6 +304,7 @@ KEYS = (
     Key("terminals.shell_integration_disabled", boolean(), False, "run every command as a separate process"),
     Key("terminals.shell_integration_timeout", seconds(), 5.0, "seconds for a shell to start"),
     Key("terminals.shell", optional(text()), None, "the shell of commands: bash, zsh, fish or a path; none: bash"),
+    Key("terminals.path", paths(), (), "folders in front of PATH for commands of agents"),
     Key("terminals.start_up_files", boolean(), True, "read ~/.bashrc and similar files"),
     Key("terminals.command_delay", seconds(zero=True), 0.0, "seconds before a command is sent"),
     Key("terminals.run_timeout", seconds(), 30.0, "seconds until a command in a persistent terminal is left running"),
@@ -258,6 +321,8 @@ KEYS = (
     Key("terminals.max_terminals", integer(1), 64, "terminals of all tasks", Tightening.LOWER),
     Key("terminals.lease_timeout", seconds(), 30.0, "seconds to wait for a free terminal"),
     Key("terminals.terminal_idle_timeout", seconds(), 1800.0, "seconds until an unused terminal is closed"),
+    Key("terminals.outlive", boolean(), False, "terminals of tasks outlive the program; see docs/daemon.md"),
+    Key("terminals.outlive_seconds", seconds(), 86400.0, "seconds until a terminal that no program uses is ended"),
     Key("terminals.output_line_limit", integer(1), 500, "lines of output in a result"),
     Key("terminals.output_character_limit", integer(1), 50_000, "characters of output in a result"),
     Key("terminals.output_head_share", share(), 0.7, "share of that from the beginning; the rest is from the end"),
@@ -307,14 +372,31 @@ KEYS = (
     Key("tools.images_per_read", integer(1), 20 << 20, "bytes of all images in one call"),
     Key("tools.fuzzy_threshold", share(), 0.9, "similarity that an edit needs to match", Tightening.HIGHER),
     Key("tools.news_characters", integer(0), 8_000, "characters of background output in a turn"),
+    Key("tools.browser", boolean(), False, "offer browser_action, which uses Chromium", Tightening.OFF),
+    Key(
+        "tools.wake_on_exit",
+        boolean(),
+        True,
+        "continue a task at rest when a command that it left running ends or asks for input",
+        Tightening.OFF,
+    ),
     Key(
         "tools.diagnostics",
         texts("a text such as `*.py: ruff check {file}`", _is_diagnostic),
         (),
         "commands that check a file after an edit",
     ),
+    # Other machines
+    Key(
+        "places",
+        table("a table of names and addresses", lambda name, address: ":" not in name and ":" in address),
+        {},
+        "machines and containers for `--on`, by name",
+    ),
     # Editors
     Key("acp.client_terminals", boolean(), False, "run approved commands in the editor's terminals, if it has any"),
+    # Agents of others
+    Key("agents", _agents(), {}, "agents for `tarmac host NAME`, by name: `command`, and if wanted `env` and `name`"),
     # Models
     Key(
         "models.base_urls",

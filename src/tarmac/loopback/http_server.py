@@ -1,7 +1,7 @@
-"""HTTP and WebSockets on a socket of ours, by uvicorn: with a limit on what strangers may take up.
+"""HTTP and WebSockets on our own socket, by uvicorn, with limits on connections.
 
-Whoever can reach the port can open connections, token or not. One that does not come to a request is closed, and so is
-one too many: their descriptors are what terminals are made of.
+Any process that reaches the port can open connections, also without a token, and terminals need these descriptors. A
+connection that sends no whole request in time is closed. If there are too many, the one that waited longest is closed.
 """
 
 import asyncio
@@ -22,41 +22,55 @@ AsgiApp = Callable[[Message, Receive, Send], Awaitable[None]]
 
 CLOSING: Final = 2  # seconds for requests under way when the server ends
 TO_ASK: Final = 10.0  # seconds from a connection's first byte, or its opening, to the end of a request's headers
+TO_SEND: Final = 30.0  # seconds from the end of the headers to the end of the body
 MOST_CONNECTIONS: Final = 256
 LARGEST_FRAME: Final = 32 << 20  # bytes of a WebSocket message: a few pictures
 PING: Final = 20.0  # seconds between the questions whether a WebSocket still has somebody at its end
 
 
 class ImpatientProtocol(H11Protocol):
-    """A connection that must come to its request. When there are too many, the longest silent one makes room."""
+    """A connection that must come to a request, all of it. When there are too many, the slowest makes room."""
 
-    alarm: asyncio.TimerHandle | None = None  # set while it has no request under way
+    alarm: asyncio.TimerHandle | None = None  # set while it has no whole request under way
+    since = 0.0  # when the alarm was set
+    in_body = False
     upgraded = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self.alarm = self.loop.call_later(TO_ASK, transport.abort)
+        self._wait(TO_ASK)
         if len(self.connections) > MOST_CONNECTIONS:
             theirs = (each for each in self.connections if isinstance(each, ImpatientProtocol))
-            silent = [each for each in theirs if each.alarm is not None]
-            min(silent, key=lambda each: each.alarm.when() if each.alarm else 0.0).transport.abort()
+            slow = [each for each in theirs if each.alarm is not None]
+            min(slow, key=lambda each: each.since).transport.abort()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         asked = self.upgraded or (self.cycle is not None and not self.cycle.response_complete)
-        if asked and self.alarm is not None:
+        before, self.in_body = self.in_body, asked and not self.upgraded and self.conn.their_state is h11.SEND_BODY
+        if asked and not self.in_body:
+            self._stop_waiting()
+        elif self.in_body and not before:
+            self._wait(TO_SEND)
+        elif not asked and self.alarm is None:
+            self._wait(TO_ASK)
+
+    def _wait(self, seconds: float) -> None:
+        self._stop_waiting()
+        self.since = self.loop.time()
+        self.alarm = self.loop.call_later(seconds, self.transport.abort)
+
+    def _stop_waiting(self) -> None:
+        if self.alarm is not None:
             self.alarm.cancel()
             self.alarm = None
-        elif not asked and self.alarm is None:
-            self.alarm = self.loop.call_later(TO_ASK, self.transport.abort)
 
     def handle_websocket_upgrade(self, event: h11.Request) -> None:
         self.upgraded = True
         super().handle_websocket_upgrade(event)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if self.alarm is not None:
-            self.alarm.cancel()
+        self._stop_waiting()
         super().connection_lost(exc)
 
 

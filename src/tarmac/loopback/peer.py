@@ -1,10 +1,13 @@
-"""Whether a connection to this machine's own address comes from a process of one of our terminals.
+"""Find out whose process is at the other end of a connection: a person's, or an agent's.
 
-(client address, server address) → the row of /proc/net/tcp → a socket's inode → is it open in an agent's process?
+(client address, server address) → the row of /proc/net/tcp → a socket's inode → who has it open → an agent's process?
 
-An agent must not approve its own commands, token or not. An agent's processes are those below us, and those with the
-birthmark of any Tarmac's terminal. A connection whose other end is gone already is refused, too: a process could send
-a request and exit before anybody looks. Linux only: elsewhere nothing is known, and the token alone counts.
+unix socket → SO_PEERCRED → the process, and those above it: is one of them an agent's?
+
+An agent must not approve its own commands, even with a token. An agent's processes are those below us, and those that a
+terminal of any Tarmac has started. The birthmark shows that, their own or a parent's (terminals/daemon/peers.py). A
+connection whose other end is gone is refused too, because a process could send a request and exit before we look. Linux
+only: elsewhere nothing is known, and the token alone counts.
 """
 
 # ruff: noqa: PTH208
@@ -16,7 +19,8 @@ import struct
 from enum import Enum
 from typing import Final
 
-from tarmac.terminals.process import birthmark, processes
+from tarmac.terminals.daemon.peers import refusal
+from tarmac.terminals.process import processes
 
 Address = tuple[str, int]
 TABLES: Final = ("/proc/net/tcp", "/proc/net/tcp6")
@@ -32,6 +36,7 @@ class Peer(Enum):
     PERSON = "a process that does not run in our terminals"
     AGENT = "a process that runs in one of our terminals"
     GONE = "nobody any more"
+    STRANGER = "a process of another user"
     UNKNOWN = "nobody can tell on this system"
 
 
@@ -47,9 +52,9 @@ def peer_of(client: Address, server: Address) -> Peer:
     if (client, inode) in _known:
         return Peer.PERSON
     us = os.getpid()
-    below = {each.pid for each in processes.descendants(us)}
-    others = {each.pid for each in processes.everyone()} - below - {us}
-    if any(_holds(pid, inode) for pid in (*below, *filter(birthmark.is_marked, others))):
+    holders = [each.pid for each in processes.everyone() if each.pid != us and _holds(each.pid, inode)]
+    below = {each.pid for each in processes.descendants(us)} if holders else set()
+    if any(pid in below or refusal(pid, ()) for pid in holders):
         return Peer.AGENT
     if _inode(client, server) != inode:
         return Peer.GONE
@@ -57,6 +62,25 @@ def peer_of(client: Address, server: Address) -> Peer:
         _known.clear()
     _known.add((client, inode))
     return Peer.PERSON
+
+
+def peer_of_socket(connection: socket.socket, *, below_us: bool) -> Peer:
+    """Who is at the other end of a unix socket. `below_us`: what descends from this process is an agent's.
+
+    The kernel tells who called connect(), or to the one who connected, who called listen().
+    """
+    if not hasattr(socket, "SO_PEERCRED"):
+        return Peer.UNKNOWN
+    raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    pid, user, _ = struct.unpack("3i", raw)
+    if user != os.geteuid():
+        return Peer.STRANGER
+    if pid == os.getpid():
+        return Peer.PERSON
+    if processes.stat(pid) is None:
+        return Peer.GONE
+    below = below_us and pid in {each.pid for each in processes.descendants(os.getpid())}
+    return Peer.AGENT if below or refusal(pid, ()) else Peer.PERSON
 
 
 def _inode(client: Address, server: Address) -> int:
@@ -104,7 +128,7 @@ def _holds(pid: int, inode: int) -> bool:
 
 
 def make_unreadable() -> None:
-    """No other process of this user may read our memory and environment, where tokens are (Linux)."""
+    """No other process of this user may read our memory and environment, or open our pipes (Linux)."""
     import ctypes
 
     prctl = getattr(ctypes.CDLL(None), "prctl", None)

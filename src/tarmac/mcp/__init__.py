@@ -4,12 +4,14 @@ adapter.py      the server of the `mcp` SDK; only it and pipes.py (messages on a
 tool_server.py  one call, within 50 seconds
 client.py       who calls, and what the client can do
 workspace.py    a workspace with its terminals; each call goes through the pipeline (tarmac.calls)
-asker.py        asks the person through their client
+client_asker.py asks the person through their client
 recorder.py     what clients did, as the log of a task
 catalog.py      the tools, their schemas and annotations
-outputs.py      all that commands printed, as resources
+secret_page.py  a page on this machine where the person types a secret
+outputs.py      all that commands printed, and screens, as resources
+resource_changes.py which of them changed, for who subscribed
 progress.py     the last lines, while a command runs
 frames.py       PURE: bytes into lines
-http_server.py  who may use the HTTP server
-sessions.py     sessions of clients over HTTP, and their end
+http_gate.py    who may use the HTTP server
+http_sessions.py sessions of clients over HTTP, and their end
 """

@@ -12,7 +12,10 @@ from typing import Annotated, Any, ClassVar, Final
 from msgspec import Meta
 
 from tarmac.errors import TarmacError, ToolFailed
+from tarmac.terminals.output.terminal_screen import Settled
 from tarmac.tools import terminal_access, terminal_status
+from tarmac.tools.boundary import untagged
+from tarmac.tools.call_decoder import parameters
 from tarmac.tools.edit_file import ApplyDiff, SearchAndReplace, WriteToFile
 from tarmac.tools.execute_command import ExecuteCommand, short
 from tarmac.tools.list_files import ListFiles
@@ -28,7 +31,6 @@ from tarmac.tools.read_terminal import ReadTerminal
 from tarmac.tools.search_files import SearchFiles
 from tarmac.tools.send_to_terminal import SendToTerminal
 from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool
-from tarmac.tools.tool_schema import parameters
 from tarmac.tools.wait_for_terminal import WaitForTerminal
 
 
@@ -56,8 +58,7 @@ class InterruptTerminal(Tool):
     name: ClassVar[str] = "interrupt_terminal"
     group: ClassVar[Group] = "command"
     description: ClassVar[str] = (
-        "Interrupt the command that runs in a terminal: Ctrl-C, then by force if it does not heed. The terminal stays. "
-        "The result has what it printed last."
+        "Interrupt the command that runs in a terminal: Ctrl-C, then by force. The terminal stays."
     )
     spellings: ClassVar[Mapping[str, str]] = SPELLINGS
 
@@ -87,9 +88,38 @@ class InterruptTerminal(Tool):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOne(ReadTerminal):
-    description: ClassVar[str] = ReadTerminal.description.removesuffix(" Without an id: which there are.")
+    description: ClassVar[str] = (
+        "Show what a terminal is doing and what it printed since you last looked. With lines or search: any part of "
+        "what its last command printed. With state: its shell, last commands and changed variables."
+    )
 
     id: Annotated[str, Meta(min_length=1, description=ID)]  # list_terminals lists them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookAtTerminal(Tool):
+    name: ClassVar[str] = "look_at_terminal"
+    group: ClassVar[Group] = "command"
+    description: ClassVar[str] = (
+        "Show the screen of a terminal (vim, less, htop) as rows of text, with the cursor (▮) and ‹highlights›, once "
+        "the program has settled: first all rows, then those that changed since your last look."
+    )
+    spellings: ClassVar[Mapping[str, str]] = SPELLINGS
+
+    id: Annotated[str, Meta(min_length=1, description=ID)]
+    full: Annotated[bool, Meta(description="Show all rows.")] = False
+
+    async def prepare(self, bench: Bench) -> Ready:
+        terminal = terminal_access.own(bench, self.id)
+
+        async def act(_: Go) -> Done:
+            try:
+                found = await terminal_status.screen(terminal, bench.viewer, full=self.full)
+            except TarmacError as error:
+                raise ToolFailed(error.what, hint=error.hint) from None
+            return Done.text(found.text, details=found.details, essence=untagged(found.text), output=found.output)
+
+        return Ready(title=f"Looking at terminal {terminal.id}", done=f"Looked at terminal {terminal.id}", act=act)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,8 +134,8 @@ class CheckCommand(Tool):
     name: ClassVar[str] = "check_command"
     group: ClassVar[Group] = "command"
     description: ClassVar[str] = (
-        "What would happen to a command, without running it: allowed, asked about or denied, how dangerous it is, why, "
-        "and what it would do, part by part."
+        "What would happen to a command, without running it: allowed, asked about or denied, how dangerous it is, and "
+        "why."
     )
 
     command: Annotated[str, Meta(min_length=1, description="The command line.")]
@@ -127,6 +157,7 @@ class CatalogEntry:
     title: str
     tool: type[Tool]
     output: Schema | None  # None: its text is all that it returns
+    left_out: tuple[str, ...] = ()  # arguments that another tool here has instead
     description: str = ""  # in place of the tool's own
     read_only: bool = False
     destructive: bool = False
@@ -139,15 +170,15 @@ class CatalogEntry:
 
     @property
     def input(self) -> Schema:
-        return _input(self.tool)
+        return _input(self.tool, self.left_out)
 
 
 @cache
-def _input(tool: type[Tool]) -> Schema:
+def _input(tool: type[Tool], left_out: tuple[str, ...]) -> Schema:
     schema = parameters(tool)
-    properties = {name: dict(each) for name, each in schema["properties"].items()}
+    properties = {name: dict(each) for name, each in schema["properties"].items() if name not in left_out}
     if "timeout" in properties:
-        properties["timeout"]["description"] += f" At most {MOST_SECONDS} seconds are waited."
+        properties["timeout"]["description"] = f"Seconds to wait, at most {MOST_SECONDS}. The command goes on after it."
     return {**schema, "properties": properties, "additionalProperties": False}
 
 
@@ -170,11 +201,19 @@ _TERMINAL: Final[dict[str, Schema]] = {
     "exit_code": {"type": "integer", "description": "of the last command, if it has ended and it is known"},
     "awaiting": _text("what it waits for: line, secret, keys or unknown"),
     "prompt": _text("what it asks; untrusted"),
+    "screen": _object(
+        {
+            "settled": {"type": "string", "enum": [str(each) for each in Settled]},
+            "alternate": {"type": "boolean", "description": "a full-screen program has it"},
+        },
+        "settled",
+        "alternate",
+    ),
 }
 _LOOK: Final = _object(
     {
         "terminal": _object(_TERMINAL, "id", "state", "cwd"),
-        "output": _text("what it printed since it was last looked at, or the lines asked for; untrusted"),
+        "output": _text("what it printed since it was last looked at, the lines asked for, or its screen; untrusted"),
         "output_uri": _text("the resource with all that its last command printed"),
     },
     "terminal",
@@ -267,9 +306,9 @@ ENTRIES: Final = (
         output=COMMAND_RESULT,
         description=(
             "Run a command in a real terminal (bash) of this workspace. Variables and functions stay for later calls "
-            "in the same terminal; each call starts in `cwd`. The result has its exit code and output. A command that "
-            "asks something is reported with its prompt; one that takes long goes on in the background, in the "
-            "terminal that the result names. Start servers and watchers this way, too, with a short timeout."
+            "in the same terminal; each call starts in `cwd`. The result has its exit code and output, or its prompt "
+            "if it asks something. One that takes long goes on in the terminal that the result names. Start servers "
+            "and watchers this way, too, with a short timeout."
         ),
         destructive=True,
         open_world=True,
@@ -285,7 +324,10 @@ ENTRIES: Final = (
         title="Run a command in a terminal that stays",
         tool=RunPersistentCommand,
         output=COMMAND_RESULT,
-        description=RunPersistentCommand.description.replace("execute_command", "run_command"),
+        description=(
+            "Run a command in a persistent terminal, with the directory, variables and functions that are there. The "
+            "result is like that of run_command."
+        ),
         destructive=True,
         open_world=True,
     ),
@@ -297,13 +339,25 @@ ENTRIES: Final = (
         read_only=True,
         idempotent=True,
     ),
-    CatalogEntry(name="read_terminal", title="Read a terminal", tool=ReadOne, output=_LOOK, read_only=True),
+    CatalogEntry(
+        name="read_terminal",
+        title="Read a terminal",
+        tool=ReadOne,
+        output=_LOOK,
+        left_out=("screen",),
+        read_only=True,
+    ),
+    CatalogEntry(name="look_at_terminal", title="Look at a screen", tool=LookAtTerminal, output=_LOOK, read_only=True),
     CatalogEntry(
         name="send_to_terminal",
         title="Type into a terminal",
         tool=SendToTerminal,
         output=_LOOK,
-        description=SendToTerminal.description.replace("are typed by the person alone", "can't be typed"),
+        description=(
+            "Type into the command that runs in a terminal: text to answer its prompt (Enter is added), or keys by "
+            "name, such as `C-c`, `Up`, `Enter`, `Escape` or `q`. The result has what it prints next, or the screen of "
+            "a full-screen program. Secrets, such as passwords, can't be typed."
+        ),
         destructive=True,
         open_world=True,
     ),

@@ -1,12 +1,12 @@
-"""What the door knows of who calls: who it is, what it can be asked, and how it is told that work goes on."""
+"""What the server knows about its caller: who it is, what it can be asked, and how to report progress."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from tarmac.calls.permission import Postponed
+from tarmac.calls.call_judge import Postponed
 
-Action = Literal["accept", "decline", "cancel"]
+FormAction = Literal["accept", "decline", "cancel"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,7 @@ class Form:
 class FormReply:
     """What came back. `choice` is empty where the client sent none of those it was offered."""
 
-    action: Action
+    action: FormAction
     choice: str = ""
     feedback: str = ""
 
@@ -60,11 +60,15 @@ class Client(Protocol):
     name: str  # "claude-code 2.1"
     session: str | None  # the connection it belongs to, "" on a pipe; None where each request stands alone
     can_ask: bool
+    can_open: bool  # it opens addresses for the person: URL elicitation
     stateless: bool  # the era in which a question is a call's result
     answered: tuple[str, FormReply] | None  # the stateless era: the question's id, and what the person said
 
     async def ask(self, form: Form) -> FormReply:
         """Wait for the person; Unanswered where that is another call's matter; CannotAsk, Lacking."""
+
+    async def open_url(self, url: str, message: str) -> FormAction:
+        """Ask the person to open an address; accept: they are on their way. CannotAsk."""
 
     async def progress(self, done: float, message: str) -> None:
         """Tell how far it is, where it was asked for."""
@@ -79,12 +83,15 @@ class HostedClient:
 
     def __init__(self, client: Client, ask: Ask) -> None:
         self.name, self.session = client.name, client.session
-        self.can_ask, self.stateless = True, False
+        self.can_ask, self.can_open, self.stateless = True, False, False
         self.answered: tuple[str, FormReply] | None = None
         self._client, self._ask = client, ask
 
     async def ask(self, form: Form) -> FormReply:
         return await self._ask(form)
+
+    async def open_url(self, url: str, message: str) -> FormAction:
+        raise CannotAsk("its host asks for it")
 
     async def progress(self, done: float, message: str) -> None:
         await self._client.progress(done, message)

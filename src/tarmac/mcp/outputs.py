@@ -1,5 +1,7 @@
 """All that commands printed, as resources: `tarmac://terminals/t3/2` is what command 2 in terminal t3 printed.
 
+`tarmac://terminals/t3/screen` is what terminal t3 shows now.
+
 What is longer than one reading is read on with `?from=BYTES`; each reading says where the next begins.
 """
 
@@ -15,7 +17,7 @@ from tarmac.errors import BadRequest, ToolFailed
 from tarmac.policy.visible import shortened
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.terminal import Terminal
-from tarmac.tools import terminal_access
+from tarmac.tools import terminal_access, terminal_status
 from tarmac.tools.execute_command import short
 from tarmac.tools.tool import Bench
 from tarmac.vt.fold import show_invisibles
@@ -25,10 +27,12 @@ ROOT: Final = "tarmac://"
 TEMPLATES: Final = {  # name, what it is
     "tarmac://terminals/{id}/{number}{?from}": ("output of a command", "All that one command printed in a terminal"),
     "tarmac://terminals/{id}{?from}": ("output of a terminal", "All that the last command printed in a terminal"),
+    "tarmac://terminals/{id}/screen": ("screen of a terminal", "What a terminal shows now, row by row"),
 }
 MOST_BYTES: Final = 4 << 20  # of one reading; of more the end is given, and how to read the rest is said
 MOST_KEPT: Final = 100  # outputs of commands that ran without a terminal, and of terminals that are gone
 _TERMINAL = re.compile(r"tarmac://terminals/([^/?]+)(?:/(\d{1,12}))?")
+_SCREEN = re.compile(r"tarmac://terminals/([^/?]+)/screen")
 _LOOSE = re.compile(r"tarmac://outputs/(\d{1,12})")
 _FROM = re.compile(r"from=(\d{1,18})")
 Read = Callable[[int, int], tuple[int, bytes]]  # from a byte, so many → where they begin, and they
@@ -40,7 +44,7 @@ class ListedOutput:
 
     uri: str
     name: str
-    size: int
+    size: int | None  # in bytes; of a screen nobody knows
 
 
 class Outputs:
@@ -73,14 +77,30 @@ class Outputs:
             for each in terminal.executions
             if each.output_bytes
         ]
+        for terminal in terminal_access.visible_to(bench):
+            if terminal.current is not None and terminal.tape.alternate:
+                name = f"{terminal.id}: the screen of {short(terminal.current.command)}"
+                found.append(ListedOutput(f"{ROOT}terminals/{terminal.id}/screen", name, None))
         for number, (command, path) in self._loose.items():
             if path.exists():
                 found.append(ListedOutput(f"{ROOT}outputs/{number}", short(command), path.stat().st_size))
         return found
 
+    def check_known(self, bench: Bench, uri: str) -> None:
+        """BadRequest, ToolFailed for a resource that is not there."""
+        check_address(uri)
+        if screen := _SCREEN.fullmatch(uri):
+            terminal_access.own(bench, screen[1])
+        elif (terminal := _TERMINAL.fullmatch(uri.partition("?")[0])) and terminal[2]:
+            self._execution(bench, terminal[1], int(terminal[2]))
+        elif terminal:
+            terminal_access.readable(bench, terminal[1])
+
     async def read(self, bench: Bench, uri: str) -> str:
         """The text behind a URI. BadRequest, ToolFailed when there is none."""
         check_address(uri)
+        if screen := _SCREEN.fullmatch(uri):
+            return (await terminal_status.screen(terminal_access.own(bench, screen[1]), None, full=True)).output
         bare, _, query = uri.partition("?")
         wanted = _FROM.fullmatch(query)
         terminal, loose = _TERMINAL.fullmatch(bare), _LOOSE.fullmatch(bare)
@@ -112,6 +132,8 @@ class Outputs:
 def check_address(uri: str) -> None:
     """BadRequest for an address that can be nobody's, in any workspace."""
     bare, asked, query = uri.partition("?")
+    if _SCREEN.fullmatch(uri):
+        return
     if not (_TERMINAL.fullmatch(bare) or _LOOSE.fullmatch(bare)) or (asked and not _FROM.fullmatch(query)):
         raise BadRequest(f"there is no resource {shortened(uri, 200)}", hint="resources/list shows those there are")
 

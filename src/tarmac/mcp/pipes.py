@@ -64,7 +64,10 @@ async def serve_lines(tools: ToolServer, pieces: AsyncIterator[bytes], write: Wr
     async with anyio.create_task_group() as group:
         group.start_soon(tell)
         group.start_soon(read)
-        await server.run(inbox, outbox, server.create_initialization_options())
+        try:
+            await server.run(inbox, outbox, server.create_initialization_options())
+        finally:
+            server.subscriptions.forget()
         group.cancel_scope.cancel()
 
 

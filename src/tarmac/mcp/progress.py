@@ -1,6 +1,6 @@
-"""While a command runs its client hears of it: what is done (A7), its last lines once a second, or a sign of life.
+"""Tell a client about its running command: the title, the last lines once a second, or a sign of life.
 
-Clients that give up on a silent call wait on while they hear something.
+Some clients give up on a silent call. They keep waiting while they hear something.
 """
 
 import asyncio

@@ -14,8 +14,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import tarmac
-from tarmac.calls.judge import Judged
-from tarmac.calls.permission import Permission
+from tarmac.calls.call_judge import Judged, Permission
 from tarmac.calls.pipeline import Call, CallResult
 from tarmac.models.messages import NO_USAGE, Text
 from tarmac.tasks.checkpoints import Checkpoints

@@ -37,7 +37,7 @@ class ToolAnswer:
     data: Mapping[str, Any] | None = None
     error: bool = False
     images: tuple[tuple[bytes, str], ...] = ()  # each with its media type
-    title: str = ""  # "Ran `make`": what was done, for a person who looks at the calls (A7)
+    title: str = ""  # "Ran `make`": what was done, for a person who looks at the calls
 
 
 @dataclass(slots=True)
@@ -115,7 +115,7 @@ class ToolServer:
                     self._roots[client.session] = found
         if found is None:
             raise BadRequest("the client named no workspace", hint=SET_WORKSPACE)
-        from tarmac.config.workspace import check_workspace
+        from tarmac.config.workspace_folders import check_workspace
 
         try:
             return await asyncio.to_thread(check_workspace, found, os.environ)

@@ -14,27 +14,30 @@ from pathlib import Path
 from typing import Any, Final
 
 from tarmac.app import App, open_app
-from tarmac.calls.judge import Judge
-from tarmac.calls.permission import Asker
+from tarmac.calls.call_judge import Asker, Judge
 from tarmac.calls.pipeline import Call, CallResult, Pipeline, Recorder
 from tarmac.config import Config
 from tarmac.errors import BadArguments, BadRequest, TarmacError, ToolFailed
-from tarmac.events import CallId, TaskId
-from tarmac.mcp.asker import GOOD_FOR, ClientAsker, ClientQuestions, how_to_allow
+from tarmac.events import CallId, TaskId, TerminalId
 from tarmac.mcp.catalog import BY_NAME, COMMAND_RESULT, MOST_SECONDS, CatalogEntry, CheckCommand, OpenWorkspaceTerminal
 from tarmac.mcp.client import Ask, Client, HostedClient
+from tarmac.mcp.client_asker import GOOD_FOR, ClientAsker, ClientQuestions, how_to_allow
 from tarmac.mcp.outputs import ListedOutput, Outputs
 from tarmac.mcp.progress import Tail, telling
 from tarmac.mcp.recorder import WorkspaceLog, WorkspaceRecorder
+from tarmac.mcp.resource_changes import ResourceChanges
+from tarmac.mcp.secret_page import SecretPage, SecretRequests
 from tarmac.mcp.tool_server import ToolAnswer
 from tarmac.models.messages import Blob, Image, Text
 from tarmac.policy import Execute, Verdict
 from tarmac.policy.visible import visible
 from tarmac.tasks.auto import covers
-from tarmac.tasks.repetition import Repetition, fingerprint
+from tarmac.tasks.repetition import STUCK, Repetition, fingerprint
 from tarmac.terminals.events import CommandStarted, TerminalClosedEvent, TerminalEvent
-from tarmac.tools import call_decoder
-from tarmac.tools.file_access import directory
+from tarmac.terminals.terminal import Terminal
+from tarmac.tools import call_decoder, terminal_access
+from tarmac.tools.file_access import directory, looking
+from tarmac.tools.report import SECRET_ALONE
 from tarmac.tools.tool import Bench, Done, Go, Ready, Reply, Suggestion, TodoItem, Tool
 
 AT_ONCE: Final = 32  # commands that run in one workspace; the next ones wait for their turn
@@ -44,10 +47,6 @@ GRACE: Final = 6.5  # seconds after its end that a call may take; then it is tol
 TOO_LATE: Final = "This takes longer than a call may, and goes on; nobody will be told. list_terminals shows what runs."
 MOST_SESSIONS: Final = 64  # whose calls are compared
 PATIENT: Final = {"wait_for_terminal"}  # waiting again is no circle
-STUCK: Final = (
-    "This is the same {name} call again, and its result did not change: it was not made. "
-    "Do something else, or tell the person what blocks you."
-)
 TERMINALS: Final = 16  # of one workspace: subagents of a client share them
 
 
@@ -84,11 +83,13 @@ class Workspace:
             covers=partial(covers, app.config.auto),
         )
         self.questions = ClientQuestions()
+        self.secret_page = SecretPage()
         self.log = WorkspaceLog(app.store, self.workspace)
         self._numbers = itertools.count(1)
         self._app = app
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._late: set[asyncio.Task[ToolAnswer]] = set()  # calls whose clients have their answer already
+        self.changes = ResourceChanges(self._visible)
         self.registry.subscribe(self._heard)
         self._opened: dict[str, str | None] = {}  # terminal → the session whose call opened it
         self._seen: dict[Path, str | None] = {}  # the versions of files that clients know, by digest
@@ -97,10 +98,12 @@ class Workspace:
 
     async def aclose(self) -> None:
         """Nobody calls any more."""
+        self.changes.close()
         self.questions.forget()
         for each in self._late:
             each.cancel()
         await asyncio.gather(*self._late, return_exceptions=True)
+        await self.secret_page.aclose()
         await self.log.aclose()
 
     # One call
@@ -168,17 +171,22 @@ class Workspace:
 
     async def _make(self, entry: CatalogEntry, tool: Tool, client: Client, end: float) -> ToolAnswer:
         tail, images = Tail(), Images()
+        asked = SecretRequests(self.secret_page, client, self.registry, self.task) if client.can_open else None
         call = Call(
             id=self.new_call(),
             name=entry.name,
-            prepare=lambda: tool.prepare(self.bench(end, tail, call.id, images)),
+            prepare=lambda: tool.prepare(self.bench(end, tail, call.id, images, asked, viewer=client.session)),
             timeout=GOOD_FOR,
             shown=lambda ready: telling(client, tail, lambda: ready.title),
             slot=lambda ready: self._turn(ready, end),
         )
         asker = self.asker(client, call, until=end - LEAST)
         pipeline = Pipeline(self.judge, asker, self.recorder(client, call), checkpoint=self.checkpoint)
-        result = await pipeline.run(call)
+        try:
+            result = await pipeline.run(call)
+        finally:
+            if asked is not None:
+                await asked.aclose()
         if result.done is None or result.ready is None:
             return ToolAnswer(text=_why(result), error=True)
         self._seen.update({each.path: each.digest for each in result.done.seen})
@@ -207,7 +215,7 @@ class Workspace:
         data = data_of(entry.name, done) if entry.output is not None else {}
         text = "\n".join(each.text for each in done.content if isinstance(each, Text))
         if entry.name == "open_persistent_terminal":
-            if not (isinstance(tool, OpenWorkspaceTerminal) and tool.stay):
+            if not (isinstance(tool, OpenWorkspaceTerminal) and (tool.stay or tool.outlive)):
                 self._opened[data["id"]] = client.session
             data["cwd"] = str(self.registry.get(data["id"]).cwd)
         elif uri := self._uri(data, done, client.session):
@@ -230,7 +238,7 @@ class Workspace:
 
     async def _check(self, tool: CheckCommand, client: Client) -> ToolAnswer:
         bench = self.bench(time.monotonic() + MOST_SECONDS, Tail())
-        action = Execute(tool.command, cwd=directory(bench, tool.cwd), shell=bench.registry.shell().name)
+        action = Execute(tool.command, cwd=await looking(bench, directory, tool.cwd), shell=bench.registry.shell().name)
         verdict = await self.judge.verdict(action)
         data = verdict_data(verdict)
         if verdict.decision == "ask":
@@ -241,7 +249,16 @@ class Workspace:
         lines += [f"Who is asked: {data['asks']}"] if "asks" in data else []
         return ToolAnswer(text="\n".join(lines), data=data)
 
-    def bench(self, end: float, tail: Tail, call: CallId | None = None, images: "Images | None" = None) -> Bench:
+    def bench(
+        self,
+        end: float,
+        tail: Tail,
+        call: CallId | None = None,
+        images: "Images | None" = None,
+        asked: SecretRequests | None = None,
+        *,
+        viewer: str | None = None,
+    ) -> Bench:
         """Where a tool works, until `end`."""
         left = max(min(end - time.monotonic(), MOST_SECONDS), LEAST)
         own = self._app.config.tools
@@ -262,11 +279,20 @@ class Workspace:
             show=tail.show,
             settings=settings,
             alone=True,
+            secrets=asked,
+            viewer=viewer,
         )
 
     # What was printed
 
+    def _visible(self, id: TerminalId) -> Terminal | None:
+        try:
+            return terminal_access.own(self.bench(0, Tail()), id)
+        except ToolFailed:
+            return None
+
     def _heard(self, event: TerminalEvent) -> None:
+        self.changes.heard(event)
         if isinstance(event, TerminalClosedEvent):
             self._opened.pop(event.terminal, None)
             self._left.pop(event.terminal, None)
@@ -279,6 +305,10 @@ class Workspace:
     def listing(self) -> list[ListedOutput]:
         """The outputs that can be read."""
         return self.outputs.listing(self.bench(0, Tail()))
+
+    def check_known(self, uri: str) -> None:
+        """BadRequest, ToolFailed for an address of nothing here."""
+        self.outputs.check_known(self.bench(0, Tail()), uri)
 
     async def read(self, uri: str) -> str:
         """One of them."""
@@ -313,6 +343,9 @@ class NoTalk:
 
     async def set_todos(self, todos: tuple[TodoItem, ...]) -> None:
         raise ToolFailed("There is no todo list here.")
+
+    def condense(self, focus: str) -> None:
+        """There is no conversation."""
 
     def output(self, number: int) -> str | None:
         return None
@@ -377,7 +410,7 @@ NEXT = {
         "It only reads, so it ran without a terminal, and was ended when its time was over. Ask for less, or give it a "
         "longer timeout."
     ),
-    "secret": "Nobody can type a secret here: interrupt_terminal, and use a way that asks for none.",
+    "secret": SECRET_ALONE,
 }
 
 
@@ -394,6 +427,7 @@ def data_of(name: str, done: Done) -> Data:
         case "kill_persistent_terminal":
             return _present(found["terminal"])
         case _:
+            found.pop("screen", None)  # it is the output
             return {**found, "terminal": _present(found["terminal"]), "output": done.output}
 
 

@@ -3,7 +3,7 @@
 messages.py     a conversation, independent of any provider
 provider.py     the `Model` protocol, its requests and its errors
 factory.py      open_model("provider/name")
-catalog.py      known providers, context windows and prices
+model_catalog.py  known providers, context windows and prices
 anthropic.py    Anthropic's Messages API
 openai.py       Chat Completions, for OpenAI-compatible servers
 openai_responses.py  OpenAI's Responses API

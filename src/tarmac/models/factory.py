@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tarmac.errors import FileUnavailable
 from tarmac.models.anthropic import Anthropic
-from tarmac.models.catalog import model_info, parse_spec
 from tarmac.models.endpoint import checked_key, normalized_url
+from tarmac.models.model_catalog import model_info, parse_spec
 from tarmac.models.openai import ChatCompletions
 from tarmac.models.openai_responses import Responses
 from tarmac.models.provider import Model, ModelError, ModelSettings

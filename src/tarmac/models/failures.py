@@ -9,7 +9,6 @@ import math
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
@@ -60,21 +59,6 @@ RETRY_DELAY = re.compile(
     r"try again in (?:(?P<h>\d+)h)?(?:(?P<m>\d+)m(?!s))?(?:(?P<s>\d+(?:\.\d+)?) ?(?P<unit>ms|s)\b)?"
 )
 LONGEST_MESSAGE = 600  # characters of a provider's message
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """The endpoint that was asked, and what must not be told of it."""
-
-    model: str  # "provider/name"
-    base_url: str
-    secrets: tuple[str, ...]
-
-    def hide(self, text: str) -> str:
-        """The text without keys."""
-        for secret in self.secrets:
-            text = text.replace(secret, "…")
-        return text
 
 
 def sdk_error(error: Exception, endpoint: Endpoint, builder: CompletionBuilder) -> ModelError:

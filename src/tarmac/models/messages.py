@@ -4,7 +4,7 @@ Message(role, parts) · part: Text | Image | Reasoning | ToolUse | ToolResult
 
 An image is stored by the hash of its content. The task that stores it can load its bytes.
 The arguments of a tool call are the text that the model wrote, even if it is not valid JSON.
-All types but `Blob` are msgspec structs (ADR 86), because a long task has hundreds of thousands of them.
+All types but `Blob` are msgspec structs (ADR 42), because a long task has hundreds of thousands of them.
 """
 
 from dataclasses import dataclass

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from http.client import HTTPException, HTTPMessage
 from typing import IO
 
-from tarmac.models.catalog import PROVIDERS, Provider
 from tarmac.models.endpoint import Endpoint, checked_key, is_local, normalized_url
+from tarmac.models.model_catalog import PROVIDERS, Provider
 from tarmac.models.provider import ModelError, ModelSettings
 
 LARGEST = 8 << 20  # bytes of a list
@@ -61,30 +61,47 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 def _ask(provider: Provider, settings: ModelSettings, patience: float) -> list[OfferedModel]:
+    path = "/v1/models?limit=1000" if provider.dialect == "anthropic" else "/models"
+    return _read(provider.name, ask_json(provider, settings, path, what="a list of models", patience=patience))
+
+
+def ask_json(
+    provider: Provider,
+    settings: ModelSettings,
+    path: str,
+    body: Mapping[str, object] | None = None,
+    *,
+    what: str,
+    patience: float,
+    largest: int = LARGEST,
+) -> object:
+    """What a provider answers at a path below its base URL. Blocks. ModelError says that it did not give `what`."""
     base_url = settings.base_urls.get(provider.name) or provider.base_url
     key = checked_key(settings.keys.get(provider.name, ""), provider.name, provider.key)
     if not base_url:
         raise ModelError(
             f"the address of {provider.name} is not set",
             kind="not_found",
-            hint=f"use --base-url URL, or set {provider.url}" if provider.url else "a script has no list of models",
+            hint=f"use --base-url URL, or set {provider.url}" if provider.url else f"a script has not {what}",
         )
     if not key and provider.needs_key and provider.name not in settings.base_urls:
         raise ModelError(f"there is no key for {provider.name}", kind="auth", hint=f"set {provider.key}")
     base_url = normalized_url(base_url, dialect=provider.dialect, default=provider.base_url)
     endpoint = Endpoint.of(provider.name, base_url=base_url, key=key)
-    path = "/v1/models?limit=1000" if provider.dialect == "anthropic" else "/models"
     proxies = urllib.request.ProxyHandler({} if is_local(base_url) else None)
     opener = urllib.request.build_opener(proxies, _NoRedirects)
+    data = None if body is None else json.dumps(body).encode()
+    headers = _headers(provider, key) | ({} if data is None else {"Content-Type": "application/json"})
     try:
-        request = urllib.request.Request(base_url + path, headers=_headers(provider, key))
+        request = urllib.request.Request(base_url + path, data=data, headers=headers)
         with opener.open(request, timeout=patience) as response:
-            data = json.loads(response.read(LARGEST))
+            return json.loads(response.read(largest))
     except urllib.error.HTTPError as error:
         with error:
             refused = error.code in (401, 403)
+            said = "" if body is None else endpoint.mask(_said(error.read(2_000)))
         raise ModelError(
-            f"{provider.name} {'refuses the key' if refused else 'has no list of models'} (HTTP {error.code})",
+            f"{provider.name} {'refuses the key' if refused else f'does not give {what}'} (HTTP {error.code}){said}",
             kind="auth" if refused else "not_found",
             status=error.code,
             hint=f"check {provider.key}" if refused else f"is {endpoint.base_url} the right address?",
@@ -92,11 +109,19 @@ def _ask(provider: Provider, settings: ModelSettings, patience: float) -> list[O
     except (OSError, ValueError, HTTPException) as error:
         why = getattr(error, "reason", None) or error
         raise ModelError(
-            endpoint.mask(f"{provider.name} at {endpoint.base_url} does not answer with a list of models: {why}"),
+            endpoint.mask(f"{provider.name} at {endpoint.base_url} does not answer with {what}: {why}"),
             kind="connection",
             hint="is the server running, and the address right?",
         ) from None
-    return _read(provider.name, data)
+
+
+def _said(body: bytes) -> str:
+    """What a refusal says in words, behind a colon."""
+    try:
+        text = json.loads(body)["error"]["message"]
+    except (ValueError, KeyError, TypeError):
+        return ""
+    return f": {text[:300]}" if isinstance(text, str) and text.isprintable() else ""
 
 
 def _headers(provider: Provider, key: str) -> dict[str, str]:

@@ -180,7 +180,7 @@ def _content(part: Part, images: EncodedImages) -> Iterator[Block]:
             yield {"type": "text", "text": images.note(blob)}
 
 
-# --- from openai_chunks.py
+# --- chunks of the stream
 
 STOPS: dict[str, StopReason] = {
     "stop": "end",

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol, TypeVar
 
 from tarmac.errors import TarmacError
-from tarmac.models import catalog
+from tarmac.models import model_catalog
 from tarmac.models.completion_builder import CompletionBuilder, used_ids
 from tarmac.models.endpoint import Endpoint
 from tarmac.models.failures import client_error, cut_stream, not_a_stream, sdk_error
@@ -150,7 +150,7 @@ class RemoteModel(ABC, Generic[Client, Event]):
         """Import genai-prices in a thread, and set the context window if it is unknown."""
         if not self._looked_up:
             self._looked_up = True
-            if found := await asyncio.to_thread(catalog.context_window, self._info.id):
+            if found := await asyncio.to_thread(model_catalog.context_window, self._info.id):
                 self._info = replace(self._info, context_window=found)
 
     async def _images(self, messages: tuple[Message, ...], load: Load) -> EncodedImages:

@@ -1,7 +1,7 @@
-"""How much looking one line is worth: names, folders, time. Beyond it the line is asked about.
+"""A limit on how much of the disk is looked at for one line: names, folders, time. Beyond it, a person is asked.
 
-A line may name thousands of files, and a pattern the whole disk. Whoever looks at the disk for a line spends from its
-budget; when that is spent, Spent is raised, which is a kind of Unproven: what nobody could look at isn't proven.
+A line may name thousands of files, and a pattern may match the whole disk. Each look at the disk takes from the line's
+budget. When the budget is used up, Spent is raised. Spent is a kind of Unproven, because nobody looked at the rest.
 """
 
 import os
@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
+from tarmac.file_system import LOCAL, FileSystem
 from tarmac.policy.verdict import Unproven
 
 LOOKS = 8_000  # at single names
@@ -41,6 +42,7 @@ class Budget:
     found: dict[tuple[str, str, bool], list[str]] = field(default_factory=dict)  # patterns seen before
     seen: set[str] = field(default_factory=set)  # what need not be looked at again
     led: dict[tuple[str, str], str] = field(default_factory=dict)  # where paths led that were followed before
+    system: FileSystem = LOCAL  # whose files the line is about
 
     def spend(self, *, looks: int = 0, names: int = 0, folders: int = 0) -> None:
         self.looks -= looks
@@ -56,9 +58,9 @@ class Budget:
 _budget: ContextVar[Budget | None] = ContextVar("budget", default=None)
 
 
-def begin() -> None:
-    """A new line: all that is looked at in this task from now on is for it."""
-    _budget.set(Budget())
+def begin(system: FileSystem = LOCAL) -> None:
+    """A new line: all that is looked at in this task from now on is for it, and in these files."""
+    _budget.set(Budget(system=system))
 
 
 def end() -> None:
@@ -83,6 +85,12 @@ def working() -> Iterator[None]:
 def current() -> Budget:
     """The budget of the line being judged; a fresh one outside of any."""
     return _budget.get() or Budget(since=time.thread_time())
+
+
+def elsewhere() -> FileSystem | None:
+    """The files of another place that the line is about; None: those of this machine."""
+    budget = _budget.get()
+    return budget.system if budget is not None and budget.system.place else None
 
 
 def once(how: str, path: str, follow: Callable[[str], str]) -> str:

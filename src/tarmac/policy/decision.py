@@ -1,4 +1,4 @@
-"""Weigh what was found of a line: floor > ask always > the user's longest match > built-in allow (P4).
+"""Decide about a line: floor > ask always > the user's longest match > built-in allow.
 
 Whole (every part of the line, and of the text inside, judged) → Scales.weigh() → Verdict
 """
@@ -122,6 +122,7 @@ class Scales:
     def weigh(self, action: Execute, whole: Whole, workspace: Path, task: TaskId | None) -> Verdict:
         top = whole.top
         assert top is not None
+        whole = replace(whole, parts=[self._raised(judged) for judged in whole.parts]) if self.rules.risks else whole
         if not whole.parts:
             return Verdict(
                 decision="ask",
@@ -184,6 +185,15 @@ class Scales:
             suggested_grants=_offers(action, whole, decided, risk) if decision == "ask" and not asked else (),
             personal=(trouble or _personal(whole) or asked) if decision == "ask" else "",
         )
+
+    def _raised(self, judged: JudgedCommand) -> JudgedCommand:
+        """With the risk that the person's rules give to this command, or one inside of it, if that is higher."""
+        found = [risk for rule, risk in self.rules.risks for words in judged.reaches if _begins(words, rule)]
+        risk = max(found, key=RISKS.index, default=judged.risk)
+        if RISKS.index(risk) <= RISKS.index(judged.risk):
+            return judged
+        own = Effect(risk, Rule.USER_RISK, f"is of {risk} risk by your rules", EffectKind.RUNS)
+        return replace(judged, proof=None, unproven=own.does, effects=(*judged.effects, own))
 
     def _part(self, judged: JudgedCommand, workspace: Path, task: TaskId | None) -> Part:
         """One command of the line: what is decided of it, by itself."""

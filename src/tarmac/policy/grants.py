@@ -1,12 +1,12 @@
-"""What the person allowed for good: exact lines and prefixes of whole words; for a task, a workspace, everywhere (P5).
+"""The user's grants: exact lines and prefixes of whole words, for a task, a workspace or everywhere.
 
 GrantFile(path).covers_line(…) / covers_words(…) → the id of a grant      (what the policy asks)
                .add(…) · revoke(…) · clear(…) · listing()                 (what a person does)
 
-The file is the user's own, private, written whole or not at all, and never comes from a workspace. If it can't be
-trusted (unreadable, damaged, writable by others) nothing in it counts, `trouble` says why, and everything asks; the
-next write puts it aside, so nothing is lost. A grant for `once` is only in memory. That a critical command is never
-covered is the policy's own rule; here none can be stored for one.
+The file belongs to the user and is private. It is written whole or not at all, and never comes from a workspace. If it
+can't be trusted (unreadable, damaged, writable by others), nothing in it counts, `trouble` says why, and every command
+asks. The next write moves the file aside, so nothing is lost. A grant for `once` is only in memory. No grant can be
+stored for a critical command, and the policy would not apply one.
 """
 
 import fcntl

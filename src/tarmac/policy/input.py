@@ -1,4 +1,4 @@
-"""Text typed into a running terminal is judged too: what matters is who reads it (DESIGN 9).
+"""Judge text that is typed into a running terminal, by the program that reads it.
 
 a secret is asked for           → denied: only a person answers that
 a shell, or an interpreter      → the command, or the code, that it is
@@ -6,8 +6,8 @@ a shell, or an interpreter      → the command, or the code, that it is
 an approved command's question  → part of that approval
 anybody else                    → asked
 
-What a shell would run is never allowed here because it is harmless: it is typed into a live shell, where `ls` may have
-become another thing. Only what the person granted passes.
+A command for a shell is never allowed here just because it is harmless. It goes to a live shell, where `ls` may mean
+something else. Only the person's grants allow it.
 """
 
 import re
@@ -120,7 +120,8 @@ async def _as_code(
     action: SendInput, program: str, option: str, judge: Callable[[Execute], Awaitable[Verdict]]
 ) -> Verdict:
     """As if the same code were given on a command line; but never allowed for that."""
-    found = await judge(Execute(shlex.join([program, option, action.text]), cwd=action.cwd))
+    code = action.text.rstrip("\r\n")  # Enter is no part of it
+    found = await judge(Execute(shlex.join([program, option, code]), cwd=action.cwd))
     decision: Decision = "deny" if found.decision == "deny" else "ask"
     reason = found.reason if found.decision != "allow" else f"{program} runs what it reads"
     risk = worst(found.risk, "medium")

@@ -1,6 +1,7 @@
 """Judge what an agent wants to do: read it, judge its parts, weigh them.
 
 Execute ─check─ parse (shfmt, cached) ─ judge each part ─ text inside parts, again ─ weigh → Verdict
+Connect, UseServer ─ its grant, or a question → Verdict
 """
 
 import asyncio
@@ -8,8 +9,10 @@ import os
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
+from tarmac.errors import PlaceFailed
 from tarmac.events import TaskId
 from tarmac.policy import budget, launchers
 from tarmac.policy.actions import (
@@ -26,8 +29,7 @@ from tarmac.policy.actions import (
 from tarmac.policy.decision import Grants, Scales, Whole
 from tarmac.policy.input import judge_input
 from tarmac.policy.judgement import Court, Judgement
-from tarmac.policy.outside import judge_connection, judge_server
-from tarmac.policy.parse.command import CommandLine, read_line
+from tarmac.policy.parse.command import CommandLine, ObstacleKind, read_line
 from tarmac.policy.parse.parser import Unreadable, check_text, dialect_of, is_powershell, parse, same_in_bash
 from tarmac.policy.paths import files
 from tarmac.policy.paths.files import Files
@@ -37,8 +39,10 @@ from tarmac.policy.programs.effects import Effect
 from tarmac.policy.programs.repository import check_repository
 from tarmac.policy.rule import Basis, PolicySettings, Rule
 from tarmac.policy.user_rules import PrefixRules
-from tarmac.policy.verdict import Decision, Enforcement, Unproven, Verdict
+from tarmac.policy.verdict import Decision, Enforcement, SuggestedGrant, Unproven, Verdict
 
+# Hosts that give away the credentials of this machine.
+METADATA = frozenset({"169.254.169.254", "fd00:ec2::254", "metadata.google.internal", "100.100.100.200"})
 KNOWN_VARIABLES = ("HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ")  # nobody's secret
 PARSERS_AT_ONCE = 3
 DEEPEST_SCRIPT = 4  # bash -c "bash -c …"
@@ -73,15 +77,15 @@ class Policy:
         self.grants = grants
         self.files = files or Files()
         self._home = environ.get("HOME", "")
-        self._court = Court(
-            self.files,
-            self.rules.programs.get,
-            {name: environ[name] for name in KNOWN_VARIABLES if name in environ},
-            enforcement,
-        )
+        self._variables = {name: environ[name] for name in KNOWN_VARIABLES if name in environ}
+        self._enforcement = enforcement
+        self._court = self._make_court(self.files)
         self._turns: tuple[asyncio.AbstractEventLoop, asyncio.Semaphore] | None = None
         self._verdicts: OrderedDict[tuple[Execute, Path, TaskId | None], _Known] = OrderedDict()
         self._lines: OrderedDict[tuple[str, str], CommandLine | Unreadable] = OrderedDict()
+
+    def _make_court(self, files: Files) -> Court:
+        return Court(files, self.rules.programs.get, self._variables, self._enforcement)
 
     async def judge(self, action: Action, *, workspace: Path, task: TaskId | None = None) -> Verdict:
         """May this be done? It never raises for what the action holds, and never waits for a person."""
@@ -98,21 +102,27 @@ class Policy:
             case Execute():
                 return await self._judge_command(action, workspace, task)
             case OpenTerminal():
-                return self._judge_opening(action, workspace)
+                there = self.files.elsewhere
+                return _judge_opening_there(action) if there else self._judge_opening(action, workspace)
             case KillTerminal():
                 return _judge_killing(action)
+            case ReadFile() | WriteFile() if self.files.elsewhere:
+                judge = partial(self.files.afresh().judge, action, workspace=workspace, settings=self.settings)
+                return await asyncio.to_thread(judge)
             case ReadFile() | WriteFile():
                 return self.files.judge(action, workspace=workspace, settings=self.settings)
             case SendInput():
                 return await self._judge_input(action, workspace, task)
             case Connect():
-                return judge_connection(action, self.grants, workspace=workspace, task=task)
+                return _judge_connection(action, self.grants, workspace=workspace, task=task)
             case UseServer():
-                return judge_server(action, self.grants, workspace=workspace, task=task)
+                return _judge_server(action, self.grants, workspace=workspace, task=task)
 
     # commands
 
     async def _judge_command(self, action: Execute, workspace: Path, task: TaskId | None) -> Verdict:
+        if self.files.elsewhere:
+            return await self._judge_command_there(action, workspace, task)
         key = (action, workspace, task)
         known = self._verdicts.get(key)
         if known is not None and self._still(known, action, workspace, task):
@@ -139,6 +149,25 @@ class Policy:
                 self._verdicts.popitem(last=False)
         return verdict
 
+    async def _judge_command_there(self, action: Execute, workspace: Path, task: TaskId | None) -> Verdict:
+        """At another place: with its files, looked at anew for each line. Nothing is proven, as no plan runs there."""
+        files = self.files.afresh()
+        budget.begin(files.system)
+        try:
+            ground = await asyncio.to_thread(Ground.of, action.cwd, workspace, home=self._home)
+            whole = await self._whole(action, ground, self._make_court(files))
+            return Scales(self.settings, self.rules, self.grants).weigh(action, whole, workspace, task)
+        except (Unreadable, budget.Spent) as error:
+            return self._unread(action, error.reason)
+        except RecursionError:
+            return self._unread(action, "it is nested too deeply")
+        except PlaceFailed:
+            raise
+        except Exception as error:  # a fault of ours must never let anything pass, nor stop the one who asks
+            return self._unread(action, f"the judge itself failed: {type(error).__name__}", rule=Rule.ASK_FAILED)
+        finally:
+            budget.end()
+
     def _still(self, known: "_Known", action: Execute, workspace: Path, task: TaskId | None) -> bool:
         same = self._grants_for(action, known.verdict, workspace, task) == known.grants
         return same and budget.holds(known.noted)
@@ -155,8 +184,9 @@ class Policy:
         ]
         return (self.grants.trouble, line, *words)
 
-    async def _whole(self, action: Execute, ground: Ground) -> Whole:
+    async def _whole(self, action: Execute, ground: Ground, court: Court | None = None) -> Whole:
         """Read the line, then all shell text that its commands carry, down to a depth."""
+        court = court or self._court
         dialect = dialect_of(action.shell)
         whole = Whole()
         if dialect is None:
@@ -173,9 +203,10 @@ class Policy:
             line = await self._read(action.command, dialect)
             provable = True
         provable = provable and len(action.command) <= self.settings.longest_allowed
-        top = await self._judged(line, ground, may_prove=provable, dialect=dialect or "bash")
+        top = await self._judged(court, line, ground, may_prove=provable, dialect=dialect or "bash")
         whole.top, whole.parts, whole.extra = top, list(top.parts), list(top.line_effects)
-        whole.plain = line.steps is not None and not top.obstacles and not line.hurdles
+        obstacles = [each for each in top.obstacles if each.kind is not ObstacleKind.ELSEWHERE]
+        whole.plain = line.steps is not None and not obstacles and not line.hurdles
         waiting = [(script, here, 1) for script, _, here in top.scripts]
         while waiting:
             script, here, depth = waiting.pop(0)
@@ -203,22 +234,24 @@ class Policy:
                     )
                 )
                 continue
-            judged = await self._judged(inner, here, may_prove=False)
+            judged = await self._judged(court, inner, here, may_prove=False)
             whole.parts += judged.parts
             whole.extra += judged.line_effects
             waiting += [(each, ground, depth + 1) for each, _, ground in judged.scripts]
         return whole
 
-    async def _judged(self, line: CommandLine, ground: Ground, *, may_prove: bool, dialect: str = "bash") -> Judgement:
+    async def _judged(
+        self, court: Court, line: CommandLine, ground: Ground, *, may_prove: bool, dialect: str = "bash"
+    ) -> Judgement:
         """Judge a line that was read; a long one, one with patterns to look up or loops, beside the event loop."""
 
         def judge() -> Judgement:
             with budget.working():
-                return self._court.judge_line(line, ground, may_prove=may_prove, dialect=dialect)
+                return court.judge_line(line, ground, may_prove=may_prove, dialect=dialect)
 
         patterns = any(word.glob or word.brace for simple in line.simples for word in simple.words)
         much = patterns or len(line.text) > QUICK or len(line.simples) > FEW or line.hurdles  # a loop is written out
-        return await asyncio.to_thread(judge) if much else judge()
+        return await asyncio.to_thread(judge) if much or court.files.elsewhere else judge()
 
     async def _read(self, text: str, dialect: str) -> CommandLine:
         """Parse a line, or remember it."""
@@ -258,7 +291,7 @@ class Policy:
             risk="high",
             reason=reason,
             part=action.command[:200],
-            explanation="nobody can say what it would do",
+            explanation="could do anything",
             rule=rule,
             personal=reason,
         )
@@ -296,6 +329,18 @@ class Policy:
             return await self._judge_command(command, workspace, task)
 
         return await judge_input(action, judge=judge)
+
+
+def _judge_opening_there(action: OpenTerminal) -> Verdict:
+    """At another place: what a shell there runs by itself can't be seen from here."""
+    return Verdict(
+        decision="ask",
+        risk="medium",
+        reason="what a shell runs by itself at another place can't be seen from here",
+        part=" ".join((action.shell, *action.arguments)),
+        explanation=f"opens a terminal with {action.shell.rpartition('/')[2]} in {action.cwd}",
+        rule="terminal.open",
+    )
 
 
 def _why_prompts_run(ground: Ground) -> str:
@@ -349,3 +394,82 @@ def read_tables() -> None:
     wrappers.wrappers()
     launchers.refusal(["x"])
     files.protected_name("x")
+
+
+def _judge_connection(action: Connect, grants: Grants | None, *, workspace: Path, task: TaskId | None) -> Verdict:
+    """Each host is asked about once; one of this machine or a private network in any case."""
+    words = ("host", action.host)
+    explanation = f"fetches from {action.host}"
+    if action.host.strip("[]").rpartition(":")[0] in METADATA or action.host.strip("[]") in METADATA:
+        return Verdict(
+            decision="deny",
+            risk="critical",
+            reason="it gives away the credentials of this machine",
+            part=action.url,
+            explanation=explanation,
+            rule="connect.metadata",
+        )
+    grant = grants.covers_use(words, workspace=workspace, task=task) if grants else None
+    if grant:
+        return _granted(grant, action.url, explanation)
+    return Verdict(
+        decision="ask",
+        risk="high" if action.private else "medium",
+        reason="it is an address of this machine or a private network"
+        if action.private
+        else "the host is not allowed yet",
+        part=action.url,
+        explanation=explanation,
+        rule="connect.private" if action.private else "connect.host",
+        suggested_grants=(SuggestedGrant("use", f"connections to {action.host}", words),),
+        personal="it reaches into a private network" if action.private else "",
+    )
+
+
+def _judge_server(action: UseServer, grants: Grants | None, *, workspace: Path, task: TaskId | None) -> Verdict:
+    """Each tool is asked about once, and again when the server describes it in another way."""
+    words = ("server", action.server, action.tool, action.digest)
+    what = (
+        f"the tool {action.tool} of the MCP server {action.server}"
+        if action.tool
+        else f"the MCP server {action.server}"
+    )
+    part = f"{action.server} {action.tool}".strip()
+    explanation = f"uses {what}" if action.tool else f"starts {what}"
+    if action.allowed and not action.changed:
+        return Verdict(
+            decision="allow",
+            risk="low",
+            reason="your mcp_servers.toml allows it",
+            part=part,
+            explanation=explanation,
+            rule="server.user",
+            basis=Basis.USER_RULE,
+        )
+    grant = grants.covers_use(words, workspace=workspace, task=task) if grants else None
+    if grant:
+        return _granted(grant, part, explanation)
+    changed = f"{what} has changed since it was used before"
+    return Verdict(
+        decision="ask",
+        risk="high" if action.changed or not action.tool else "medium",
+        reason=changed if action.changed else "it runs code that Tarmac does not know",
+        part=part,
+        explanation=explanation,
+        rule="server.changed" if action.changed else "server.tool" if action.tool else "server.start",
+        suggested_grants=(SuggestedGrant("use", what, words),),
+        personal=changed if action.changed else "" if action.tool else "the workspace names the command",
+    )
+
+
+def _granted(grant: str, part: str, explanation: str) -> Verdict:
+    return Verdict(
+        decision="allow",
+        risk="medium",
+        reason="you allowed it",
+        part=part,
+        explanation=explanation,
+        rule=f"grant.{grant}",
+        basis=Basis.GRANT,
+        grant=grant,
+    )

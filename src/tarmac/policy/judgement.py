@@ -102,6 +102,9 @@ class Court:
             result.obstacles.append(LineObstacle(ObstacleKind.BRACES))
         if not may_prove:
             result.obstacles.append(LineObstacle(ObstacleKind.FOREIGN))
+        elif self.files.elsewhere:
+            may_prove = False
+            result.obstacles.append(LineObstacle(ObstacleKind.ELSEWHERE))
         proofs = Proofs()
         if line.steps and not result.obstacles:
             proofs = plan_builder.plan(

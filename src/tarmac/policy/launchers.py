@@ -1,4 +1,4 @@
-"""What "always allow" may store. A program that runs programs is never allowed by its first word (P5).
+"""What "always allow" may store. A program that runs programs is never allowed by its first word.
 
 refusal(words)          → why this prefix can't be granted, or ""
 line_refusal(line)      → the same of a whole line

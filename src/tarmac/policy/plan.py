@@ -1,7 +1,7 @@
-"""What a plan runs in: a PATH that nobody in the workspace can change, an environment without secrets or switches.
+"""The environment of a plan: a PATH that nobody in the workspace can change, and variables without secrets or switches.
 
-A plan's words go to programs as they are. What programs read besides their words is their environment, so it is made
-here, from a short list; git's own switches turn off everything a repository could make it start.
+A plan's words go to programs unchanged. Programs also read their environment, so it is made here from a short list.
+git's own switches turn off everything that a repository could make it start.
 """
 
 import os

@@ -2,9 +2,9 @@
 
 CommandLine.steps → plan() → Proofs(found, why, plan, trouble)
 
-A loop over words is written out, once for each; a condition becomes steps that leave out others; variables that are
-known (those of the loops, PWD, the status of the command before) are put in. What is left is proven like words
-typed one by one. A second reader must agree (agreement.py).
+A loop over words is written out, once for each word. A condition becomes steps that skip others. Known variables
+(those of the loops, PWD, the last status) are filled in. The rest is proven like words typed one by one. A second
+reader must agree (agreement.py).
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -29,6 +29,7 @@ class Rule(StrEnum):
     """The built-in rules. A verdict also names entries of the tables: "effect.git.push", "read.git.log"."""
 
     USER_ASK = "user.ask"  # the user's own list
+    USER_RISK = "user.risk"  # the user's own table
     ASSIGN = "effect.assign"
     BOMB = "effect.bomb"
     CODE = "effect.code"

@@ -1,15 +1,15 @@
-"""A sandbox around a terminal's shell, by bubblewrap (P9).
+"""A sandbox around a terminal's shell, by bubblewrap.
 
 Bubblewrap(workspace).wrap(argv, …) → the argv that runs it inside      (what a terminal asks)
                      .enforced()    → what holds on this machine, found by trying, and what does not
 
-Inside, everything is read-only but the workspace and an empty /tmp; there is no network but a loopback of its own;
-other processes can't be seen; sockets and credentials are hidden; `.git` and other protected names in the workspace
-can't be changed. The first process in it is the shell itself: what it starts stays below it, and dies with it.
+Inside, only the workspace and an empty /tmp are writable. There is no network but its own loopback. Other processes
+are invisible. Sockets and credentials are hidden. `.git` and other protected names in the workspace can't be changed.
+The first process is the shell itself, so everything that it starts stays below it and dies with it.
 
-What would surprise: bubblewrap leaves /proc/sys writable to root, which is a way out (core_pattern); so it is covered.
-A name in the workspace that is protected but does not exist can be kept from being made only for folders, by an empty
-one in its place, on the host too, while the sandbox lives.
+Two surprises. bubblewrap leaves /proc/sys writable to root, which is a way out (core_pattern), so it is covered. And a
+protected name that does not exist yet can be blocked only if it is a folder. While the sandbox lives, an empty folder
+is in its place, on the host too.
 """
 
 import fcntl
@@ -114,7 +114,7 @@ class Enforced:
 
     @property
     def strict(self) -> bool:
-        """Whether all of it holds: then a command of medium risk need not ask (P9)."""
+        """Whether every restriction holds. Then a command of medium risk need not ask."""
         return not self.no
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Try a command on a copy-on-write view of the workspace, and see what it would change (P9).
+"""Try a command on a copy-on-write view of the workspace, and see what it would change.
 
 try_command("make clean", cwd=…, workspace=…) → Trial(output, exit_code, changes) → keep() or discard()
 

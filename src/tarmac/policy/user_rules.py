@@ -4,6 +4,10 @@ allow = ["npm test", "make lint"]        # prefixes of whole words
 ask = ["docker", "git commit --amend"]   # always asked about, at every level, whatever was granted
 deny = ["git push"]
 
+[risk]                                   # at least this dangerous; medium, high or critical
+high = ["make release"]
+critical = ["./deploy production"]       # no grant and no level allows it
+
 [read.mytool]                            # a program known to only read: with the keys of programs/rules/read_*.py
 why = "lists my things"
 short = "la"
@@ -20,6 +24,7 @@ from pathlib import Path
 from typing import cast
 
 from tarmac.policy.programs.grammar import Program, read_programs
+from tarmac.policy.verdict import RISKS, Risk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,12 +34,13 @@ class PrefixRules:
     allow: tuple[tuple[str, ...], ...] = ()
     deny: tuple[tuple[str, ...], ...] = ()
     ask: tuple[tuple[str, ...], ...] = ()  # always asked about; as long as an allow rule, it wins
+    risks: tuple[tuple[tuple[str, ...], Risk], ...] = ()  # prefixes, and how dangerous they are at least
     programs: Mapping[str, Program] = field(default_factory=dict)  # programs the user knows to only read
     trouble: str | None = field(default=None)  # why the file they come from can't be trusted: then everything asks
 
 
 LARGEST = 1 << 20
-KNOWN = frozenset(["allow", "ask", "deny", "read"])
+KNOWN = frozenset(["allow", "ask", "deny", "read", "risk"])
 
 
 def load_rules(path: Path) -> PrefixRules:
@@ -73,8 +79,15 @@ def _parsed(raw: bytes) -> PrefixRules:
         allow=prefixes(data.get("allow", ())),
         deny=prefixes(data.get("deny", ())),
         ask=prefixes(data.get("ask", ())),
+        risks=_risks(data.get("risk", {})),
         programs=read_programs(data.get("read", {})),
     )
+
+
+def _risks(table: Mapping[str, Sequence[object]]) -> tuple[tuple[tuple[str, ...], Risk], ...]:
+    if unknown := table.keys() - set(RISKS[1:]):
+        raise ValueError(f"`{min(unknown)}` is not a risk: medium, high or critical")
+    return tuple((rule, cast("Risk", risk)) for risk, lines in table.items() for rule in prefixes(lines))
 
 
 def prefixes(lines: Sequence[object]) -> tuple[tuple[str, ...], ...]:

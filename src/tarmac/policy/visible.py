@@ -1,10 +1,10 @@
-"""Text made safe to look at: what is shown is what runs (P6).
+"""Make text safe to look at: what is shown is what runs.
 
 visible("rm\\x1b[8m -r\\u202e")  → "rm⟨U+001B⟩[8m -r⟨U+202E⟩"
 
-Whatever a screen would not show as itself (controls, characters without width, those that turn the direction, blanks
-that are no blanks, bytes that are no text) becomes a mark in ⟨ ⟩; long runs of blanks and of empty lines, which would
-push the rest out of sight, become their number. The brackets are marked too, so that no two texts look the same.
+Characters that a screen would hide or change become a mark in ⟨ ⟩: controls, zero-width characters, direction changes,
+unusual blanks, invalid bytes. Long runs of blanks and empty lines could push the rest out of sight, so they are shown
+as a number. The brackets are marked too, so no two texts look the same.
 """
 
 import re

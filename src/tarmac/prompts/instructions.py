@@ -140,13 +140,15 @@ class Replacement:
     theirs: bool = False  # from the user's folder
 
 
-def read_replacement(workspace: Path, user_folder: Path, mode: str) -> tuple[Replacement | None, tuple[str, ...]]:
-    """The replacement for `mode`, if there is one, and the problems with files."""
+def read_replacement(
+    workspace: Path, user_folder: Path, mode: str, *, of_workspace: bool = True
+) -> tuple[Replacement | None, tuple[str, ...]]:
+    """The replacement for `mode`, if there is one, and the problems with files. The workspace's comes first."""
     if not SLUG.fullmatch(mode):
         return None, ()
     trouble: list[str] = []
     places: list[tuple[Path, Path | None]] = []
-    for folder in reversed(folders_of(workspace)):
+    for folder in reversed(folders_of(workspace) if of_workspace else ()):
         places += [(folder / ".tarmac" / f"system-prompt-{mode}.md", folder)]
         places += [(folder / ".roo" / f"system-prompt-{mode}", folder)]
     for path, inside in (*places, (user_folder / f"system-prompt-{mode}.md", None)):
@@ -172,13 +174,9 @@ def fill_in(text: str, values: Mapping[str, str]) -> str:
     return _VARIABLE.sub(value, text)
 
 
-def first_heard(
-    workspace: Path, instructions: Instructions, replacement: Replacement | None, modes: Iterable[Mode], *, told: Path
-) -> str:
+def first_heard(workspace: Path, instructions: Instructions, modes: Iterable[Mode], *, told: Path) -> str:
     """Which files of the workspace speak to the model, of those that `told` does not know with this content."""
     said = [(each.name, each.text, each.name) for each in instructions.files if not each.theirs]
-    if replacement and not replacement.theirs:
-        said.append((replacement.name, replacement.text, f"{replacement.name}, in place of Tarmac's own prompt"))
     said += [
         (each.origin, repr(each), f"{each.origin}, which sets the mode {each.slug}")
         for each in modes

@@ -7,14 +7,32 @@ means "not allowed".
 """
 
 import functools
+import math
+import re
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal
 
-from tarmac.prompts.regex_size import check_size
-
 if TYPE_CHECKING:
     from regex import Pattern
+
+
+MOST = 400_000  # nodes; a pattern for UUIDs has 300,000 by this bound
+_COUNTED = re.compile(r"\{([^}]*)\}")
+
+
+def check_size(pattern: str) -> None:
+    """Raise ValueError if the pattern is too large to compile."""
+    size = math.prod((_least(found) for found in _COUNTED.findall(pattern)), start=max(1, len(pattern)))
+    if size > MOST:
+        raise ValueError("too many counted repetitions")
+
+
+def _least(count: str) -> int:
+    """The minimum count, which is expanded. There may be blanks and comments between the digits."""
+    digits = "".join(each for each in count.partition(",")[0] if each.isdigit())
+    return max(1, int(digits[:9])) if digits.isascii() and digits else 1
+
 
 Group = Literal["read", "edit", "command", "mcp", "modes", "browser", "always"]
 Source = Literal["built-in", "user", "workspace"]

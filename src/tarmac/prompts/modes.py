@@ -9,7 +9,8 @@ in part could allow what its author forbids.
 
 import functools
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tarmac.nearest import nearest
@@ -31,10 +32,16 @@ class Modes:
 
     all: tuple[Mode, ...]
     trouble: tuple[str, ...] = ()  # "`.tarmac/modes/x.md`, line 3: …"
+    replaced: Mapping[str, Mode] = field(default_factory=dict)  # by slug: modes of ours that the workspace has replaced
 
     def get(self, slug: str) -> Mode | None:
         """The mode with that slug."""
         return next((each for each in self.all if each.slug == slug), None)
+
+    def without(self, mode: Mode) -> "Modes":
+        """These, with our own mode again where `mode` replaces it."""
+        ours = self.replaced.get(mode.slug, mode)
+        return replace(self, all=tuple(ours if each == mode else each for each in self.all))
 
     def nearest(self, slug: str) -> str:
         """The slug most like `slug`, or an empty string."""
@@ -66,7 +73,8 @@ def load_modes(workspace: Path, user_folder: Path) -> Modes:
         for mode in given.values()
         if (before := modes.get(mode.slug)) and (more := _gained(before, mode))
     ]
-    return Modes(all=tuple((modes | given).values()), trouble=tuple(trouble))
+    replaced = {slug: mode for slug, mode in modes.items() if slug in given}
+    return Modes(all=tuple((modes | given).values()), trouble=tuple(trouble), replaced=replaced)
 
 
 def _gained(before: Mode, after: Mode) -> str:

@@ -18,24 +18,27 @@ class Blocks:
         self.look = look
         self._open = False  # in the middle of a line
         self._last = ""  # the kind of what was told last
-        self._held = ""  # a carriage return that may belong to the next piece
+        self._streams = False  # somebody is in the middle of what they say
+        self._held = ""  # line ends that count only if more follows
 
     def stream(self, text: str) -> str:
         """The next piece of what somebody says."""
-        text, self._held = self._held + text, ""
-        if text.endswith("\r"):
-            text, self._held = text[:-1], "\r"
-        if self._last != "text":
-            text = text.lstrip("\n")
-        if not text:
+        text = self._held + text
+        if not self._streams:
+            text = text.lstrip("\r\n")
+        words = text.rstrip("\r\n")
+        line, end, _ = text[len(words) :].partition("\n")
+        now = words + line + end if end and (words or self._open) else words
+        self._held = text[len(now) :]
+        if not now:
             return ""
-        gap = "" if self._open and self._last == "text" else self._gap("text")
-        self._open = not text.endswith("\n")
-        return gap + harmless(text)
+        gap = "" if self._streams else self._gap("text")
+        self._streams, self._open = True, not now.endswith("\n")
+        return gap + harmless(now)
 
     def end_stream(self) -> str:
         """They have said it."""
-        self._held = ""
+        self._held, self._streams = "", False
         return self._break()
 
     def block(self, kind: str, text: str, *, apart: bool = False) -> str:
@@ -44,13 +47,13 @@ class Blocks:
             return ""
         close = (kind == self._last and not apart) or (kind in TOGETHER and self._last in TOGETHER)
         gap = self._break() if close else self._gap(kind)
-        self._last, self._open = kind, False
+        self._last, self._open, self._streams, self._held = kind, False, False, ""
         return gap + text
 
     def typed(self) -> str:
         """The person typed a line of their own, below what was told."""
         rest = self._break()
-        self._last = "user"
+        self._last, self._streams = "user", False
         return rest
 
     def whole(self, text: str) -> str:

@@ -1,11 +1,16 @@
-"""PURE: a question to a person, as text: all that must be seen before one says yes (P6)."""
+"""PURE: a question to a person, as text: all that must be seen before one says yes.
+
+Every line of a question has a bar before it. No other text can have one: `harmless` takes it out of what models say and
+commands print. So a text can't pass for a question.
+"""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from tarmac.show import details
 from tarmac.show.columns import folded, wrapped
 from tarmac.show.diffs import content_lines, diff_lines
-from tarmac.show.harmless import harmless, one_line
+from tarmac.show.harmless import BAR, harmless, one_line
 from tarmac.show.look import Look
 from tarmac.tasks.events import QuestionAsked
 
@@ -28,17 +33,31 @@ _PLAIN = {
     "resume_task": "Go on with this task?",
     "resume_completed_task": "This task was completed. Go on with it?",
     "mistake_limit_reached": "The model is stuck.",
+    "workspace_prompt": "This workspace replaces what Tarmac tells the model. Use it?",
     "auto_approval_limit": "The limit of what runs without asking is reached. Go on?",
 }
 
 
 def question_lines(asked: QuestionAsked, look: Look, *, whole: bool = False) -> Iterator[str]:
     """The question and what it is about. `whole`: however long that is."""
+    bar, narrower = look.paint(HEAD, BAR), replace(look, columns=look.columns - 2)
     found = details.requests(asked.details)
     if not found:
-        yield from _plain(asked, look)
+        yield from (f"{bar} {line}" for line in _plain(asked, narrower))
     for request in found:
-        yield from _request(request, look, most=10**9 if whole else MOST)
+        yield from (f"{bar} {line}" for line in _request(request, narrower, most=10**9 if whole else MOST))
+    yield from (f"  {line}" for line in wrapped(_who_acts(asked), look.columns - 3) if line)
+
+
+def _who_acts(asked: QuestionAsked) -> str:
+    """Of a hosted agent: whether Tarmac or the agent does it."""
+    agent = details.read(asked.details).get("agent")
+    if not isinstance(agent, dict):
+        return ""
+    name = one_line(details.text(agent, "name")) or "The agent"
+    if agent.get("itself") is True:
+        return f"{name} does this itself, outside Tarmac's terminals."
+    return f"Tarmac does this for {name}."
 
 
 def is_cut(asked: QuestionAsked) -> bool:
@@ -56,7 +75,7 @@ def _plain(asked: QuestionAsked, look: Look) -> Iterator[str]:
     if asked.ask == "api_req_failed" and look.live:  # why stands right above
         yield look.paint(HEAD, f"? {_PLAIN[asked.ask]} Ask again?")
         return
-    head = _PLAIN.get(asked.ask, "")
+    head = "Allow this?" if asked.ask == "tool" else _PLAIN.get(asked.ask, "")
     yield look.paint(HEAD, f"? {head}" if head else "? The model asks:")
     if asked.text.strip():
         yield from (f"  {line}" for line in wrapped(harmless(asked.text.strip()), look.columns - 3))
@@ -78,25 +97,32 @@ def _request(request: Mapping[str, object], look: Look, *, most: int) -> Iterato
     explanation = one_line(details.text(request, "explanation"))
     if kind == "ReadFile" and explanation.startswith("reads the folder "):
         head = "Look into this folder?"
-    yield look.paint(HEAD, f"? {head}")
+    reason = one_line(details.text(request, "reason"))
+    subject = one_line(details.text(request, "shown"))
+    known = request.get("file") is not None and explanation.endswith((f" the file {subject}", f" the folder {subject}"))
+    would = "" if known else explanation
+    room = look.columns - 5
+    said = f"? {head} {_sentence(would)}".rstrip()
+    yield from (look.paint(HEAD, line) for line in wrapped(said, look.columns - 3, indent="  "))
     lines = harmless(details.text(request, "shown")).split("\n")
     if len(lines) > most:
         lines = [*lines[: most - 20], f"… {len(lines) - most:,} lines more: `v` shows them …", *lines[-20:]]
-    room = look.columns - 5
     yield from (f"    {look.paint('1', part)}" for line in lines for part in _parts(line, look))
     yield from _file(request.get("file"), look, most)
     for text in details.texts(request.get("warnings")):
         yield from (look.paint("1;31", f"  ! {line}") for line in wrapped(harmless(text), room))
     if directory := details.text(request, "directory"):
         yield f"  in {one_line(directory)}"
-    reason = one_line(details.text(request, "reason"))
-    subject = one_line(details.text(request, "shown"))
-    known = request.get("file") is not None and explanation.endswith((f" the file {subject}", f" the folder {subject}"))
-    if explanation and not known and explanation.lower() not in reason.lower():
-        yield from (f"  {line}" for line in wrapped(explanation, room))
     if risk:
-        said = wrapped(f"{one_line(risk)} risk{f': {reason}' if reason else ''}", room)
-        yield from (f"  {look.paint(RISKS.get(risk, '35'), line)}" for line in said)
+        why = reason if _sentence(reason) != _sentence(would) else ""
+        lines = wrapped(f"{one_line(risk)} risk{f': {why}' if why else ''}", room)
+        yield from (f"  {look.paint(RISKS.get(risk, '35'), line)}" for line in lines)
+
+
+def _sentence(what: str) -> str:
+    """`sends commits` and `it sends commits` as `It sends commits.`"""
+    what = what.removeprefix("it ").removeprefix("It ").rstrip(".")
+    return f"It {what}." if what else ""
 
 
 def _parts(line: str, look: Look) -> list[str]:

@@ -19,7 +19,7 @@ from tarmac.show.look import Look
 from tarmac.show.markdown import MarkdownStream
 from tarmac.show.question import question_lines
 from tarmac.show.summary import size, spent, status, tool_line, when
-from tarmac.show.tool_calls import ToolCalls, elapsed
+from tarmac.show.tool_call_lines import ToolCalls, elapsed
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
 from tarmac.tasks.log.reader import Reading
@@ -156,6 +156,11 @@ class TaskRenderer:
         """The next fact of the log."""
         if self._counts:
             self.meta.add(event)
+        if self._answer is not None and isinstance(event, e.ToolStarted | e.ToolFinished | e.QuestionAsked):
+            return self._end_stream() + self._told(event)  # a hosted agent acts in the middle of what it says
+        return self._told(event)
+
+    def _told(self, event: e.TaskEvent) -> str:
         match event:
             case e.ModelSaid():
                 return self._said(event)

@@ -7,7 +7,8 @@ from io import StringIO
 
 from pygments.token import Comment, Generic, Keyword, Name, Number, Operator, String, Token
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.markdown import CodeBlock, Heading, Markdown
+from rich.markdown import BlockQuote, CodeBlock, Heading, Markdown
+from rich.segment import Segment
 from rich.style import Style
 from rich.syntax import ANSISyntaxTheme, Syntax
 from rich.theme import Theme
@@ -64,10 +65,22 @@ class _PlainCode(CodeBlock):
         yield Syntax(code, self.lexer_name, theme=_CODE, word_wrap=True, padding=(0, 1))
 
 
+class _Quote(BlockQuote):
+    """A quotation. rich would draw the bar that only a question of ours has."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        narrower = options.update(width=max(options.max_width - 4, 1))
+        for line in console.render_lines(self.elements, narrower, style=self.style):
+            yield Segment("│ ", self.style)
+            yield from line
+            yield Segment("\n")
+
+
 class _Markdown(Markdown):
     elements = {  # noqa: RUF012 - rich's own way to choose them
         **Markdown.elements,
         "heading_open": _LeftHeading,
+        "blockquote_open": _Quote,
         "fence": _PlainCode,
         "code_block": _PlainCode,
     }

@@ -1,8 +1,8 @@
-"""Where a task is told: standard output, with one line at its end for what is under way, where somebody sees it.
+"""Print a task to standard output, with a status line at the bottom of a terminal.
 
-say(text) appends; status(line) draws the line anew, typing(text) what the person types meanwhile, in its place. On a
-terminal the line is wiped before anything is written, so it never gets in between; in a pipe there is none. While
-somebody types, what is said comes in whole lines, above theirs.
+say(text) appends. status(line) draws the status line. typing(text) draws what the person types, in its place. On a
+terminal the line is erased before anything is printed. In a pipe there is no line. While the person types, output is
+printed in whole lines above.
 """
 
 import asyncio

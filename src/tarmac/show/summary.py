@@ -9,7 +9,7 @@ from tarmac.show.columns import cut
 from tarmac.show.harmless import one_line
 from tarmac.show.look import Look
 from tarmac.tasks.events import ModelSaid, RequestFailed, RequestStarted, TaskEvent
-from tarmac.tasks.views.audit import Entry
+from tarmac.tasks.views.audit import AuditEntry
 from tarmac.tasks.views.metadata import Metadata
 
 
@@ -83,7 +83,7 @@ def _usage(usage: Usage) -> str:
 COLOURS = {"allow": "32", "yes": "32", "deny": "31", "no": "31", "skip": "35", "ask": "35"}
 
 
-def audit_lines(entries: Iterable[Entry], look: Look) -> Iterator[str]:
+def audit_lines(entries: Iterable[AuditEntry], look: Look) -> Iterator[str]:
     """A decision each: when, who, what was decided, about what, why."""
     for entry in entries:
         moment = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entry.at))

@@ -11,6 +11,7 @@ answers a question.
 """
 
 import asyncio
+import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -18,11 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from prompt_toolkit.application import Application, in_terminal
+from prompt_toolkit.application import in_terminal
 from prompt_toolkit.application.current import set_app
 from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.completion import Completer, DummyCompleter
+from prompt_toolkit.completion import CompleteEvent, Completer, DummyCompleter, get_common_complete_suffix
 from prompt_toolkit.document import Document
 from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.filters import Condition, has_focus
@@ -30,6 +31,7 @@ from prompt_toolkit.formatted_text import ANSI, AnyFormattedText, StyleAndTextTu
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.key_binding.key_processor import KeyPress
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import (
     BufferControl,
@@ -49,6 +51,8 @@ from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 
 from tarmac.show.columns import width
+from tarmac.show.dialog import Choices
+from tarmac.show.inline_app import InlineApplication, frame_output
 from tarmac.show.look import Look
 
 READ = 0.3  # seconds before a question takes keys
@@ -59,18 +63,9 @@ FOLD_LINES = 4  # lines of a paste that are shown as they are
 FOLD_CHARACTERS = 800
 TALLEST = 10  # rows of the input editor
 LIVE = 10  # rows of what changes
+EVERY = 0.05  # seconds between two drawings of what changes; a key is drawn at once
 LAST_DRAWING = 2.0  # seconds for the editor to take itself off the screen
 WORDS = ("yes", "no", "always", "session", "edit", "view", "help")
-
-
-@dataclass(frozen=True, slots=True)
-class Choices:
-    """What a question accepts: single keys with their meaning, words, or a secret."""
-
-    keys: tuple[tuple[str, str], ...] = ()  # key, what it does
-    words: str = ""  # what words mean here; "": they are not accepted
-    secret: bool = False
-    text: str = ""  # what is in its line to begin with
 
 
 class Status(Protocol):
@@ -78,19 +73,6 @@ class Status(Protocol):
 
     def live(self, columns: int) -> Sequence[str]: ...
     def status(self, columns: int) -> str: ...
-
-
-class _SessionApplication(Application[None]):
-    """An application that leaves the screen alone while another program has it.
-
-    prompt_toolkit erases and draws itself on every resize, also then, and has no public way to say no.
-    """
-
-    lent = False
-
-    def _on_resize(self) -> None:
-        if not self.lent:
-            super()._on_resize()
 
 
 class SessionUI:
@@ -114,9 +96,12 @@ class SessionUI:
         self.on_gone: Callable[[], object] = bool
         self.on_level: Callable[[], object] = bool
         self.on_background: Callable[[], object] = bool
+        self.hands_over: Callable[[str], bool] = lambda _: False  # whether a line gives the terminal to another program
+        self._early: list[KeyPress] | None = None  # keys pressed for that program before it has the terminal
         self._pastes: dict[str, str] = {}
         self._pending: list[str] = []
         self._flushing: asyncio.Task[None] | None = None
+        self._drawing: asyncio.TimerHandle | None = None
         self._jobs: set[asyncio.Task[None]] = set()
         self._question: _Question | None = None
         self._last_key = 0.0
@@ -134,7 +119,7 @@ class SessionUI:
             tempfile_suffix=".md",
         )
         self._answer = Buffer(name="answer", multiline=False, on_text_changed=self._answer_changed)
-        self.app = _SessionApplication(
+        self.app = InlineApplication(
             layout=self._layout(),
             key_bindings=self._bindings(),
             style=_STYLE,
@@ -145,7 +130,7 @@ class SessionUI:
             mouse_support=False,
             enable_page_navigation_bindings=False,
             input=input,
-            output=output,
+            output=output or frame_output(sys.stdout),
         )
         self.app.ttimeoutlen = 0.05
         self.app.renderer.cpr_not_supported_callback = None  # a warning in the middle of a conversation helps nobody
@@ -165,29 +150,36 @@ class SessionUI:
         try:
             yield
         finally:
-            await self._drain()
-            for job in list(self._jobs):
+            for job in list(self._jobs):  # first: a program that has the terminal would keep us from printing
                 job.cancel()
             await asyncio.gather(*self._jobs, return_exceptions=True)
+            if self._flushing is not None:
+                await asyncio.wait({self._flushing}, timeout=LAST_DRAWING)
+                self._flushing.cancel()
             if self.app.is_running and self.app.future is not None and not self.app.future.done():
                 self.app.exit()
             await asyncio.wait({running}, timeout=LAST_DRAWING)  # on a terminal that is gone it never ends
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
-            if self._pending:
-                self._write("".join(self._pending))
-                self._pending.clear()
+            self._print_pending()
 
     def print(self, text: str) -> None:
-        """Print whole lines above the editor."""
+        """Print whole lines above the editor, at once; while another program has the terminal, when it has ended."""
         if not text:
             return
         self._pending.append(text if text.endswith("\n") else text + "\n")
-        if self._flushing is None or self._flushing.done():
+        if not self.app.busy:
+            self._print_pending()
+        elif self._flushing is None or self._flushing.done():
             self._flushing = asyncio.ensure_future(self._flush())
 
     def changed(self) -> None:
-        """What `shows` says has changed: draw it again."""
+        """What `shows` says has changed: draw it again, soon. A model streams faster than anybody reads."""
+        if self._drawing is None:
+            self._drawing = asyncio.get_running_loop().call_later(EVERY, self._draw)
+
+    def _draw(self) -> None:
+        self._drawing = None
         self.app.invalidate()
 
     def hint(self, text: str) -> None:
@@ -205,35 +197,29 @@ class SessionUI:
         if not self._editor.text:
             self._editor.set_document(Document(text))
 
-    async def _drain(self) -> None:
-        if self._flushing is not None:
-            await asyncio.gather(self._flushing, return_exceptions=True)
-
     async def _flush(self) -> None:
-        while self._pending:
-            text = "".join(self._pending)
-            self._pending.clear()
-            if not self.app.is_running:
-                self._write(text)
-                continue
-            with set_app(self.app):
-                async with in_terminal():
-                    self._write(text)
+        """Wait for the terminal, and print."""
+        with set_app(self.app):
+            async with in_terminal():
+                pass
+        self._print_pending()
 
-    def _write(self, text: str) -> None:
-        self.app.output.write_raw(text.replace("\n", "\r\n"))
-        self.app.output.flush()
+    def _print_pending(self) -> None:
+        text = "".join(self._pending)
+        self._pending.clear()
+        if text:
+            self.app.print_above(text)
 
     @asynccontextmanager
-    async def lend(self) -> AsyncIterator[None]:
-        """Let another program have the terminal during the block."""
-        self.app.lent = True
-        try:
-            with set_app(self.app):
-                async with in_terminal():
-                    yield
-        finally:
-            self.app.lent = False
+    async def lend(self) -> AsyncIterator[bytes]:
+        """Let another program have the terminal during the block; keys that were pressed for it already."""
+        async with self.app.lend():
+            typed, self._early = self._early or [], None
+            yield "".join(press.data for press in typed).encode()
+
+    def type(self, keys: bytes) -> None:
+        """Keys that another program did not want are the editor's."""
+        self.app.type(keys)
 
     async def _edit(self) -> None:
         """Open what is in the editor in the person's own program; pastes are unfolded for it."""
@@ -256,7 +242,7 @@ class SessionUI:
         question = _Question(choices, asyncio.get_running_loop().create_future(), typing)
         self._question = question
         self._answer.set_document(Document(choices.text), bypass_readonly=True)
-        self._later(self._focus_soon(question))
+        self.later(self._focus_soon(question))
         self.app.invalidate()
         try:
             return await question.answered
@@ -267,13 +253,17 @@ class SessionUI:
             self.app.invalidate()
 
     async def _focus_soon(self, question: "_Question") -> None:
-        """Give the question the keys once it could be read, and nobody is in the middle of a line."""
-        await asyncio.sleep(READ)
+        """Give the question the keys once it could be read, and nobody is in the middle of a line.
+
+        What asks for a secret is shown at that moment: whoever reads it can type, and it goes nowhere else.
+        """
+        await asyncio.sleep(0 if question.choices.head else READ)
         while (left := TYPING - (time.monotonic() - self._last_key)) > 0:  # noqa: ASYNC110 - each key extends it
             await asyncio.sleep(left)
         if self._question is question:
             question.takes_keys = True
             self.app.layout.focus(self._answer)
+            self.print(question.choices.head)
             self.app.invalidate()
 
     def _answer_changed(self, buffer: Buffer) -> None:
@@ -286,7 +276,7 @@ class SessionUI:
             return
         text = buffer.text
         if len(text) == 1 and text.lower() in {key for key, _ in question.choices.keys}:
-            self._later(self._single(question, text))
+            self.later(self._single(question, text))
 
     async def _single(self, question: "_Question", key: str) -> None:
         """A single key answers, unless more keys follow at once: then it is the first letter of words."""
@@ -305,7 +295,17 @@ class SessionUI:
         buffer.append_to_history()
         buffer.reset()
         self._pastes.clear()
-        self._later(self.on_submit(text))
+        if self.hands_over(text):
+            self._early = []
+        self.later(self._submitted(text))
+
+    async def _submitted(self, text: str) -> None:
+        assert self.on_submit is not None
+        try:
+            await self.on_submit(text)
+        finally:
+            early, self._early = self._early, None
+            self.app.type(early or [])
 
     def _paste(self, event: KeyPressEvent) -> None:
         text = event.data.replace("\r\n", "\n").replace("\r", "\n")
@@ -331,15 +331,43 @@ class SessionUI:
         return text
 
     def _completes(self) -> bool:
-        """Whether names are offered while the person types: after a slash or an at sign."""
+        """Whether names are offered while the person types: of commands and their arguments, and after an at sign."""
         word = self._editor.document.get_word_before_cursor(WORD=True)
-        return word.startswith(("/", "@"))
+        before = self._editor.document.text_before_cursor
+        return word.startswith(("/", "@")) or (before.startswith("/") and before.count(" ") == 1 and "\n" not in before)
+
+    def offer_again(self) -> None:
+        """There are new names to complete: show them, if the person waits for some."""
+        if self._completes() and not self._editor.complete_state:
+            self._editor.start_completion()
+
+    def _complete(self, buffer: Buffer) -> None:
+        """Tab. While names are looked up for the menu, prompt_toolkit would drop the key."""
+        if buffer.complete_state:
+            buffer.complete_next()
+            return
+        found = list(buffer.completer.get_completions(buffer.document, CompleteEvent(completion_requested=True)))
+        if len(found) == 1:
+            buffer.apply_completion(found[0])
+        elif common := get_common_complete_suffix(buffer.document, found):
+            buffer.insert_text(common)
+        else:
+            buffer.start_completion()
 
     # Keys
 
     def _bindings(self) -> KeyBindings:
         keys = KeyBindings()
         in_editor, in_answer = has_focus(self._editor), has_focus(self._answer)
+
+        @keys.add(Keys.Any, filter=Condition(lambda: self._early is not None), eager=True)
+        def _(event: KeyPressEvent) -> None:
+            assert self._early is not None
+            self._early += [press for press in event.key_sequence if not self.app.take_cursor_report(press)]
+
+        @keys.add(Keys.CPRResponse, save_before=lambda _: False)
+        def _(event: KeyPressEvent) -> None:
+            self.app.take_cursor_report(event.key_sequence[-1])
 
         @keys.add(Keys.BracketedPaste)
         def _(event: KeyPressEvent) -> None:
@@ -376,11 +404,7 @@ class SessionUI:
         @keys.add("tab", filter=in_editor)
         def _(event: KeyPressEvent) -> None:
             self._pressed()
-            buffer = event.current_buffer
-            if buffer.complete_state:
-                buffer.complete_next()
-            else:
-                buffer.start_completion(insert_common_part=True)
+            self._complete(event.current_buffer)
 
         @keys.add("enter", filter=in_answer)
         def _(event: KeyPressEvent) -> None:
@@ -414,7 +438,7 @@ class SessionUI:
 
         @keys.add("c-x", "c-e", filter=in_editor)
         def _(event: KeyPressEvent) -> None:
-            self._later(self._edit())
+            self.later(self._edit())
 
         @keys.add("c-z")
         def _(event: KeyPressEvent) -> None:
@@ -457,7 +481,9 @@ class SessionUI:
             self._leaving = now
             self.hint("Ctrl-C again leaves")
 
-    def _later(self, work: Awaitable[None]) -> None:
+    def later(self, work: Awaitable[None]) -> None:
+        """Do something beside; what is left of it ends with the session."""
+
         async def run() -> None:
             await work
 
@@ -550,7 +576,7 @@ class SessionUI:
         return parts
 
     def _answer_prompt(self) -> AnyFormattedText:
-        return [("class:question", "? " if self._question and not self._question.choices.secret else "🔒 ")]
+        return [("class:question", "? ")]
 
 
 @dataclass(slots=True)

@@ -1,14 +1,14 @@
-"""PURE: what is done without asking a person: kind by kind, or by the level they chose, a bundle of kinds (P7).
+"""PURE: what is done without asking a person: kind by kind, or by the level they chose, a bundle of kinds.
 
-plan       reads only: what would change something is denied
+plan       reads only; changes are denied
 ask        only what the policy proves to be harmless, and files of the workspace, read by tools
 edits      also files of the workspace, changed by tools
-workspace  also commands that are known, of medium risk, and stay in the workspace; and switching modes
-all        also what else is asked about: files elsewhere, other commands, the browser, MCP tools, subtasks
+workspace  also known commands of medium risk that stay in the workspace; and switching modes
+all        also everything else that is asked about: files elsewhere, other commands, the browser, MCP tools, subtasks
 
-In no bundle, so only by name: trying a failed request again without end, answering the model's questions. No level
-covers what is critical, protected files, credentials, or a line that nobody can read; none makes up for a denial; and a
-kind of action that is not listed here is always asked about.
+Two kinds are in no bundle and must be named: endless retries, and answers to the model's questions. No level covers
+critical commands, protected files, credentials, or a line that can't be read. No level overrides a denial. A kind of
+action that is not listed here is always asked about.
 """
 
 from dataclasses import dataclass, replace
@@ -81,7 +81,7 @@ def settings_for(auto: Auto, own: PolicySettings, *, sandboxed: bool = False) ->
     )
 
 
-def covers(auto: Auto, verdict: Verdict, action: Action, *, kinds: Kinds = Kinds()) -> bool:  # noqa: B008
+def covers(auto: Auto, verdict: Verdict, action: Action, *, kinds: Kinds = Kinds()) -> bool:
     """Whether the level or a kind says yes in a person's place, where the policy would have one asked."""
     level = auto == "all" and isinstance(action, LISTED)
     kind = (kinds.mcp and isinstance(action, UseServer)) or (kinds.browser and isinstance(action, Connect))

@@ -12,8 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from tarmac.calls.judge import Judged
-from tarmac.calls.permission import Permission
+from tarmac.calls.call_judge import Judged, Permission
 from tarmac.calls.pipeline import Call, CallResult
 from tarmac.errors import StateUnavailable, TerminalNotFound
 from tarmac.events import TerminalId

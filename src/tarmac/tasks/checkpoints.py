@@ -23,6 +23,7 @@ from typing import Final
 from tarmac.calls.pipeline import Call
 from tarmac.errors import BadRequest, FileUnavailable, StateUnavailable, TarmacError
 from tarmac.events import CallId
+from tarmac.file_system import read_bytes, save_file
 from tarmac.policy import Execute, WriteFile
 from tarmac.policy.actions import SendInput
 from tarmac.tasks.context import now
@@ -35,9 +36,8 @@ from tarmac.tasks.events import (
     TaskEvent,
 )
 from tarmac.tasks.log import TaskLog
-from tarmac.tasks.snapshot import Snapshot, SnapshotFailed, Snapshots
+from tarmac.tasks.snapshot import SnapshotFailed, Snapshots, WorkspaceSnapshot
 from tarmac.tasks.views.file_history import FileHistory
-from tarmac.tools.edit.save import read_bytes, save_file
 from tarmac.tools.edit.unified_diff import FileDiff, unified_diff
 from tarmac.tools.execute_command import allowed_plan
 from tarmac.tools.tool import Go, Ready
@@ -82,7 +82,7 @@ class Restoration:
 class _Opened:
     checkpoint: str
     files: tuple[FileEdit, ...]
-    snapshot: Snapshot | None
+    snapshot: WorkspaceSnapshot | None
 
 
 def _idle() -> bool:
@@ -93,9 +93,16 @@ class Checkpoints:
     """The checkpoints of one task."""
 
     def __init__(
-        self, log: TaskLog, workspace: Path, past: Iterable[TaskEvent] = (), *, busy: Callable[[], bool] = _idle
+        self,
+        log: TaskLog,
+        workspace: Path,
+        past: Iterable[TaskEvent] = (),
+        *,
+        busy: Callable[[], bool] = _idle,
+        place: str = "",
     ) -> None:
-        """`busy`: whether a command of the task runs now, which nobody waits for."""
+        """`busy`: whether a command of the task runs now, which nobody waits for. At a `place` nothing is kept."""
+        self.place = place
         self.history = FileHistory()
         for event in past:
             self.history.add(event)
@@ -105,8 +112,8 @@ class Checkpoints:
         self._busy = busy
         self._snapshots = Snapshots(log.folder / FOLDER, workspace)
         self._number = self.history.count
-        self._first: asyncio.Future[Snapshot] | None = None
-        self._last: Snapshot | None = None
+        self._first: asyncio.Future[WorkspaceSnapshot] | None = None
+        self._last: WorkspaceSnapshot | None = None
         self._left_running = False  # when the last snapshot was taken
         self._ours: set[str] = set()  # checkpoints of which this process says, or has said, what came of them
         self._warned: set[str] = set()
@@ -116,7 +123,7 @@ class Checkpoints:
     @asynccontextmanager
     async def around(self, call: Call, ready: Ready, go: Go) -> AsyncIterator[None]:
         """Held while a call acts."""
-        opened = await self._before(call, ready, go)
+        opened = await self._before(call, ready, go) if not self.place else None
         try:
             yield
         finally:
@@ -164,7 +171,7 @@ class Checkpoints:
             raise
         self._log.add(FilesChanged(at=now(), checkpoint=opened.checkpoint, files=_joined(edits)))
 
-    async def _snapshot(self) -> tuple[Snapshot | None, str]:
+    async def _snapshot(self) -> tuple[WorkspaceSnapshot | None, str]:
         """The workspace now; None and why, when that is not to be had in time."""
         wrote = self.history.paths
         try:
@@ -195,7 +202,7 @@ class Checkpoints:
             self._left_running = self._busy()
         return snapshot, snapshot.partial
 
-    async def _differences(self, before: Snapshot, after: Snapshot) -> list[FileEdit]:
+    async def _differences(self, before: WorkspaceSnapshot, after: WorkspaceSnapshot) -> list[FileEdit]:
         try:
             return await asyncio.to_thread(partial(self._snapshots.edits, before, after, limit=LIMIT))
         except SnapshotFailed as error:
@@ -247,7 +254,7 @@ class Checkpoints:
             if each.trees:
                 snapshot, _ = await self._snapshot()
                 if snapshot is not None:
-                    edits += await self._differences(Snapshot(each.trees), snapshot)
+                    edits += await self._differences(WorkspaceSnapshot(each.trees), snapshot)
             await self._log.append(FilesChanged(at=now(), checkpoint=each.checkpoint, files=_joined(edits)))
 
     async def aclose(self) -> None:
@@ -401,8 +408,7 @@ def _fate(edit: FileEdit) -> RestoredFile:
         data, mode = _look(edit.path)
     except FileUnavailable as error:
         return RestoredFile(edit=edit, fate=Fate.CHANGED_SINCE, why=error.what)
-    executable = not edit.before_mode or not stat.S_ISREG(mode) or bool(mode & 0o100) == bool(edit.before_mode & 0o100)
-    if _is(data, mode, edit.before, edit.before_mode) and executable:
+    if _is(data, mode, edit.before, edit.before_mode) and _has_mode(edit, mode):
         fate = Fate.UNCHANGED
     elif edit.before == "":
         fate = Fate.NOT_KEPT
@@ -411,6 +417,20 @@ def _fate(edit: FileEdit) -> RestoredFile:
     else:
         fate = Fate.CHANGED_SINCE
     return RestoredFile(edit=edit, fate=fate)
+
+
+def _has_mode(edit: FileEdit, mode: int) -> bool:
+    """Whether a file has the mode from before the edit, as far as that is known."""
+    if not edit.before_mode or not stat.S_ISREG(mode):
+        return True
+    if _knows_mode(edit):
+        return stat.S_IMODE(mode) == stat.S_IMODE(edit.before_mode)
+    return bool(mode & 0o100) == bool(edit.before_mode & 0o100)
+
+
+def _knows_mode(edit: FileEdit) -> bool:
+    """Whether the mode is that of the disk, not of a git tree."""
+    return edit.exact or (edit.before is not None and len(edit.before) == BLOB)
 
 
 def _made(files: Iterable[FileEdit]) -> list[FileEdit]:
@@ -481,10 +501,12 @@ def _write_one(edit: FileEdit, data: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.symlink_to(os.fsdecode(data))
         return
+    if path.exists() and not path.stat().st_mode & 0o200 and _knows_mode(edit):
+        path.chmod(stat.S_IMODE(mode) | 0o200)
     save_file(path, data)
     if not mode:
         return
-    if len(edit.before) == BLOB:
+    if _knows_mode(edit):
         path.chmod(stat.S_IMODE(mode))
     else:
         there = stat.S_IMODE(path.stat().st_mode)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from tarmac.errors import BadRequest
-from tarmac.models.catalog import price
 from tarmac.models.messages import NO_USAGE, Blob, Image, Message, Text, ToolResult, Usage
+from tarmac.models.model_catalog import price
 from tarmac.models.provider import Completion, ModelError, Prompt
 from tarmac.models.tokens import LEAST, MOST, messages_size, prompt_size, text_size, tools_size
 from tarmac.tasks.context import now

@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from tarmac.calls.call_judge import ActionPolicy
 from tarmac.errors import BadRequest
 from tarmac.events import TaskId
-from tarmac.policy import Decision, Policy
+from tarmac.models.image_model import ImageModel
+from tarmac.policy import Decision
 from tarmac.policy.grants import GrantFile
 from tarmac.policy.paths.files import Files
 from tarmac.prompts.modes import Mode, Modes
@@ -16,7 +18,7 @@ from tarmac.tasks.auto import Auto, Kinds
 from tarmac.tasks.events import CallId, CallJudged
 from tarmac.tasks.limits import Limits
 from tarmac.tasks.log import TaskLog
-from tarmac.terminals.pool import Pool
+from tarmac.terminals.pool.protocol import Terminals
 from tarmac.tools.output import Problem
 from tarmac.tools.servers import Hub
 from tarmac.tools.tool import ToolSettings
@@ -52,7 +54,7 @@ class TaskSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Editor:
-    """What the person has before them, from a door that knows it (S8). Paths are the workspace's, or full."""
+    """What the person's editor shows, if the door knows it. Paths are relative to the workspace, or absolute."""
 
     open_files: tuple[str, ...] = ()
     current_file: str = ""
@@ -66,15 +68,26 @@ class TaskContext:
     task: TaskId
     workspace: Path
     log: TaskLog
-    registry: Pool
-    policy: Policy
+    registry: Terminals
+    policy: ActionPolicy
     files: Files
     grants: GrantFile | None
     toolbox: Toolbox
     servers: Hub
+    image_model: ImageModel | None = None
     cache: Path  # a private folder for what can be made again
     modes: Modes
     settings: TaskSettings
+    place: str = ""  # where its workspace and terminals are; empty: on this machine
+    home: Path | None = None  # of the user there
+
+    @property
+    def project(self) -> Path:
+        """Where rules, modes and commands of the workspace are read. Those of another place are not: nowhere."""
+        return NOWHERE if self.place else self.workspace
+
+
+NOWHERE = Path("/nonexistent")
 
 
 def find_mode(modes: Modes, slug: str) -> Mode:

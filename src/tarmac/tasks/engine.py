@@ -7,12 +7,12 @@ until_idle ─ begin ─┬→ words of the person → environment → request �
     a turn    one request to the model, and what follows from its answer: calls, or a word that it used no tool
     an end    the result is accepted, it is the person's turn, a limit is reached, or it can't go on
 
-A run is an asyncio task of its own. It is stopped by cancelling it, at any await; then every call that is open gets its
-result (`interrupted_calls.py`), as after a crash. The caller of `until_idle` owns it: when that one is cancelled, the
-run is stopped, and not before it is left in order.
+A run is an asyncio task of its own. Cancelling it, at any await, stops it. Then every open call gets its result
+(`interrupted_calls.py`), as after a crash. The caller of `until_idle` owns it. If the caller is cancelled,
+the run is stopped, and the cancellation waits until the run is left in order.
 
 Beside it: requests.py (the model, retries), tool_calls.py (the calls of one answer), repetition.py, limits.py, rest.py
-(a task that stands still), surroundings.py (the environment that the model is told), task_prompt.py.
+(a task that stands still), surroundings.py (the environment that the model is told).
 """
 
 import asyncio
@@ -24,24 +24,26 @@ from typing import Final
 
 from tarmac import __version__
 from tarmac.errors import BadRequest, StateUnavailable
-from tarmac.models.catalog import price
 from tarmac.models.messages import Text, ToolUse, Usage
-from tarmac.models.provider import Prompt, ToolSchema
+from tarmac.models.model_catalog import price
+from tarmac.models.provider import Prompt
 from tarmac.policy.approval import AnswerKind
 from tarmac.policy.judge import read_tables
 from tarmac.tasks import events as e
 from tarmac.tasks.condense import Condenser
+from tarmac.tasks.consent import Consent
 from tarmac.tasks.context import Ended, now
-from tarmac.tasks.interrupted_calls import end_survivors, killed_host, settle
+from tarmac.tasks.interrupted_calls import end_survivors, killed_host, settle, take_over
 from tarmac.tasks.limits import WorkTime
 from tarmac.tasks.questions import Questions, words
 from tarmac.tasks.queue import Queue
 from tarmac.tasks.requests import Requests, TaskPrompt
-from tarmac.tasks.rest import Rest
+from tarmac.tasks.rest import Rest, Wake
 from tarmac.tasks.state import TaskState
 from tarmac.tasks.subtasks import Subtasks
 from tarmac.tasks.surroundings import Surroundings
 from tarmac.tasks.tool_calls import Calls, Tally
+from tarmac.tools.call_decoder import example
 
 MOST_PAUSES: Final = 20  # answers in a row that a provider broke off to be asked on
 NO_TOOL: Final = (
@@ -73,15 +75,6 @@ def looks_like_a_call(text: str, tools: Iterable[str]) -> bool:
     return bool(_CALL_AS_TEXT.search(text)) or any(f"<{name}>" in text for name in tools)
 
 
-def example(schema: ToolSchema) -> str:
-    """PURE: right arguments for a tool, as JSON."""
-    properties, required = schema.parameters.get("properties"), schema.parameters.get("required")
-    fields = properties if isinstance(properties, dict) else {}
-    values = {"integer": 1, "number": 1, "boolean": True, "array": [], "object": {}}
-    names = [each for each in fields if isinstance(required, list | tuple) and each in required]
-    return json.dumps({name: values.get(fields[name].get("type"), "…") for name in names}, ensure_ascii=False)
-
-
 class Engine:
     """The runs of one open task, one at a time."""
 
@@ -97,12 +90,14 @@ class Engine:
         self._questions = questions
         self._queue = queue
         self.rest = Rest(state, questions, past)
+        self.wake = Wake(state)
         self.condenser = Condenser(state)
         self._requests = Requests(state, questions, self.condenser)
         self._subtasks = subtasks
-        self._calls = Calls(state, questions, queue, subtasks)
+        self._calls = Calls(state, questions, queue, subtasks, self.condenser)
         self._surroundings = Surroundings(state)
-        self._prompt = TaskPrompt(state)
+        self._consent = Consent(state, questions)
+        self._prompt = TaskPrompt(state, self._consent)
         self.unpaused = asyncio.Event()
         self.unpaused.set()
         # The run
@@ -134,6 +129,7 @@ class Engine:
         if self.active:
             raise BadRequest(f"task {self._state.context.task} is running already")
         self._stop = None
+        self.wake.stop()
         self._work = work = asyncio.create_task(self._run(), name=f"task {self._state.context.task}")
         self._state.begin_run(self._clock())
         try:
@@ -146,7 +142,10 @@ class Engine:
         finally:
             self._state.clock.done()
             self._work, self._at_work = None, False
-        return work.result()
+        ended = work.result()
+        if ended.why == "idle" and self._state.attended:
+            self.wake.rest(self._surroundings.asking)
+        return ended
 
     async def _run(self) -> Ended:
         state, self._at_work = self._state, True
@@ -186,7 +185,7 @@ class Engine:
             await log.append(started, *([e.TaskPaused(at=now())] if paused else []))
         elif outcome or (state.metadata.status == "paused" and not paused):
             await log.append(e.TaskUnpaused(at=now()))
-        left = await end_survivors(state, self._killed) if not self.begun else ""
+        left = await end_survivors(state, self._killed) + await take_over(state) if not self.begun else ""
         await state.checkpoints.settle()
         if state.history.open_calls:
             again, kept = self._asked_again(), self._unfinished()
@@ -244,6 +243,7 @@ class Engine:
         self._tables = self._tables or asyncio.get_running_loop().run_in_executor(None, read_tables)
         await self._may_go()
         await state.context.log.commit()
+        await self._consent.settle()
         if left := [use for use, _ in state.history.open_calls]:  # asked for before a restart, and not begun
             ended = await self._make(left, cut=False)
         elif not (state.history.owed or self._queue or self._pauses):
@@ -262,7 +262,8 @@ class Engine:
             return ended
         if spoken := spoken or state.history.spoken_at > self._heeded:
             self._calls.spoken_to()
-        prompt = await self._prompt.prepared()
+            self.wake.spoken()
+        prompt = await self._prompt.approved()
         if not self._pauses and await self._condensed(prompt):
             prompt = await self._prompt.prepared()
         told: tuple[e.ModelTold, ...] = ()
@@ -339,7 +340,7 @@ class Engine:
             return ""
         named = [each for each in tools.names if re.search(rf"\b{re.escape(each)}\b", text)]
         (schema,) = tools.schemas([min(named, key=text.index)] if named else ["list_files"])
-        return AS_TEXT.format(name=schema.name, arguments=example(schema))
+        return AS_TEXT.format(name=schema.name, arguments=json.dumps(example(schema.parameters), ensure_ascii=False))
 
     def _means_to_go_on(self, text: str) -> bool:
         """It has no native tools, open items on its list, or wrote a call as text."""
@@ -399,7 +400,8 @@ class Engine:
         most = state.context.settings.limits.max_mistakes
         if not most or self._mistakes < most:
             return None
-        why = f"The model made {self._mistakes} mistakes in a row. The last: {told}"
+        last = told.removeprefix("[ERROR] ").partition(". ")[0].rstrip(".")  # the rest is advice for the model
+        why = f"The model made {self._mistakes} mistakes in a row. The last: {last}."
         if not state.attended:
             return Ended("failed", why)
         answered = await self._questions.ask(
@@ -469,6 +471,7 @@ class Engine:
 
     async def leave(self) -> None:
         """Stop it because the process goes: what only waited is asked again another time."""
+        await self.wake.aclose()
         self._questions.leaving = True
         self.end(Ended("interrupted", "Tarmac was closed"))
         await self.ended()

@@ -1,8 +1,8 @@
-"""What happened in a task: every fact that its log keeps (S5, S18). Fleeting things are in `signals.py`.
+"""The events of a task: everything that its log keeps. Transient messages are in `signals.py`.
 
-A kind is the class's name in a record (`UserSaid` → "user_said"). Once released, a kind may gain fields with defaults
-and nothing else; what must change otherwise gets a new name. Fields are scalars, paths, and tuples of these or of
-small dataclasses: no dictionaries, whose keys somebody else could choose.
+A kind is the class's name in a record (`UserSaid` → "user_said"). A released kind may only gain fields with defaults.
+Any other change needs a new name. Fields are scalars, paths, and tuples of these or of small dataclasses. There are no
+dictionaries, because somebody else could choose their keys.
 """
 
 from dataclasses import dataclass
@@ -30,6 +30,7 @@ Ask = Literal[
     "resume_completed_task",
     "mistake_limit_reached",
     "auto_approval_limit",
+    "workspace_prompt",
 ]
 RESTING: Final[frozenset[Ask]] = frozenset({"completion_result", "resume_task", "resume_completed_task"})
 Outcome = CallOutcome
@@ -53,6 +54,7 @@ class TaskCreated(TaskEvent):
     mode: str
     root: TaskId | None = None
     parent: TaskId | None = None
+    place: str = ""  # where its workspace and its terminals are; empty: on this machine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,7 +213,7 @@ class ModelSaid(TaskEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallJudged(TaskEvent):
-    """May it run? With why, and by whose word: this is the audit log (P7)."""
+    """Whether a call may run, why, and who decided. The audit log is made of these."""
 
     call: CallId
     decision: Decision
@@ -312,7 +314,7 @@ class ToolFinished(TaskEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileSeen(TaskEvent):
-    """The task knows this version of a file (S21)."""
+    """The task knows this version of a file."""
 
     path: Path
     digest: str | None  # SHA-256; None: it is not there
@@ -399,8 +401,9 @@ class FileEdit:
     path: Path
     before: str | None
     after: str | None
-    before_mode: int = 0  # 0: unknown; of a git object only the kind and the executable bit count
+    before_mode: int = 0  # 0: unknown; of a git object only the kind and the executable bit count, unless `exact`
     after_mode: int = 0
+    exact: bool = False  # the modes are those of the disk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

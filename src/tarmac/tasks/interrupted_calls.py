@@ -1,20 +1,24 @@
-"""What became of calls that were cut off: by the person, by a limit, or with the process (S4).
+"""Give a result to calls that were cut off by the person, by a limit, or with the process.
 
-Every call of the model gets exactly one result. One that was started is told as interrupted, with all that can be
-known: of a file, by its hash, whether it was written; of a command, what it had printed.
+Every call of the model gets exactly one result. A call that had started is reported as interrupted, with everything
+that is known. For a file, its hash says whether it was written. For a command, there is its output so far.
 """
 
 import asyncio
 from collections.abc import Iterable, Set
+from functools import partial
 from pathlib import Path
 
+from tarmac.file_system import FileSystem
 from tarmac.models.messages import Part, Text, ToolUse
+from tarmac.paths import shown
 from tarmac.tasks.call_recorder import TAIL
 from tarmac.tasks.context import now
 from tarmac.tasks.events import CallId, FileSeen, Noted, Outcome, TaskEvent, TaskSaved, TaskStarted, ToolFinished
 from tarmac.tasks.state import TaskState
 from tarmac.tasks.views.recovery import Unfinished, digest_of, fates
-from tarmac.terminals.process import birthmark
+from tarmac.terminals import Terminal
+from tarmac.terminals.process import survivors
 from tarmac.tools.boundary import labelled
 from tarmac.vt.text import clean
 
@@ -56,7 +60,7 @@ async def end_survivors(state: TaskState, host: int | None) -> str:
     """End what the killed process `host` left running, and tell the person; a sentence for the model."""
     if host is None:
         return ""
-    found = await birthmark.end_survivors(host, state.context.registry.settings)
+    found = await survivors.end_survivors(host, state.context.registry.settings)
     if not found:
         return ""
     named = ", ".join(f"`{each.command}` (process {each.pid})" for each in found)
@@ -67,8 +71,30 @@ async def end_survivors(state: TaskState, host: int | None) -> str:
     return f" [Processes that were still running have been ended now: {named}{but}.]"
 
 
+async def take_over(state: TaskState) -> str:
+    """Go on with the terminals that the task had in another process, and tell the person; sentences for the model."""
+    found = await state.context.registry.take_over(state.context.task)
+    if not found:
+        return ""
+    told = "; ".join(_what_became(each) for each in found)
+    state.add(Noted(at=now(), what="notice", text=f"terminals of before go on: {told}"))
+    return f" [Your terminals of before are still there: {told}. Their output can be read with read_terminal.]"
+
+
+def _what_became(terminal: Terminal) -> str:
+    where = f"{terminal.id} in {shown(terminal.cwd)}"
+    last = terminal.executions[-1] if terminal.executions else None
+    if last is None:
+        return where
+    if last.ending is None:
+        return f"{where}, where `{last.command}` still runs"
+    if last.ending.exit_code is None:
+        return f"{where}, where `{last.command}` ended: {last.ending.reason}"
+    return f"{where}, where `{last.command}` ended with exit code {last.ending.exit_code}"
+
+
 async def _interrupted(state: TaskState, use: ToolUse, found: Unfinished, why: str) -> None:
-    text, seen = await asyncio.to_thread(_known, found, why)
+    text, seen = await asyncio.to_thread(_known, found, why, state.context.files.system.afresh())
     if answer := state.answered.pop(found.started.call, ""):
         text = f"[interrupted: {why} after the person had answered]\n<user_message>\n{answer}\n</user_message>"
     _finish(state, use, (Text(text),), outcome="interrupted", title=f"{found.started.title}: interrupted")
@@ -80,12 +106,12 @@ def _finish(state: TaskState, use: ToolUse, content: tuple[Part, ...], *, outcom
     state.add(ToolFinished(at=now(), call=CallId(use.id), name=use.name, outcome=outcome, content=content, title=title))
 
 
-def _known(found: Unfinished, why: str) -> tuple[str, list[tuple[Path, str | None]]]:
+def _known(found: Unfinished, why: str, system: FileSystem) -> tuple[str, list[tuple[Path, str | None]]]:
     """In a thread: what can be said of it, and the versions of files that are known now."""
     started = found.started
     lines = [f"[interrupted: {why} while this call was under way]"]
     seen: list[tuple[Path, str | None]] = []
-    for intent, fate in fates(started, _digest):
+    for intent, fate in fates(started, partial(_digest, system=system)):
         match fate:
             case "happened":
                 lines.append(f"{intent.path}: it was changed as intended.")
@@ -102,9 +128,9 @@ def _known(found: Unfinished, why: str) -> tuple[str, list[tuple[Path, str | Non
     return "\n".join(lines), seen
 
 
-def _digest(path: Path) -> str | None:
+def _digest(path: Path, system: FileSystem) -> str | None:
     try:
-        return digest_of(path)
+        return digest_of(path, system)
     except OSError:
         return "unreadable"
 

@@ -21,12 +21,12 @@ class Limits:
     max_cost: float | None = None  # US dollars
     max_requests: int | None = None  # every question to the model, also those that fail and are tried again
     max_turns: int | None = None  # answers of the model
-    max_seconds: float | None = None  # of work (worktime.py): what it waits for a person does not count
+    max_seconds: float | None = None  # of work (WorkTime below): waiting for a person does not count
     max_auto_requests: int | None = None  # then a person is asked whether it shall go on; with their yes it counts anew
     max_auto_cost: float | None = None  # the same
-    max_retries: int = 3  # of a request that failed, without asking a person (S6)
-    max_mistakes: int = 3  # of the model, in a row, before a person is asked (S11); 0: never
-    max_repetitions: int = 3  # so many equal calls in a row, and the last is not run but asked about (S12); 0: never
+    max_retries: int = 3  # of a request that failed, without asking a person
+    max_mistakes: int = 3  # of the model, in a row, before a person is asked; 0: never
+    max_repetitions: int = 3  # equal calls in a row; the last is not run, a person is asked; 0: never
 
     def reached(self, used: "Used") -> str:
         """Why nothing more may be asked of the model; empty when it may."""

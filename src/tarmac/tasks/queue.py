@@ -1,4 +1,4 @@
-"""What a person said while the task was busy: in order, until it is delivered or taken back (S5)."""
+"""Messages that a person sent while the task was busy, in order, until they are delivered or taken back."""
 
 from collections.abc import Iterable
 

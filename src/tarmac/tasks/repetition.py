@@ -1,8 +1,7 @@
-"""PURE: a model that goes in circles: the same call, with the same result, again and again (S12).
+"""PURE: notice a model that goes in circles: the same call with the same result, again and again.
 
-The key is the call *and* what came of it: to look at a thing that changes is no circle, however often it is done. A
-circle may have two or three steps; it must have been gone round once more often, as who waits for something also does
-the same by turns.
+The key is the call *and* its result. Polling something that changes is not a circle. A circle may also have two or
+three steps. Such a circle must repeat once more, because a model that waits for something may also alternate.
 """
 
 import json
@@ -18,6 +17,10 @@ _TIME: Final = re.compile(r"(?<=Duration: )[\d.]+ (?:s|min)|(?<=, after )[\d.]+ 
 _TAG: Final = re.compile(r"(?<=[</]output-|[</]prompt-)[0-9a-f]{12}(?=>)")
 MOST: Final = 3  # the third is not run but asked about; 0: never
 LONGEST: Final = 3  # steps of a circle
+STUCK: Final = (
+    "This is the same {name} call again, and its result did not change: it was not made. "
+    "Do something else, or tell the person what blocks you."
+)
 
 
 LONGEST_LOOP: Final = 6_000  # characters at the end of an answer that are looked at

@@ -17,21 +17,22 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from tarmac.models.catalog import price
 from tarmac.models.messages import NO_USAGE, Blob, Part, Text, ToolUse, Usage
+from tarmac.models.model_catalog import price
 from tarmac.models.provider import CallDelta, Completion, ModelError, Prompt, ReasoningDelta, TextDelta, ToolSchema
 from tarmac.models.tokens import messages_size, prompt_size
 from tarmac.policy.approval import AnswerKind, Authority
-from tarmac.prompts.instructions import read_instructions, read_replacement
+from tarmac.prompts.instructions import read_instructions
 from tarmac.prompts.system import PromptContext, system_prompt, unsuited_edit_tools
 from tarmac.tasks.condense import Condenser
+from tarmac.tasks.consent import Consent
 from tarmac.tasks.context import Ended, judged, now
-from tarmac.tasks.conversation import commands
 from tarmac.tasks.events import CallId, ModelSaid, RequestFailed, RequestId, RequestStarted, TaskEvent
 from tarmac.tasks.questions import Questions, words
 from tarmac.tasks.repetition import LONGEST_LOOP, repeats
 from tarmac.tasks.signals import CallStreamed, ReasoningStreamed, RetryCounted, TextStreamed
 from tarmac.tasks.state import TaskState
+from tarmac.tasks.talk import commands
 from tarmac.tasks.views.last_prompt import kept_prompt
 
 LETTERS: Final = 4  # to a token
@@ -125,7 +126,7 @@ class Requests:
                 failures = 0  # a person said: go on
 
     async def _trusted(self) -> Ended | None:
-        """At the limit of what is done in a person's place, they say whether it goes on (P7)."""
+        """At the limit of automatic approvals, ask the person whether to go on."""
         state = self._state
         reached = state.context.settings.limits.untrusted(state.used)
         if reached is None:
@@ -339,17 +340,27 @@ def retry_delay(
 class TaskPrompt:
     """The prompt of one open task, without its messages."""
 
-    def __init__(self, state: TaskState) -> None:
+    def __init__(self, state: TaskState, consent: Consent) -> None:
         self._state = state
+        self._consent = consent
         self._made: tuple[object, Prompt] | None = None
 
     async def prepared(self) -> Prompt:
         """System prompt and tools: the same from turn to turn, so that a provider can remember them."""
-        state = self._state
-        key = (state.mode, state.model.info.id, state.model.info.images, state.history.folded, state.attended)
+        key = self._key()
         if self._made is None or self._made[0] != key:
             self._made = (key, await asyncio.to_thread(self._write))
         return self._made[1]
+
+    async def approved(self) -> Prompt:
+        """The same for a request: a person is asked first whether the workspace may replace parts of it."""
+        if self._made is None or self._made[0] != self._key():
+            await self._consent.settle()
+        return await self.prepared()
+
+    def _key(self) -> object:
+        state = self._state
+        return (state.mode, state.model.info.id, state.model.info.images, state.history.folded, state.attended)
 
     def forget(self) -> None:
         """Read rules and instructions again before the next request."""
@@ -361,10 +372,10 @@ class TaskPrompt:
         described = [each for each in state.context.toolbox if each.described]
         allowed = [each.name for each in described if state.mode.allows(each.name, each.group) is None]
         names = [each for each in allowed if each not in unsuited]
-        if not commands(state.context.workspace, settings.user_folder):
+        if not commands(state.context.project, settings.user_folder):
             names = [each for each in names if each != "run_slash_command"]
         if not state.history.folded:
-            names = [each for each in names if each != "read_output"]
+            names = [each for each in names if each not in ("read_output", "condense")]
         tools = state.context.toolbox.schemas(names)
         context = PromptContext(
             mode=state.mode,
@@ -372,10 +383,10 @@ class TaskPrompt:
             tools=tools,
             workspace=state.context.workspace,
             system=settings.system,
-            instructions=read_instructions(state.context.workspace, settings.user_folder, state.mode.slug),
+            instructions=read_instructions(state.context.project, settings.user_folder, state.mode.slug),
             global_instructions=settings.instructions,
             language=settings.language,
-            replacement=read_replacement(state.context.workspace, settings.user_folder, state.mode.slug)[0],
+            replacement=self._consent.replacement(),
             several_calls=state.model.info.native_tools,
             images=state.model.info.images,
             servers=state.context.servers.names,

@@ -1,12 +1,13 @@
 """Take snapshots of a workspace with git, in a repository of our own.
 
-take() ─ diff-files, ls-files → changed paths ─ update-index, write-tree → Snapshot
+take() ─ diff-files, ls-files → changed paths ─ update-index, write-tree → WorkspaceSnapshot
 edits(before, after) ─ diff-tree → FileEdit …        contents(ids) ─ cat-file → bytes
 
 The user's repository is only read: its objects are alternates of ours, and the first index is a copy of its index, so
 that only changed files are hashed. Contents are stored as they are on disk, without filters or line-end conversion.
 A repository within the workspace is a work tree of its own, with its own index. In the place of a file that is left out
-a tree has a gitlink, made of the file's size and time.
+a tree has a gitlink, made of the file's size and time. Git keeps only the executable bit of a mode. Modes that differ
+from what the umask gives are kept beside it.
 """
 
 import os
@@ -27,6 +28,7 @@ from typing import Final
 from tarmac.tasks.events import FileEdit, GitTree
 
 LARGEST: Final = 2 << 20  # bytes of a file; larger ones are left out
+MOST_MODES: Final = 5_000  # files with an unusual mode; with more, modes are not kept
 MOST_NESTED: Final = 30  # repositories within the workspace
 BULK: Final = 64  # files; more are written to one pack, which is faster than a file for each
 EMPTY_TREE: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
@@ -58,11 +60,12 @@ class SnapshotFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class WorkspaceSnapshot:
     """The workspace at one moment."""
 
     trees: tuple[GitTree, ...]
     left_out: tuple[Path, ...] = ()  # files that are too large, or can't be read
+    modes: Mapping[Path, int] | None = None  # of files whose mode is not the usual one; None: unknown
 
     @property
     def partial(self) -> str:
@@ -84,6 +87,8 @@ class _WorkTree:
     tree: str = ""
     nested: set[str] = field(default_factory=set)  # gitlinks: submodules, and files that were left out
     pending: set[str] = field(default_factory=set)  # to be hashed, whatever git thinks of them
+    modes: dict[str, int] | None = None  # the unusual ones; None: nobody has looked yet
+    recent: set[str] = field(default_factory=set)  # changed in this second: git would not see another change of a mode
 
 
 class Snapshots:
@@ -99,13 +104,14 @@ class Snapshots:
         self._turn = threading.Lock()
         self._running: set[subprocess.Popen[bytes]] = set()
         self._closed = False
+        self._usual = _usual_modes()
 
     @property
     def used(self) -> bool:
         """Whether a snapshot was ever tried."""
         return self._folder.exists()
 
-    def take(self, wrote: Iterable[Path] = (), *, limit: float) -> Snapshot:
+    def take(self, wrote: Iterable[Path] = (), *, limit: float) -> WorkspaceSnapshot:
         """A snapshot within `limit` seconds. Files in `wrote` are in it even where git ignores them."""
         with self._turn:
             return self._take(wrote, time.monotonic() + limit)
@@ -116,7 +122,7 @@ class Snapshots:
         for each in list(self._running):
             _kill(each)
 
-    def _take(self, wrote: Iterable[Path], until: float) -> Snapshot:
+    def _take(self, wrote: Iterable[Path], until: float) -> WorkspaceSnapshot:
         main = self._main(until)
         self._unlock()
         found: list[GitTree] = []
@@ -132,9 +138,15 @@ class Snapshots:
             found.append(GitTree(root=each.root, tree=each.tree))
             waiting += [self._tree(each.root / name, "", until) for name in nested]
         self._wrote |= known
-        return Snapshot(tuple(found), tuple(left_out))
+        return WorkspaceSnapshot(tuple(found), tuple(left_out), self._modes([each.root for each in found]))
 
-    def edits(self, before: Snapshot, after: Snapshot, *, limit: float) -> list[FileEdit]:
+    def _modes(self, roots: Sequence[Path]) -> dict[Path, int] | None:
+        trees = [self._trees[root] for root in roots]
+        if any(each.modes is None for each in trees) or sum(len(each.modes or ()) for each in trees) > MOST_MODES:
+            return None
+        return {each.root / name: mode for each in trees for name, mode in (each.modes or {}).items()}
+
+    def edits(self, before: WorkspaceSnapshot, after: WorkspaceSnapshot, *, limit: float) -> list[FileEdit]:
         """What differs."""
         until = time.monotonic() + limit
         old = {each.root: each.tree for each in before.trees}
@@ -151,7 +163,34 @@ class Snapshots:
             if rules and added:
                 for path in self._ignored(root, tree, added, until):
                     found[path] = replace(found[path], before="")  # it may have been there: nobody looked
+        if before.modes is not None and after.modes is not None:
+            self._add_modes(found, before.modes, after, until)
         return [each for each in found.values() if not each.before or not _is_same(each)]
+
+    def _add_modes(
+        self, found: dict[Path, FileEdit], old: Mapping[Path, int], after: WorkspaceSnapshot, until: float
+    ) -> None:
+        """Give the edits the modes of the disk, and add files of which only the mode was changed."""
+        new = after.modes or {}
+        for path, each in found.items():
+            before_mode, after_mode = (
+                stat.S_IFREG | modes.get(path, self._usual[bool(mode & 0o100)]) if stat.S_ISREG(mode) else mode
+                for modes, mode in ((old, each.before_mode), (new, each.after_mode))
+            )
+            found[path] = replace(each, before_mode=before_mode, after_mode=after_mode, exact=True)
+        changed = [path for path in old.keys() | new.keys() if old.get(path) != new.get(path) and path not in found]
+        for tree in after.trees:
+            names = {os.fsencode(each): tree.root / each for each in _inside(tree.root, changed)}
+            words = ["ls-tree", "-r", "-z", tree.tree, "--", *map(os.fsdecode, names)]
+            for line in self._git(words, until=until).split(b"\0")[:-1] if names else ():
+                about, _, name = line.partition(b"\t")
+                mode, kind, id = about.decode().split()
+                if kind == "blob" and mode.startswith("100") and (there := names.get(name)):
+                    usual = self._usual[mode == "100755"]
+                    was, now = (stat.S_IFREG | modes.get(there, usual) for modes in (old, new))
+                    found[there] = FileEdit(
+                        path=there, before=id, after=id, before_mode=was, after_mode=now, exact=True
+                    )
 
     def _ignored(self, root: Path, tree: str, paths: Sequence[Path], until: float) -> list[Path]:
         """Those of the paths that the ignore rules of this tree left out."""
@@ -396,6 +435,7 @@ class Snapshots:
                 )
             elif stat.S_ISREG(there.st_mode) or stat.S_ISLNK(there.st_mode):
                 add.append(name)
+                self._note_mode(tree, name, there)
             else:
                 remove.append(name)
         if remove:
@@ -414,7 +454,43 @@ class Snapshots:
             else:
                 tree.tree = self._git(["write-tree", "--missing-ok"], tree, until=until).decode().strip()
         tree.pending.clear()
+        if tree.modes is None:
+            self._look_at_modes(tree, until)
+        else:
+            self._look_again(tree)
         return sorted(nested)
+
+    def _look_again(self, tree: _WorkTree) -> None:
+        recent, tree.recent = tree.recent, set()
+        root = f"{tree.root}/"
+        for name in recent:
+            try:
+                self._note_mode(tree, name, os.lstat(root + name))
+            except OSError:
+                continue
+
+    def _note_mode(self, tree: _WorkTree, name: str, there: os.stat_result) -> None:
+        if tree.modes is None:
+            return
+        mode = there.st_mode
+        if there.st_ctime > time.time() - 2:
+            tree.recent.add(name)
+        if stat.S_ISREG(mode) and stat.S_IMODE(mode) not in self._usual:
+            tree.modes[name] = stat.S_IMODE(mode)
+        else:
+            tree.modes.pop(name, None)
+
+    def _look_at_modes(self, tree: _WorkTree, until: float) -> None:
+        """Look at every file once; later at those that git finds changed, as a new mode is a new time of change."""
+        tree.modes = {}
+        root, soon = f"{tree.root}/", time.time() - 2
+        for name in self._git(["ls-files", "-z"], tree, until=until).split(b"\0")[:-1] if tree.index.exists() else ():
+            try:
+                there = os.lstat(root + os.fsdecode(name))
+            except OSError:
+                continue
+            if stat.S_IMODE(there.st_mode) not in self._usual or there.st_ctime > soon:
+                self._note_mode(tree, os.fsdecode(name), there)
 
     def _edits(self, root: Path, one: str, two: str, until: float) -> Iterator[FileEdit]:
         tree = self._trees.get(root)
@@ -512,6 +588,17 @@ class _Failed(SnapshotFailed):
     def __init__(self, why: str, code: int) -> None:
         super().__init__(why)
         self.code = code
+
+
+def _usual_modes() -> tuple[int, int]:
+    """The modes that the umask gives to a file and to a program."""
+    umask = 0o022
+    try:
+        status = Path("/proc/self/status").read_text()
+        umask = int(status.partition("Umask:")[2].split(None, 1)[0], 8)
+    except (OSError, ValueError, IndexError):
+        pass
+    return 0o666 & ~umask, 0o777 & ~umask
 
 
 def _version(mode: int, id: str) -> str | None:

@@ -17,7 +17,7 @@ from tarmac.errors import StateUnavailable
 from tarmac.models.messages import Message, ToolUse
 from tarmac.models.provider import Model
 from tarmac.models.tokens import messages_size, text_size
-from tarmac.prompts.modes import Mode
+from tarmac.prompts.modes import Mode, Modes
 from tarmac.tasks.audience import Audience
 from tarmac.tasks.checkpoints import Checkpoints
 from tarmac.tasks.context import Editor, TaskContext, find_mode, now
@@ -49,7 +49,8 @@ from tarmac.tasks.views.metadata import Metadata
 from tarmac.tasks.views.model_history import ModelHistory
 from tarmac.tasks.views.recovery import Unfinished, unfinished
 from tarmac.terminals.terminal import Terminal
-from tarmac.tools.tool import Unsaved
+from tarmac.tools.browser_action import Browser
+from tarmac.tools.tool import EditorBuffers
 
 
 class TaskState:
@@ -65,7 +66,9 @@ class TaskState:
                 self.metadata.add(event)
         context.log.subscribe(lambda _, event: self.history.add(event))
         context.log.subscribe(lambda _, event: self.metadata.add(event))
-        self.checkpoints = Checkpoints(context.log, context.workspace, past, busy=self._runs_commands)
+        self.checkpoints = Checkpoints(
+            context.log, context.workspace, past, busy=self._runs_commands, place=context.place
+        )
         self.audience = Audience(context.log)  # hears of each fact after these views
         # Durable and pending
         self.mode = self._first_mode()
@@ -84,12 +87,14 @@ class TaskState:
         self.used = Used()
         self.clock = WorkTime()
         self._result: str | None = None  # presented by the model, and not recorded yet
+        self.browser = Browser() if "browser_action" in context.toolbox else None
         # Set from outside
         self.model = model
         self.attended = attended  # a person can be asked
         self.types_secrets = False  # and by a door that hands over what commands ask for in secret
+        self.wakes = False  # a door runs the task again when it is woken
         self.elsewhere: Callable[[CallId, Path], Awaitable[Terminal]] | None = None  # where approved commands run
-        self.unsaved: Unsaved | None = None  # what an editor holds of a file that is not on disk yet
+        self.buffers: EditorBuffers | None = None  # a person's editor, which knows of files that are not saved
         self.editor = Editor()
         self.depth = 0  # of subtasks: how many parents it has
         self.spec = model.info.id  # how the model was asked for: its children get the same
@@ -102,6 +107,11 @@ class TaskState:
         text = f"there is no mode `{named}` here any more: {found.slug} is used"
         self.context.log.add(Noted(at=now(), what="notice", text=text))
         return found
+
+    def use_modes(self, modes: Modes) -> None:
+        """Other modes of the same names, from now on."""
+        self.context = replace(self.context, modes=modes)
+        self.mode = modes.get(self.mode.slug) or self.mode
 
     def _runs_commands(self) -> bool:
         return bool(self.context.registry.listing(busy=True, task=self.context.task))

@@ -37,7 +37,7 @@ from tarmac.tasks.log import TaskLog, create_log, open_log
 from tarmac.tasks.log.blobs import Blobs
 from tarmac.tasks.log.disk import unavailable
 from tarmac.tasks.log.lock import lock
-from tarmac.tasks.log.reader import BLOBS, LOG, Reading, opened, read_all, read_log
+from tarmac.tasks.log.reader import BLOBS, LOG, RECORDINGS, Reading, opened, read_all, read_log
 from tarmac.tasks.log.records import Scanner
 from tarmac.tasks.views.metadata import Metadata, metadata
 from tarmac.tasks.views.model_history import text_of
@@ -75,6 +75,7 @@ class TaskStore:
         parent: TaskId | None = None,
         task: TaskId | None = None,
         at: float | None = None,
+        place: str = "",
     ) -> AsyncIterator[TaskLog]:
         """A new task, open for writing, with its first fact. One from elsewhere brings its id and its time."""
         task = task or TaskId(secrets.token_hex(5))
@@ -88,6 +89,7 @@ class TaskStore:
                 mode=mode,
                 root=root,
                 parent=parent,
+                place=place,
             )
             await log.append(created)
             await self.refresh(task)
@@ -284,9 +286,9 @@ def _words(seq: int, event: TaskEvent) -> list[Words]:
 
 
 def _size(folder: Path) -> int:
-    """Bytes on the disk: the log, its blobs, what is left of torn writes."""
+    """Bytes on the disk: the log, its blobs, recordings of terminals, what is left of torn writes."""
     total = 0
-    for place in (folder, folder / BLOBS):
+    for place in (folder, folder / BLOBS, folder / RECORDINGS):
         try:
             with os.scandir(place) as entries:
                 total += sum(each.stat().st_size for each in entries if each.is_file(follow_symlinks=False))

@@ -47,7 +47,7 @@ LONGEST_DIFF: Final = 4_000  # characters of a conflict that the model is told
 GIT_TIMEOUT: Final = 60.0  # seconds
 
 
-class Child(Protocol):
+class OpenSubtask(Protocol):
     """An open task, as its parent needs it."""
 
     @property
@@ -64,7 +64,7 @@ class Child(Protocol):
     async def run_until_idle(self) -> Ended: ...
 
 
-OpenChild = Callable[[TaskState, SubtaskStarted, Limits], AbstractAsyncContextManager[Child]]
+OpenChild = Callable[[TaskState, SubtaskStarted, Limits], AbstractAsyncContextManager[OpenSubtask]]
 
 
 def share(limits: Limits, used: Used, parts: int) -> Limits:
@@ -92,7 +92,7 @@ class Subtasks:
         self._state = state
         self._questions = questions
         self._open_child = open_child
-        self._open: dict[TaskId, Child] = {}
+        self._open: dict[TaskId, OpenSubtask] = {}
         self._left = unfinished(past)
         self._slots = asyncio.Semaphore(MOST_AT_ONCE)
         self._writing = asyncio.Lock()  # one child at a time writes to the workspace itself
@@ -117,13 +117,13 @@ class Subtasks:
             _named(child, each) for child in self._open.values() for each in child.questions if each.ask not in RESTING
         )
 
-    def asking(self, question: QuestionId) -> Child | None:
+    def asking(self, question: QuestionId) -> OpenSubtask | None:
         """The child that asks it."""
         return next(
             (child for child in self._open.values() if question in {each.question for each in child.questions}), None
         )
 
-    def _heard(self, child: Child, call: CallId, waiting: dict[QuestionId, ExitStack]) -> Listener:
+    def _heard(self, child: OpenSubtask, call: CallId, waiting: dict[QuestionId, ExitStack]) -> Listener:
         """Pass a child's questions on. While it waits for a person, the parent's clock stands still."""
 
         def hear(seq: int | None, thing: TaskEvent | Signal) -> None:
@@ -169,7 +169,7 @@ class Subtasks:
         await self._approved(call, wanted.name, message)
         child = TaskId(secrets.token_hex(5))
         async with self._starting:
-            alone = isolated and self._writes(wanted.slug)
+            alone = isolated and self._writes(wanted.slug) and not state.context.place
             tree = await make_worktree(state.context.workspace, child) if alone else None
         started = SubtaskStarted(
             at=now(),
@@ -220,6 +220,8 @@ class Subtasks:
                 self._left.pop(call, None)
                 stopped = SubtaskFinished(at=now(), child=started.child, outcome="aborted", result="it was stopped")
                 state.add(stopped)
+                if started.workspace:
+                    await asyncio.shield(remove_worktree(state.context.workspace, started.workspace))
             raise
         told = await self._merged(started) if started.workspace else ""
         text = result if result is not None else f"It ended without a result: {ended.text or ended.why}"
@@ -239,7 +241,7 @@ class Subtasks:
         return f"Subtask {started.child} completed:\n\n{text}{told}"
 
     @asynccontextmanager
-    async def _opened(self, started: SubtaskStarted, call: CallId, limits: Limits) -> AsyncIterator[Child]:
+    async def _opened(self, started: SubtaskStarted, call: CallId, limits: Limits) -> AsyncIterator[OpenSubtask]:
         async with self._open_child(self._state, started, limits) as child:
             waiting: dict[QuestionId, ExitStack] = {}
             leave = child.subscribe(self._heard(child, call, waiting))
@@ -254,8 +256,14 @@ class Subtasks:
 
     async def _merged(self, started: SubtaskStarted) -> str:
         assert started.workspace is not None
+        workspace = self._state.context.workspace
         async with self._writing:
-            merge = await merge_worktree(self._state.context.workspace, started.workspace, started.base)
+            merge = await plan_merge(workspace, started.workspace, started.base)
+            if merge.writes:
+                why, paths = f"Merging what subtask {started.child} changed", [each.place for each in merge.writes]
+                await self._state.checkpoints.change(why, paths, lambda: _write_all(merge.writes))
+            if not merge.failed:
+                await remove_worktree(workspace, started.workspace)
         names = ", ".join(merge.merged) or "nothing"
         lines = [f"\n\nIt worked in a worktree of its own. Merged into the workspace: {names}."]
         if merge.conflicts:
@@ -266,7 +274,7 @@ class Subtasks:
         return "\n".join(lines)
 
 
-def _named(child: Child, asked: QuestionAsked) -> QuestionAsked:
+def _named(child: OpenSubtask, asked: QuestionAsked) -> QuestionAsked:
     """A child's question, in the parent's list."""
     return asked if asked.text.startswith("Subtask ") else replace(asked, text=f"Subtask {child.id}: {asked.text}")
 
@@ -295,11 +303,22 @@ class Worktree:
 
 
 @dataclass(frozen=True, slots=True)
+class _MergedFile:
+    """A file as it is to be written; None: it is to be removed."""
+
+    place: Path
+    data: bytes | None
+    mode: str  # git's
+
+
+@dataclass(frozen=True, slots=True)
 class Merge:
-    """What came back from a worktree."""
+    """What comes back from a worktree."""
 
     merged: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()  # each with the child's change
+    writes: tuple[_MergedFile, ...] = ()
+    failed: bool = False  # git could not tell
 
 
 class _GitFailed(Exception):
@@ -377,19 +396,20 @@ async def make_worktree(workspace: Path, name: str) -> Worktree | None:
     return Worktree((folder / below).resolve(), base)
 
 
-async def merge_worktree(workspace: Path, theirs: Path, base: str) -> Merge:
-    """Bring a worktree's changes into the workspace, then remove it. A file that both changed is merged by lines."""
+async def plan_merge(workspace: Path, theirs: Path, base: str) -> Merge:
+    """What brings a worktree's changes into the workspace. A file that both changed is merged by lines."""
     try:
         top = Path((await _git(workspace, "rev-parse", "--show-toplevel")).decode().strip())
-        folder = Path((await _git(theirs, "rev-parse", "--show-toplevel")).decode().strip())
         after = await _tree(theirs)
         listed = await _git(top, "diff-tree", "-r", "-z", "--no-renames", base, after)
         fields = listed.decode("utf-8", "surrogateescape").split("\0")
-        merged, conflicts = [], []
+        merged, conflicts, writes = [], [], list[_MergedFile]()
         for about, path in zip(fields[::2], fields[1::2], strict=False):
             _, mode, old, new, _ = about.removeprefix(":").split(" ")
-            if await _merge_file(top, path, old=old, new=new, mode=mode):
+            found = await _merge_file(top, path, old=old, new=new, mode=mode)
+            if found is not None:
                 merged.append(path)
+                writes += found
             else:
                 diff = (await _git(top, "diff", "--no-ext-diff", "--no-textconv", base, after, "--", path)).decode(
                     "utf-8", "replace"
@@ -397,30 +417,38 @@ async def merge_worktree(workspace: Path, theirs: Path, base: str) -> Merge:
                 cut = "\n[cut]" if len(diff) > LONGEST_DIFF else ""
                 whole = "" if set(new) == {"0"} else f" (its whole version: `git show {new}`)"
                 conflicts.append(f"{path}{whole}:\n{diff[:LONGEST_DIFF]}{cut}")
-        await _git(top, "worktree", "remove", "--force", str(folder))
-        return Merge(tuple(merged), tuple(conflicts))
+        return Merge(tuple(merged), tuple(conflicts), tuple(writes))
     except (_GitFailed, OSError) as error:
-        return Merge(conflicts=(f"nothing could be merged ({error}); its files are in {theirs}",))
+        why = f"nothing could be merged ({error}); its files are in {theirs}"
+        return Merge(conflicts=(why,), failed=True)
 
 
-async def _merge_file(top: Path, path: str, *, old: str, new: str, mode: str) -> bool:
-    """Whether a change could be made here."""
+async def remove_worktree(workspace: Path, theirs: Path) -> None:
+    """Remove a worktree with all that is in it. One that git does not know any more is left."""
+    try:
+        folder = (await _git(theirs, "rev-parse", "--show-toplevel")).decode().strip()
+        await _git(workspace, "worktree", "remove", "--force", folder)
+    except (_GitFailed, OSError):
+        pass
+
+
+async def _merge_file(top: Path, path: str, *, old: str, new: str, mode: str) -> list[_MergedFile] | None:
+    """What is to be written for a change; None: it can't be made here."""
     place = top / path
     if not place.parent.resolve().is_relative_to(top.resolve()):
-        return False
+        return None
     ours = os.readlink(place).encode() if place.is_symlink() else place.read_bytes() if place.is_file() else None
     before = await _blob(top, old)
     after = await _blob(top, new)
     if ours == after:
-        return True
+        return []
     if ours != before:
         if ours is None or before is None or after is None or mode == "120000" or place.is_symlink():
-            return False
+            return None
         after = await _merge_lines(ours, before, after)
         if after is None:
-            return False
-    await asyncio.to_thread(_write, place, after, mode)
-    return True
+            return None
+    return [_MergedFile(place, after, mode)]
 
 
 async def _blob(top: Path, name: str) -> bytes | None:
@@ -436,6 +464,12 @@ async def _merge_lines(ours: bytes, before: bytes, after: bytes) -> bytes | None
             return await _git(Path(folder), "merge-file", "-p", "ours", "before", "after")
         except _GitFailed:
             return None
+
+
+def _write_all(files: Iterable[_MergedFile]) -> None:
+    """In a thread."""
+    for each in files:
+        _write(each.place, each.data, each.mode)
 
 
 def _write(place: Path, data: bytes | None, mode: str) -> None:

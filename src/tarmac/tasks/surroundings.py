@@ -1,13 +1,12 @@
-"""What is going on around a task, gathered for the model's next turn (S8, S21, T24).
+"""What is going on around a task, gathered for the model's next turn.
 
-Terminals first get a moment to come to rest. Their new output is told once: what is told here counts as read. Files are
-looked at in a thread: those the task knows, whether somebody else changed them, and the workspace, what came and went;
-or at a glance, where that is quicker than to wake the thread, and the disk was quick the last time.
-What was looked at and not told, because the task was stopped before, is told another time.
+Terminals first get a moment to settle. Their new output is reported once and then counts as read. A thread looks at
+files: whether known files were changed by somebody else, and which files came and went in the workspace. If the last
+look was quick, it happens without the thread. A look that was not reported, because the task was stopped, is reported
+the next time.
 """
 
 import asyncio
-import os
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -17,11 +16,22 @@ from pathlib import Path
 from threading import Lock
 from typing import Final
 
-from tarmac.prompts.environment import MOST_NAMES, Facts, FileListing, TerminalFacts, TodoFacts, environment_details
+from tarmac.errors import PlaceFailed, TarmacError
+from tarmac.file_system import LOCAL, FileSystem
+from tarmac.policy.paths.files import Files
+from tarmac.prompts.environment_details import (
+    MOST_NAMES,
+    Facts,
+    FileListing,
+    TerminalFacts,
+    TodoFacts,
+    environment_details,
+)
 from tarmac.tasks.context import Editor
 from tarmac.tasks.log.worker_thread import WorkerThread
 from tarmac.tasks.state import TaskState
 from tarmac.tasks.views.recovery import digest_of
+from tarmac.tools.list_files import FileList, list_folder
 from tarmac.tools.terminal_status import facts_of
 from tarmac.tools.tree import Changes, Tree
 
@@ -50,11 +60,10 @@ class Surroundings:
     def __init__(self, state: TaskState) -> None:
         self._state = state
         self._known: dict[Path, tuple[_Stamp | None, str | None]] = {}  # a file's digest, while it has this stamp
-        nobodys = state.context.workspace in (
-            Path.home(),
-            Path("/"),
-        )  # no project: what lies there is nobody's business
-        self._tree = None if nobodys else Tree(state.context.workspace, self._hidden)
+        home = state.context.home or Path.home()
+        nobodys = state.context.workspace in (home, Path("/"))  # no project: what lies there is nobody's business
+        self._there = not nobodys and bool(state.context.place)  # a tree that is listed once: nobody sees it change
+        self._tree = None if nobodys or self._there else Tree(state.context.workspace, self._hidden)
         self._looking = Lock()  # a look that was cancelled may still be under way
         self._quick = False  # the last look was
         self._told = False  # what files there are
@@ -73,6 +82,11 @@ class Surroundings:
     def forget(self) -> None:
         """The model was told nothing: its conversation was condensed."""
         self._told, self._facts, self._forgotten = False, None, True
+
+    @property
+    def asking(self) -> frozenset[str]:
+        """The terminals of which the model was told that they wait for input."""
+        return frozenset(each.id for each in self._facts.terminals if each.waiting) if self._facts else frozenset()
 
     async def look(self, *, first: bool, spoken: bool) -> str:
         """The text for the model. `first`: it knows nothing of the workspace. `spoken`: the person said something."""
@@ -135,10 +149,12 @@ class Surroundings:
     def _glance(self) -> _Files | None:
         """What there is to tell of files, where no file need be read for it; None: that may take a while."""
         seen, editor = self._state.seen, self._state.editor
+        if self._state.context.place:
+            return None
         if not self._quick or len(seen) > FEW_WATCHED or editor != Editor() or self._looking.locked():
             return None
         began = time.monotonic()
-        if any(self._known.get(path) != (_stamp(path), digest) for path, digest in seen.items()):
+        if any(self._known.get(path) != (_stamp(path, LOCAL), digest) for path, digest in seen.items()):
             return None
         changes = self._tree.glance() if self._tree is not None else Changes()
         self._quick = time.monotonic() - began < QUICK
@@ -153,9 +169,13 @@ class Surroundings:
         with self._looking:
             began = time.monotonic()
             changes = self._tree.look() if self._tree is not None else Changes()
-            listing = self._tree.listing(MOST_LISTED) if self._tree is not None and listed and not self._told else None
+            tells = listed and not self._told
+            files = self._state.context.files.afresh()
+            listing = self._tree.listing(MOST_LISTED) if self._tree is not None and tells else None
+            if self._there and tells:
+                listing = self._list_there(files)
             self._note(changes)
-            changed = self._changed(seen)
+            changed = self._changed(seen, files.system)
             self._quick = time.monotonic() - began < QUICK
             names = FileListing(paths=listing.names, more=listing.truncated) if listing is not None else None
             return self._found(seen, changed=changed, editor=self._without_hidden(editor), listing=names)
@@ -180,15 +200,32 @@ class Surroundings:
             went=[name for name in self._went if name not in own],
         )
 
-    def _changed(self, seen: Mapping[Path, str | None]) -> list[str]:
+    def _list_there(self, files: Files) -> FileList | None:
+        """The files of a workspace at another place."""
+        workspace = self._state.context.workspace
+
+        def hidden(path: Path) -> bool:
+            return bool(files.look(path, cwd=workspace, workspace=workspace).ignored)
+
+        try:
+            return list_folder(workspace, recursive=True, most=MOST_LISTED, hidden=hidden, system=files.system)
+        except TarmacError:
+            return None
+
+    def _changed(self, seen: Mapping[Path, str | None], system: FileSystem) -> list[str]:
         """Files the task knows that somebody else has changed since."""
-        changed = []
-        for path, digest in list(seen.items())[-MOST_WATCHED:]:
-            stamp = _stamp(path)
+        changed: list[str] = []
+        watched = list(seen.items())[-MOST_WATCHED:]
+        try:
+            system.know([str(path) for path, _ in watched])
+        except PlaceFailed:  # its terminals tell that the connection is lost
+            return changed
+        for path, digest in watched:
+            stamp = _stamp(path, system)
             if self._known.get(path) == (stamp, digest):
                 continue  # the very file whose digest is known
             try:
-                now = digest_of(path)
+                now = digest_of(path, system)
             except OSError:
                 now = "unreadable"
             if now == digest:
@@ -198,7 +235,7 @@ class Surroundings:
         return changed
 
     def _without_hidden(self, editor: Editor) -> Editor:
-        """What a person looks at is not all for the model to see (P8)."""
+        """What a person looks at is not all for the model to see."""
         if editor == Editor():
             return editor
 
@@ -227,9 +264,9 @@ def _joined(before: TerminalFacts | None, now: TerminalFacts) -> TerminalFacts:
     return replace(now, output=before.output + now.output, ending=ending)
 
 
-def _stamp(path: Path) -> _Stamp | None:
+def _stamp(path: Path, system: FileSystem) -> _Stamp | None:
     try:
-        found = os.stat(path)
+        found = system.stat(str(path))
     except OSError:
         return None
     return found.st_mtime_ns, found.st_size, found.st_ino

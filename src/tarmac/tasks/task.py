@@ -17,11 +17,12 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from tarmac.calls.call_judge import ActionPolicy
 from tarmac.errors import BadRequest, StateUnavailable, TerminalNotFound
 from tarmac.events import TaskId, TerminalId
 from tarmac.models.messages import Blob
 from tarmac.models.provider import Model
-from tarmac.policy import Execute, Policy
+from tarmac.policy import Execute
 from tarmac.policy.approval import Answer, AnswerKind, Picture
 from tarmac.policy.approval.request import digest as request_digest
 from tarmac.policy.plan import environment as command_environment
@@ -29,7 +30,8 @@ from tarmac.policy.trial import Trial, try_command
 from tarmac.prompts.modes import Modes
 from tarmac.tasks import events as e
 from tarmac.tasks.audience import Listener
-from tarmac.tasks.checkpoints import Checkpoints, Fate, Restoration, undone_text
+from tarmac.tasks.auto import Auto
+from tarmac.tasks.checkpoints import Checkpoints, Fate, Restoration, RestoredFile, undone_text
 from tarmac.tasks.context import Editor, Ended, TaskSettings, find_mode, now
 from tarmac.tasks.engine import Engine
 from tarmac.tasks.log import TaskLog
@@ -37,12 +39,14 @@ from tarmac.tasks.questions import Questions
 from tarmac.tasks.queue import Queue
 from tarmac.tasks.state import TaskState
 from tarmac.tasks.subtasks import OpenChild, Subtasks
+from tarmac.tasks.views.file_history import FileHistory
 from tarmac.tasks.views.metadata import Metadata
 from tarmac.tasks.views.recovery import digest_of
 from tarmac.terminals.terminal import Terminal
+from tarmac.tools.edit.unified_diff import FileDiff
 from tarmac.tools.execute_command import short
 from tarmac.tools.servers import Hub
-from tarmac.tools.tool import Unsaved
+from tarmac.tools.tool import EditorBuffers
 
 
 class Task:
@@ -63,6 +67,7 @@ class Task:
         self._subtasks = Subtasks(state, self._questions, past, open_child) if open_child else None
         self._engine = Engine(state, self._questions, self._queue, past, self._subtasks)
         self._result = next((each.result for each in reversed(past) if isinstance(each, e.TaskCompleted)), None)
+        self._rest_listeners: list[Callable[[], object]] = []
         self._retired: list[Model] = []
         self._warned = False
         self._told_secrets = False
@@ -111,6 +116,11 @@ class Task:
         self._state.editor = editor
 
     @property
+    def level(self) -> Auto:
+        """What it may do without asking."""
+        return self._state.context.settings.auto
+
+    @property
     def running(self) -> bool:
         return self._engine.active
 
@@ -133,6 +143,26 @@ class Task:
         """Call `listener(seq, event)` and `listener(None, signal)`, in order; what it returns takes it off."""
         return self._state.audience.subscribe(listener)
 
+    def when_woken(self, listener: Callable[[], object]) -> Callable[[], None]:
+        """Call `listener` when a command that it left running ends or asks while it rests: then it is to be run.
+
+        What this returns takes the listener off. Without one nothing is watched.
+        """
+        listeners = self._engine.wake.listeners
+        listeners.append(listener)
+        self._state.wakes = True
+        return lambda: listeners.remove(listener) if listener in listeners else None
+
+    def when_at_rest(self, listener: Callable[[], object]) -> Callable[[], None]:
+        """Call `listener` when a run has ended. What this returns takes it off."""
+        self._rest_listeners.append(listener)
+        return lambda: self._rest_listeners.remove(listener)
+
+    def wake(self) -> None:
+        """Another door said or answered something: who drives it runs it."""
+        for listener in self._engine.wake.listeners:
+            listener()
+
     def type_secrets(self) -> None:
         """A door has a person who types the secrets that commands ask for: calls wait for that."""
         self._state.types_secrets = True
@@ -141,9 +171,9 @@ class Task:
         """Commands that a person approved run where `open` says, in a terminal for each: a door's, not ours."""
         self._state.elsewhere = open
 
-    def look_for_unsaved(self, look: Unsaved) -> None:
+    def use_buffers(self, buffers: EditorBuffers) -> None:
         """A door's editor knows of files that are not saved: its text is read, and nothing is written over it."""
-        self._state.unsaved = look
+        self._state.buffers = buffers
 
     # What a person does
 
@@ -223,6 +253,24 @@ class Task:
         """What it changed, and how to take that back."""
         return self._state.checkpoints
 
+    async def file_history(self) -> FileHistory:
+        """The points to go back to."""
+        await self.checkpoints.settle()
+        return self.checkpoints.history
+
+    async def changed_since(self, to: int | None) -> list[tuple[RestoredFile, FileDiff | None]]:
+        """The files that it changed since the point `to`, with their diffs; None: since its beginning."""
+        await self.checkpoints.settle()
+        if to is None and self.checkpoints.history.first is None:
+            return []
+        return await self.checkpoints.diff(self.checkpoints.find(to))
+
+    async def undo(self) -> Restoration | None:
+        """Take back what the last turn changed in files. None: there is nothing to take back."""
+        await self.checkpoints.settle()
+        to = self.checkpoints.history.last_turn
+        return None if to is None else await self.rewind(to, conversation=False)
+
     async def rewind(
         self, to: int, *, files: bool = True, conversation: bool = True, force: bool = False
     ) -> Restoration | None:
@@ -232,6 +280,11 @@ class Task:
         """
         if self.running:
             raise BadRequest(f"task {self.id} is at work", hint="stop it first")
+        if files and self._state.context.place:
+            raise BadRequest(
+                f"files at {self._state.context.place} are not kept, so they can't be brought back",
+                hint="the conversation alone can go back",
+            )
         await self.log.commit()
         to = self.checkpoints.find(to)
         restored = await self.checkpoints.restore(to, force=force) if files else None
@@ -250,6 +303,8 @@ class Task:
     async def try_command(self, command: str, cwd: Path, digest: str) -> Trial:
         """Run the command of a question on a copy of the workspace. `digest`: what the question is about."""
         context = self._state.context
+        if context.place:
+            raise BadRequest(f"a command at {context.place} can't be tried on a copy", hint="allow it or deny it")
         action = Execute(command, cwd=cwd, shell=context.registry.shell().name)
         if request_digest(action, task=self.id) != digest:
             raise BadRequest("this command can't be tried: it has characters that can't be shown")
@@ -283,7 +338,7 @@ class Task:
     def modes(self) -> Modes:
         return self._state.context.modes
 
-    def switch_level(self, policy: Policy, settings: TaskSettings) -> None:
+    def switch_level(self, policy: ActionPolicy, settings: TaskSettings) -> None:
         """What it may do without asking, from the next call on. Its limits stay."""
         context = self._state.context
         kept = replace(settings, limits=context.settings.limits)
@@ -303,6 +358,8 @@ class Task:
             shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
             text = f"{shown}: commands don't get these variables. If one needs them, set terminals.pass_secrets"
             self._state.add(e.Noted(at=now(), what="notice", text=text))
+            told = f"{shown}: Tarmac keeps these variables from commands. If the command needs one, ask the user"
+            self._state.add(e.ModelTold(at=now(), text=f"[{told}]", about="other"))
 
     def _has(self, terminal: TerminalId) -> bool:
         """Whether a terminal is this task's, or nobody's, or gone."""
@@ -317,36 +374,46 @@ class Task:
     # Running
 
     async def opened_again(self) -> None:
-        """Ask what becomes of a task of before: it stands still until somebody says so, or runs it (S4)."""
+        """Ask whether an earlier task shall go on. It rests until somebody answers or runs it."""
         await self._engine.rest.opened()
 
     async def run(self) -> Ended:
         """Run it in a person's company: where it is their turn, wait for their word. It ends when they accept."""
         rest = self._engine.rest
-        while True:
-            if self._questions.standing:
-                await rest.answered.wait()
-            ended = await self.run_until_idle()
-            await self._questions.settled()
-            goes_on = rest.spoken or rest.wanted == "go"
-            if ended.why == "idle" and not goes_on:
-                rest.answered.clear()
-                await rest.answered.wait()
-            elif ended.why != "idle" and not (ended.why == "completed" and (goes_on or self._questions.standing)):
-                return ended
+        forget = self.when_woken(rest.woken)
+        try:
+            while True:
+                if self._questions.standing:
+                    await rest.answered.wait()
+                ended = await self.run_until_idle()
+                await self._questions.settled()
+                goes_on = rest.spoken or rest.wanted == "go"
+                if ended.why == "idle" and not goes_on:
+                    rest.answered.clear()
+                    await rest.answered.wait()
+                elif ended.why != "idle" and not (ended.why == "completed" and (goes_on or self._questions.standing)):
+                    return ended
+        finally:
+            forget()
 
     async def run_until_idle(self) -> Ended:
         """Run it until it is done, or it is somebody else's turn. Cancelling who awaits this stops it in order."""
-        return await self._engine.until_idle()
+        try:
+            return await self._engine.until_idle()
+        finally:
+            for listener in self._rest_listeners[:]:
+                listener()
 
     async def aclose(self) -> None:
         """Leave it in order: stop it if it runs, keep the log, release its terminals. May be called twice."""
         async with AsyncExitStack() as closing:  # what fails to close keeps no other from closing
             for model in (self._state.model, *reversed(self._retired)):
                 closing.push_async_callback(model.aclose)
-            closing.callback(self._state.context.registry.release_for_task, self.id)
+            closing.callback(self._state.context.registry.leave_task, self.id)
             closing.push_async_callback(self._state.context.servers.aclose)
             closing.push_async_callback(self._state.checkpoints.aclose)
+            if self._state.browser is not None:
+                closing.push_async_callback(self._state.browser.aclose)
             await self._engine.leave()
             if self._engine.begun:
                 self._engine.begun = False

@@ -2,8 +2,8 @@
 
 ToolUse ─decode→ Tool ─mode? circle?→ prepare → pipeline: judge, ask, record, act, record → Tally
 
-Calls that only read run beside each other, all others alone and in order. Whatever happens to one (wrong arguments, a
-denial, a failure), it gets a result, and those before it keep theirs; after a denial those behind it are not made.
+Calls that only read run in parallel. All others run alone and in order. Every call gets a result, also after wrong
+arguments, a denial or a failure. After a denial, the calls behind it are not made.
 """
 
 import asyncio
@@ -13,23 +13,24 @@ from functools import partial
 from itertools import groupby
 from typing import Final
 
-from tarmac.calls.judge import Judge
+from tarmac.calls.call_judge import Judge
 from tarmac.calls.pipeline import Call, CallResult, NotMade, Pipeline
 from tarmac.errors import BadArguments, ToolFailed
 from tarmac.models.messages import Text, ToolUse
 from tarmac.policy import ReadFile, WriteFile
 from tarmac.policy.approval import AnswerKind, Authority
-from tarmac.tasks.asker import TaskAsker
+from tarmac.policy.paths.files import Files
 from tarmac.tasks.auto import covers
 from tarmac.tasks.call_recorder import CallRecorder, Live
-from tarmac.tasks.context import judged
-from tarmac.tasks.conversation import Conversation
-from tarmac.tasks.events import CallId
-from tarmac.tasks.questions import Questions
+from tarmac.tasks.condense import Condenser
+from tarmac.tasks.context import judged, now
+from tarmac.tasks.events import CallId, Noted
+from tarmac.tasks.questions import Questions, TaskAsker
 from tarmac.tasks.queue import Queue
 from tarmac.tasks.repetition import Repetition
 from tarmac.tasks.state import TaskState
 from tarmac.tasks.subtasks import Subtasks
+from tarmac.tasks.talk import Conversation
 from tarmac.tools.task_tools import AttemptCompletion, NewTask
 from tarmac.tools.tool import Bench, Ready, Tool
 
@@ -82,12 +83,21 @@ class Tally:
 class Calls:
     """Makes the calls of one task."""
 
-    def __init__(self, state: TaskState, questions: Questions, queue: Queue, subtasks: Subtasks | None) -> None:
+    def __init__(
+        self,
+        state: TaskState,
+        questions: Questions,
+        queue: Queue,
+        subtasks: Subtasks | None,
+        condenser: Condenser | None = None,
+    ) -> None:
         self.state = state
+        self._condenser = condenser
         self._subtasks = subtasks
         self._questions = questions
         self._queue = queue
         self._circles = 0  # found while nobody is there
+        self._hidden: set[str] = set()
         self._repetition = Repetition(state.context.settings.limits.max_repetitions)
 
     async def run(self, uses: Sequence[ToolUse], *, cut: bool = False) -> Tally:
@@ -95,7 +105,7 @@ class Calls:
         tally = Tally()
         ordered = sorted(uses, key=self.ends)  # the result is presented when all else is done
         native = self.state.model.info.native_tools
-        made = MOST_CALLS if native else 1  # calls in words: one a message (S11)
+        made = MOST_CALLS if native else 1  # calls in words: one a message
         for group in self._groups(ordered[:made]):
             if self._subtasks:
                 self._subtasks.expect(len(group))
@@ -178,38 +188,56 @@ class Calls:
         self._repetition.forget()
         self._circles = 0
 
+    def _note_hidden(self, name: str) -> None:
+        """The person sees that the model wanted a file which an ignore file hides; once for each file."""
+        if name not in self._hidden:
+            self._hidden.add(name)
+            text = f"the model wanted {name}, which .tarmacignore or .rooignore hides"
+            self.state.add(Noted(at=now(), what="ignore_error", text=text))
+
     def bench(self, use: ToolUse) -> Bench:
         state = self.state
         live = Live(state, CallId(use.id))
         return Bench(
             workspace=state.context.workspace,
             cwd=state.context.workspace,
+            home=state.context.home,
             task=state.context.task,
             files=state.context.files,
             registry=state.context.registry,
-            talk=Conversation(state, self._questions, self._queue, self._subtasks, CallId(use.id)),
+            talk=Conversation(state, self._questions, self._queue, self._subtasks, CallId(use.id), self._condenser),
             store=state.context.log.blobs.keep,
             seen=state.seen,
             show=live.show,
             started=live.started,
             recorded=live.recorded,
+            hidden=self._note_hidden,
             settings=state.context.settings.tools,
-            unsaved=state.unsaved,
+            buffers=state.buffers,
             servers=state.context.servers,
+            browser=state.browser,
+            image_model=state.context.image_model,
+            sees=state.model.info.images,
             cache=state.context.cache,
+            wakes=state.attended and state.wakes and state.context.settings.tools.wake_on_exit,
             secrets=state.waits if state.attended and state.types_secrets else None,
             elsewhere=partial(state.elsewhere, CallId(use.id)) if state.elsewhere else None,
         )
 
 
-def _names(state: TaskState, ready: Ready) -> Iterator[str]:
+async def _names(state: TaskState, ready: Ready) -> list[str]:
     """Each file the call is about, as it was said and as it leads, seen from the workspace."""
+    if not state.context.place:
+        return list(_named(state, state.context.files, ready))
+    files = state.context.files.afresh()
+    return await asyncio.to_thread(lambda: list(_named(state, files, ready)))
+
+
+def _named(state: TaskState, files: Files, ready: Ready) -> Iterator[str]:
     for want in ready.wants:
         if not isinstance(want.action, ReadFile | WriteFile):
             continue
-        led = state.context.files.look(
-            want.action.path, cwd=state.context.workspace, workspace=state.context.workspace
-        ).path
+        led = files.look(want.action.path, cwd=state.context.workspace, workspace=state.context.workspace).path
         for path in dict.fromkeys((want.action.path, led)):
             inside = path.is_absolute() and path.is_relative_to(state.context.workspace)
             yield (path.relative_to(state.context.workspace) if inside else path).as_posix()
@@ -231,7 +259,7 @@ class _Preparation:
         """Its arguments, its mode, whether it goes in circles; then what the tool itself finds."""
         tool = self._tool or await self._first()
         ready = await tool.prepare(self._calls.bench(self._use))
-        for name in _names(self._state, ready):
+        for name in await _names(self._state, ready):
             if tool.group in ("read", "edit") and (why := self._state.mode.allows(self._use.name, tool.group, name)):
                 raise self._refused(why)
         return ready

@@ -9,6 +9,7 @@ Standard library only. The names below are loaded when first used: importing a p
 TYPE_CHECKING = False  # as typing has it, without importing typing
 
 if TYPE_CHECKING:
+    from tarmac.terminals.daemon.takeover import LeftTerminal, attach_terminal, end_terminal, list_terminals
     from tarmac.terminals.execution import Execution
     from tarmac.terminals.input.answers import Answer
     from tarmac.terminals.input.wait_conditions import Happened
@@ -26,6 +27,7 @@ __all__ = [
     "Execution",
     "Gap",
     "Happened",
+    "LeftTerminal",
     "NoTerminals",
     "PathContribution",
     "Pool",
@@ -34,6 +36,9 @@ __all__ = [
     "Terminal",
     "TerminalRegistry",
     "Terminals",
+    "attach_terminal",
+    "end_terminal",
+    "list_terminals",
     "open_terminal",
     "run_batch",
     "run_once",
@@ -45,6 +50,7 @@ _HOMES = {
     "Execution": "execution",
     "Gap": "output.follow",
     "Happened": "input.wait_conditions",
+    "LeftTerminal": "daemon.takeover",
     "NoTerminals": "pool.protocol",
     "PathContribution": "settings",
     "Pool": "pool",
@@ -53,6 +59,9 @@ _HOMES = {
     "Terminal": "terminal",
     "TerminalRegistry": "pool",
     "Terminals": "pool.protocol",
+    "attach_terminal": "daemon.takeover",
+    "end_terminal": "daemon.takeover",
+    "list_terminals": "daemon.takeover",
     "open_terminal": "open",
     "run_batch": "open",
     "run_once": "open",

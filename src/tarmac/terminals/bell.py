@@ -12,6 +12,10 @@ class Bell:
     def __init__(self) -> None:
         self._waiters: list[asyncio.Future[None]] = []
 
+    @property
+    def awaited(self) -> bool:
+        return bool(self._waiters)
+
     def ring(self) -> None:
         for waiter in self._waiters:
             _set(waiter)

@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase, translate
 from functools import lru_cache
 from pathlib import Path
 
+from tarmac.terminals.process.birthmark import COOKIE as COOKIE
 from tarmac.terminals.settings import Settings
 
 # What agents commonly set, so that programs neither start a pager nor ask.
@@ -43,7 +44,6 @@ FOREIGN = (
     "STY",
     "WINDOWID",
 )
-COOKIE = "TARMAC_TERMINAL"  # its value is unique on the machine, so orphans can be found by it
 _FIELDS_BEFORE = 2  # of /proc/PID/stat: pid and name, which may hold blanks
 _ENV_START, _ENV_END = 50, 51  # proc(5)
 

@@ -1,4 +1,4 @@
-"""What happens in terminals (T32). Subscribe with `terminal.subscribe(listener)`; listeners must not block."""
+"""What happens in terminals. Subscribe with `terminal.subscribe(listener)`; listeners must not block."""
 
 import asyncio
 from collections.abc import Callable, Iterable

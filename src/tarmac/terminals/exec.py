@@ -1,8 +1,8 @@
-"""The `exec` provider: one process a command, over pipes; no shell to keep, so nothing to get out of step.
+"""The `exec` provider: one process for each command, over pipes. No shell is kept, so nothing gets out of step.
 
-The faster way for bulk output, and the fallback when a shell can't be integrated (T1, T21). Each command starts in
-the terminal's initial directory with a fresh environment. It has ended when its process has, even if something it
-left in the background still holds the pipe.
+It is faster for bulk output, and the fallback when a shell can't be integrated. Each command starts in the terminal's
+initial directory with a fresh environment. It ends when its process ends, even if a background process still holds the
+pipe.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from tarmac.paths import check_directory, remove_scratch, scratch_dir
 from tarmac.terminals import environment, events
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.output.output_pipe import READ_SIZE, Outlet
-from tarmac.terminals.piped import PipeTerminal, Running
+from tarmac.terminals.piped import PipeTerminal, RunningProgram
 from tarmac.terminals.process import processes
 from tarmac.terminals.process.child import Child, used_up
 from tarmac.terminals.process.pty import check_room
@@ -58,7 +58,7 @@ class ExecTerminal(PipeTerminal):
             self.env = private_zdotdir(self._folder, self.env)
 
     def without_integration(self, why: str, *, tell: bool = True) -> None:
-        """It stands in for a live shell: say so in each result, and with `tell` once to whoever listens (T21)."""
+        """It replaces a live shell. Each result says so, and with `tell` listeners hear it once."""
         self.stands_in = why
         self._note = f"no shell integration ({why}): each command runs by itself, `cd` and variables do not last"
         if tell:
@@ -83,7 +83,7 @@ class ExecTerminal(PipeTerminal):
             remove_scratch(self._folder)
 
 
-class _Process(Running):
+class _Process(RunningProgram):
     """One command's process and its pipes."""
 
     def __init__(

@@ -4,15 +4,17 @@ provider ─feed(bytes)→ Execution → spool (all of it, on disk) → listener
                                  → HeadTail (both ends, in memory) → Result.output
 provider ─finish(Ending)→ everybody who waits
 
-A listener never holds up the command: it reads the spool at its own pace, and sees a Gap where the spool had to let
-go of the oldest bytes.
+A listener never blocks the command. It reads the spool at its own pace, and gets a Gap where the oldest bytes were
+dropped.
 """
 
 import asyncio
+import os
 import re
 import time
 from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING, Unpack
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Unpack
 
 from tarmac.errors import ExecutionEnded
 from tarmac.terminals.bell import Bell
@@ -20,7 +22,7 @@ from tarmac.terminals.input.secrets import Secrets
 from tarmac.terminals.output.follow import Gap, as_text, follow
 from tarmac.terminals.output.spool import Spool
 from tarmac.terminals.output.tape import PLACED
-from tarmac.terminals.process.tty_probe import Waiting
+from tarmac.terminals.process.tty_probe import Sleep, Waiting
 from tarmac.terminals.result import NOTHING, Ending, Reason, Rendered, Result, render, signal_name
 from tarmac.terminals.runner import Runner
 from tarmac.terminals.settings import OnTimeout, Settings
@@ -38,6 +40,7 @@ HEARTBEAT = 5.0  # while we wait, we look at the clock so often
 FROZEN = 1.0  # woken so much too late, we were stopped: a suspended machine, SIGSTOP, the cgroup freezer
 LONGEST_PROMPT = 4096
 LONGEST_SCREEN = 16384
+READ_BACK = 1 << 18
 
 
 class Execution:
@@ -45,10 +48,13 @@ class Execution:
 
     inputs = 0  # how often something was typed into it
     last_input = 0.0
+    asleep: Sleep | None = None  # who slept when it was typed: until this sleep ends, nobody has read it
+    line_typed = False  # the last input ended with Enter
     escaped = False  # the last key was Escape: a program waits a moment whether more of a key's sequence comes
     refused = False  # its shell could not run it where it was to run
     signalled = False  # something of it got a signal of ours
     handled_signal = False  # and was able to act on it before it ended
+    streamed = False  # somebody had all its output while it ran, so its result need not say what is kept
     secrets: Secrets | None = None  # those typed into it, to be kept out of its output
     _asks_from = 0  # where in its output the question after the last line typed begins
 
@@ -89,7 +95,7 @@ class Execution:
         self._ended = Bell()  # it ended, or was left
         self._news = Bell()  # that, or it began, or it printed something
         self._rendered: Rendered | None = None
-        self._left = False
+        self._left: Reason | None = None
 
     # What a caller does
 
@@ -165,7 +171,7 @@ class Execution:
             self._runner.close_input(self)
 
     async def interrupt(self) -> None:
-        """Ctrl-C; then terminate, then kill what does not heed it (T17). Sends nothing after the end."""
+        """Send Ctrl-C, then terminate, then kill. Nothing is sent after the end."""
         if self.ending is None:
             self.cause = self.cause or "interrupted"
             await self.until_begun()
@@ -186,15 +192,15 @@ class Execution:
             await self._runner.withdraw(self)
         return self.ending is not None
 
-    def leave(self) -> None:
+    def leave(self, reason: Reason = "left running") -> None:
         """Stop waiting for it; it goes on in the background."""
-        self._left = True
+        self._left = reason
         self._wake()
 
     @property
     def left(self) -> bool:
         """Whether somebody said that it goes on in the background."""
-        return self._left
+        return self._left is not None
 
     async def until_begun(self, seconds: float = BEGIN_PATIENCE) -> None:
         """Wait (a moment) until the shell has loaded it: before that a Ctrl-C would hit our loader, not the command."""
@@ -220,9 +226,9 @@ class Execution:
     async def checked_result(self, timeout: float | None, on_timeout: OnTimeout, idle_timeout: float | None) -> Result:
         """`result()`, for who has checked what it says."""
         limit = time.monotonic() + timeout if timeout is not None else FOREVER
-        self._left = False
+        self._left = None
         thawed = 0.0
-        while self.ending is None and not self._left:
+        while self.ending is None and self._left is None:
             due = limit
             if idle_timeout is not None:
                 due = min(due, max(self.last_output, self.started_at, thawed) + idle_timeout)
@@ -239,8 +245,8 @@ class Execution:
             await asyncio.sleep(0)
         if self.ending is not None:
             return await self._final()
-        if self._left:
-            return await self._so_far("left running")
+        if self._left is not None:
+            return await self._so_far(self._left)
         if await self._withdrawn():
             return await self._final()
         awaiting = self.waiting
@@ -251,7 +257,7 @@ class Execution:
         self.cause = "awaiting input" if awaiting else "timeout"
         await (self._runner.interrupt(self) if on_timeout == "interrupt" else self._runner.kill(self))
         if self.ending is None:  # beyond our means: a process that even SIGKILL does not end (uninterruptible sleep)
-            return await self._so_far(self.cause, awaiting)
+            return await self._so_far(self._left or self.cause, awaiting)
         return await self._final(awaiting)
 
     def __aiter__(self) -> AsyncIterator[str | Gap]:
@@ -273,7 +279,8 @@ class Execution:
             if self.secrets is None:
                 self.secrets = Secrets()
             self.secrets.typed(data)
-        if data[-1:] in (b"\n", b"\r"):
+        self.line_typed = data[-1:] in (b"\n", b"\r")
+        if self.line_typed:
             self._asks_from = self._total
 
     def keep_secret(self, text: str) -> None:
@@ -326,11 +333,19 @@ class Execution:
         self._ended.ring()
         self._news.ring()
 
+    def forget_output(self) -> None:
+        """Somebody else has all that it printed."""
+        self.read, self._kept, self._rendered = True, None, NOTHING
+        if self._spool is not None:
+            self._spool.remove()
+
     # Results
 
     async def _final(self, awaiting: Waiting | None = None) -> Result:
         assert self.ending is not None
         if self._rendered is None:
+            if self._kept is None and self._total:
+                self._read_back()
             self._rendered = NOTHING if self._kept is None else await self._render()
             if self._rendered.truncated:  # bytes that are no text, too
                 self.spool.worth_keeping = True
@@ -339,15 +354,54 @@ class Execution:
         ended = self.ending
         return self._result(self._rendered, ended, duration=(self.ended_at or 0) - self.started_at, awaiting=awaiting)
 
+    @classmethod
+    def of_past(
+        cls,
+        *,
+        number: int,
+        command: str,
+        by_person: bool,
+        runner: Runner,
+        settings: Settings,
+        spool: Spool | None,
+        ending: Ending,
+        duration: float,
+    ) -> "Execution":
+        """One that ran under another program: its output is read from its spool when somebody wants it."""
+
+        def no_spool() -> Spool:
+            return Spool(Path(os.devnull))
+
+        past = cls(
+            number=number,
+            command=command,
+            by_person=by_person,
+            runner=runner,
+            settings=settings,
+            make_spool=(lambda: spool) if spool is not None else no_spool,
+        )
+        past.began = past.read = True
+        past.ending = ending
+        past.ended_at = past.started_at + duration
+        past._total = spool.end if spool is not None else 0
+        return past
+
+    def _read_back(self) -> None:
+        self._kept = HeadTail(self._settings.output_memory, head_share=self._settings.output_head_share)
+        offset = self.spool.start
+        while data := self.spool.read(offset, READ_BACK)[1]:
+            self._kept.feed(data)
+            offset += len(data)
+
     async def _render(self) -> Rendered:
         return NOTHING if self._kept is None else await render(self._kept, self._settings)
 
-    async def so_far(self) -> Result:
-        """What is known now, without waiting."""
+    async def so_far(self, reason: Literal["left running", "idle"] = "left running") -> Result:
+        """What is known now, without waiting; `reason` is why it is not waited for."""
         if self.ending is not None:
             return await self._final()
         awaiting = self.waiting
-        return await self._so_far("awaiting input" if awaiting else "left running", awaiting)
+        return await self._so_far("awaiting input" if awaiting else reason, awaiting)
 
     async def _so_far(self, reason: Reason, awaiting: Waiting | None = None) -> Result:
         rendered = await self._render()
@@ -364,7 +418,7 @@ class Execution:
             path = self.spool.path if self.spool.error is None else None
             if self.spool.error is not None:
                 notes.append(f"the output could not all be kept on disk: {self.spool.complaint}")
-            elif self.spool.start:
+            elif self.spool.start and not self.streamed:
                 kept = self.spool.end - self.spool.start
                 notes.append(f"only the last {kept:,} of {self.spool.end:,} bytes are kept on disk")
         return Result(

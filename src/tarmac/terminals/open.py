@@ -43,15 +43,33 @@ async def open_terminal(
     name: str = "",
     sandbox: Sandbox | None = None,
     listener: Listener | None = None,
+    outlive: bool = False,
 ) -> AsyncIterator[Terminal]:
-    """Start a shell in `cwd`. Leaving the block ends it and all that it started."""
+    """Start a shell in `cwd`. Leaving the block ends it and all that it started.
+
+    With `outlive` it goes on after the block, and after this program: see `attach_terminal`. (The setting of that name
+    is for pools.)
+    """
     if sandbox is not None:
         settings = replace(settings or Settings(), sandbox=sandbox)
+    if outlive != (settings is not None and settings.outlive):
+        settings = replace(settings or Settings(), outlive=outlive)
+    if outlive and settings is not None:
+        check_can_outlive(settings)
     terminal = await make_terminal(
         cwd=cwd, shell=shell, provider=provider, settings=settings, name=name, listener=listener
     )
     async with terminal:
         yield terminal
+
+
+def check_can_outlive(settings: Settings) -> None:
+    """BadRequest: the sandbox belongs to this program, so a shell in it can't go on without the program."""
+    if settings.sandbox is not None:
+        raise BadRequest(
+            "a terminal in a sandbox can't outlive the program",
+            hint="open it without `outlive`",
+        )
 
 
 async def make_terminal(
@@ -80,6 +98,11 @@ async def make_terminal(
     base_env = os.environ if environ is None else environ
     if settings.sandbox is not None:  # its first call tries out what works, which takes a while
         await asyncio.to_thread(settings.sandbox.describe)
+    live: type[PtyTerminal] = PtyTerminal
+    if settings.outlive and provider == "pty" and settings.sandbox is None:
+        from tarmac.terminals.daemon import kept_terminal
+
+        live, id = kept_terminal.KeptTerminal, id or kept_terminal.new_id()
     id = id or new_id()
 
     def make(provider: type[PtyTerminal] | type[ExecTerminal]) -> PtyTerminal | ExecTerminal:
@@ -88,7 +111,7 @@ async def make_terminal(
         )
 
     why = without or ("it is turned off" if settings.shell_integration_disabled else "")
-    terminal = make(ExecTerminal if provider == "exec" or why else PtyTerminal)
+    terminal = make(ExecTerminal if provider == "exec" or why else live)
     try:
         await terminal.open()
     except NoIntegration as error:  # from now on it uses `exec`, and never waits again

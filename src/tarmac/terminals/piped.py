@@ -19,7 +19,7 @@ from tarmac.terminals.settings import Settings
 from tarmac.terminals.terminal import Origin, Terminal
 
 
-class Running(ABC):
+class RunningProgram(ABC):
     """What runs for one execution: a process, or the steps of a plan (plans.py)."""
 
     outlet: Outlet
@@ -58,7 +58,7 @@ class PipeTerminal(Terminal):
     ) -> None:
         super().__init__(id=id, cwd=cwd, settings=settings, name=name, origin=origin, task=task)
         self.env: Mapping[str, str] = {}
-        self._process: Running | None = None
+        self._process: RunningProgram | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
@@ -103,7 +103,7 @@ class PipeTerminal(Terminal):
         if self._listeners:
             self._emit(events.BecameIdle(at=time.monotonic(), terminal=self.id))
 
-    def _compact(self, execution: Execution, process: Running) -> None:
+    def _compact(self, execution: Execution, process: RunningProgram) -> None:
         process.outlet.pause()
 
         async def compact() -> None:
@@ -116,7 +116,7 @@ class PipeTerminal(Terminal):
 
     # Runner: what an Execution asks for
 
-    def _need(self, execution: Execution) -> Running:
+    def _need(self, execution: Execution) -> RunningProgram:
         if self.current is not execution or self._process is None:
             raise ExecutionEnded(f"`{execution.command[:60]}` is not running any more; nothing was sent")
         return self._process

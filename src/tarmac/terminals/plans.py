@@ -1,12 +1,12 @@
-"""Run a plan: pipelines of literal words, one after another, without a shell (what the policy allowed by itself).
+"""Run a plan that the policy allowed automatically: pipelines of literal words, one after another, without a shell.
 
 RunnablePlan → start_plan() → Execution (to follow, interrupt, kill) → Result
 step: its stages started from first to last, each a process over pipes → all of them ended → the next, by its status
 
-Its programs run under the rules of `plan.confinement` (confinement.py). If these can't be put in force, none runs.
-A plan is any object of the form below; `tarmac.policy` makes them. It is ended after `most_bytes` of output, and the
-result says so: what only reads may still have no end (`yes`). After its `seconds` it is ended as well, unless it has a
-terminal of its own (PlanTerminal) that a registry adopts, where it can be seen and ended (`tail -f`).
+Programs run under the rules of `plan.confinement` (confinement.py). If the rules can't be enforced, nothing runs. A
+plan is any object of the form below; `tarmac.policy` makes them. Some programs that only read never end (`yes`), so a
+plan is ended after `most_bytes` of output, and the result says so. It is also ended after its `seconds`, unless it has
+a terminal of its own (PlanTerminal) in a pool, where it can be seen and ended (`tail -f`).
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from tarmac.terminals.environment import COOKIE
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.open import new_id
 from tarmac.terminals.output.output_pipe import Outlet
-from tarmac.terminals.piped import PipeTerminal, Running
+from tarmac.terminals.piped import PipeTerminal, RunningProgram
 from tarmac.terminals.process import processes
 from tarmac.terminals.process.child import Child, used_up
 from tarmac.terminals.result import Ending, Reason, Result
@@ -271,7 +271,7 @@ class PlanTerminal(PipeTerminal):
         return super()._leftovers() if any(each.cause for each in self._finished) else set()
 
 
-class _Steps(Running):
+class _Steps(RunningProgram):
     """The steps of a plan, and the processes of the one that runs."""
 
     def __init__(self, terminal: PlanTerminal, plan: RunnablePlan, confined: "Confined | None") -> None:
@@ -412,7 +412,7 @@ class _Steps(Running):
             for child in self._living():
                 child.forget()
 
-    # Running
+    # RunningProgram
 
     def tree(self) -> set[processes.Process]:
         found: set[processes.Process] = set()

@@ -1,4 +1,4 @@
-"""What came of a command: its output made readable, how it ended, and on what evidence we say so (T15, T25)."""
+"""The result of a command: readable output, how it ended, and the evidence for that."""
 
 import asyncio
 import re
@@ -25,6 +25,8 @@ Reason = Literal[
     "terminal closed",
     "left running",
     "not run",
+    "connection lost",
+    "daemon lost",
 ]
 Evidence = Literal["mark", "waitpid", "asked", "told", "unknown"]  # told: by who ran it elsewhere
 
@@ -68,7 +70,7 @@ class Result(NamedTuple):  # as fixed as a frozen dataclass, and made in a third
 
     @property
     def running(self) -> bool:
-        """Whether the command still runs: then this is what is known so far."""
+        """Whether the command still runs: then this is what is known so far. Not when nobody can tell."""
         return self.evidence == "unknown" and self.reason in ("left running", "idle", "awaiting input", "timeout")
 
     def for_model(self) -> str:
@@ -105,7 +107,7 @@ def show_path(path: Path) -> str:
 
 
 def signal_name(exit_code: int | None) -> str | None:
-    """The signal behind an exit code above 128, as shells tell it (T14)."""
+    """The signal behind an exit code above 128, as shells tell it."""
     if exit_code is None or not 128 < exit_code <= 192:
         return None
     try:

@@ -48,6 +48,10 @@ class Settings:
     lease_timeout: float = 30.0  # how long a caller waits at these limits
     terminal_idle_timeout: float = 1800.0  # then a terminal that nobody uses is closed
 
+    # Terminals that outlive the program
+    outlive: bool = False  # the terminal daemon is the parent of the shells
+    outlive_seconds: float = 86400.0  # how long it keeps a terminal that no program uses
+
     # What is kept of output, and how often it is shown
     output_line_limit: int = 500
     output_character_limit: int = 50_000
@@ -87,6 +91,7 @@ class Settings:
             "hold_timeout",
             "lease_timeout",
             "terminal_idle_timeout",
+            "outlive_seconds",
         ):
             if not getattr(self, name) > 0:
                 raise BadRequest(f"{name} must be more than 0 seconds, not {getattr(self, name)!r}")

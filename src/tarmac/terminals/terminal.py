@@ -1,7 +1,7 @@
-"""What every terminal is, whoever provides it: an identity, one command at a time, a memory of what ran (T2, T31, T32).
+"""The interface of every terminal: an identity, one command at a time, and the commands that ran.
 
-`PtyTerminal` (pty_terminal.py) is a live shell; `ExecTerminal` (exec.py) starts one process a command. Both are used
-through the verbs here.
+`PtyTerminal` (pty_terminal.py) is a live shell. `ExecTerminal` (exec.py) starts one process for each command. Both are
+used through the verbs here.
 """
 
 import asyncio
@@ -68,8 +68,10 @@ DEFAULT = Default()
 class Terminal(ABC):
     """A terminal: open it with `open_terminal`, use it with `run` or `start`, leave the block to close it."""
 
+    elsewhere = False  # its commands don't see this machine's files and processes
     provider: Provider | Literal["editor"]  # an editor's is none that we could open: see registry.adopt
     shell: Shell
+    outlives: bool = False  # another program can go on with it
 
     def __init__(
         self,
@@ -80,10 +82,11 @@ class Terminal(ABC):
         name: str = "",
         origin: Origin = "agent",
         task: TaskId | None = None,
+        cookie: str = "",
     ) -> None:
         self.id = id
         self.name = name or id
-        self.cookie = f"{id}.{os.getpid()}.{os.urandom(6).hex()}"
+        self.cookie = cookie or f"{id}.{os.getpid()}.{os.urandom(6).hex()}"
         self.origin = origin
         self.task = task
         self.initial_cwd = cwd
@@ -249,10 +252,13 @@ class Terminal(ABC):
                     await asyncio.shield(execution.kill())
                 raise
 
-    async def start(self, command: str, *, cwd: Path | str | None = None) -> Execution:
-        """Start `command` and go on; the Execution is how to follow, answer and end it."""
+    async def start(self, command: str, *, cwd: Path | str | None = None, input_open: bool = True) -> Execution:
+        """Start `command` and go on; the Execution is how to follow, answer and end it.
+
+        Without `input_open` a command of an `exec` terminal has no input.
+        """
         async with self._turn:
-            return await self._start(command, cwd=cwd, input_open=True)
+            return await self._start(command, cwd=cwd, input_open=input_open)
 
     async def waiting_for(self, **conditions: "Unpack[Conditions]") -> "Happened":
         """Wait until what runs here ends, prints `pattern`, wants `input`, is `quiet` so long, or listens on `port`.
@@ -272,7 +278,7 @@ class Terminal(ABC):
                 hint="wait for it, interrupt or kill it, or open another terminal",
             )
         wanted = self._heading if cwd is None else Path(cwd)
-        target = check_directory(wanted) if wanted is not None else None
+        target = self._check_directory(wanted) if wanted is not None else None
         if self.settings.command_delay > 0:
             await asyncio.sleep(self.settings.command_delay)
         execution = await self._begin(command, data, cwd=target, input_open=input_open)
@@ -281,11 +287,15 @@ class Terminal(ABC):
             self._heading = None
         return execution
 
+    def _check_directory(self, path: Path) -> Path:
+        """`path` made absolute. DirectoryUnavailable when a command can't run there."""
+        return check_directory(path)
+
     @abstractmethod
     async def _begin(self, command: str, data: bytes, *, cwd: Path | None, input_open: bool) -> Execution: ...
 
     def head_for(self, cwd: Path | None, *, counts: bool = False) -> None:
-        """Its next command runs in `cwd` or not at all (T6); with `counts`, going there is one of its moves (T4).
+        """Run the next command in `cwd` or not at all. With `counts`, that is one of its moves.
 
         It goes there with that command, not before: so the move costs nothing and leaves no trace.
         """
@@ -293,7 +303,7 @@ class Terminal(ABC):
 
     @abstractmethod
     async def reset(self, cwd: Path) -> None:
-        """Be as new, in `cwd`: nothing that commands left in it is there any more (T8)."""
+        """Reset to a fresh shell in `cwd`. Nothing that commands left in it remains."""
 
     @abstractmethod
     async def open(self) -> None:
@@ -312,7 +322,7 @@ class Terminal(ABC):
 
     @abstractmethod
     async def type(self, data: bytes | str) -> None:
-        """What a person types. From their first byte until the next prompt the terminal is theirs (T2)."""
+        """Send a person's keys. From their first byte until the next prompt the terminal is theirs."""
 
     def resize(self, *, rows: int, columns: int) -> None:
         """Change its size; programs in it are told."""
@@ -331,6 +341,9 @@ class Terminal(ABC):
     @abstractmethod
     def close_input(self, execution: Execution) -> None: ...
 
+    async def until_taken(self, execution: Execution) -> None:  # noqa: B027
+        """Wait while much input is still on its way to the command."""
+
     async def withdraw(self, execution: Execution) -> None:  # noqa: B027 (most begin at once)
         """Take back a command that was given and has not begun; end it as `not run` if it surely never will."""
 
@@ -346,6 +359,10 @@ class Terminal(ABC):
     @abstractmethod
     async def environment(self) -> dict[str, str | None]:
         """What its commands changed in the environment since the start (None: unset), secrets masked."""
+
+    async def leave(self, *, seconds: float | None = None) -> None:
+        """Leave it running where it outlives the program, for `seconds` if nobody comes back for it; else close it."""
+        await self.aclose()
 
     async def aclose(self) -> None:
         """Close it: end everything in it, and wait until it has ended. May be called twice."""

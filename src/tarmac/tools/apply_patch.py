@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from tarmac.errors import BadArguments, TarmacError, ToolFailed
 from tarmac.tools import file_access, file_change
-from tarmac.tools.edit import FileChange, TextFile, decode, new_text_file, parse_patch, plan_patch, read_bytes
+from tarmac.tools.edit import FileChange, TextFile, decode, headless, new_text_file, parse_patch, plan_patch
 from tarmac.tools.file_access import ResolvedPath
 from tarmac.tools.file_change import Change
 from tarmac.tools.list_files import suggestion
@@ -34,24 +34,29 @@ class ApplyPatch(Tool):
     patch: Annotated[str, Meta(min_length=1, description="The patch, from `*** Begin Patch` to `*** End Patch`.")]
 
     async def prepare(self, bench: Bench) -> Ready:
-        return await self._prepare(bench, _Sources(bench))
+        return await self._prepare(bench)
 
     async def prepare_for(self, bench: Bench, path: str) -> Ready:
         """Prepare a patch that was sent as the diff of one file."""
-        place = file_access.find(bench, path)
+        place = await file_access.looking(bench, file_access.find, path)
         try:
             named = {each.path for each in parse_patch(self.patch, path)}
         except TarmacError as error:
             raise ToolFailed(error.what, hint=error.hint) from None
-        others = [each for each in sorted(named) if file_access.find(bench, each).full != place.full]
+        found = {each: await file_access.looking(bench, file_access.find, each) for each in sorted(named)}
+        others = [each for each in found if found[each].full != place.full]
+        made_up = len(named) == 1 and others and not found[others[0]].look.exists
+        if made_up and (bare := headless(self.patch)):  # `--- original`
+            return await ApplyPatch(patch=bare)._prepare(bench, path)
         if others:
             raise BadArguments(
                 f"apply_diff: the diff changes {', '.join(others)}, but `path` is {place.name}. "
                 "Use apply_patch for several files."
             )
-        return await self._prepare(bench, _Sources(bench, path))
+        return await self._prepare(bench, path)
 
-    async def _prepare(self, bench: Bench, sources: "_Sources") -> Ready:
+    async def _prepare(self, bench: Bench, path: str = "") -> Ready:
+        sources = _Sources(file_access.fresh(bench), path)
         try:
             changes = await asyncio.to_thread(sources.changes, self.patch, bench.settings.fuzzy_threshold)
         except ToolFailed:
@@ -82,7 +87,7 @@ class _Sources:
         place = file_access.find(self.bench, path)
         if why := file_access.refusal(self.bench, place, writing=True):
             raise ToolFailed(f"'{place.name}' may not be written: {why}. No file was changed.")
-        data = read_bytes(place.path)
+        data = self.bench.files.system.read(place.path)
         file_change.check_seen(self.bench, place, data)
         if data is not None and place.look.unread and place.path not in self.bench.seen:
             self.unquotable.append(place.name)

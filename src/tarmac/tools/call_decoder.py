@@ -1,21 +1,82 @@
-"""What a model sent → a tool with its arguments; or a sentence that says which argument is wrong and what was expected.
+"""Decode a model's call into a tool with its arguments, or say which argument is wrong and what was expected.
 
-JSON, as providers deliver it; what came as XML is JSON by now, all its values text. Text that stands for a number, a
-truth or a list is taken as that, and spellings that models know from elsewhere as our own; anything else is refused,
-never guessed.
+Providers deliver JSON. A call in XML is JSON by now, with only text as values. Text that stands for a number, a boolean
+or a list is converted. Spellings that models know from elsewhere become our own. Anything else is refused, never
+guessed. The schema for the model (`parameters`) comes from the same fields.
 """
 
 import difflib
 import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from functools import cache
+from typing import Any, cast
 
 import msgspec
 
 from tarmac.errors import BadArguments
 from tarmac.tools.tool import Tool
-from tarmac.tools.tool_schema import Schema, at, parameters
+
+Schema = dict[str, Any]
+_KEPT = ("type", "description", "enum")
+
+
+@cache
+def parameters(tool: type[Tool]) -> Schema:
+    """What a model may send to `tool`."""
+    whole = msgspec.json.schema(tool)
+    schema = _flat(whole, whole.get("$defs", {}))
+    schema.pop("description", None)
+    return schema
+
+
+def _flat(schema: Schema, shared: dict[str, Schema]) -> Schema:
+    if "$ref" in schema:
+        rest = {key: value for key, value in schema.items() if key not in ("$ref", "$defs")}
+        return {**_flat(shared[schema["$ref"].rpartition("/")[2]], shared), **rest}
+    if "anyOf" in schema:  # this or null
+        (kind,) = [each for each in schema["anyOf"] if each != {"type": "null"}]
+        return {**_flat(kind, shared), **{key: schema[key] for key in _KEPT if key in schema}}
+    made = {key: schema[key] for key in _KEPT if key in schema}
+    if "enum" in made and all(isinstance(each, str) for each in made["enum"]):
+        made["type"] = "string"  # some providers want it
+    if "properties" in schema:
+        if schema.get("required"):
+            made["required"] = schema["required"]
+        made["properties"] = {key: _flat(each, shared) for key, each in schema["properties"].items()}
+    if "items" in schema:
+        made["items"] = _flat(schema["items"], shared)
+    return made
+
+
+def at(schema: Schema, path: str) -> Schema | None:
+    """The schema of a value inside, by msgspec's path: `$.files[0].path`."""
+    found: Schema | None = schema
+    for step in path.removeprefix("$").replace("[...]", "[]").replace("[", ".[").split("."):
+        if found is None or not step:
+            continue
+        found = cast(
+            "Schema | None", found.get("items") if step.startswith("[") else found.get("properties", {}).get(step)
+        )
+    return found
+
+
+def example(schema: Mapping[str, Any]) -> object:
+    """PURE: a right value: all that is required, and nothing else."""
+    if values := schema.get("enum"):
+        return values[0]
+    match schema.get("type"):
+        case "object":
+            fields: dict[str, Schema] = schema.get("properties", {})
+            return {name: example(field) for name, field in fields.items() if name in schema.get("required", ())}
+        case "array":
+            return [example(schema["items"])] if "items" in schema else []
+        case "integer" | "number":
+            return 1
+        case "boolean":
+            return True
+    return "…"
+
 
 LONGEST_SHOWN = 60
 _KINDS = {
@@ -54,7 +115,11 @@ def decode(tools: Mapping[str, type[Tool]], name: str, arguments: str, offered: 
     tool = tools.get(name)
     if tool is None:
         known = list(tools if offered is None else offered)
-        raise BadArguments(f"There is no tool '{_short(name)}'.{_nearest(name, known)} Tools: {', '.join(known)}.")
+        near = next((each for each in (*difflib.get_close_matches(name, known, 1), *known) if each in tools), "")
+        right = f" {_right(near, parameters(tools[near]))}" if near else ""
+        raise BadArguments(
+            f"There is no tool '{_short(name)}'.{_nearest(name, known)} Tools: {', '.join(known)}.{right}"
+        )
     return read(tool, name, load(name, arguments))
 
 
@@ -94,15 +159,13 @@ def read(tool: type[Tool], name: str, arguments: dict[str, object]) -> Tool:
     given = {key: value for key, value in given.items() if key in known or key not in _ABOUT}
     for key in given:
         if key not in known:
-            listed = ", ".join(known) or "none"
-            raise BadArguments(
-                f"{name} has no argument '{_short(key)}'.{_nearest(key, known)} Its arguments: {listed}."
-            )
+            listed = f"Its arguments: {', '.join(known) or 'none'}. {_right(name, schema)}"
+            raise BadArguments(f"{name} has no argument '{_short(key)}'.{_nearest(key, known)} {listed}")
     tidied = {key: _plain(value, known[key]) for key, value in given.items()}
     try:
         return msgspec.convert(tidied, tool, strict=False)
     except msgspec.ValidationError as error:
-        raise BadArguments(f"{_explained(name, schema, str(error))} {_AGAIN}") from None
+        raise BadArguments(f"{_explained(name, schema, str(error))} {_AGAIN} {_right(name, schema)}") from None
     except RecursionError:
         raise BadArguments(f"The arguments of {name} are nested too deeply. {_AGAIN}") from None
 
@@ -138,6 +201,10 @@ def _explained(name: str, schema: Schema, message: str) -> str:
         where = found[2] or "$"
         return f"{name}: argument '{_said(where)}' must be {_wanted(at(schema, where))}; it is {found[1]}."
     return f"{name}: {message}."
+
+
+def _right(name: str, schema: Schema) -> str:
+    return f"A right call: {name} {json.dumps(example(schema), ensure_ascii=False)}"
 
 
 def _wanted(schema: Schema | None) -> str:

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from msgspec import Meta
 
 from tarmac.errors import FileUnavailable, TarmacError, ToolFailed
+from tarmac.file_system import read_bytes
 from tarmac.paths import shown
 from tarmac.tools import file_access
-from tarmac.tools.edit.save import read_bytes
 from tarmac.tools.list_files import printable
 from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool
 
@@ -41,7 +41,7 @@ class ListCodeDefinitionNames(Tool):
     path: Annotated[str, Meta(min_length=1, description="A source file, or a folder of them.")]
 
     async def prepare(self, bench: Bench) -> Ready:
-        place, want = file_access.to_read(bench, self.path)
+        place, want = await file_access.looking(bench, file_access.to_read, self.path)
 
         async def act(_: Go) -> Done:
             hidden = file_access.hides(bench, contents=True)

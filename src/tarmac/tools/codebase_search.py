@@ -52,7 +52,7 @@ class CodebaseSearch(Tool):
     path: Annotated[str, Meta(description=FOLDER)] = "."
 
     async def prepare(self, bench: Bench) -> Ready:
-        place, want = file_access.to_read(bench, self.path)
+        place, want = await file_access.looking(bench, file_access.to_read, self.path)
         if not place.look.inside:
             raise ToolFailed("codebase_search searches the workspace. Use search_files elsewhere.")
         if not place.path.is_dir():

@@ -11,9 +11,9 @@ from msgspec import Meta
 from tarmac.errors import BadArguments, TarmacError, ToolFailed
 from tarmac.tools import file_change
 from tarmac.tools.apply_patch import ApplyPatch
-from tarmac.tools.aside import aside
 from tarmac.tools.edit import (
     WRITE_ALL,
+    Block,
     Edited,
     FailedPart,
     apply_diff,
@@ -30,6 +30,7 @@ from tarmac.tools.edit import (
     refuse_omissions,
     search_and_replace,
 )
+from tarmac.tools.file_access import aside
 from tarmac.tools.file_change import Change, Original
 from tarmac.tools.tool import PATH_SPELLINGS, Bench, Group, Ready, Tool
 
@@ -174,7 +175,7 @@ class SearchAndReplace(Tool):
 
     async def prepare(self, bench: Bench) -> Ready:
         def replaced(text: str, path: str) -> Edited:
-            return search_and_replace(
+            edited = search_and_replace(
                 text,
                 self.search,
                 self.replace,
@@ -185,8 +186,21 @@ class SearchAndReplace(Tool):
                 expected=self.expected_replacements,
                 path=path,
             )
+            if edited.applied or edited.failed[0].reason != "not found" or not self._means_one_place:
+                return edited
+            old, new = (each.replace("\r\n", "\n").removesuffix("\n") for each in (self.search, self.replace))
+            block = Block(tuple(old.split("\n")), tuple(new.split("\n")))
+            loosely = apply_diff(text, [block], threshold=bench.settings.fuzzy_threshold, path=path)
+            found = loosely.applied or loosely.failed[0].reason != "not found"
+            return loosely if found else edited
 
         return await _edit(bench, self.path, replaced, creates=not self.search, ending=line_ending(self.replace))
+
+    @property
+    def _means_one_place(self) -> bool:
+        """Whether its lines may be looked for as those of a diff are: with other white space, then similar ones."""
+        narrowed = self.use_regex or self.ignore_case or self.start_line or self.end_line
+        return self.expected_replacements == 1 and bool(self.search.strip()) and not narrowed
 
 
 async def _edit(

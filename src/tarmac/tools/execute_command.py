@@ -5,12 +5,13 @@ terminal that is leased to the task.
 """
 
 import asyncio
+import math
 import os
 import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
@@ -29,8 +30,8 @@ from tarmac.terminals.process.tty_probe import Waiting
 from tarmac.terminals.result import Result
 from tarmac.terminals.terminal import Terminal
 from tarmac.terminals.validation import check_command
-from tarmac.tools import terminal_access
-from tarmac.tools.file_access import directory
+from tarmac.tools import screen_looks, terminal_access
+from tarmac.tools.file_access import directory, looking
 from tarmac.tools.output import Understanding, understand
 from tarmac.tools.report import Report
 from tarmac.tools.tool import Bench, Done, Go, Group, Output, Ready, Tool, Want
@@ -57,7 +58,7 @@ class ExecuteCommand(Tool):
     timeout: Annotated[Seconds | None, Meta(description=TIMEOUT)] = None
 
     async def prepare(self, bench: Bench) -> Ready:
-        cwd = directory(bench, self.cwd)
+        cwd = await looking(bench, directory, self.cwd)
         check(self.command)
         shell = bench.registry.shell()
 
@@ -99,7 +100,7 @@ class RunCommand(Tool):
     timeout: Annotated[Seconds | None, Meta(description="Seconds until it is interrupted.")] = None
 
     async def prepare(self, bench: Bench) -> Ready:
-        cwd = directory(bench, self.cwd)
+        cwd = await looking(bench, directory, self.cwd)
         check(self.command)
         shell = bench.registry.shell()
 
@@ -179,7 +180,14 @@ async def run_planned(bench: Bench, plan: Plan, command: str, cwd: Path, *, time
         execution = await terminal.start(command)
         result = await outcome(bench, execution, terminal=None, timeout=timeout)
         if execution.running and (left := _adopted(bench, terminal)):
-            return Report(result=result, cwd=cwd, terminal=terminal.id, number=execution.number, alone=bench.alone)
+            return Report(
+                result=result,
+                cwd=cwd,
+                terminal=terminal.id,
+                number=execution.number,
+                alone=bench.alone,
+                wakes=bench.wakes,
+            )
         if execution.running:
             result = await execution.result(0.001, on_timeout="kill")
         understood = await read_output(execution, result)
@@ -216,7 +224,9 @@ async def run_in(
         cwd=cwd,
         terminal=terminal.id,
         number=execution.number,
+        screen=await screen_looks.drawn(terminal, result, bench.viewer),
         alone=bench.alone,
+        wakes=bench.wakes,
         sandboxed=terminal.sandbox is not None,
         understood=await read_output(execution, result),
     )
@@ -263,7 +273,7 @@ def done(report: Report) -> Done:
         exit_code=report.result.exit_code,
         details=report.details,
         essence=report.essence,
-        output=report.result.for_model(),
+        output=report.screen or report.result.for_model(),
     )
 
 
@@ -289,14 +299,15 @@ async def outcome(bench: Bench, execution: Execution, *, terminal: TerminalId | 
     """The result of a command. If it still runs after `timeout` or waits for input, the result so far."""
     end = time.monotonic() + timeout
     follower: asyncio.Task[None] | None = None
+    reason: Literal["left running", "idle"] = "left running"
     try:
         if not await execution.ended(min(SOON, timeout)):
             follower = asyncio.create_task(_show(bench, execution, terminal))
-            await _settled(bench, execution, end)
+            reason = await _settled(bench, execution, end)
         if not execution.running and (follower is not None or execution.output_bytes):
             follower = follower or asyncio.create_task(_show(bench, execution, terminal))
             await follower
-        return await execution.so_far()
+        return await execution.so_far(reason)
     except asyncio.CancelledError:
         follower = follower or asyncio.create_task(_show(bench, execution, terminal))
         await asyncio.shield(_ended(execution))
@@ -325,8 +336,12 @@ async def _show(bench: Bench, execution: Execution, terminal: TerminalId | None)
         bench.show(Output(terminal=terminal, data=piece, end=end))
 
 
-async def _settled(bench: Bench, execution: Execution, end: float) -> None:
+async def _settled(bench: Bench, execution: Execution, end: float) -> Literal["left running", "idle"]:
+    """Wait until it ends, waits for input, is silent for too long, or `end` has come; why the wait is over."""
+    idle = bench.registry.settings.idle_timeout
     while execution.running and not execution.left and (left := end - time.monotonic()) > 0:
+        if time.monotonic() - execution.last_output > idle:
+            return "idle"
         if bench.secrets and wants_secret(execution):  # the person is asked for it: it is not the model's turn
             with bench.secrets():
                 await execution.ended(min(left, LOOK_AGAIN))
@@ -335,11 +350,12 @@ async def _settled(bench: Bench, execution: Execution, end: float) -> None:
             happened = await execution.waiting_for(input=True, timeout=min(left, LOOK_AGAIN))
         except TerminalClosed:
             await execution.ended(left)
-            return
+            break
         if happened.waiting is None or (bench.secrets and happened.waiting.wants == "secret"):
             continue
-        if await _stands(execution, happened.waiting, end):
-            return
+        if await stands(execution, happened.waiting, end):
+            break
+    return "left running"
 
 
 def wants_secret(execution: Execution) -> bool:
@@ -347,8 +363,8 @@ def wants_secret(execution: Execution) -> bool:
     return execution.running and execution.waiting is not None and execution.waiting.wants == "secret"
 
 
-async def _stands(execution: Execution, seen: Waiting, end: float) -> bool:
-    """Whether it still waits for the same input after a moment."""
+async def stands(execution: Execution, seen: Waiting, end: float = math.inf) -> bool:
+    """Whether it still waits for the same input after a moment, before `end`."""
     before = (execution.inputs, execution.output_bytes, seen)
     patience = RELAYED if seen.name in RELAYS else AT_PROMPT if _at_prompt(execution, seen) else NO_PROMPT
     await execution.ended(max(min(patience, end - time.monotonic()), 0.001))

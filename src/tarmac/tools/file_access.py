@@ -4,15 +4,42 @@ A relative path starts at the directory of the call. A file that the policy alwa
 Tarmac's own, a device, a loop of links) is refused here, before its content is read.
 """
 
-import hashlib
+import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
 
-from tarmac.errors import ToolFailed
+from tarmac.errors import PlaceFailed, ToolFailed
+from tarmac.file_system import LOCAL, FileSystem, digest, follow, is_folder
 from tarmac.policy import PolicySettings, ReadFile, WriteFile
-from tarmac.policy.paths.files import PathStatus, follow
+from tarmac.policy.paths.files import PathStatus
 from tarmac.tools.tool import Bench, Want
+
+MUCH = 64 << 10  # bytes; for less a thread would cost more than the work
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+async def aside(size: int, work: Callable[P, T], *args: P.args, **values: P.kwargs) -> T:
+    """What `work` gives, for a content of that size."""
+    return work(*args, **values) if size < MUCH else await asyncio.to_thread(work, *args, **values)
+
+
+async def looking(bench: Bench, work: Callable[Concatenate[Bench, P], T], *args: P.args, **values: P.kwargs) -> T:
+    """What `work` finds on the disk. At another place it looks anew, in a thread, as each look waits for the place."""
+    return work(bench, *args, **values) if not bench.files.elsewhere else await beside(bench, work, *args, **values)
+
+
+async def beside(bench: Bench, work: Callable[Concatenate[Bench, P], T], *args: P.args, **values: P.kwargs) -> T:
+    """The same for work that takes long: always in a thread."""
+    return await asyncio.to_thread(work, fresh(bench), *args, **values)
+
+
+def fresh(bench: Bench) -> Bench:
+    """The bench with nothing remembered of another place."""
+    return replace(bench, files=bench.files.afresh()) if bench.files.elsewhere else bench
+
 
 _SETTINGS = PolicySettings()
 
@@ -46,11 +73,13 @@ def directory(bench: Bench, said: str) -> Path:
     """The folder of a command, with all links resolved. The policy says whether a command may run there."""
     text, full = _full(bench, said) if said else (".", bench.cwd)
     try:
-        led = follow(str(full))
+        led = follow(str(full), system=bench.files.system)
         path = full if led == str(full) else Path(led)
+    except PlaceFailed:
+        raise
     except (OSError, ValueError):  # a link that can't be resolved: use its own path, as Files.look does
         path = full
-    if not path.is_dir():
+    if not is_folder(str(path), bench.files.system):
         raise ToolFailed(f"Working directory '{show_name(text)}' does not exist.")
     return path
 
@@ -61,6 +90,9 @@ def _full(bench: Bench, said: str) -> tuple[str, Path]:
     if "\0" in text:
         raise ToolFailed(f"{text!r} is not a valid file name")
     path = Path(text)
+    if bench.home is not None:
+        path = bench.home / text[2:] if text == "~" or text.startswith("~/") else path
+        return text, bench.cwd / path
     try:
         path = path.expanduser()
     except RuntimeError:  # ~nobody
@@ -72,6 +104,8 @@ def refusal(bench: Bench, place: ResolvedPath, *, writing: bool = False) -> str:
     """Why it may never be read (or written); empty if it may, or if a person may be asked."""
     action = WriteFile(place.full) if writing else ReadFile(place.full)
     verdict = bench.files.judge(action, workspace=bench.workspace, settings=_SETTINGS)
+    if verdict.decision == "deny" and place.look.ignored:
+        bench.hidden(place.name)
     return verdict.reason if verdict.decision == "deny" else ""
 
 
@@ -83,9 +117,17 @@ def to_read(bench: Bench, said: str) -> tuple[ResolvedPath, Want]:
     return place, Want(action=ReadFile(place.full), outside=not place.look.inside)
 
 
-def check_workspace(workspace: Path) -> None:
+def to_write(bench: Bench, said: str) -> ResolvedPath:
+    """A path to write. ToolFailed if that is never allowed."""
+    place = find(bench, said)
+    if why := refusal(bench, place, writing=True):
+        raise ToolFailed(f"'{place.name}' may not be written: {why}")
+    return place
+
+
+def check_workspace(workspace: Path, system: FileSystem = LOCAL) -> None:
     """Raise ToolFailed if the workspace was moved or deleted. Writing would create an empty one in its place."""
-    if not workspace.is_dir():
+    if not is_folder(str(workspace), system):
         raise ToolFailed(
             f"The workspace {workspace} is gone: it was moved or deleted. Nothing was done. "
             "Tell the person, and don't make it anew."
@@ -94,7 +136,7 @@ def check_workspace(workspace: Path) -> None:
 
 def unmoved(bench: Bench, place: ResolvedPath) -> ResolvedPath:
     """Resolve a path again just before use. ToolFailed if it leads to another file now."""
-    check_workspace(bench.workspace)
+    check_workspace(bench.workspace, bench.files.system)
     now = find(bench, place.said)
     if now.path != place.path:
         raise ToolFailed(f"'{place.name}' leads to another file than before. Nothing was done.")
@@ -117,6 +159,20 @@ def hides(bench: Bench, *, contents: bool) -> Callable[[Path], bool]:
     return hidden
 
 
-def digest(data: bytes | None) -> str | None:
-    """The SHA-256 of a file's content; None for no file."""
-    return None if data is None else hashlib.sha256(data).hexdigest()
+__all__ = [
+    "ResolvedPath",
+    "aside",
+    "beside",
+    "check_workspace",
+    "digest",
+    "directory",
+    "find",
+    "fresh",
+    "hides",
+    "looking",
+    "refusal",
+    "show_name",
+    "to_read",
+    "to_write",
+    "unmoved",
+]

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from msgspec import Meta
 
-from tarmac.errors import FileUnavailable, TarmacError, ToolFailed
+from tarmac.errors import FileUnavailable, PlaceFailed, TarmacError, ToolFailed
+from tarmac.file_system import LOCAL, FileSystem
 from tarmac.paths import check_directory, shown
 from tarmac.tools import file_access
 from tarmac.tools.file_access import ResolvedPath, hides, show_name
@@ -41,14 +42,16 @@ class ListFiles(Tool):
     recursive: Annotated[bool, Meta(description="Whether to list subfolders, too.")] = False
 
     async def prepare(self, bench: Bench) -> Ready:
-        place, want = file_access.to_read(bench, self.path)
+        place, want = await file_access.looking(bench, file_access.to_read, self.path)
 
         async def act(_: Go) -> Done:
             try:
+                now = file_access.fresh(bench)
                 found = await list_files(
-                    file_access.unmoved(bench, place).path,
+                    (await file_access.looking(bench, file_access.unmoved, place)).path,
                     recursive=self.recursive,
-                    hidden=file_access.hides(bench, contents=False),
+                    hidden=file_access.hides(now, contents=False),
+                    system=now.files.system,
                 )
             except TarmacError as error:
                 raise ToolFailed(error.what, hint=error.hint) from None
@@ -84,30 +87,55 @@ async def list_files(
     recursive: bool = False,
     most: int = MOST,
     hidden: Callable[[Path], bool] | None = None,
+    system: FileSystem = LOCAL,
 ) -> FileList:
     """The names in `folder`, at most `most`, folders first. `hidden` says which other paths to leave out."""
-    return await asyncio.to_thread(_listing, check_directory(folder), recursive, most, hidden)
+    return await asyncio.to_thread(list_folder, folder, recursive=recursive, most=most, hidden=hidden, system=system)
 
 
-def list_names(folder: Path, *, most: int, hidden: Callable[[Path], bool]) -> list[str]:
+def list_names(folder: Path, *, most: int, hidden: Callable[[Path], bool], system: FileSystem = LOCAL) -> list[str]:
     """The files below a folder, relative to it. Run it in a thread."""
-    found = _listing(check_directory(folder), True, most, hidden)
+    found = list_folder(folder, recursive=True, most=most, hidden=hidden, system=system)
     return [each for each in found.names if not each.endswith("/")]
 
 
-def _listing(folder: Path, recursive: bool, most: int, hidden: Callable[[Path], bool] | None) -> FileList:
-    if not os.access(folder, os.R_OK | os.X_OK):
+def _directory(folder: Path, system: FileSystem) -> Path:
+    """The folder, if it can be listed. The kernel of another place tells only when it is."""
+    if not system.place:
+        return check_directory(folder)
+    try:
+        system.entries(str(folder))
+    except PlaceFailed:
+        raise
+    except OSError as error:
+        raise FileUnavailable(f"{shown(folder)} can't be listed: {(error.strerror or '').lower()}") from None
+    return folder
+
+
+def list_folder(
+    folder: Path,
+    *,
+    recursive: bool,
+    most: int,
+    hidden: Callable[[Path], bool] | None,
+    system: FileSystem = LOCAL,
+) -> FileList:
+    """As list_files. Run it in a thread."""
+    folder = _directory(folder, system)
+    if not system.place and not os.access(folder, os.R_OK | os.X_OK):
         raise FileUnavailable(f"{shown(folder)} can't be read: permission denied")
     found: list[tuple[str, bool]] = []
-    waiting = deque([("", rules_for(folder))])
+    waiting = deque([("", rules_for(folder, system))])
     folders = 0
     truncated = False
     while waiting and not truncated:
         inside, rules = waiting.popleft()
         here = folder / inside
         folders += 1
-        rules = with_rules_of(here, rules)
-        for name, is_folder in _entries(here):
+        system.ahead([str(folder / each) for each, _ in waiting])
+        entries = _entries(here, system)
+        rules = with_rules_of(here, rules, system)
+        for name, is_folder in entries:
             path = here / name
             if name == ".git" or is_ignored(path, rules, is_folder) or (hidden is not None and hidden(path)):
                 continue
@@ -133,10 +161,11 @@ def _order(name: str, is_folder: bool) -> tuple[tuple[bool, str], ...]:
     return (*((False, part) for part in parts[:-1]), (not is_folder, parts[-1]))
 
 
-def _entries(here: Path) -> list[tuple[str, bool]]:
+def _entries(here: Path, system: FileSystem) -> list[tuple[str, bool]]:
     try:
-        with os.scandir(here) as each:
-            return sorted(((one.name, one.is_dir(follow_symlinks=False)) for one in each), key=lambda pair: pair[0])
+        return sorted(system.entries(str(here)), key=lambda pair: pair[0])
+    except PlaceFailed:
+        raise
     except OSError:  # unreadable, or already gone
         return []
 
@@ -144,42 +173,64 @@ def _entries(here: Path) -> list[tuple[str, bool]]:
 Rules = tuple[tuple[Path, "GitIgnoreSpec"], ...]  # git's ignore files, the outermost first
 
 
-def rules_for(folder: Path) -> Rules:
+def rules_for(folder: Path, system: FileSystem = LOCAL) -> Rules:
     """The ignore rules from above a folder that the caller named. If they ignore the folder itself, none."""
-    rules = _above(folder)
+    rules = _above(folder, system)
     above = [each for each in (folder, *folder.parents) if rules and each.is_relative_to(rules[0][0])]
     return () if any(is_ignored(each, rules, True) for each in above) else rules
 
 
-def with_rules_of(folder: Path, rules: Rules) -> Rules:
+def with_rules_of(folder: Path, rules: Rules, system: FileSystem = LOCAL) -> Rules:
     """The rules, with those in the folder itself."""
-    own = _ignored_by(folder)
+    own = _ignored_by(folder, system=system)
     return (*rules, (folder, own)) if own is not None else rules
 
 
-def _above(folder: Path) -> Rules:
+def _above(folder: Path, system: FileSystem) -> Rules:
     """The ignore files between the top of the repository and `folder`."""
-    top = next((each for each in (folder, *folder.parents) if (each / ".git").exists()), None)
+    top = next((each for each in (folder, *folder.parents) if _exists(each / ".git", system)), None)
     if top is None:
         return ()
     places = [each for each in reversed((folder, *folder.parents)) if each != folder and each.is_relative_to(top)]
-    specs = [(top, _ignored_by(top, ".git/info/exclude")), *((each, _ignored_by(each)) for each in places)]
+    specs = [
+        (top, _ignored_by(top, ".git/info/exclude", system=system)),
+        *((each, _ignored_by(each, system=system)) for each in places),
+    ]
     return tuple((each, spec) for each, spec in specs if spec is not None)
 
 
-def _ignored_by(folder: Path, name: str = ".gitignore") -> "GitIgnoreSpec | None":
+def _exists(path: Path, system: FileSystem) -> bool:
+    try:
+        system.stat(str(path))
+    except PlaceFailed:
+        raise
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def _ignored_by(folder: Path, name: str = ".gitignore", *, system: FileSystem = LOCAL) -> "GitIgnoreSpec | None":
     from pathspec import GitIgnoreSpec
 
     try:
-        fd = os.open(folder / name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
+        text = _first_bytes(folder / name, system).decode("utf-8", "surrogateescape")
+        return GitIgnoreSpec.from_lines(text.splitlines())
+    except PlaceFailed:
+        raise
+    except (OSError, ValueError):
         return None
+
+
+def _first_bytes(path: Path, system: FileSystem) -> bytes:
+    if system.place:
+        system.stat(str(path))  # most folders have none, and that is known
+        data = system.read(path, most=_MOST_IGNORE_BYTES)
+        if data is None:
+            raise FileNotFoundError(path)
+        return data
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(fd, "rb") as file:
-        try:
-            text = file.read(_MOST_IGNORE_BYTES).decode("utf-8", "surrogateescape")
-            return GitIgnoreSpec.from_lines(text.splitlines())
-        except (OSError, ValueError):
-            return None
+        return file.read(_MOST_IGNORE_BYTES)
 
 
 def is_ignored(path: Path, rules: Rules, is_folder: bool) -> bool:
@@ -205,7 +256,8 @@ def suggestion(bench: Bench, place: ResolvedPath) -> str:
     if not place.look.inside:
         return ""
     try:
-        found = list_names(bench.workspace, most=MOST_COMPARED, hidden=hides(bench, contents=False))
+        hidden = hides(bench, contents=False)
+        found = list_names(bench.workspace, most=MOST_COMPARED, hidden=hidden, system=bench.files.system)
     except TarmacError:
         return ""
     names = [os.path.relpath(bench.workspace / each, bench.cwd) for each in found]

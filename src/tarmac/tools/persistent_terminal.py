@@ -22,7 +22,7 @@ from tarmac.tools.execute_command import (
     short,
     time_limit,
 )
-from tarmac.tools.file_access import directory
+from tarmac.tools.file_access import directory, looking
 from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool, Want
 
 ID = "The terminal's id, such as 't3'."
@@ -34,20 +34,22 @@ class OpenPersistentTerminal(Tool):
     name: ClassVar[str] = "open_persistent_terminal"
     group: ClassVar[Group] = "command"
     description: ClassVar[str] = (
-        "Open a terminal that stays open until it is killed. Use it for a server, a watcher, or commands that build on "
-        "each other. The result has its id."
+        "Open a terminal that stays open until it is killed, for a server, a watcher, or commands that build on each "
+        "other."
     )
     spellings: ClassVar[Mapping[str, str]] = {"name": "label"}
 
-    cwd: Annotated[str, Meta(description="The directory it starts in. Default: the workspace.")] = ""
-    label: Annotated[str, Meta(description="A name for it, which the person sees.")] = ""
+    cwd: Annotated[str, Meta(description="Where it starts. Default: the workspace.")] = ""
+    label: Annotated[str, Meta(description="A name that the person sees.")] = ""
+    outlive: Annotated[bool, Meta(description="Keep it when Tarmac ends.")] = False
 
     async def prepare(self, bench: Bench) -> Ready:
-        cwd, shell = directory(bench, self.cwd), bench.registry.shell()
+        cwd, shell = await looking(bench, directory, self.cwd), bench.registry.shell()
 
         async def act(_: Go) -> Done:
             try:
-                terminal = await bench.registry.open(name=self.label, cwd=cwd, task=bench.task)
+                name, task = self.label, bench.task
+                terminal = await bench.registry.open(name=name, cwd=cwd, task=task, outlive=self.outlive)
             except TarmacError as error:
                 raise ToolFailed(error.what, hint=error.hint) from None
             text = f"Opened persistent terminal with id '{terminal.id}' ({shell.name}) in {shown(cwd)}."
@@ -63,8 +65,8 @@ class RunPersistentCommand(Tool):
     name: ClassVar[str] = "run_persistent_command"
     group: ClassVar[Group] = "command"
     description: ClassVar[str] = (
-        "Run a command in a persistent terminal. It starts in the directory, and with the variables and functions, "
-        "that the command before it left. The result is like that of execute_command."
+        "Run a command in a persistent terminal, with the directory, variables and functions that the command before "
+        "it left. The result is like that of execute_command."
     )
     spellings: ClassVar[Mapping[str, str]] = SPELLINGS
 

@@ -5,24 +5,94 @@ not spoil the others.
 """
 
 import asyncio
+import io
 import re
-from collections.abc import Mapping, Sequence
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, ClassVar
+from xml.etree import ElementTree
 
 from msgspec import Meta
 
-from tarmac.errors import BadArguments, EditorSilent, TarmacError
+from tarmac.errors import BadArguments, EditorSilent, FileUnavailable, PlaceFailed, TarmacError
+from tarmac.file_system import LOCAL, FileSystem
 from tarmac.models.messages import Image, Part, Text
+from tarmac.paths import shown
 from tarmac.policy import ReadFile as ReadAction
 from tarmac.tools import file_access
-from tarmac.tools.aside import aside
-from tarmac.tools.edit.save import read_bytes
+from tarmac.tools.child_process import running
 from tarmac.tools.edit.text_file import decode, is_binary, split_lines
-from tarmac.tools.file_access import ResolvedPath
+from tarmac.tools.file_access import ResolvedPath, aside
 from tarmac.tools.list_files import suggestion
-from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Seen, Tool, Unsaved, Want
+from tarmac.tools.tool import Bench, Done, EditorBuffers, Go, Group, Ready, Seen, Tool, Want
+
+PATIENCE = 30.0
+MOST_EXTRACTED = 2_000_000  # characters of a document
+_MOST_XML = 32 << 20
+_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_PDF = """
+import sys, pypdfium2
+document = pypdfium2.PdfDocument(sys.argv[1])
+left = int(sys.argv[2])
+for number in range(len(document)):
+    text = document[number].get_textpage().get_text_range().replace("\\r\\n", "\\n")[:left]
+    left -= len(text)
+    sys.stdout.buffer.write(f"--- page {number + 1} ---\\n{text}\\n".encode("utf-8", "replace"))
+    if left <= 0:
+        break
+"""
+
+
+async def pdf_text(path: Path, *, patience: float = PATIENCE) -> str:
+    """The text of a PDF, page by page."""
+    argv = [sys.executable, "-I", "-c", _PDF, str(path), str(MOST_EXTRACTED)]
+    try:
+        async with asyncio.timeout(patience), running(argv) as process:
+            output, errors = await process.communicate()
+    except TimeoutError:
+        raise FileUnavailable(f"{shown(path)}: its text could not be read in {patience:g} s") from None
+    if process.returncode:
+        last = (errors.decode(errors="replace").strip().splitlines() or ["the reader crashed"])[-1]
+        raise FileUnavailable(f"{shown(path)} can't be read as a PDF: {last[:200]}")
+    return output.decode("utf-8", "replace")
+
+
+def docx_text(data: bytes) -> str:
+    """The paragraphs of a DOCX, one per line. Cells of a table are separated by tabs."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive, archive.open("word/document.xml") as file:
+            xml = file.read(_MOST_XML + 1)
+        if len(xml) > _MOST_XML or b"<!DOCTYPE" in xml[:4096]:
+            raise FileUnavailable("the document is too large, or not what Word writes")
+        root = ElementTree.fromstring(xml)
+    except (zipfile.BadZipFile, KeyError, ElementTree.ParseError, NotImplementedError, RuntimeError, EOFError) as error:
+        raise FileUnavailable(f"it can't be read as a DOCX: {error}") from None
+    return "".join(f"{line}\n" for line in _paragraphs(root))
+
+
+def _paragraphs(node: ElementTree.Element) -> Iterator[str]:
+    for child in node:
+        if child.tag == f"{_W}p":
+            yield "".join(_runs(child))
+        elif child.tag == f"{_W}tr":
+            yield "\t".join(" ".join(_paragraphs(cell)) for cell in child.iter(f"{_W}tc"))
+        else:
+            yield from _paragraphs(child)
+
+
+def _runs(paragraph: ElementTree.Element) -> Iterator[str]:
+    for node in paragraph.iter():
+        if node.tag == f"{_W}t":
+            yield node.text or ""
+        elif node.tag == f"{_W}tab":
+            yield "\t"
+        elif node.tag in (f"{_W}br", f"{_W}cr"):
+            yield "\n"
+
 
 MOST_LINES = 2000
 MOST_CHARACTERS = 100_000
@@ -83,8 +153,10 @@ class ReadFile(Tool):
         most = bench.settings.files_per_read
         if len(self.files) > most:
             raise BadArguments(f"read_file: at most {most} files a call, not {len(self.files)}. Ask for the rest next.")
-        found = [(file_access.find(bench, each.path), parse_ranges(each.line_ranges)) for each in self.files]
-        refused = [file_access.refusal(bench, place) for place, _ in found]
+        ranges = [parse_ranges(each.line_ranges) for each in self.files]
+        seen = await file_access.looking(bench, _seen, [each.path for each in self.files])
+        found = [(place, lines) for (place, _), lines in zip(seen, ranges, strict=True)]
+        refused = [why for _, why in seen]
         asked = [number for number, why in enumerate(refused) if not why]
         wants = [Want(action=ReadAction(found[n][0].full), outside=not found[n][0].look.inside) for n in asked]
 
@@ -96,6 +168,16 @@ class ReadFile(Tool):
 
         names = ", ".join(place.name for place, _ in found)
         return Ready(title=f"Reading {names}", done=f"Read {names}", wants=tuple(wants), act=act)
+
+
+def _seen(bench: Bench, names: Sequence[str]) -> list[tuple[ResolvedPath, str]]:
+    """Each path, and why it may never be read."""
+    places = [file_access.find(bench, each) for each in names]
+    return [(place, file_access.refusal(bench, place)) for place in places]
+
+
+def _unmoved(bench: Bench, places: Sequence[ResolvedPath]) -> list[Path]:
+    return [file_access.unmoved(bench, each).path for each in places]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +205,10 @@ class FileText:
 async def _read(
     bench: Bench, found: list[tuple[ResolvedPath, tuple[tuple[int, int], ...]]], reasons: Mapping[int, str]
 ) -> Done:
-    wanted = [
-        RequestedFile(file_access.unmoved(bench, place).path, ranges, place.name)
-        for number, (place, ranges) in enumerate(found)
-        if number not in reasons
-    ]
-    texts = iter(await read_files(wanted, bench.unsaved))
+    asked = [each for number, each in enumerate(found) if number not in reasons]
+    now = await file_access.looking(bench, _unmoved, [place for place, _ in asked])
+    wanted = [RequestedFile(there, ranges, place.name) for there, (place, ranges) in zip(now, asked, strict=True)]
+    texts = iter(await read_files(wanted, bench.buffers, bench.files.system))
     files: list[FileText] = []
     seen: list[Seen] = []
     images: list[Part] = []
@@ -139,7 +219,7 @@ async def _read(
             continue
         file = next(texts)
         if file.missing:
-            near = await asyncio.to_thread(suggestion, bench, place)
+            near = await file_access.beside(bench, suggestion, place)
             file = replace(file, error=f"{file.error}.{near}" if near else file.error)
         if file.data is not None:
             digest = await aside(len(file.data), file_access.digest, file.data)
@@ -218,24 +298,28 @@ def _texts(ranges: object) -> object:
     return texts
 
 
-async def read_files(files: Sequence[RequestedFile], unsaved: Unsaved | None = None) -> list[FileText]:
+async def read_files(
+    files: Sequence[RequestedFile], editor: EditorBuffers | None = None, system: FileSystem = LOCAL
+) -> list[FileText]:
     """Read all of `files`, in order."""
-    return list(await asyncio.gather(*(read_file(each, unsaved) for each in files)))
+    return list(await asyncio.gather(*(read_file(each, editor, system) for each in files)))
 
 
-async def read_file(wanted: RequestedFile, unsaved: Unsaved | None = None) -> FileText:
+async def read_file(wanted: RequestedFile, editor: EditorBuffers | None = None, system: FileSystem = LOCAL) -> FileText:
     """Read one file. Any problem is in `error`. If an editor has unsaved changes, its text is read."""
     name = wanted.shown_as or str(wanted.path)
     try:
-        data = await asyncio.to_thread(read_bytes, wanted.path)
+        data = await asyncio.to_thread(system.read, wanted.path)
         if data is None:
             return FileText(name, error="File not found", missing=True)
-        text, notice = await _text(wanted.path, data)
+        text, notice = await _text(wanted.path, data, system)
         try:
-            if unsaved is not None and (theirs := await unsaved_text(unsaved, wanted.path, data)) is not None:
+            if editor is not None and (theirs := await unsaved_text(editor, wanted.path, data)) is not None:
                 text, notice = theirs, NOT_SAVED
         except EditorSilent as silent:
             notice = "; ".join(filter(None, (notice, f"as it is on disk: {silent.what}")))
+    except PlaceFailed:
+        raise
     except TarmacError as error:
         return FileText(name, error=str(error))
     if text is None:
@@ -243,23 +327,24 @@ async def read_file(wanted: RequestedFile, unsaved: Unsaved | None = None) -> Fi
     return await aside(len(data), _numbered, name, text, wanted.ranges, notice, data)
 
 
-async def unsaved_text(unsaved: Unsaved, path: Path, data: bytes) -> str | None:
+async def unsaved_text(editor: EditorBuffers, path: Path, data: bytes) -> str | None:
     """The text that an editor has for a file, if it differs from the saved one. Only UTF-8 files are compared."""
     if is_binary(data) or data.startswith((b"%PDF-", b"PK\x03\x04")):
         return None
     file = await aside(len(data), decode, data)
-    return await unsaved(path, file.text) if file.encoding == "utf-8" and not file.stray_bytes else None
+    return await editor.unsaved(path, file.text) if file.encoding == "utf-8" and not file.stray_bytes else None
 
 
-async def _text(path: Path, data: bytes) -> tuple[str | None, str]:
+async def _text(path: Path, data: bytes, system: FileSystem) -> tuple[str | None, str]:
     """The text of a file and a notice about it; None for a binary file."""
     if data.startswith(b"%PDF-"):
-        from tarmac.tools.documents import pdf_text
-
-        return await pdf_text(path), "text extracted from a PDF"
+        if not system.place:
+            return await pdf_text(path), "text extracted from a PDF"
+        with tempfile.NamedTemporaryFile(prefix="tarmac-", suffix=".pdf") as copy:
+            await asyncio.to_thread(copy.write, data)
+            copy.flush()
+            return await pdf_text(Path(copy.name)), "text extracted from a PDF"
     if data.startswith(b"PK\x03\x04") and path.suffix.lower() == ".docx":
-        from tarmac.tools.documents import docx_text
-
         return await asyncio.to_thread(docx_text, data), "text extracted from a DOCX"
     if is_binary(data):
         return None, ""

@@ -9,13 +9,14 @@ from typing import Annotated, ClassVar, Generic, TypeVar, cast
 from msgspec import Meta
 
 from tarmac.errors import BadArguments, ScreenUnavailable, TarmacError, ToolFailed
-from tarmac.prompts.regex_size import check_size
+from tarmac.prompts.mode import check_size
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.terminal import Terminal
 from tarmac.tools import terminal_access, terminal_status
 from tarmac.tools.boundary import labelled, untagged
 from tarmac.tools.persistent_terminal import ID, SPELLINGS
 from tarmac.tools.read_file import parse_ranges
+from tarmac.tools.terminal_status import TerminalStatus
 from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool
 from tarmac.vt.fold import show_invisibles
 from tarmac.vt.overwritten import notice, overwritten
@@ -62,14 +63,12 @@ class ReadTerminal(Tool):
                 return _done(text, text, terminal_status.facts(terminal))
             if self.screen or (_draws(terminal) and pattern is None and not self.lines):
                 try:
-                    seen = await terminal_status.screen(terminal)
-                    return _done(seen.text, seen.output, seen.facts)
+                    return _looked(await terminal_status.screen(terminal, bench.viewer, full=True))
                 except ScreenUnavailable as error:
                     if self.screen:
                         raise ToolFailed(error.what, hint=error.hint) from None
             if pattern is None and not self.lines:
-                found = await terminal_status.look(terminal)
-                return _done(found.text, found.output, found.facts)
+                return _looked(await terminal_status.look(terminal))
             execution = _command(terminal, self.command)
             state = terminal_status.facts(terminal)
             head = f"{terminal_status.standing(terminal)}\nCommand {execution.number}, `{execution.command[:200]}`: "
@@ -108,6 +107,10 @@ def _listing(bench: Bench) -> Ready:
         return Done.text("\n".join(rows) or "No terminal is open.", details=details)
 
     return Ready(title="Listing terminals", done="Listed terminals", act=act)
+
+
+def _looked(found: TerminalStatus) -> Done:
+    return Done.text(found.text, details=found.details, essence=untagged(found.text), output=found.output)
 
 
 def _done(text: str, output: str, facts: dict[str, object]) -> Done:

@@ -15,6 +15,10 @@ MOST_SUMMARY = 1_500  # characters, before an output that is there whole
 MOST_FAILURES = 4_500  # characters, instead of an output …
 END_OF_OUTPUT = 800  # … of which only so many are shown
 MOST_LISTED = 200  # failures as data
+SECRET_ALONE = (  # where the model has the terminals to itself
+    "Only a person may type it, and you can't. End the command (interrupt_terminal), and use a way that asks for no "
+    "secret, or ask the person to run it themselves."
+)
 _WANTS = {
     "line": "a line of input",
     "secret": "a secret, such as a password",
@@ -28,6 +32,7 @@ _ENDED = {
     "stopped": "It was stopped (as by Ctrl-Z) and is not running on.",
     "terminal closed": "It ended because its terminal was closed.",
     "not run": "It was not run.",
+    "connection lost": "The connection to its machine broke. Nobody knows whether it has ended.",
 }
 
 
@@ -39,7 +44,9 @@ class Report:
     cwd: Path  # where it was started
     terminal: TerminalId | None = None  # None: without a shell, by its plan
     number: int = 0  # of the command in its terminal
+    screen: str = ""  # what a full-screen program shows, if it can be seen
     stays: bool = False  # the next command starts where this one ended
+    wakes: bool = False  # the task may rest until the command ends
     alone: bool = False  # nobody tells the model of what happens there later, and nobody else types there
     sandboxed: bool = False
     understood: Understanding | None = None  # what its output says, if it has ended
@@ -49,9 +56,13 @@ class Report:
         output = self.result.for_model()
         if self._shortened(output):  # the summary has every failure
             rows += [*self._summary(MOST_FAILURES), labelled(_end_of(output), what="The end of the output")]
+        elif self.screen:
+            rows.append(labelled(self.screen, what="Screen"))
         else:
             rows += self._summary(MOST_SUMMARY if self._long(output) else 0)
             rows.append(labelled(output, what="Output so far" if self.result.running else "Output"))
+        if self.screen:
+            return "\n".join(rows)
         if (self.result.truncated or self._shortened(output)) and self.terminal is not None:
             rows.append(
                 f"That is not all of it ({self.result.output_bytes:,} bytes): read_terminal with id '{self.terminal}', "
@@ -91,8 +102,11 @@ class Report:
             return f"Command is waiting for input in {where}, after {took}."
         if result.running:
             told = "nobody tells you of its end" if self.alone else "you will be told of new output and of its end"
+            if self.wakes:
+                told += ". If all else depends on it, end your turn with a short text: you are woken then"
+            silent = ", and has printed nothing for a long time" if result.reason == "idle" else ""
             return (
-                f"Command is still running in {where}, after {took}. It goes on; {told}. "
+                f"Command is still running in {where}, after {took}{silent}. It goes on; {told}. "
                 f"{'T' if self.alone else 'Meanwhile t'}here are read_terminal, wait_for_terminal, send_to_terminal "
                 f"and kill_persistent_terminal, with id '{self.terminal}'."
             )
@@ -125,13 +139,10 @@ class Report:
         if result.prompt.strip():
             rows[0] += " Its prompt (untrusted, as its output is):"
             rows.append(fenced(result.prompt.strip(), "prompt"))
-        elif result.awaiting == "keys":
+        elif result.awaiting == "keys" and not self.screen:
             rows[0] += " It draws on the whole screen, which is not shown here: plain commands serve you better."
         if result.awaiting == "secret" and self.alone:
-            rows.append(
-                "Nobody can type it here, and you must not. End it (interrupt_terminal), and use a way that asks for "
-                "no secret, or ask the person to run it themselves."
-            )
+            rows.append(SECRET_ALONE)
         elif result.awaiting == "secret":
             rows.append(
                 "Only the person can answer this, in the terminal itself: you can't, and must not ask them to tell it "
@@ -180,7 +191,7 @@ class Report:
                 "notes": list(result.notes),
                 **(_facts(self.understood) if self.understood else {}),
             }
-        }
+        } | ({"screen": self.screen} if self.screen else {})
 
 
 def _facts(found: Understanding) -> dict[str, object]:

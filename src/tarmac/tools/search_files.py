@@ -44,7 +44,7 @@ class SearchFiles(Tool):
     file_pattern: Annotated[str, Meta(description="A glob, such as `*.py`.")] = ""
 
     async def prepare(self, bench: Bench) -> Ready:
-        place, want = file_access.to_read(bench, self.path)
+        place, want = await file_access.looking(bench, file_access.to_read, self.path)
 
         async def act(_: Go) -> Done:
             try:

@@ -15,9 +15,10 @@ from tarmac.policy.visible import shortened, visible
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.process.tty_probe import Waiting, Wants
 from tarmac.terminals.terminal import Terminal
-from tarmac.tools import terminal_access, terminal_status
+from tarmac.tools import screen_looks, terminal_access, terminal_status
 from tarmac.tools.boundary import untagged
 from tarmac.tools.persistent_terminal import ID, SPELLINGS
+from tarmac.tools.report import SECRET_ALONE
 from tarmac.tools.terminal_status import TerminalStatus
 from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool, Want
 from tarmac.vt.keys import keys
@@ -25,10 +26,8 @@ from tarmac.vt.keys import keys
 # Seconds without output after which the program has reacted. A program that reads keys may wait a second after Escape.
 QUIET, QUIET_KEYS, LONGEST = 1.0, 1.5, 10.0
 JUST_TYPED = 0.5
-SECRET = (
-    "The command asks for a secret, such as a password. Only the person may type it, in the terminal itself. Nothing "
-    "was sent. Wait with wait_for_terminal."
-)
+SECRET = "The command asks for a secret, such as a password. Nothing was sent. "
+SECRET_SHARED = "Only the person may type it, in the terminal itself. Wait with wait_for_terminal."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,19 +56,18 @@ class SendToTerminal(Tool):
             raise ToolFailed(f"The person is typing in terminal {terminal.id}: it is theirs until the next prompt.")
         seen = await _waiting(execution)
         if seen is not None and seen.wants is Wants.SECRET:
-            raise ToolFailed(SECRET)
+            raise ToolFailed(_secret(bench))
         takes_keys = seen is not None and seen.wants is not Wants.LINE
         data = self._data(seen, application_cursor=takes_keys and await _application_cursor(terminal))
 
         async def act(_: Go) -> Done:
-            _check_same(terminal, execution, seen, await _waiting(execution))
+            _check_same(bench, terminal, execution, seen, await _waiting(execution))
             try:
                 await execution.send(data)
-                found = await _after(terminal, execution, takes_keys=takes_keys)
+                found = await _after(bench, terminal, execution, takes_keys=takes_keys)
             except TarmacError as error:
                 raise ToolFailed(error.what, hint=error.hint) from None
-            details = {"terminal": found.facts}
-            return Done.text(found.text, details=details, essence=untagged(found.text), output=found.output)
+            return Done.text(found.text, details=found.details, essence=untagged(found.text), output=found.output)
 
         shown = self.keys if self.keys is not None else shortened(visible(self.text or ""), 60)
         action = SendInput(
@@ -117,15 +115,15 @@ async def _application_cursor(terminal: Terminal) -> bool:
         return False
 
 
-async def _after(terminal: Terminal, execution: Execution, *, takes_keys: bool) -> TerminalStatus:
+async def _after(bench: Bench, terminal: Terminal, execution: Execution, *, takes_keys: bool) -> TerminalStatus:
     """What the terminal shows when the program has reacted: its screen if it draws one, else what it printed."""
     if not (takes_keys or terminal.tape.drawn):
         await _reacted(execution, keys=False)
         return await terminal_status.look(terminal)
     try:
-        seen = await terminal_status.changed_screen(terminal)
+        seen = await screen_looks.look(terminal, bench.viewer)
         if execution.running and terminal.tape.drawn:
-            return terminal_status.with_screen(terminal, seen)
+            return terminal_status.with_screen(terminal, seen, bench.viewer)
         return await terminal_status.look(terminal)
     except ScreenUnavailable as error:
         await _reacted(execution, keys=True)
@@ -143,12 +141,18 @@ async def _reacted(execution: Execution, *, keys: bool) -> None:
         await execution.waiting_for(input=not keys, quiet=quiet, timeout=LONGEST)
 
 
-def _check_same(terminal: Terminal, execution: Execution, before: Waiting | None, now: Waiting | None) -> None:
+def _secret(bench: Bench) -> str:
+    return SECRET + (SECRET_ALONE if bench.alone else SECRET_SHARED)
+
+
+def _check_same(
+    bench: Bench, terminal: Terminal, execution: Execution, before: Waiting | None, now: Waiting | None
+) -> None:
     """ToolFailed if the program that waits is no longer the one that the text was meant for."""
     if terminal.current is not execution:
         raise ToolFailed("The command has ended. Nothing was sent.")
     if now is not None and now.wants is Wants.SECRET:
-        raise ToolFailed(SECRET)
+        raise ToolFailed(_secret(bench))
     if before is not None and (now is None or (now.wants, now.process) != (before.wants, before.process)):
         raise ToolFailed(
             "The program no longer waits, or another one does. Nothing was sent. Look at the terminal again."

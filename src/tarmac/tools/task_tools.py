@@ -16,6 +16,37 @@ LONGEST_OUTPUT = 20_000  # characters
 _SUGGEST = re.compile(r"<suggest(?:\s+mode=\"([^\"]*)\")?\s*>(.*?)</suggest>", re.DOTALL)
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])?\s*\[([ xX~-])\]\s*(.+?)\s*")
 _STATUS: Mapping[str, Literal["open", "doing", "done"]] = {" ": "open", "x": "done", "-": "doing", "~": "doing"}
+INSTRUCTIONS: Mapping[str, str] = {
+    "create_mode": """\
+A mode is a Markdown file in `.tarmac/modes/` of the workspace, or in `modes/` of the user's folder for all workspaces.
+Its name is the slug: `.tarmac/modes/reviewer.md`. The front matter is TOML, the text below it is the mode's
+instructions:
+
++++
+name = "Reviewer"
+role = "You are Tarmac, a careful reviewer of code."
+when = "To review a change before it is merged."
+groups = ["read", {group = "edit", files = '\\.md$', description = "Markdown files only"}, "command"]
++++
+Read the whole change first. Name each problem with file and line.
+
+Groups are read, edit, command, browser and mcp. A group with `files` works only on paths that match this regular
+expression. A file that is wrong is skipped and reported.""",
+    "create_mcp_server": """\
+Servers are in `mcp_servers.toml`, in the user's folder or in `.tarmac/` of the workspace:
+
+[servers.weather]
+command = "python"
+args = ["weather_server.py"]
+
+[servers.issues]
+url = "https://example.com/mcp"
+
+Write the server with the official SDK of its language. For Python: `pip install mcp`, make an `MCPServer`, decorate a
+typed function with `@server.tool()`, and run it over stdio. Its docstring and types become the tool's description.
+Print nothing to stdout: it belongs to the protocol. Keys come from the environment of the server (`env`), never from
+the code. The user is asked before a server is started, and once for each of its tools.""",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,6 +221,46 @@ class RunSlashCommand(Tool):
             return Done.text(f"Command: /{name}{given}\n\n--- Command Content ---\n\n{text}")
 
         return Ready(title=f"Loading /{name}", done=f"Loaded /{name}", act=act)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condense(Tool):
+    name: ClassVar[str] = "condense"
+    group: ClassVar[Group] = "always"
+    description: ClassVar[str] = (
+        "Replace the older conversation by a summary that you are asked to write. The person's words stay."
+    )
+    spellings: ClassVar[Mapping[str, str]] = {"message": "focus", "context": "focus", "summary": "focus"}
+
+    focus: Annotated[str, Meta(description="What the summary must keep.")] = ""
+
+    async def prepare(self, bench: Bench) -> Ready:
+        async def act(_: Go) -> Done:
+            bench.talk.condense(self.focus.strip())
+            return Done.text("If there is enough to condense, that is done before your next answer.")
+
+        return Ready(title="Condensing the conversation", done="Asked to condense the conversation", act=act)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchInstructions(Tool):
+    name: ClassVar[str] = "fetch_instructions"
+    group: ClassVar[Group] = "always"
+    described: ClassVar[bool] = False
+    description: ClassVar[str] = "Get instructions for a task: create_mode or create_mcp_server."
+
+    task: Annotated[str, Meta(description="create_mode or create_mcp_server.")]
+
+    async def prepare(self, bench: Bench) -> Ready:
+        name = self.task.strip().removesuffix("_instructions")
+        text = INSTRUCTIONS.get(name)
+        if text is None:
+            raise ToolFailed(f"There are no instructions for '{name}'. Available: {', '.join(INSTRUCTIONS)}.")
+
+        async def act(_: Go) -> Done:
+            return Done.text(text)
+
+        return Ready(title=f"Reading the instructions for {name}", done=f"Read the instructions for {name}", act=act)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

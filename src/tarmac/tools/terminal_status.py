@@ -1,20 +1,19 @@
 """Describe terminals to the model: what runs in them, what they wait for, what is new."""
 
 from dataclasses import dataclass
-from typing import Final
-from weakref import WeakKeyDictionary
 
 from tarmac.errors import TarmacError
 from tarmac.events import TaskId
 from tarmac.paths import shown
-from tarmac.prompts.environment import MOST_TERMINALS, TerminalFacts
+from tarmac.prompts.environment_details import MOST_TERMINALS, TerminalFacts
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.output.follow import unread_output
-from tarmac.terminals.output.terminal_screen import ScreenLook, describe
-from tarmac.terminals.pool import Pool
+from tarmac.terminals.output.terminal_screen import ScreenLook
+from tarmac.terminals.pool.protocol import Terminals
 from tarmac.terminals.process.tty_probe import Wants
 from tarmac.terminals.result import show_path, signal_name
 from tarmac.terminals.terminal import Past, Terminal
+from tarmac.tools import screen_looks
 from tarmac.tools.boundary import labelled
 from tarmac.tools.execute_command import short
 from tarmac.tools.report import duration
@@ -30,8 +29,14 @@ class TerminalStatus:
     """The state of a terminal, as text for a model and as data for a front end."""
 
     text: str
-    output: str  # the new output, without tags
+    output: str  # the new output or the screen, without tags
     facts: dict[str, object]
+    screen: bool = False  # whether it is the screen
+
+    @property
+    def details(self) -> dict[str, object]:
+        """The same as data, for a front end."""
+        return {"terminal": self.facts} | ({"screen": self.output} if self.screen else {})
 
 
 async def look(terminal: Terminal, *, most: int = MOST_CHARACTERS) -> TerminalStatus:
@@ -42,27 +47,18 @@ async def look(terminal: Terminal, *, most: int = MOST_CHARACTERS) -> TerminalSt
     return TerminalStatus(text, output, facts(terminal))
 
 
-# The hash of the look that the model had last, for the differences of the next one.
-_SHOWN: Final[WeakKeyDictionary[Terminal, str]] = WeakKeyDictionary()
+async def screen(terminal: Terminal, viewer: str | None, *, full: bool = False) -> TerminalStatus:
+    """The state of a terminal and its screen, once the program in it has settled: what changed, or all rows."""
+    return with_screen(terminal, await screen_looks.look(terminal, viewer, full=full), viewer)
 
 
-async def screen(terminal: Terminal) -> TerminalStatus:
-    """The state of a terminal and its whole screen, once the program in it has settled."""
-    return with_screen(terminal, await terminal.look())
-
-
-async def changed_screen(terminal: Terminal) -> ScreenLook:
-    """Look at the screen, compared with what the model saw last."""
-    return await terminal.look(since=_SHOWN.get(terminal))
-
-
-def with_screen(terminal: Terminal, found: ScreenLook) -> TerminalStatus:
-    """The state of a terminal and its screen, which the model now has seen."""
-    _SHOWN[terminal] = found.hash
+def with_screen(terminal: Terminal, found: ScreenLook, viewer: str | None) -> TerminalStatus:
+    """The state of a terminal and its screen, which this viewer now has seen."""
     news = [ending(each) for each in terminal.unread]
-    text = show_invisibles(describe(found))
+    text = screen_looks.text_for(terminal, viewer, found)
     state = facts(terminal) | {"screen": {"settled": str(found.settled), "alternate": found.alternate}}
-    return TerminalStatus("\n".join([*news, standing(terminal), labelled(text, what="Screen")]), text, state)
+    told = "\n".join([*news, standing(terminal), labelled(text, what="Screen")])
+    return TerminalStatus(told, text, state, screen=True)
 
 
 def facts(terminal: Terminal) -> dict[str, object]:
@@ -160,7 +156,7 @@ LEAST_EACH = 500
 
 
 async def news(
-    registry: Pool, task: TaskId, *, edited: bool = False, most: int = MOST_CHARACTERS
+    registry: Terminals, task: TaskId, *, edited: bool = False, most: int = MOST_CHARACTERS
 ) -> tuple[TerminalFacts, ...]:
     """What is new in the terminals of a task. It waits first until they are quiet, 5 s at most.
 
@@ -170,7 +166,7 @@ async def news(
     return await facts_of(registry, task, most=most)
 
 
-async def facts_of(registry: Pool, task: TaskId, *, most: int = MOST_CHARACTERS) -> tuple[TerminalFacts, ...]:
+async def facts_of(registry: Terminals, task: TaskId, *, most: int = MOST_CHARACTERS) -> tuple[TerminalFacts, ...]:
     """What is new in the terminals of a task, now. Output that does not fit stays unread."""
     found = [each for each in registry.listing() if each.origin != "person" and each.task in (task, None)]
     found += [each for each in registry.gone if each.origin != "person" and each.task in (task, None)]

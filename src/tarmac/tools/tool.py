@@ -18,10 +18,12 @@ from tarmac.events import TaskId, TerminalId
 from tarmac.models.messages import Blob, Part, Text
 from tarmac.policy import Action, Verdict
 from tarmac.policy.paths.files import Files
-from tarmac.terminals.pool import Pool
+from tarmac.terminals.pool.protocol import Terminals
 from tarmac.terminals.terminal import Terminal
 
 if TYPE_CHECKING:
+    from tarmac.models.image_model import ImageModel
+    from tarmac.tools.browser_action import Browser
     from tarmac.tools.servers.hub import Hub
 
 Need = Literal["servers", "browser", "image model"]  # what a tool can't work without
@@ -174,6 +176,9 @@ class Talk(Protocol):
     async def set_todos(self, todos: tuple[TodoItem, ...]) -> None:
         """The whole list, from now on."""
 
+    def condense(self, focus: str) -> None:
+        """Condense the conversation before the next request."""
+
     def output(self, number: int) -> str | None:
         """What an earlier call returned, by its number, if there was one."""
 
@@ -196,10 +201,19 @@ class ToolSettings:
     images_per_read: int = 20 << 20  # bytes of all together
     fuzzy_threshold: float = 0.9
     news_characters: int = 8_000  # of background terminals' output, a turn
+    browser: bool = False  # offer browser_action, where there is a Chromium
+    wake_on_exit: bool = True  # a task at rest goes on when a command that it left running ends or asks
     diagnostics: tuple[str, ...] = ()  # "*.py: command {file}", run after an edit
 
 
-Unsaved = Callable[[Path, str], Awaitable[str | None]]  # a file and its saved text → the editor's, where it differs
+class EditorBuffers(Protocol):
+    """The files that a person's editor has open."""
+
+    async def unsaved(self, path: Path, saved: str) -> str | None:
+        """The editor's text of a file if it differs from the saved one. EditorSilent if it does not answer in time."""
+
+    async def write(self, path: Path, text: str) -> bool:
+        """Write a file through the editor. False if the editor offers no writes. EditorSilent if it fails."""
 
 
 async def _at_once() -> None:
@@ -212,23 +226,30 @@ class Bench:
 
     workspace: Path
     cwd: Path  # relative paths are meant from here
+    home: Path | None = None  # what `~` means at another place; None: the files are on this machine
     task: TaskId
     files: Files
-    registry: Pool
+    registry: Terminals
     talk: Talk
     store: Callable[[bytes, str], Blob]  # keeps an image, by content and media type
     seen: Mapping[Path, str | None] = field(default_factory=dict)  # digest of the version the task knows
     show: Callable[[Live], None] = lambda _: None
     started: Callable[[TerminalId, Path], None] = lambda *_: None  # a command prints into this spool
     recorded: Callable[[], Awaitable[None]] = _at_once  # returns when that is durable
+    hidden: Callable[[str], None] = lambda _: None  # a file was not touched, as an ignore file hides it
     settings: ToolSettings = ToolSettings()
     elsewhere: Callable[[Path], Awaitable[Terminal]] | None = None  # where approved commands run instead: one for each
-    unsaved: Unsaved | None = None  # what an editor holds of a file that is not on disk yet
+    buffers: EditorBuffers | None = None  # of a person's editor, which knows of files that are not saved
     # A person types the secrets that commands ask for; held while a call waits for that. None: nobody does.
     secrets: Callable[[], AbstractContextManager[None]] | None = None
     servers: "Hub | None" = None  # MCP servers
+    browser: "Browser | None" = None
+    image_model: "ImageModel | None" = None
+    sees: bool = False  # the model accepts images
     cache: Path | None = None  # a private folder for what can be made again; None: in memory
+    wakes: bool = False  # a task at rest is woken by a command that it left running
     alone: bool = False  # nobody else sees these terminals, and nobody tells the model of them: it must look itself
+    viewer: str | None = ""  # who looks at screens: it is told what changed since its last look. None: tell all of it
 
 
 # Other names for the argument `path`, which models know from elsewhere

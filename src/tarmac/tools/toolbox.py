@@ -3,14 +3,20 @@
 box = toolbox()
 box.schemas(["read_file", "execute_command"])
 box.decode("read_file", '{"path": "a.py"}')
+
+Other packages register tools with entry points (`with_installed`).
 """
 
+import os
 import re
+import sys
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from functools import cache, lru_cache
 from hashlib import sha256
+from pathlib import Path
 from types import MappingProxyType
+from typing import get_args
 
 import msgspec
 
@@ -18,11 +24,14 @@ from tarmac.errors import BadArguments
 from tarmac.models.provider import ToolSchema
 from tarmac.tools import call_decoder
 from tarmac.tools.apply_patch import ApplyPatch
+from tarmac.tools.browser_action import BrowserAction
+from tarmac.tools.call_decoder import parameters
 from tarmac.tools.code_definitions import ListCodeDefinitionNames
 from tarmac.tools.codebase_search import CodebaseSearch
 from tarmac.tools.edit_file import ApplyDiff, InsertContent, SearchAndReplace, WriteToFile
 from tarmac.tools.execute_command import ExecuteCommand, RunCommand
 from tarmac.tools.fetch_url import FetchUrl
+from tarmac.tools.generate_image import GenerateImage
 from tarmac.tools.list_files import ListFiles
 from tarmac.tools.persistent_terminal import KillPersistentTerminal, OpenPersistentTerminal, RunPersistentCommand
 from tarmac.tools.read_file import ReadFile
@@ -33,6 +42,8 @@ from tarmac.tools.servers.use_mcp_tool import AccessMcpResource, UseMcpTool
 from tarmac.tools.task_tools import (
     AskFollowupQuestion,
     AttemptCompletion,
+    Condense,
+    FetchInstructions,
     NewTask,
     ReadOutput,
     RunSlashCommand,
@@ -40,7 +51,6 @@ from tarmac.tools.task_tools import (
     UpdateTodoList,
 )
 from tarmac.tools.tool import Group, Need, Tool
-from tarmac.tools.tool_schema import parameters
 from tarmac.tools.wait_for_terminal import WaitForTerminal
 
 TOOLS: tuple[type[Tool], ...] = (
@@ -50,11 +60,13 @@ TOOLS: tuple[type[Tool], ...] = (
     ListCodeDefinitionNames,
     CodebaseSearch,
     FetchUrl,
+    BrowserAction,
     WriteToFile,
     ApplyDiff,
     InsertContent,
     SearchAndReplace,
     ApplyPatch,
+    GenerateImage,
     ExecuteCommand,
     RunCommand,
     OpenPersistentTerminal,
@@ -71,6 +83,8 @@ TOOLS: tuple[type[Tool], ...] = (
     NewTask,
     UpdateTodoList,
     RunSlashCommand,
+    FetchInstructions,
+    Condense,
     ReadOutput,
 )
 # Met in the wild: `functions.read_file`, `default_api.read_file` (Gemini), `read_file<|channel|>json` (gpt-oss)
@@ -128,6 +142,11 @@ class Toolbox:
         kept = {name: each for name, each in self.tools.items() if each.needs is None or each.needs in have}
         return replace(self, tools=MappingProxyType(kept))
 
+    def without(self, *names: str) -> "Toolbox":
+        """The same without these."""
+        kept = {name: each for name, each in self.tools.items() if name not in names}
+        return replace(self, tools=MappingProxyType(kept))
+
     def with_tools(self, *more: type[Tool]) -> "Toolbox":
         """The same with others beside them, or in their place."""
         return replace(self, tools=MappingProxyType({**self.tools, **{each.name: each for each in more}}))
@@ -156,3 +175,69 @@ def toolbox() -> Toolbox:
 @cache
 def _schema(tool: type[Tool], name: str) -> ToolSchema:
     return ToolSchema(name=name, description=tool.description, parameters=parameters(tool))
+
+
+GROUP = "tarmac.tools"
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """The toolbox with the tools that were found, and a sentence about each that could not be loaded."""
+
+    toolbox: Toolbox
+    trouble: tuple[str, ...] = ()
+
+
+def with_installed(box: Toolbox) -> Installed:
+    """Add the tools of installed packages to `box`. One that is broken or whose name is taken is left out."""
+    places = [each for each in _places() if _has_tools(each)]
+    if not places:
+        return Installed(box)
+    from importlib.metadata import distributions  # slow to import, and most machines have no such package
+
+    trouble: list[str] = []
+    found = (each for one in distributions(path=places) for each in one.entry_points if each.group == GROUP)
+    for each in sorted(found, key=lambda entry: (entry.name, entry.value)):
+        try:
+            tool = each.load()
+            why = _wrong(box, tool)
+        except Exception as error:  # a foreign module may raise anything when it is imported
+            why = f"{type(error).__name__}: {error}"
+        if why:
+            trouble.append(f"the tool {each.name} ({each.value}) was left out: {why}")
+        else:
+            box = box.with_tools(tool)
+    return Installed(box, tuple(trouble))
+
+
+def _places() -> list[str]:
+    """Where packages are installed. Not the current directory: an agent may have written there."""
+    here = os.path.realpath(Path.cwd())
+    return [each for each in sys.path if each and os.path.realpath(each) != here]
+
+
+def _has_tools(place: str) -> bool:
+    """Whether a package there has tools. Reading a few files is much faster than importlib.metadata."""
+    try:
+        found = [each for each in Path(place).iterdir() if each.suffix in (".dist-info", ".egg-info")]
+    except OSError:
+        return False
+    return any(_brings(each / "entry_points.txt") for each in found)
+
+
+def _brings(file: Path) -> bool:
+    try:
+        return f"[{GROUP}]".encode() in file.read_bytes()
+    except OSError:
+        return False
+
+
+def _wrong(box: Toolbox, tool: object) -> str:
+    if not (isinstance(tool, type) and issubclass(tool, Tool) and is_dataclass(tool)):
+        return "it is not a dataclass derived from tarmac.tools.tool.Tool"
+    if tool.name in box:
+        return f"there already is a tool {tool.name}"
+    if tool.group not in get_args(Group):
+        return f"its group is {tool.group!r}, not one of {', '.join(get_args(Group))}"
+    parameters(tool)  # raises for fields that have no schema
+    return ""

@@ -41,7 +41,7 @@ class Changes:
 
 
 @dataclass(slots=True)
-class _Folder:
+class _TreeFolder:
     """A folder when it was last read."""
 
     stamp: _Stamp | None  # None: read it again
@@ -56,7 +56,9 @@ class Tree:
 
     def __init__(self, root: Path, hidden: Callable[[Path], bool]) -> None:
         self._root, self._hidden = root, hidden
-        self._folders: dict[str, _Folder] = {}  # by name from the root, with a slash at its end; the root itself is ""
+        self._folders: dict[
+            str, _TreeFolder
+        ] = {}  # by name from the root, with a slash at its end; the root itself is ""
         self._rules: dict[str, _Stamp | None] = {}  # files that say what is ignored or hidden
         self._names = 0
         self._whole = True  # nothing was left out because of a limit
@@ -83,7 +85,7 @@ class Tree:
         if not self._folders or len(self._folders) > FEW or not self._same_rules():
             return None
         looked, root = time.time_ns(), str(self._root)
-        read: list[tuple[str, _Folder, _Stamp | None, _Difference]] = []
+        read: list[tuple[str, _TreeFolder, _Stamp | None, _Difference]] = []
         for inside, folder in self._folders.items():
             if folder.stamp is None or _stamp(f"{root}/{inside}") != folder.stamp:
                 stamp, now = _settled(f"{root}/{inside}"), _scan(f"{root}/{inside}", SMALL)
@@ -137,7 +139,7 @@ class Tree:
             for name in {IGNORING, *HIDING} & entries.keys():
                 self._heed(f"{here}/{name}")
             rules = list_files.with_rules_of(here, rules) if IGNORING in entries else rules
-            folder = _Folder(stamp, rules, guarded or bool(HIDING & entries.keys()), entries, set())
+            folder = _TreeFolder(stamp, rules, guarded or bool(HIDING & entries.keys()), entries, set())
             self._folders[inside] = folder
             read.append(inside)
             shown = self._show(inside, folder, sorted(entries))
@@ -157,12 +159,12 @@ class Tree:
                     return False
         return True
 
-    def _read_again(self, inside: str, folder: _Folder, came: list[str], went: list[str]) -> None:
+    def _read_again(self, inside: str, folder: _TreeFolder, came: list[str], went: list[str]) -> None:
         here = self._root / inside
         folder.stamp = _settled(here)
         self._note(inside, folder, _Difference(folder.entries, _scan(here)), came, went)
 
-    def _note(self, inside: str, folder: _Folder, found: "_Difference", came: list[str], went: list[str]) -> None:
+    def _note(self, inside: str, folder: _TreeFolder, found: "_Difference", came: list[str], went: list[str]) -> None:
         for name, kind in found.gone:
             if name not in folder.shown:
                 continue
@@ -185,7 +187,7 @@ class Tree:
         for each in below:
             self._names -= len(self._folders.pop(each).shown)
 
-    def _show(self, inside: str, folder: _Folder, names: Iterable[str]) -> list[str]:
+    def _show(self, inside: str, folder: _TreeFolder, names: Iterable[str]) -> list[str]:
         """Record the names that are not hidden, and return them."""
         shown: list[str] = []
         here = self._root / inside

@@ -1,7 +1,7 @@
 """Keep both ends of a byte stream of any length in a fixed amount of memory.
 
-The head fills first and is then never touched; the tail is a ring, so a byte is
-copied once and a chunk is never kept alive for a slice of it.
+The head fills first and then never changes. The tail is a ring. Each byte is copied once, and a chunk is never kept
+alive for a slice of it.
 """
 
 

@@ -1,10 +1,10 @@
-"""Names of keys, as a person would write them, into the bytes a terminal sends for them.
+"""Convert names of keys into the bytes that a terminal sends for them.
 
 "C-c" · "M-x" · "Up Up Enter" · "S-Tab" · "C-Right" · "^C" · "Escape : q ! Enter" → keys() → bytes
 
-A single character stands for itself; a word that is no key is an error, never typed as text:
-"Entr" sent to a shell letter by letter would do harm. Bytes are those of xterm. Where the classic
-terminal has none (C-Enter, C-1), xterm's modifyOtherKeys form is sent, CSI 27;modifiers;code ~.
+A single character stands for itself. A word that is not a key is an error and is never typed as text: "Entr", sent to a
+shell letter by letter, would do harm. The bytes are those of xterm. Some keys have no classic bytes (C-Enter, C-1). For
+these xterm's modifyOtherKeys form is sent, CSI 27;modifiers;code ~.
 """
 
 import re

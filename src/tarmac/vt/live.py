@@ -1,11 +1,10 @@
-"""What a watcher sees of a running command: clean text that only ever grows.
+"""The clean text of a running command for a viewer. It only ever grows.
 
 bytes → Renderer → compare with what was given out → the text to append
 
-Lines that are merely continued are continued. A line that was given out and is then
-rewritten (a progress bar, a redraw further up) is given out again below, in its newest
-state: at most once for each call, so how often the caller feeds decides how much of a
-progress bar is seen.
+A line that continues is continued. A line that was given out and is then rewritten (a progress bar, a redraw further
+up) is given out again below, in its newest state. This happens at most once for each call. So the caller decides, by
+how often it feeds, how much of a progress bar is seen.
 """
 
 from tarmac.vt.text import Renderer

@@ -1,9 +1,8 @@
-"""An endless page of lines with a cursor: where text is put, moved over and erased.
+"""An endless page of lines with a cursor. Text is put on it, moved over and erased.
 
-Only the last `rows` lines, the screen, can still change; lines above are settled, kept
-as blocks of text and never looked at again. Nothing is wrapped: a line is as long as
-it is. Text at the end of the page is appended without a look at its characters; only a
-line that is edited in the middle is taken apart into cells.
+Only the last `rows` lines, the screen, can still change. Lines above are settled, kept as blocks of text, and never
+looked at again. Lines are not wrapped. Text at the end of the page is appended without a look at its characters. Only a
+line that is edited in the middle is split into cells.
 
 Movements take the two numbers of their escape sequence, 0 where there is none.
 """

@@ -2,12 +2,12 @@
 
 bytes → Sieve → text with cursor movement → Renderer → Page → text()
 
-Plain text goes to the page in one piece, a progress bar is folded from its last state
-backwards, and only what is left is acted out sequence by sequence.
+Plain text goes to the page in one piece. A progress bar is folded from its last state backwards. Only the rest is
+executed sequence by sequence.
 
-The surprises: clearing the screen clears nothing, what follows begins on a new line
-(this is a log); and the page begins at the command's first line, so a program that
-addresses the screen absolutely without clearing it first lands relative to that.
+Two surprises. Clearing the screen clears nothing, because this is a log: the following text begins on a new line. And
+the page begins at the command's first line. A program that addresses the screen absolutely without clearing it first
+lands relative to that line.
 """
 
 import re

@@ -2,8 +2,8 @@
 
 address#t=TOKEN → Access.redeem(token) → proof, kept by the browser → Access.knows(proof)
 
-Tokens live in memory. Of a proof only its SHA-256 is kept, also on the disk (run_file.py): so pages go on after the
-server was killed, and nobody gets in with what the disk knows.
+Tokens live in memory. Of a proof only the SHA-256 is kept, also on disk (run_file.py). So pages go on after the server
+was killed, and a proof can't be read from the disk.
 """
 
 import hashlib

@@ -23,19 +23,21 @@ from tarmac.events import TaskId
 from tarmac.models.messages import NO_USAGE, Usage
 from tarmac.policy.grants import GrantFile
 from tarmac.prompts.modes import load_modes
-from tarmac.show.completion import files, matching
-from tarmac.show.records import record
+from tarmac.server import shapes
+from tarmac.server.feed import TaskHistory
+from tarmac.server.running_app import RunningApp
+from tarmac.server.shapes import Json
+from tarmac.show.editor_completion import files, matching
+from tarmac.show.json_records import record
 from tarmac.tasks.auto import LEVELS
-from tarmac.tasks.conversation import commands, first_line
 from tarmac.tasks.events import CommandOutput, HistoryCondensed, ModelSaid, RequestFailed, RequestStarted, TaskEvent
 from tarmac.tasks.log.blobs import Blobs
 from tarmac.tasks.log.reader import BLOBS, read_log
+from tarmac.tasks.recordings import read_recording, recordings_of
+from tarmac.tasks.talk import commands, first_line
+from tarmac.tasks.task import Task
 from tarmac.tasks.views.file_history import FileHistory
-from tarmac.web import shapes
 from tarmac.web.access import Access
-from tarmac.web.feed import TaskHistory
-from tarmac.web.shapes import Json
-from tarmac.web.state import WebState
 
 MOST_ITEMS: Final = 100_000
 MOST_OUTPUT: Final = 4 << 20  # bytes in one answer
@@ -68,7 +70,7 @@ def error_response(what: str, hint: str, status: int) -> Response:
 class Api:
     """The routes. `address` makes a new one-time address."""
 
-    def __init__(self, state: WebState, access: Access, address: "Address", admit: "Admit", secret: str) -> None:
+    def __init__(self, state: RunningApp, access: Access, address: "Address", admit: "Admit", secret: str) -> None:
         self._state = state
         self._access = access
         self._address = address
@@ -85,6 +87,8 @@ class Api:
             "/api/tasks/{task}/checkpoints": self._checkpoints,
             "/api/tasks/{task}/blob/{name}": self._blob,
             "/api/tasks/{task}/output/{call}": self._output,
+            "/api/tasks/{task}/recordings": self._recordings,
+            "/api/tasks/{task}/recordings/{name}": self._recording,
             "/api/terminals/{terminal}/tape": self._tape,
             "/api/settings": self._settings,
             "/api/grants": self._grants,
@@ -204,8 +208,19 @@ class Api:
             return error_response("the output is gone from the disk", "", 404)
         return Response(data, media_type="application/octet-stream", headers={"x-size": str(whole)})
 
+    async def _recordings(self, request: Request) -> Json:
+        found = await asyncio.to_thread(recordings_of, await self._folder(request))
+        return {"recordings": [asdict(each) for each in found]}
+
+    async def _recording(self, request: Request) -> Response:
+        folder = await self._folder(request)
+        data = await asyncio.to_thread(read_recording, folder, request.path_params["name"])
+        if data is None:
+            return error_response("there is no such recording of this task", "", 404)
+        return Response(data, media_type="application/octet-stream")
+
     async def _tape(self, request: Request) -> Response:
-        tape = self._state.terminal(request.path_params["terminal"]).tape
+        tape = self._state.terminals.get(request.path_params["terminal"]).tape
         start = min(max(_number(request, "from", 0), tape.start), tape.end)
         data = tape.read(start, tape.end)
         headers = {"x-offset": str(start), "x-end": str(tape.end)}
@@ -245,7 +260,7 @@ class Api:
 
     def _workspace(self, request: Request) -> Path:
         opened = self._state.open.get(TaskId(request.query_params.get("task", "")))
-        return opened.app.config.workspace if opened else self._state.config.workspace
+        return (opened.task.metadata.workspace if opened else None) or self._state.config.workspace
 
     async def _matching_files(self, request: Request) -> Json:
         workspace = self._workspace(request)
@@ -292,8 +307,9 @@ class Api:
         unused = await asyncio.to_thread(app.open_hub, self._state.config.workspace)
         found = {each.name: each for each in unused.status()}
         await unused.aclose()
-        for opened in self._state.open.values():
-            found |= {each.name: each for each in opened.task.servers.status() if each.state != "not started"}
+        for task in (each.task for each in self._state.open.values()):
+            if isinstance(task, Task):
+                found |= {each.name: each for each in task.servers.status() if each.state != "not started"}
         return {"servers": [shapes.plain(each) for each in found.values()]}
 
     # Usage

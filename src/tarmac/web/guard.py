@@ -1,8 +1,8 @@
 """Who may use the server at all. These checks come before any route and before a body is read.
 
-Host     exactly one of our names: a page that leads its own name here (DNS rebinding) has another
+Host     exactly one of our names; a page with another name that resolves to us (DNS rebinding) is refused
 Origin   ours, with the port, or none; a WebSocket and a POST of a browser always have one
-type     a POST is JSON: anything else a foreign page could send without asking us first
+type     a POST is JSON; browsers send other types across origins without a preflight
 peer     no process of an agent, under /api/
 """
 
@@ -29,7 +29,7 @@ HEADERS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class HttpRefusal:
     """Why a request is not served."""
 
     status: int
@@ -68,45 +68,45 @@ class Guard:
 
         await self.app(scope, receive, with_headers)
 
-    def refusal(self, scope: Message) -> Refusal | None:
+    def refusal(self, scope: Message) -> HttpRefusal | None:
         """What is wrong with the headers; None: nothing."""
         given: dict[bytes, list[str]] = {}
         for name, value in scope["headers"]:
             given.setdefault(name.lower(), []).append(value.decode("latin-1"))
         hosts, origins = given.get(b"host", []), given.get(b"origin", [])
         if len(hosts) != 1 or hosts[0] not in self.names:
-            return Refusal(421, "this server has another name", "open the address that `tarmac web` printed")
+            return HttpRefusal(421, "this server has another name", "open the address that `tarmac web` printed")
         if origins and (len(origins) != 1 or origins[0] not in [f"http://{name}" for name in self.names]):
-            return Refusal(403, "other web pages may not use this server")
+            return HttpRefusal(403, "other web pages may not use this server")
         if scope["type"] == "websocket":
             return None
         if scope["method"] not in ("GET", "HEAD", "POST"):
-            return Refusal(405, f"{scope['method']} is nothing that this server does")
+            return HttpRefusal(405, f"{scope['method']} is nothing that this server does")
         if scope["method"] == "POST":
             if [each.partition(";")[0].strip().lower() for each in given.get(b"content-type", [])] != [
                 "application/json"
             ]:
-                return Refusal(415, "a POST must be application/json")
+                return HttpRefusal(415, "a POST must be application/json")
             length = given.get(b"content-length", ["0"])[0]
             if b"transfer-encoding" in given or not length.isdecimal() or int(length) > LARGEST_BODY:
-                return Refusal(413, "the body is too large, or does not say how large it is")
+                return HttpRefusal(413, "the body is too large, or does not say how large it is")
         return None
 
-    async def _peer(self, scope: Message) -> Refusal | None:
+    async def _peer(self, scope: Message) -> HttpRefusal | None:
         if not scope["path"].startswith("/api/"):
             return None
         client, server = scope.get("client"), scope.get("server")
         if not client or not server:
-            return Refusal(403, "nobody can tell who asks")
+            return HttpRefusal(403, "nobody can tell who asks")
         match await asyncio.to_thread(peer_of, tuple(client), tuple(server)):
             case Peer.AGENT:
-                return Refusal(403, AGENT_REFUSED, "a person answers in a browser of their own")
+                return HttpRefusal(403, AGENT_REFUSED, "a person answers in a browser of their own")
             case Peer.GONE:
-                return Refusal(403, "who asked is gone")
+                return HttpRefusal(403, "who asked is gone")
         return None
 
 
-async def _refuse(send: Send, refusal: Refusal) -> None:
+async def _refuse(send: Send, refusal: HttpRefusal) -> None:
     body = json.dumps({"error": {"what": refusal.what, "hint": refusal.hint}}).encode()
     headers = [(b"content-type", b"application/json"), (b"connection", b"close"), *HEADERS]
     await send({"type": "http.response.start", "status": refusal.status, "headers": headers})

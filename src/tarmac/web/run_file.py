@@ -19,7 +19,7 @@ NAME: Final = "web.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class ServerRun:
     """One run of the server."""
 
     pid: int = 0
@@ -40,10 +40,10 @@ class RunFile:
     def __init__(self, state: Path) -> None:
         self._path = state / NAME
 
-    def read(self) -> Run:
+    def read(self) -> ServerRun:
         try:
             found = json.loads(self._path.read_bytes())
-            return Run(
+            return ServerRun(
                 pid=int(found["pid"]),
                 port=int(found["port"]),
                 workspace=str(found["workspace"]),
@@ -52,9 +52,9 @@ class RunFile:
                 secret=str(found["secret"]),
             )
         except (OSError, ValueError, KeyError, TypeError):
-            return Run()
+            return ServerRun()
 
-    def write(self, run: Run) -> None:
+    def write(self, run: ServerRun) -> None:
         try:
             private_dir(self._path.parent)
             beside = self._path.with_name(f".{NAME}.{os.getpid()}")

@@ -10,29 +10,34 @@ import os
 import secrets
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
 from starlette.applications import Starlette
 from starlette.routing import Route, WebSocketRoute
-from starlette.websockets import WebSocket
+from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from tarmac.config import Config
-from tarmac.errors import BadRequest
+from tarmac.errors import BadRequest, DirectoryUnavailable, PeerGone, ScreenUnavailable
 from tarmac.loopback.http_server import serve
 from tarmac.loopback.listen import LOOPBACK, listen, own_names
 from tarmac.paths import state_dir
+from tarmac.server.running_app import RunningApp
+from tarmac.server.served_client import ServedClient, serve_door
+from tarmac.server.unix_socket import listen as listen_for_doors
+from tarmac.server.verbs import read_hello
+from tarmac.vt.screen import import_emulator
 from tarmac.web.access import Access
 from tarmac.web.api import Api
 from tarmac.web.guard import Guard
-from tarmac.web.page_connection import PageConnection
-from tarmac.web.run_file import Run, RunFile
-from tarmac.web.state import WebState
+from tarmac.web.run_file import RunFile, ServerRun
 from tarmac.web.static_files import StaticFiles, find_static
 
 PORT_TAKEN = "--port 0 chooses a free port"
+TO_PROVE = 2.0  # seconds from a page's connection to its proof
+NO_PROOF, WRONG_PROOF = 4408, 4401  # how a socket is closed
 
 
 async def _admit_nobody(_: str) -> bool:
@@ -61,7 +66,7 @@ async def open_server(config: Config, environ: Mapping[str, str], options: Serve
         port = listening[0].getsockname()[1]
         if options.lan:
             listening.append(sockets.enter_context(listen(port, host=options.lan, hint=PORT_TAKEN)))
-        state = WebState(config, environ, options.overrides)
+        state = RunningApp(config, environ, options.overrides)
         server = WebServer(state, files, kept, before, listening, options)
         try:
             yield server
@@ -84,10 +89,10 @@ class WebServer:
 
     def __init__(
         self,
-        state: WebState,
+        state: RunningApp,
         files: StaticFiles,
         kept: RunFile,
-        before: Run,
+        before: ServerRun,
         listening: list[socket.socket],
         options: ServerOptions,
     ) -> None:
@@ -120,24 +125,50 @@ class WebServer:
 
     async def serve(self) -> None:
         """Serve until cancelled. The tasks of an earlier run are opened again meanwhile."""
-        self._keep(opening=self._before.open)
-        opening = asyncio.create_task(self._reopen())
-        try:
-            await serve(self.app, *self._listening, websockets=True)
-        finally:
-            opening.cancel()
-            await asyncio.gather(opening, return_exceptions=True)
+        async with AsyncExitStack() as doors:
+            try:
+                folder = state_dir(self.state.environ)
+                await doors.enter_async_context(listen_for_doors(folder, lambda door: serve_door(door, self.state)))
+            except (OSError, DirectoryUnavailable):  # then no other door can join
+                pass
+            self._keep(opening=self._before.open)  # who finds the server by its file finds its socket, too
+            opening = asyncio.create_task(self._reopen())
+            try:
+                await serve(self.app, *self._listening, websockets=True)
+            finally:
+                opening.cancel()
+                await asyncio.gather(opening, return_exceptions=True)
 
     async def _reopen(self) -> None:
         for trouble in await self.state.reopen(self._before.open):
             self.state.say_trouble(trouble)
         self._keep()
+        with suppress(ScreenUnavailable):  # else the first look at a terminal would wait for it
+            await asyncio.to_thread(import_emulator)
 
     async def _socket(self, socket: WebSocket) -> None:
-        await PageConnection(socket, self.state, self.access, self._id).run()
+        await socket.accept()
+        page = PageTransport(socket)
+        try:
+            if await self._proves_itself(page):
+                await ServedClient(page, self.state, server=self._id).run()
+        except PeerGone:
+            pass
+
+    async def _proves_itself(self, page: "PageTransport") -> bool:
+        try:
+            async with asyncio.timeout(TO_PROVE):
+                frame = await page.receive()
+        except TimeoutError:
+            await page.close(NO_PROOF, "no proof came")
+            return False
+        if self.access.knows(read_hello(frame if isinstance(frame, str) else "").hello):
+            return True
+        await page.close(WRONG_PROOF, "the proof is wrong")
+        return False
 
     def _keep(self, opening: tuple[str, ...] = ()) -> None:
-        run = Run(
+        run = ServerRun(
             pid=os.getpid(),
             port=self.port,
             workspace=str(self.state.config.workspace),
@@ -146,6 +177,24 @@ class WebServer:
             secret=self._secret,
         )
         self._kept.write(run)
+
+
+class PageTransport:
+    """A page's WebSocket."""
+
+    def __init__(self, socket: WebSocket) -> None:
+        self._socket = socket
+        self.send_text = socket.send_text
+        self.send_bytes = socket.send_bytes
+        self.close = socket.close
+
+    async def receive(self) -> str | bytes:
+        try:
+            return await self._socket.receive_text()
+        except WebSocketDisconnect:
+            raise PeerGone("the page is closed") from None
+        except KeyError:  # a binary frame
+            return b""
 
 
 def _admit(options: ServerOptions) -> Callable[[str], Awaitable[bool]]:

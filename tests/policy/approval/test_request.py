@@ -104,6 +104,8 @@ def test_of_a_file_it_shows_path_diff_and_place() -> None:
         outside=True, protected="agents follow it", now=0.0,
     ).file  # fmt: skip
     made = make_request(WriteFile(Path("b.py")), verdict(), task=TASK, content=b"new\n", now=0.0).file
+    empty = make_request(WriteFile(Path("a")), verdict(), task=TASK, before=b"a\n\nb", content=b"a\n\nc", now=0.0).file
+    assert empty and empty.diff.endswith("\n a\n\n-b\n+c")  # an empty line is an empty line
     assert edited and made
     assert (edited.new, edited.outside, edited.protected) == (False, True, "agents follow it")
     assert "-b\n+c⟨U+001B⟩" in edited.diff

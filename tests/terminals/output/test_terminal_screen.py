@@ -1,5 +1,6 @@
 """The screen of a terminal: when a program has settled, what has changed, what a viewer paints."""
 
+import asyncio
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ from tarmac.terminals import open_terminal
 from tarmac.terminals.output.tape import Snapshot, Tape
 from tarmac.terminals.output.terminal_screen import ScreenLook, Settled, TerminalScreen, describe
 from tarmac.terminals.process.tty_probe import Wants
+from tarmac.terminals.shell.pty_terminal import PtyTerminal
 from tarmac.vt.keys import keys
 from tarmac.vt.screen import Span, new_emulator
 
@@ -36,6 +38,26 @@ async def test_a_program_has_settled_when_it_waits_for_keys(tmp_path: Path, requ
         assert (again.changed, again.hash) == ((), last.hash)
         await execution.send("q")
         assert (await execution.screen()).settled is Settled.ENDED
+
+
+@pytest.mark.shell
+async def test_keys_that_the_kernel_hands_over_late_are_waited_for(
+    tmp_path: Path, require: Require, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """T28: on a busy machine a key reaches the program long after it was written, and until then it sleeps on."""
+    require("less")
+    (tmp_path / "numbers").write_text("".join(f"line {n}\n" for n in range(1, 500)))
+    async with open_terminal(cwd=tmp_path, shell="bash") as terminal:
+        execution = await terminal.start("TERM=xterm less numbers")
+        assert (await execution.screen()).lines[0] == "line 1"
+        assert isinstance(terminal, PtyTerminal)
+        assert terminal.session is not None
+        pty, loop = terminal.session.pty, asyncio.get_running_loop()
+        written = pty.write
+        monkeypatch.setattr(pty, "write", lambda data: loop.call_later(0.25, written, data))
+        await execution.send(keys("G"))
+        assert (await execution.screen()).lines[38] == "line 499"
+        await execution.kill()
 
 
 @pytest.mark.shell

@@ -9,7 +9,7 @@ from hypothesis import settings as profile
 from hypothesis import strategies as st
 
 from tarmac.events import TaskId
-from tarmac.terminals.pool.reuse import Candidate, Choice, LeaseRequest, Obstacle, Rung, choose, explain, obstacle
+from tarmac.terminals.pool.reuse import Candidate, LeaseRequest, Obstacle, ReuseChoice, Rung, choose, explain, obstacle
 from tarmac.terminals.settings import Settings
 from tarmac.terminals.shell.dialects.bash import Bash
 
@@ -220,5 +220,5 @@ def test_a_new_terminal_would_be_chosen_for_the_same_wish(found: list[Candidate]
     """T3: what is opened and bound for a wish stands on its first rung afterwards."""
     new = Candidate(id="new", number=2000, provider=request.provider, task=request.task, cwd=request.cwd)
     choice = choose([*found, new], request, SETTINGS)
-    assert isinstance(choice, Choice)
+    assert isinstance(choice, ReuseChoice)
     assert choice.rung == (Rung.OWN_HERE if request.task else Rung.FREE_HERE)

@@ -7,6 +7,8 @@ import pytest
 from playwright.async_api import expect
 from tests.web.browser.conftest import Open, Serve, finish, run, turn
 
+from tarmac.server.trials import can_try
+
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -37,6 +39,26 @@ async def test_a_task_is_begun_asks_and_is_done(serve: Serve, visit: Open) -> No
     await thought.click()
     await expect(page.locator(".fold-body strong")).to_have_text("there")
     assert "#t=" not in page.url
+
+
+async def test_a_command_is_tried_on_a_copy_and_its_changes_are_kept(serve: Serve, visit: Open) -> None:
+    """P9, A4: the card shows what a command does to a copy; nothing is changed before the person keeps it."""
+    if not can_try():
+        pytest.skip("commands can't be tried here: bubblewrap 0.11 with overlays is missing")
+    visitor = await visit(await serve(turn("", run("echo hello > made")) + turn("It is made.")).start())
+    page = visitor.page
+    await visitor.begin("make it")
+    await page.get_by_role("button", name="Try it").click()
+    tried = page.locator(".tried")
+    await expect(tried).to_contain_text("exit code 0; 1 file changed", timeout=60_000)
+    await expect(tried).to_contain_text("hello")
+    await tried.get_by_role("button", name="Discard").click()
+    await expect(tried).to_have_count(0)
+    await page.get_by_role("button", name="Try it").click()
+    await page.get_by_role("button", name="Keep these changes").click(timeout=60_000)
+    await expect(page.locator(".said").last).to_contain_text("It is made.")
+    await expect(page.locator(".dock .question")).to_have_count(0)
+    assert await visitor.violations() == []
 
 
 async def test_what_a_model_writes_is_never_markup(serve: Serve, visit: Open) -> None:

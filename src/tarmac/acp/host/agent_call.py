@@ -1,14 +1,21 @@
-"""PURE: a tool call of the agent's, as its updates told it: its name, what it printed and changed, how it ended."""
+"""PURE: a tool call of a hosted agent, built from its updates: its name, its output and changes, how it ended.
+
+AgentRepetition finds agents that go in circles.
+"""
 
 import difflib
 import json
 from dataclasses import dataclass, field
 from typing import Final
 
+from tarmac.acp.host.agent_permission import command_of
 from tarmac.acp.host.parameters import Object, block_text, object_of, objects_of, text_of, whole_of
-from tarmac.acp.host.permission import command_of
+from tarmac.models.messages import Text
+from tarmac.tasks.repetition import Repetition, fingerprint
 from tarmac.tools.execute_command import short
 
+LONGER: Final = 7  # an agent's own calls, which nobody is asked about, may be repeated so many times as often
+_UNIQUE: Final = {"call_id", "description", "reason"}  # of a call's input: what differs though the call is the same
 MOST_LOGGED: Final = 16_000  # characters of a call's result
 MOST_DIFFED: Final = 5_000  # lines
 _VERBS: Final = {
@@ -100,8 +107,43 @@ class AgentCall:
         return next((each for each in found if each is not None), None)
 
 
+class AgentRepetition:
+    """The calls of one agent, in their order, and how each ended.
+
+    A call that we are asked about, or are to make, can be refused. One that the agent makes by itself can only be
+    seen. It may be an agent that waits, so more of those are allowed before the turn is stopped.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._asked = Repetition(most)
+        self._own = Repetition(most * LONGER)
+
+    def stuck(self, name: str, arguments: str) -> bool:
+        """Whether a call would be one too many."""
+        return self._asked.stuck(name, arguments)
+
+    def finished(self, name: str, arguments: str, *, text: str, exit_code: int | None, outcome: str = "done") -> bool:
+        """A call came to an end. True: the agent goes in circles and does not stop by itself."""
+        result = fingerprint([Text(text)], exit_code=exit_code, outcome=outcome)
+        for each in (self._asked, self._own):
+            each.finished(name, arguments, result)
+        return self._own.stuck(name, arguments)
+
+    def forget(self) -> None:
+        """The person said something."""
+        self._asked.forget()
+        self._own.forget()
+
+
+def identity(facts: Object) -> tuple[str, str]:
+    """A call as a value: its kind, and its input, or its title where it tells none."""
+    given = {name: value for name, value in object_of(facts.get("rawInput")).items() if name not in _UNIQUE}
+    said = json.dumps(given, sort_keys=True, default=str) if given else json.dumps(text_of(facts.get("title")))
+    return text_of(facts.get("kind")) or "other", said
+
+
 def titles(facts: Object) -> tuple[str, str]:
-    """What a call does, and what it did: "Running `make`", "Ran `make`" (A7)."""
+    """What a call does, and what it did: "Running `make`", "Ran `make`"."""
     doing, did = _VERBS.get(text_of(facts.get("kind")), ("Using", "Used"))
     command = command_of(object_of(facts.get("rawInput"))) if text_of(facts.get("kind")) == "execute" else ""
     title = f"`{short(command)}`" if command else " ".join(text_of(facts.get("title")).split()) or "a tool"

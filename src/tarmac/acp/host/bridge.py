@@ -1,7 +1,7 @@
-"""The MCP server that a hosted agent is given: its pipes, led to the host's private socket, and nothing else.
+"""The MCP server that a hosted agent is given. It only connects its pipes to the host's private socket.
 
-Run by its path, `python -I -S bridge.py`, so it imports nothing of Tarmac and of Python as little as there is: an agent
-starts it for each session. What stands in $TARMAC_BRIDGE (the secret, a blank, the socket) is good once.
+It runs by its path, `python -I -S bridge.py`, and an agent starts it for each session. So it imports nothing of Tarmac
+and as little of Python as possible. $TARMAC_BRIDGE holds the secret, a blank and the socket. The secret works once.
 """
 
 import _socket

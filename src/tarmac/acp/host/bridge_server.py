@@ -1,13 +1,12 @@
-"""A private way in for the agent we host: one connection to our terminals, for a process of its own.
+"""A private socket for the agent that we host: one connection to our terminals, for a process of the agent.
 
 entry() → {"command": python, "args": [bridge.py], "env": secret, socket} → the agent starts it → connects
         → same user? below the agent? the secret? → once → serve(what it says, how to answer)
 
-The socket is in a folder that is ours alone. The secret is in the environment of who connects, never among its words,
-which everybody sees; it is good once. Who connects must descend from the agent by the kernel's word: its parents are
-walked up to the very process we started. That one is a child-subreaper, so a daemon below it, whatever it forked, still
-counts; what was started by somebody else (a container's daemon, systemd, a login) does not. We are strict: who is
-refused is refused for good, and the agent works without our terminals.
+The socket is in a private folder. The secret is in the environment, never in the arguments, which everybody can see. It
+works once. The connecting process must descend from the agent: we walk up its parents to the process that we started.
+The agent is a child-subreaper, so a daemon below it still counts. A process that somebody else started (a container's
+daemon, systemd, a login) does not. A refusal is final, and the agent then works without our terminals.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
-"""How an agent is met: initialize, log in if told how, a session (new, or one of before), the mode that is wanted.
+"""Start a session with an agent: initialize, log in if told how, open or load a session, set the mode.
 
-What an agent can do is known by what it says, as far as that makes sense; what it does not say it can't.
+The agent's capabilities are what it declares, as far as that makes sense. Anything that it does not declare is missing.
 """
 
 from collections.abc import Awaitable, Callable
@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Final
 
 import tarmac
-from tarmac.acp.host.client import CAPABILITIES
+from tarmac.acp.host import version_two
+from tarmac.acp.host.agent_client import CAPABILITIES
 from tarmac.acp.host.parameters import Object, object_of, objects_of, text_of, whole_of
 from tarmac.acp.wire import AUTH_REQUIRED
 from tarmac.errors import BadRequest, PeerRefused
@@ -25,6 +26,7 @@ class Met:
     """What an agent says of itself."""
 
     name: str
+    version: int = 1  # of the protocol
     images: bool = False
     resumes: str = ""  # the method by which it goes on with a session of before
     logins: tuple[str, ...] = ()
@@ -40,11 +42,15 @@ class AgentMode:
     option: str = ""  # the config option that sets it; empty: session/set_mode does
 
 
-async def meet(request: Request, name: str) -> Met:
-    """initialize: who it is, and what it can do."""
+async def meet(request: Request, name: str, *, offered: int = VERSION) -> Met:
+    """initialize: who it is, and what it can do. An agent that is offered version 2 may still answer with 1."""
     info = {"name": "tarmac", "title": "Tarmac", "version": tarmac.__version__}
-    offer: Object = {"protocolVersion": VERSION, "clientCapabilities": CAPABILITIES, "clientInfo": info}
+    offer: Object = {"protocolVersion": offered, "clientCapabilities": CAPABILITIES, "clientInfo": info}
+    if offered == version_two.NUMBER:
+        offer |= {"info": info, "capabilities": {"elicitation": CAPABILITIES["elicitation"]}}
     answer = object_of(await request("initialize", offer))
+    if offered == version_two.NUMBER and "agentCapabilities" not in answer and isinstance(answer.get("info"), dict):
+        return _met_in_version_two(answer, name)
     _check_version(answer, name)
     told = object_of(answer.get("agentInfo"))
     name = text_of(told.get("title")) or text_of(told.get("name")) or name
@@ -59,6 +65,20 @@ async def meet(request: Request, name: str) -> Met:
     logins = (text_of(each.get("id")) for each in objects_of(answer.get("authMethods")))
     found.logins = tuple(filter(None, logins))
     return found
+
+
+def _met_in_version_two(answer: Object, name: str) -> Met:
+    """An agent that speaks the draft: resuming is part of it."""
+    told = object_of(answer.get("info"))
+    name = text_of(told.get("title")) or text_of(told.get("name")) or name
+    prompt = object_of(object_of(object_of(answer.get("capabilities")).get("session")).get("prompt"))
+    return Met(
+        " ".join(f"{name} {text_of(told.get('version'))}".split())[:LONGEST_NAME],
+        version=version_two.NUMBER,
+        images=isinstance(prompt.get("image"), dict),
+        resumes="session/resume",
+        logins=tuple(filter(None, (text_of(each.get("id")) for each in objects_of(answer.get("authMethods"))))),
+    )
 
 
 def _check_version(answer: Object, name: str) -> None:
@@ -76,7 +96,7 @@ async def log_in(request: Request, met: Met, method: str) -> None:
     if met.logins and method not in met.logins:
         raise BadRequest(f"{met.name} has no login `{method}`", hint=f"it has: {', '.join(met.logins)}")
     try:
-        await request("authenticate", {"methodId": method})
+        await request("authenticate" if met.version == VERSION else "auth/login", {"methodId": method})
     except PeerRefused as error:
         raise PeerRefused(f"the login `{method}` failed: {error.what}", hint=error.hint, code=error.code) from None
 
@@ -89,18 +109,24 @@ async def new_session(
     request: Request, met: Met, folder: Path, servers: list[Object], *, only_ours: bool = False
 ) -> str:
     """session/new; what it is called. With `only_ours`, and terminals of ours to use, it has no shell of its own."""
-    params: Object = {"cwd": str(folder), "mcpServers": servers}
-    if only_ours and servers:
-        params["_meta"] = NO_OWN_SHELL
-    given = await _session(request, met, "session/new", params)
+    given = await _session(request, met, "session/new", _offer(met, folder, servers, only_ours))
     if not (session := text_of(given.get("sessionId"))):
         raise PeerRefused(f"{met.name} gave no session: it answered session/new without a sessionId")
     return session
 
 
-async def old_session(request: Request, met: Met, session: str, folder: Path, servers: list[Object]) -> None:
-    """session/resume, or session/load where that is all there is."""
-    await _session(request, met, met.resumes, {"sessionId": session, "cwd": str(folder), "mcpServers": servers})
+async def old_session(
+    request: Request, met: Met, session: str, folder: Path, servers: list[Object], *, only_ours: bool = False
+) -> None:
+    """session/resume, or session/load where that is all there is; as `new_session` otherwise."""
+    await _session(request, met, met.resumes, {"sessionId": session, **_offer(met, folder, servers, only_ours)})
+
+
+def _offer(met: Met, folder: Path, servers: list[Object], only_ours: bool) -> Object:
+    """What every session gets: its folder, our servers, and whether its own shell is to be left alone."""
+    typed = servers if met.version == VERSION else [{"type": "stdio", **each} for each in servers]  # 2 wants a type
+    offer: Object = {"cwd": str(folder), "mcpServers": typed}
+    return offer | {"_meta": NO_OWN_SHELL} if only_ours and servers else offer
 
 
 async def _session(request: Request, met: Met, method: str, params: Object) -> Object:
@@ -126,11 +152,13 @@ def _modes(given: Object) -> list[AgentMode]:
         if option.get("category") == "mode" and option.get("type") == "select":
             values = objects_of(option.get("options"))
             values += [each for group in values for each in objects_of(group.get("options"))]
-            found = [
-                AgentMode(text_of(v.get("value")), text_of(v.get("name")), text_of(option.get("id"))) for v in values
-            ]
+            found = [AgentMode(text_of(v.get("value")), text_of(v.get("name")), _option_id(option)) for v in values]
             return [each for each in found if each.id and each.option]
     return []
+
+
+def _option_id(option: Object) -> str:
+    return text_of(option.get("id")) or text_of(option.get("configId"))
 
 
 async def set_mode(request: Request, met: Met, session: str, wanted: str) -> None:
@@ -143,6 +171,7 @@ async def set_mode(request: Request, met: Met, session: str, wanted: str) -> Non
         raise BadRequest(f"{met.name} has no mode `{wanted}`", hint=hint)
     mode = fit[0]
     if mode.option:
-        await request("session/set_config_option", {"sessionId": session, "configId": mode.option, "value": mode.id})
+        choice: Object = {"sessionId": session, "configId": mode.option, "value": mode.id}
+        await request("session/set_config_option", choice if met.version == VERSION else {**choice, "type": "id"})
     else:
         await request("session/set_mode", {"sessionId": session, "modeId": mode.id})

@@ -7,17 +7,17 @@ with it.
 import asyncio
 import base64
 import os
-import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from tarmac.acp.host.agent_client import AgentClient
 from tarmac.acp.host.agent_process import AgentProcess
 from tarmac.acp.host.bridge_server import BridgeServer, Write
-from tarmac.acp.host.client import AgentClient
 from tarmac.acp.host.handshake import Met
 from tarmac.acp.host.parameters import Object, object_of, text_of
-from tarmac.acp.peer import Peer
+from tarmac.acp.host.version_two import VersionTwo
+from tarmac.acp.rpc_peer import RpcPeer
 from tarmac.errors import BadRequest, PeerGone, PeerRefused
 from tarmac.events import TaskId
 from tarmac.models.messages import NO_USAGE
@@ -77,6 +77,10 @@ TO_CONNECT: Final = 0.5  # seconds after it has its session for an agent to star
 TO_LIST: Final = 5.0  # seconds for it to ask for the tools
 TO_READ: Final = 0.1  # seconds to take them in: they came on another pipe than the prompt will
 LONGEST_SILENCE: Final = 1800.0  # seconds in a turn, with no command of ours running; then it is given up
+SPUN: Final = (
+    "your last turn was stopped, because you made the same call again and again ({what}), and its result did not "
+    "change. Do something else, or tell the person what blocks you."
+)
 TO_CANCEL: Final = 10.0  # seconds for an agent to end its turn once it is told to
 
 
@@ -94,12 +98,22 @@ class Lent(Protocol):
     def cancel(self) -> None:
         """The turn is over: so are the calls that are under way."""
 
+    async def aclose(self) -> None:
+        """No agent will connect any more."""
+
 
 class HostedTask:
     """An agent at work for a person. Get one from `open_hosted`."""
 
     def __init__(
-        self, state: TaskState, argv: Sequence[str], *, once: bool, patience: float, environ: Mapping[str, str]
+        self,
+        state: TaskState,
+        argv: Sequence[str],
+        *,
+        once: bool,
+        patience: float,
+        environ: Mapping[str, str],
+        name: str = "",
     ) -> None:
         """`once`: it is done after its first turn; `patience`: seconds for each answer before that."""
         self.state = state
@@ -113,11 +127,11 @@ class HostedTask:
         self.lent: Lent | None = None
         self.bridge: BridgeServer | None = None
         self._unlisted: BridgeServer | None = None  # whose tools the agent may not know yet
-        self.met = Met(os.path.basename(argv[0]))  # noqa: PTH119
+        self.met = Met(name or os.path.basename(argv[0]))  # noqa: PTH119
         self.session = ""
         self.client = AgentClient(state, self._questions, self._show)
         self.agent = AgentProcess(argv, cwd=state.context.workspace, environ=environ)
-        self.peer = Peer(self.agent.reader, self.agent.writer, self.client, name=self.name, answers_nonsense=False)
+        self.peer = RpcPeer(self.agent.reader, self.agent.writer, self.client, name=self.name, answers_nonsense=False)
         self._serving = asyncio.create_task(self.peer.run())
 
     # What it is
@@ -261,13 +275,18 @@ class HostedTask:
             pass
 
     async def _prompt(self, words: Sequence[UserPrompt]) -> Ended:
-        params: Object = {"sessionId": self.session, "prompt": prompt_of(words)}
+        remarks, self.client.permission.remarks = self.client.permission.remarks, []
+        before: list[Object] = [{"type": "text", "text": f"(From Tarmac: {' '.join(remarks)})"}] if remarks else []
+        params: Object = {"sessionId": self.session, "prompt": [*before, *prompt_of(words)]}
         self._cancelled.clear()
-        self.client.heard = time.monotonic()
+        self.client.begin()
         self._turn = asyncio.create_task(self._take_turn(params))
         watching = asyncio.create_task(self._overdue())
+        spinning = asyncio.create_task(self._spinning())
         try:
             await asyncio.wait({self._turn, watching}, return_when=asyncio.FIRST_COMPLETED)
+            if spinning.done():
+                return spinning.result()
             if not self._turn.done():
                 return watching.result()
             ended = how_ended(self._turn, self.name, cancelled=self._cancelled.is_set())
@@ -279,9 +298,9 @@ class HostedTask:
             raise
         finally:
             turn, self._turn = self._turn, None
-            for each in (turn, watching):
+            for each in (turn, watching, spinning):
                 each.cancel()
-            await asyncio.gather(turn, watching, return_exceptions=True)
+            await asyncio.gather(turn, watching, spinning, return_exceptions=True)
             self.client.flush()
             await self.state.context.log.commit()  # all that was told is on the disk, and shown
 
@@ -289,10 +308,26 @@ class HostedTask:
         """What it asks in the very next line after its answer is asked too late."""
         self.client.permission.turn = "running"
         try:
-            return await self._request("session/prompt", params, None)
+            self.client.idle.clear()
+            answer = await self._request("session/prompt", params, None)
+            return answer if self.client.version_two is None else await self._until_idle(self.client.version_two)
         finally:
             self.client.cancel()
             self.client.permission.turn = "none"
+
+    async def _until_idle(self, session: VersionTwo) -> object:
+        """Version 2: the answer to the prompt is no end of the turn."""
+        idle = asyncio.create_task(self.client.idle.wait())
+        try:
+            await asyncio.wait({idle, self._serving}, return_when=asyncio.FIRST_COMPLETED)
+            if not idle.done():
+                await self.agent.exited(1.0)
+                end = self.agent.describe_end()
+                why = f"{self.name} left in the middle of a turn"
+                raise PeerGone(f"{why}{f': {end}' if end else ''}", hint=self._hint())
+            return {"stopReason": session.stop_reason}
+        finally:
+            idle.cancel()
 
     async def _overdue(self) -> Ended:
         """Return when it is to be given up: it said nothing for too long, or did not stop when told to."""
@@ -309,12 +344,23 @@ class HostedTask:
         await asyncio.sleep(TO_CANCEL)
         return Ended("interrupted", f"{self.name} did not end its turn when told to")
 
+    async def _spinning(self) -> Ended:
+        """Stop the turn of an agent that makes one call of its own again and again. The next prompt says why."""
+        await self.client.spun.wait()
+        what = self.client.updates.spinning
+        self.client.permission.remarks.append(SPUN.format(what=what))
+        self.note(f"the turn was stopped, as {self.name} goes in circles: {what}")
+        self.cancel()
+        return Ended("limit", f"{self.name} goes in circles: {what}, again and again, with the same result")
+
     async def aclose(self) -> None:
         """End the agent, its commands and all it started; leave the log in order."""
         self.client.cancel()
         try:
             if self.bridge is not None:
                 await self.bridge.aclose()
+            if self.lent is not None:
+                await self.lent.aclose()
             await self.client.terminals.aclose()
         finally:
             try:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tarmac.acp.peer import Refused
+from tarmac.acp.rpc_peer import Refused
 from tarmac.acp.wire import INVALID_PARAMS, Json
 
 Object = dict[str, object]

@@ -1,18 +1,18 @@
-"""PURE: an agent's `session/update`s as the events and signals of a task, so that it is shown and kept like our own.
+"""PURE: an agent's `session/update`s as the events and signals of a task, shown and stored like our own.
 
 update → Translation.of() → [event | signal, …]          flush() → what was said so far, as one fact
 
-Whatever comes is taken: a call that is first heard of by an update, one that ends twice, a terminal of the agent's own
-(`_meta.terminal_*`), a kind nobody knows yet.
+Odd updates are accepted too: a call that was never announced, one that ends twice, a terminal of the agent's own
+(`_meta.terminal_*`), an unknown kind.
 """
 
 import json
 from collections.abc import Callable
 from typing import Final
 
-from tarmac.acp.host.agent_call import AgentCall, content_text, diff_of, kind_of, titles
+from tarmac.acp.host.agent_call import AgentCall, AgentRepetition, content_text, diff_of, identity, kind_of, titles
+from tarmac.acp.host.agent_permission import lent_tool
 from tarmac.acp.host.parameters import Object, block_text, object_of, objects_of, text_of, whole_of
-from tarmac.acp.host.permission import lent_tool
 from tarmac.events import TerminalId
 from tarmac.models.messages import NO_USAGE, Part, Reasoning, Text
 from tarmac.tasks import events as e
@@ -29,9 +29,13 @@ _TODOS: Final = {"pending": "open", "in_progress": "doing", "completed": "done"}
 class Translation:
     """The fold of one session."""
 
-    def __init__(self, ours: Callable[[str], bool] = lambda _: False) -> None:
+    def __init__(
+        self, ours: Callable[[str], bool] = lambda _: False, repetition: AgentRepetition | None = None
+    ) -> None:
         """`ours`: whether a terminal is one that we told of."""
         self._ours = ours
+        self._repetition = repetition or AgentRepetition(0)
+        self.spinning = ""  # the call that the agent makes again and again, without an end
         self.calls: dict[str, AgentCall] = {}
         self._said: list[Part] = []
         self._size = 0
@@ -185,6 +189,10 @@ class Translation:
         files = [diff_of(each) for each in call.content if each.get("type") == "diff"]
         text = call.text
         _, did = titles(call.facts)
+        if self._repetition.finished(
+            *identity(call.facts), text=f"{text}{files}", exit_code=call.code(), outcome=_ENDS[status]
+        ):
+            self.spinning = did
         finished = e.ToolFinished(
             at=at,
             call=e.CallId(call.id),

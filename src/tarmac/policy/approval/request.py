@@ -192,7 +192,7 @@ def _diff(before: bytes | None, content: bytes) -> str:
     if len(theirs) + len(ours) > MOST_DIFFED:
         return f"({len(old):,} lines become {len(new):,}: too many to compare; the new content follows)\n{after}"
     rows = difflib.unified_diff(theirs, ours, "before", "after", lineterm="", n=_CONTEXT)
-    return "\n".join(_moved(row, first) if row.startswith("@@") else row for row in rows)
+    return "\n".join(_moved(row, first) if row.startswith("@@") else row if row != " " else "" for row in rows)
 
 
 def _equal(one: list[str], other: list[str]) -> int:

@@ -1,9 +1,9 @@
-"""Two readers of a line must agree, or it is not allowed by itself: shfmt, and the small reader below.
+"""Two readers must agree on a line before it is allowed automatically: shfmt, and the small reader below.
 
 disagreement(text, steps) → why they don't; empty when they do
 
-Both readings are brought into one form: commands (words, then redirections) and what stands between them. So neither
-a word nor the end of a command, nor the way two are joined, can be missed by one of them.
+Both readings are brought into one form: commands (words, then redirections) and the operators between them. So neither
+reader can miss a word, the end of a command, or an operator.
 """
 
 import re

@@ -38,6 +38,7 @@ class ObstacleKind(Enum):
     BRACES = "not every shell expands its braces"
     ZSH = "zsh gives a meaning of its own to {}"
     FOREIGN = "it is too long, part of another command, or in another shell's language"
+    ELSEWHERE = "it runs at another place, where it can't be kept to what it says"
     NO_PLAN = "{0}"
 
 

@@ -1,9 +1,9 @@
-"""The order in which a line runs its commands, when it is one that a plan can have.
+"""The order in which a line runs its commands, if a plan can have that order.
 
 tree → plain_course() → CommandPipeline, Group, Condition, Loop … | NotPlain
 
-`a && b | c; (d)`, `if a; then b; else c; fi`, `for x in a b; do c "$x"; done`, `time a`. Whatever else there is (while,
-case, functions, the background, redirections of whole blocks) is NotPlain: it asks.
+`a && b | c; (d)`, `if a; then b; else c; fi`, `for x in a b; do c "$x"; done`, `time a`. Everything else (while, case,
+functions, the background, redirections of whole blocks) is NotPlain, and a person is asked.
 """
 
 import re

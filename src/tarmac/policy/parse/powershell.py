@@ -60,12 +60,12 @@ class _Command:
 
 def read_powershell(text: str) -> CommandLine:
     """The commands of `text`, as far as they can be told apart."""
-    reader = _Reader(text)
+    reader = _PowerShellReader(text)
     reader.read()
     return CommandLine(text, reader.simples, [LineObstacle(ObstacleKind.NOT_PLAIN, OBSTACLE)])
 
 
-class _Reader:
+class _PowerShellReader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0

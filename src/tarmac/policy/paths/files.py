@@ -10,7 +10,6 @@ may not be entered) is trouble, and trouble means no. Directories that don't exi
 Whoever asks must use `PathStatus.path` at once: between the look and the use a name may come to mean another file.
 """
 
-import errno
 import os
 import re
 import stat
@@ -21,6 +20,8 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from tarmac.errors import PlaceFailed
+from tarmac.file_system import LOCAL, LONGEST_PATH, FileSystem, follow, is_folder
 from tarmac.policy.actions import ReadFile, WriteFile
 from tarmac.policy.budget import once
 from tarmac.policy.paths.ignore import IgnoreFiles
@@ -28,8 +29,6 @@ from tarmac.policy.paths.names import Names
 from tarmac.policy.rule import PolicySettings, Rule
 from tarmac.policy.verdict import Decision, Risk, Verdict
 
-MOST_LINKS = 40  # as many as the kernel follows
-LONGEST_PATH = 4096  # characters, as many as the kernel takes
 _STREAMS = re.compile(r"/dev/(?:stdin|stdout|stderr|fd/[0-2])")
 _OF_ITSELF = re.compile(r"/proc/self/(status|limits|cgroup|mountinfo|mounts|stat|comm)")
 # Here programs share one copy of a file among many folders (pnpm, uv, cargo): another name for it is no trick.
@@ -70,15 +69,32 @@ class PathStatus:
 class Files:
     """Looks at names. It remembers the ignore files it has read, and sees when they change."""
 
-    def __init__(self, *, own: Sequence[Path] = (), ignore_case: bool | None = None) -> None:
+    def __init__(
+        self, *, own: Sequence[Path] = (), ignore_case: bool | None = None, system: FileSystem = LOCAL
+    ) -> None:
+        self.system = system
+        self._given = own
         self._own = tuple(map(os.fspath, own))
         self._ignore_case = sys.platform in ("darwin", "win32") if ignore_case is None else ignore_case
-        self._ignore = IgnoreFiles(ignore_case=self._ignore_case)
+        self._ignore = IgnoreFiles(ignore_case=self._ignore_case, system=system)
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether the files are at another place. Then a look waits for it, and must be made in a thread."""
+        return bool(self.system.place)
+
+    def afresh(self) -> "Files":
+        """The same, with nothing remembered of another place."""
+        if not self.elsewhere:
+            return self
+        return Files(own=self._given, ignore_case=self._ignore_case, system=self.system.afresh())
 
     def look(self, path: str | Path, *, cwd: str | Path, workspace: str | Path) -> PathStatus:
         """What `path`, said in `cwd`, means for an agent that works in `workspace`."""
         try:
             return self._look(os.fspath(path), os.fspath(cwd), os.fspath(workspace))
+        except PlaceFailed:  # that says nothing of the path
+            raise
         except (OSError, ValueError) as error:
             why = os.strerror(error.errno).lower() if isinstance(error, OSError) and error.errno else str(error)
             return PathStatus(path=Path(path), inside=False, trouble=f"nobody can tell what it leads to: {why}")
@@ -96,15 +112,15 @@ class Files:
             return PathStatus(
                 path=Path(said), inside=False, exists=True, public="it tells of the program that reads it"
             )
-        root = once("followed", workspace, follow)
+        root = once("followed", workspace, self._follow)
         below = given.startswith(workspace.rstrip("/") + "/") and len(given) <= LONGEST_PATH
-        there = follow(given[len(workspace) :], start=root) if below else follow(given)
+        there = follow(given[len(workspace) :], start=root, system=self.system) if below else self._follow(given)
         # As written it may be under the workspace's other name; outside of it a name counts in full.
         written = self._below(said, workspace) or self._below(said, root)
         led = self._below(there, root)
         names = list(dict.fromkeys((led or there, written or said)))
         local = list(dict.fromkeys(each for each in (led, written) if each is not None))
-        special, linked, exists = _kind(there)
+        special, linked, exists = _kind(there, self.system)
         return PathStatus(
             path=Path(there),
             inside=led is not None,
@@ -118,6 +134,12 @@ class Files:
             own=self._own_folder(said, there),
         )
 
+    def _real(self, path: str) -> str:
+        return self._follow(path) if self.elsewhere else os.path.realpath(path)
+
+    def _follow(self, path: str) -> str:
+        return follow(path, system=self.system)
+
     def _below(self, path: str, root: str) -> str | None:
         """`path` as seen from `root`, "." for itself; None when it is elsewhere. By whole parts, never by text."""
         a, b = (path.lower(), root.lower()) if self._ignore_case else (path, root)
@@ -128,7 +150,7 @@ class Files:
 
     def _own_folder(self, *paths: str) -> str:
         for folder in self._own:
-            for name in {folder, once("own", folder, os.path.realpath)}:
+            for name in {folder, once("own", folder, self._real)}:
                 if any(self._below(path, name) is not None for path in {*paths}):
                     return "it belongs to Tarmac itself"
         return ""
@@ -140,7 +162,7 @@ class Files:
         new = not seen.exists if isinstance(action, ReadFile) or action.new is None else action.new
         decision, risk, reason, rule = _read(seen, settings) if reading else _written(seen, settings)
         verb = "reads" if reading else "makes" if new else "changes"
-        what = "folder" if reading and os.path.isdir(seen.path) else "file"  # noqa: PTH112
+        what = "folder" if reading and is_folder(str(seen.path), self.system) else "file"
         place = "" if seen.inside else ", outside of the workspace"
         return Verdict(
             decision=decision,
@@ -202,54 +224,15 @@ def _written(seen: PathStatus, settings: PolicySettings) -> _Answer:
     return "ask", "medium", "writing is not approved by itself", "file.write"
 
 
-def _kind(path: str) -> tuple[str, str, bool]:
+def _kind(path: str, system: FileSystem) -> tuple[str, str, bool]:
     """Why it is special, why it may have another name, and whether it is there at all."""
     try:
-        found = os.lstat(path)
+        found = system.lstat(path)
     except FileNotFoundError:
         return "", "", False
     if stat.S_ISREG(found.st_mode):
         return "", "it has another name as well (a hard link), and may be another file's" * (found.st_nlink > 1), True
     return "" if stat.S_ISDIR(found.st_mode) else "it is a device, a pipe or a socket", "", True
-
-
-def follow(path: str, *, start: str = "/") -> str:
-    """Where the kernel would get to. OSError for a loop or a closed folder; what does not exist is taken by its name.
-
-    `start` is where the path begins, followed already. Not os.path.realpath: that passes over errors, and follows
-    /proc/self as if we were the one who asks.
-    """
-    if len(path) > LONGEST_PATH:
-        raise OSError(errno.ENAMETOOLONG, "")
-    done = start
-    rest = [part for part in reversed(path.split("/")) if part]
-    links, missing = 0, False
-    while rest:
-        part = rest.pop()
-        if part in (".", ".."):
-            if part == "..":
-                done, missing = os.path.dirname(done), False  # noqa: PTH120 what is not there may be made: look on
-            continue
-        here = done.rstrip("/") + "/" + part
-        if missing:
-            done = here
-            continue
-        try:
-            target = os.readlink(here) if stat.S_ISLNK(os.lstat(here).st_mode) else None
-        except FileNotFoundError:
-            target, missing = None, True
-        if target is None:
-            done = here
-            continue
-        links += 1
-        if links > MOST_LINKS:
-            raise OSError(errno.ELOOP, "")
-        if here.startswith("/proc/"):
-            raise ValueError("it goes through /proc, where names mean another thing to each process")
-        if target.startswith("/"):
-            done = "/"
-        rest += [part for part in reversed(target.split("/")) if part]
-    return done
 
 
 @cache

@@ -10,10 +10,21 @@ below it: an error means no.
 import os
 import stat
 from itertools import product
+from pathlib import Path
+
+from tarmac.errors import PlaceFailed
+from tarmac.file_system import LOCAL, FileSystem
 
 NAMES = (".tarmacignore", ".rooignore")
 MOST_BYTES = 1 << 20
 _Signature = tuple[int, int, int, int]
+
+
+def _why(error: OSError) -> str:
+    """Why a file can't be read. That of a place that fails is no such reason."""
+    if isinstance(error, PlaceFailed):
+        raise error
+    return os.strerror(error.errno).lower() if error.errno else str(error)
 
 
 class _Spec:
@@ -48,8 +59,9 @@ class _Spec:
 class IgnoreFiles:
     """Those on the way to a file, read again when they change."""
 
-    def __init__(self, *, ignore_case: bool = False) -> None:
+    def __init__(self, *, ignore_case: bool = False, system: FileSystem = LOCAL) -> None:
         self._ignore_case = ignore_case
+        self._system = system
         self._known: dict[str, tuple[_Signature, _Spec | str]] = {}
 
     def why(self, root: str, path: str) -> str:
@@ -75,18 +87,18 @@ class IgnoreFiles:
     def _read(self, file: str) -> _Spec | str | None:
         """What it says; why it can't be read; None when there is none."""
         try:
-            found = os.lstat(file)
+            found = self._system.lstat(file)
         except (FileNotFoundError, NotADirectoryError):
             self._known.pop(file, None)
             return None
         except OSError as error:
-            return os.strerror(error.errno or 0).lower()
+            return _why(error)
         try:
-            found = os.stat(file) if stat.S_ISLNK(found.st_mode) else found
+            found = self._system.stat(file) if stat.S_ISLNK(found.st_mode) else found
         except (FileNotFoundError, NotADirectoryError):
             return "it leads nowhere"
         except OSError as error:
-            return os.strerror(error.errno or 0).lower()
+            return _why(error)
         signature = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
         known = self._known.get(file)
         if known is None or known[0] != signature:
@@ -99,9 +111,9 @@ class IgnoreFiles:
         if found.st_size > MOST_BYTES:
             return "it is too large"
         try:
-            with open(file, encoding="utf-8-sig") as text:  # noqa: PTH123
-                return _Spec(text.read(), ignore_case=self._ignore_case)
+            text = (self._system.read(Path(file), most=MOST_BYTES) or b"").decode("utf-8-sig")
+            return _Spec(text, ignore_case=self._ignore_case)
         except OSError as error:
-            return os.strerror(error.errno or 0).lower()
+            return _why(error)
         except ValueError:  # not UTF-8, or a line that is no pattern
             return "a line in it makes no sense"

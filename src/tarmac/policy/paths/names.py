@@ -1,9 +1,9 @@
-"""Names that mean more than a file, found in a path: which of a list is in it, and why it is listed.
+"""Find special names in a path: which name of a list is in it, and why it is listed.
 
 Names(listed).why(path) → "it holds keys" | ""
 
-A name of the list is one or more parts, at any depth of the path, or from the root when it begins with a slash; `*` is
-any part of a part. The leftmost place in the path counts, and there the first of the list. Case does not count.
+A listed name has one or more parts. It matches at any depth of the path, or from the root if it begins with a slash.
+`*` is any part of a part. The leftmost match in the path counts, and there the first of the list. Case is ignored.
 """
 
 import unicodedata

@@ -7,12 +7,15 @@ Names decide what is secret; the disk decides what is inside, through symlinks a
 import fnmatch
 import os
 import re
+import stat
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from tarmac.policy.budget import Budget, current, note, once, spend
-from tarmac.policy.paths.files import LONGEST_PATH, Files, PathStatus
+from tarmac.errors import PlaceFailed
+from tarmac.file_system import LONGEST_PATH, FileSystem, follow
+from tarmac.policy.budget import Budget, current, elsewhere, note, once, spend
+from tarmac.policy.paths.files import Files, PathStatus
 from tarmac.policy.paths.ignore import NAMES
 
 Kind = Literal[
@@ -192,6 +195,8 @@ def _real(path: str) -> str:
 
 def _resolved(path: str) -> str:
     """As os.path.realpath has it; its folder, which other names of the line are in as well, is followed once."""
+    if elsewhere() is not None:
+        return _followed(path)
     folder, _, name = path.rpartition("/")
     if not folder or "\0" in path or "//" in path or name in ("", ".", ".."):
         return _followed(path)
@@ -201,7 +206,10 @@ def _resolved(path: str) -> str:
 
 def _followed(path: str) -> str:
     try:
-        real = os.path.realpath(path)
+        system = elsewhere()
+        real = os.path.realpath(path) if system is None else follow(path, system=system)
+    except PlaceFailed:
+        raise
     except (OSError, ValueError):
         real = os.path.normpath(path)
     return real[1:] if real.startswith("//") else real
@@ -252,6 +260,8 @@ def _names(folder: str, budget: Budget) -> list[tuple[str, bool]]:
     """What is in a folder, and which of it may be a folder; nothing when it can't be read."""
     budget.spend(folders=1)
     names: list[tuple[str, bool]] = []
+    if budget.system.place:
+        return _names_elsewhere(folder, budget)
     try:
         with os.scandir(folder or ".") as entries:
             for entry in entries:
@@ -264,6 +274,32 @@ def _names(folder: str, budget: Budget) -> list[tuple[str, bool]]:
     return names
 
 
+def _names_elsewhere(folder: str, budget: Budget) -> list[tuple[str, bool]]:
+    try:
+        found = budget.system.entries(folder or "/")
+    except PlaceFailed:
+        raise
+    except OSError:
+        return []
+    budget.spend(names=len(found))
+    return [(name, is_folder or _is_link(f"{folder.rstrip('/')}/{name}", budget.system)) for name, is_folder in found]
+
+
+def _is_link(path: str, system: FileSystem) -> bool:
+    try:
+        return stat.S_ISLNK(system.lstat(path).st_mode)
+    except FileNotFoundError:
+        return False
+
+
 def _exists(path: str, budget: Budget) -> bool:
     budget.spend(looks=1)
-    return os.path.lexists(path)
+    if not budget.system.place:
+        return os.path.lexists(path)
+    try:
+        budget.system.lstat(path)
+    except PlaceFailed:
+        raise
+    except (OSError, ValueError):
+        return False
+    return True

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 
-from tarmac.policy.budget import Spent, note, spend
+from tarmac.errors import PlaceFailed
+from tarmac.policy.budget import Spent, elsewhere, note, spend
 from tarmac.policy.parse.words import UNKNOWN, Simple, Word
 from tarmac.policy.paths.files import Files
 from tarmac.policy.paths.places import Ground, Place, expand
@@ -157,7 +158,7 @@ def write_file(found: Assessment, text: str, at: At, *, verb: str) -> None:
 
 
 def protect(found: Assessment, text: str, at: At) -> None:
-    """A file may be changed: that is asked about, whatever was allowed, when it is a protected one (P8)."""
+    """A file may be changed. If it is protected, a person is asked, whatever was allowed."""
     if why := at.protected(text):
         found.add("medium", Rule.PROTECTED, f"may change {shown([text])}; {why}", kind=EffectKind.MAY)
 
@@ -257,7 +258,12 @@ def _landing(into: str | None, sources: Sequence[str], at: At, *, contents: bool
 def _names_in(folder: str, at: At) -> list[str]:
     spend()
     try:
+        if (system := elsewhere()) is not None:
+            found = system.entries(os.path.normpath(os.path.join(at.ground.cwd, folder)))
+            return [name for name, _ in found[:MOST_LANDING]]
         return os.listdir(os.path.join(at.ground.cwd, folder))[:MOST_LANDING]
+    except PlaceFailed:
+        raise
     except (OSError, ValueError):
         return []
 

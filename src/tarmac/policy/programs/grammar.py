@@ -1,11 +1,11 @@
-"""The positive grammar: which options and operands of a program are known to only read. Data in rules/.
+"""The options and operands of programs that are known to only read. The data is in rules/.
 
 words → match(program, words) → ParsedArguments(options, operands, paths) | Unproven
 
-Options are written as getopt has them: a letter or a name, then `:` when a value follows, `::` when one may be
-attached, `@` when the value is a path, `+` when two values follow. What isn't listed isn't proven. Long names may be
-shortened as getopt_long allows; the ones in `refuse` are known too, so that no abbreviation of them slips through as
-one of the others.
+Options are written as in getopt: a letter or a name, then `:` if a value follows, `::` if a value may be attached, `@`
+if the value is a path, `+` if two values follow. An option that is not listed is not proven. Long names may be
+shortened as getopt_long allows. Names in `refuse` are known too, so that their abbreviations are not taken for other
+options.
 """
 
 import functools

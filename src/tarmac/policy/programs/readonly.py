@@ -1,10 +1,10 @@
-"""Prove that a simple command only reads, and say how to run it without a shell. Whatever isn't proven asks.
+"""Prove that a simple command only reads, and say how to run it without a shell. Without a proof, a person is asked.
 
 Simple → prove() → Proof(stage, paths looked at) | Unproven(reason)
 
-The command word must be written plainly; every other word must be certain. A pattern is expanded here and now, and the
-names it gives are judged like typed ones; where the directory doesn't exist, a pattern passes only if nothing it could
-become is an option that does more than read.
+The command word must be written plainly, and every other word must be certain. A pattern is expanded here, and its
+names are judged like typed ones. If the directory does not exist, a pattern passes only if it can't become an option
+that does more than read.
 """
 
 import os

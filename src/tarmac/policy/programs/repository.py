@@ -1,9 +1,9 @@
-"""A git repository's own configuration: whether git, when it only looks, could be made by it to start a program.
+"""Check a git repository's own configuration: could it make git start a program, even when git only reads?
 
 check_repository(ground) → None | Unproven
 
-The configuration is read as git reads it, and every key must be one that is known to start nothing: git grows new keys
-that name programs, so what isn't listed isn't trusted. Nothing is asked of git itself: it would believe the file first.
+The configuration is read as git reads it. Every key must be known to start nothing. New versions of git add keys that
+name programs, so an unlisted key is not trusted. git itself is not asked, because it would obey the file first.
 """
 
 import os

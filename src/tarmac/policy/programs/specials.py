@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from tarmac.policy.budget import note
+from tarmac.policy.budget import elsewhere, note
 from tarmac.policy.parse.words import UNKNOWN, Simple, Word, word_of
 from tarmac.policy.programs.effects import Arguments, Assessment, arguments, shown
 from tarmac.policy.programs.files_touched import (
@@ -133,7 +133,7 @@ def remove(found: Assessment, args: Arguments, at: At, words: Sequence[Word], si
 
 def _untracked(word: Word, at: At) -> bool:
     """Whether a folder lies in the workspace and git tracks nothing of it: a build, a cache. It can be made again."""
-    if not word.literal or word.text is None or UNKNOWN in word.text or "{}" in word.text:
+    if not word.literal or word.text is None or UNKNOWN in word.text or "{}" in word.text or elsewhere():
         return False
     place = at.ground.locate(word.text)
     path = Path(place.path)

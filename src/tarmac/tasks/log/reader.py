@@ -23,6 +23,7 @@ from tarmac.tasks.log.records import Damage, Header, Scanner
 
 LOG = "log.jsonl"
 BLOBS = "blobs"
+RECORDINGS = "recordings"  # of terminals, beside the log
 CHUNK = 256 << 10
 MOST_BAD = 128 << 20  # bytes in a row without a record, in search of the next one
 SLICE = 64 << 10  # read at once by a follower in an event loop: about a millisecond of work

@@ -2,9 +2,9 @@
 
 {"seq":7,"kind":"user_said","at":1763200000.5,"text":"…","crc":"1c291ca3"}
 
-The checksum (CRC-32) is over all that stands before it, byte for byte. Numbers count from 0, the header, without a gap;
-so nothing can be missing, doubled or out of order unnoticed. A line that is not whole gives `RecordLost` in its
-place as soon as a good one follows it; while none does, it is the torn tail of a write that nobody was promised.
+The checksum (CRC-32) covers all bytes before it. Numbers count from 0, the header, without a gap. So a missing,
+doubled or misplaced line is always noticed. A broken line reads as `RecordLost` if a good line follows it. If none
+follows, it is the torn tail of a write that was never confirmed.
 """
 
 import re

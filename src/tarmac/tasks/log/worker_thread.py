@@ -4,7 +4,7 @@ give(work, then)   calls then(result, error) on the event loop
 do(work)           returns a future
 
 `asyncio.to_thread` takes half as long again: idle threads of its pool wake each other up, and its futures have locks. A
-log is written several times a turn (ADR 83). If the system allows no more threads, the work runs on the event loop.
+log is written several times a turn (ADR 55). If the system allows no more threads, the work runs on the event loop.
 """
 
 import asyncio

@@ -3,6 +3,4 @@
 task_files.py    its files → RooTask, or ImportFailed with the place of the damage
 importer.py      RooTask → facts of our log       (PURE)
 exporter.py      facts → its two histories        (PURE)
-export_files.py  a task → its files
-blocks.py        the parts of its messages        (PURE)
 """

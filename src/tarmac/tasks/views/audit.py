@@ -1,4 +1,4 @@
-"""PURE: who decided what in a task, and why: the audit log, read out of the facts (P7)."""
+"""PURE: the audit log of a task: who decided what, and why. It is folded from the events."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from tarmac.tasks.events import CallJudged, ModelSaid, QuestionAnswered, Questio
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class AuditEntry:
     """One decision."""
 
     seq: int  # of the fact
@@ -21,11 +21,11 @@ class Entry:
     call: str = ""
 
 
-def audit(events: Iterable[TaskEvent]) -> list[Entry]:
+def audit(events: Iterable[TaskEvent]) -> list[AuditEntry]:
     """All decisions, in their order."""
     tools: dict[str, str] = {}
     asked: dict[str, QuestionAsked] = {}
-    found: list[Entry] = []
+    found: list[AuditEntry] = []
     for seq, event in enumerate(events, 1):
         match event:
             case ModelSaid(parts=parts):
@@ -34,7 +34,7 @@ def audit(events: Iterable[TaskEvent]) -> list[Entry]:
                 asked[question] = event
             case CallJudged(call=call, part=part, reason=reason, risk=risk):
                 what = ": ".join(each for each in (tools.get(call, ""), part) if each) or call
-                entry = Entry(
+                entry = AuditEntry(
                     seq=seq,
                     at=event.at,
                     who=event.by,
@@ -50,13 +50,13 @@ def audit(events: Iterable[TaskEvent]) -> list[Entry]:
     return found
 
 
-def _answer(seq: int, answered: QuestionAnswered, asked: QuestionAsked | None) -> Entry:
+def _answer(seq: int, answered: QuestionAnswered, asked: QuestionAsked | None) -> AuditEntry:
     why = [answered.text]
     if answered.edited is not None:
         why.insert(0, f"as: {answered.edited}")
     if answered.always:
         why.insert(0, f"always ({answered.always})")
-    return Entry(
+    return AuditEntry(
         seq=seq,
         at=answered.at,
         who=answered.by or "a person",

@@ -1,6 +1,6 @@
-"""PURE: what a list shows of a task, folded out of its log (S3, S16).
+"""PURE: what a list shows of a task, folded from its log.
 
-A plain value that grows with each fact, and that JSON can carry: the index keeps it and goes on from there.
+The value grows with each event and can be stored as JSON. The index keeps it and continues from there.
 """
 
 from collections.abc import Iterable
@@ -71,6 +71,7 @@ class Metadata:
     parent: TaskId | None = None
     number: int = 0
     workspace: Path | None = None
+    place: str = ""  # where that is; empty: on this machine
     mode: str = ""
     model: str = ""
     agent: str = ""  # of somebody else, that works on it; `session` is what it calls the task
@@ -90,7 +91,7 @@ class Metadata:
     unpriced: int = 0  # the others: while there are any, nobody knows what the task costs
     tools: dict[str, ToolCount] = field(default_factory=dict)
     todos: tuple[Todo, ...] = ()
-    files: dict[str, str | None] = field(default_factory=dict)  # the version the task last saw (S21)
+    files: dict[str, str | None] = field(default_factory=dict)  # the version the task last saw
     questions: tuple[str, ...] = ()  # without an answer yet
     children: tuple[TaskId, ...] = ()
     waiting_for: TaskId | None = None  # a child at work
@@ -154,7 +155,7 @@ class Metadata:
                 self.model = model
             case TaskCreated():
                 self.task, self.root, self.parent, self.number = event.task, event.root, event.parent, event.number
-                self.workspace, self.mode = event.workspace, event.mode
+                self.workspace, self.place, self.mode = event.workspace, event.place, event.mode
                 self.created = self.at = event.at
             case TaskStarted() | TaskUnpaused():
                 self.status, self.outcome, self.questions = "running", None, ()  # those of before are asked anew

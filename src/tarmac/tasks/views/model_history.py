@@ -1,12 +1,12 @@
-"""PURE: the conversation as the model gets it, folded out of the log one fact at a time.
+"""PURE: the conversation that the model gets, folded from the log one event at a time.
 
-The log goes by *turns*: what the model said, the results of its calls, and what else was said to it before its next
-word. A list of messages made of turns is always one that a provider takes: roles alternate, and every call has
-exactly one result, directly after it. A call that never came back (kill −9) gets one that says so.
+The log goes by *turns*: what the model said, the results of its calls, and what else was said before its next answer.
+A list of messages made of turns is always valid for a provider. Roles alternate, and every call has exactly one
+result, directly after it. A call that never came back (kill −9) gets a result that says so.
 
-Folding, condensing and rewinding change what counts, never the log: rewinding behind one of them brings back what it
-hid. A summary keeps the person's own words, if it says so. Environment details stand inside the last result of their
-turn, unless the person spoke in it: a message of the user's own would look like new words of the person.
+Folding, condensing and rewinding change what counts, never the log. Rewinding behind one of them brings back what it
+hid. A summary keeps the person's own words, if it says so. Environment details are inside the last result of their
+turn, unless the person spoke in it. In a user message of their own they would look like new words of the person.
 """
 
 from collections.abc import Iterable, Sequence

@@ -4,7 +4,6 @@ Before a tool changes a file, the log has the file's hash before and after (`Fil
 tells whether it was changed as intended, not changed, or changed by somebody else.
 """
 
-import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from hashlib import sha256
@@ -12,8 +11,8 @@ from pathlib import Path
 from typing import Literal
 
 from tarmac.errors import FileUnavailable
+from tarmac.file_system import LOCAL, FileSystem
 from tarmac.tasks.events import CallId, CommandOutput, FileIntent, TaskEvent, ToolFinished, ToolStarted
-from tarmac.tools.edit.save import read_bytes
 
 Fate = Literal["happened", "did not happen", "unknown"]
 
@@ -54,12 +53,15 @@ def fates(started: ToolStarted, digest: Callable[[Path], str | None]) -> list[tu
     return [(intent, fate(intent, digest(intent.path))) for intent in started.intents]
 
 
-def digest_of(path: Path) -> str | None:
+def digest_of(path: Path, system: FileSystem = LOCAL) -> str | None:
     """The hash of a file's content as intents have it; None when there is no file. It never waits for a pipe."""
     try:
-        data = read_bytes(path)
+        data = system.read(path)
     except FileUnavailable:
-        if os.path.lexists(path):
+        try:
+            system.lstat(str(path))
+        except (FileNotFoundError, NotADirectoryError):
+            data = None  # a folder on the way is a file now
+        else:
             raise
-        data = None  # a folder on the way is a file now
     return None if data is None else sha256(data).hexdigest()

@@ -1,6 +1,6 @@
-"""PURE: what a person sees of a task, folded out of its log (S5).
+"""PURE: what a person sees of a task, folded from its log.
 
-Each fact adds an item or changes one; `add` gives what changed, so that a door sends that and not the whole.
+Each event adds or changes one item. `add` returns what changed, so a client is sent only that.
 """
 
 from collections.abc import Iterable
@@ -10,6 +10,7 @@ import msgspec
 
 from tarmac.models.messages import Blob, Image, Reasoning, Text
 from tarmac.tasks import events as e
+from tarmac.tasks.signals import ProgressMade, Signal
 from tarmac.tasks.views.model_history import text_of
 
 Kind = Literal[
@@ -48,6 +49,9 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     answered: bool = False
     answer: e.QuestionAnswered | None = None
     call: str | None = None
+    partial: bool = False  # more of it is to come
+    progress: str = ""  # how far it has come, while it runs
+    checkpoint: int | None = None  # of a call: the fact to rewind to, to take back what it changed
     about: e.TaskEvent | None = None  # the latest fact behind it, for those who show more
 
 
@@ -67,6 +71,13 @@ class Timeline:
         self.items: list[Item] = []
         self._places: dict[tuple[str, str], int] = {}  # where the item of a call, question, request or message is
         self._running: set[tuple[str, str]] = set()
+        self._checkpoints: dict[str, int] = {}  # by call
+
+    def show(self, signal: Signal) -> list[Item]:
+        """What is fleeting: how far a call has come. It is in no log."""
+        if isinstance(signal, ProgressMade) and ("call", signal.call) in self._running:
+            return self._change(("call", signal.call), progress=signal.text)
+        return []
 
     def add(self, event: e.TaskEvent) -> list[Item]:
         """The next fact of the log; the items that are new or changed."""
@@ -115,7 +126,9 @@ class Timeline:
                 return self._new(event, "mode_changed", mode)
             case e.HistoryCondensed(summary=summary):
                 return self._new(event, "condense_context", summary)
-            case e.CheckpointCreated(why=why, partial=partial):
+            case e.CheckpointCreated(why=why, partial=partial, call=call):
+                if call:
+                    self._checkpoints[call] = self.seq
                 return self._new(event, "checkpoint_created", f"{why} ({partial})" if partial else why)
             case e.SubtaskFinished(result=result):
                 return self._new(event, "subtask_result", result)
@@ -162,7 +175,7 @@ class Timeline:
         """The item in that place: changed, when it is still under way, else a new one."""
         there = self._places.get(place)
         if there is not None and self.items[there].state == "running" and state != "running":
-            return self._change(place, text=text, state=state, images=images, about=event)
+            return self._change(place, text=text, state=state, images=images, about=event, **self._kept(call))
         if there is not None and place[0] in ("output", "retry"):
             return self._change(place, text=text, about=event)
         self._places[place] = len(self.items)
@@ -178,10 +191,16 @@ class Timeline:
             images=images,
             state=state,
             call=call,
+            partial=state == "running",
+            checkpoint=self._checkpoints.get(call or ""),
             about=event,
         )
         self.items.append(item)
         return [item]
+
+    def _kept(self, call: str | None) -> dict[str, object]:
+        found = self._checkpoints.get(call or "")
+        return {} if found is None else {"checkpoint": found}
 
     def _change(self, place: tuple[str, str], **fields: object) -> list[Item]:
         there = self._places.get(place)
@@ -189,6 +208,7 @@ class Timeline:
             return []
         if fields.get("state", "running") != "running":
             self._running.discard(place)
+            fields |= {"partial": False, "progress": ""}
         self.items[there] = msgspec.structs.replace(self.items[there], **fields)
         return [self.items[there]]
 

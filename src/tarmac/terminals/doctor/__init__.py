@@ -7,6 +7,7 @@ It may fail, block or hang: then that is the finding.
 """
 
 from tarmac.terminals.doctor.check import Case, Check, Finding, Findings, Level, aside, examine
+from tarmac.terminals.doctor.daemon_checks import check_daemon
 from tarmac.terminals.doctor.kernel_checks import check_confinement, check_kernel
 from tarmac.terminals.doctor.limit_checks import check_limits, check_storage
 from tarmac.terminals.doctor.shell_checks import check_shells
@@ -17,6 +18,7 @@ CHECKS = (
     Check("kernel", check_confinement, seconds=30),
     Check("limits", check_limits, seconds=10),
     Check("files", check_storage, seconds=10),
+    Check("terminals that outlive the program", check_daemon, seconds=20),
 )
 
 __all__ = ["CHECKS", "Case", "Check", "Finding", "Findings", "Level", "aside", "examine"]

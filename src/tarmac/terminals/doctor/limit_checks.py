@@ -40,7 +40,7 @@ def _ptys(wanted: int) -> Finding:
         name="pseudo-terminals",
         level=_level(left, wanted),
         what=f"{left:,} of {most:,} are free; a pool opens at most {wanted}",
-        advice="" if left >= wanted else "close terminals, or: sysctl kernel.pty.max=4096",
+        advice="" if left >= wanted else f"close terminals, or: sysctl kernel.pty.max={max(4096, 2 * most)}",
         facts={"most": most, "used": used, "wanted": wanted},
     )
 

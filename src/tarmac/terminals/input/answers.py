@@ -1,9 +1,9 @@
-"""Answers to questions that a command is expected to ask, each given once (T19).
+"""Answers to questions that a command is expected to ask, each given once.
 
 run(command, answers={"Overwrite (y/n)?": "y"}) → the kernel says it waits → its prompt matches → type the answer
 
-Nothing is typed because of mere output: a log line that looks like a question is not one. A question that nobody has an
-answer for ends the wait with `awaiting input`.
+Output alone never triggers an answer: a log line that looks like a question is not one. A question without an answer
+ends the wait with `awaiting input`.
 """
 
 import re

@@ -1,10 +1,10 @@
-"""When a running command waits for somebody to type: when to ask the kernel, when to believe it, what the question is.
+"""Detect that a running command waits for input: when to ask the kernel, when to believe it, and what the prompt is.
 
-the terminal's timer → Attention.look() → tty_probe.probe() → a Waiting with its prompt, told once for each wait
+the terminal's timer → InputDetector.look() → tty_probe.probe() → a Waiting with its prompt, told once for each wait
 
-The kernel is asked after a moment of quiet only, and more and more rarely, but never so rarely that a wait is noticed
-later than half a second after it began. A wait that ends by itself (`select` with a timeout) counts when it has lasted,
-or when nothing was computed meanwhile: who looks at the keyboard between two pieces of work waits for nobody.
+The kernel is asked only after a moment of quiet, and less and less often. A wait is still noticed within half a
+second. A wait with a timeout (`select`) counts if it has lasted, or if nothing was computed meanwhile. A program that
+only looks at the keyboard between two pieces of work does not wait for anybody.
 """
 
 import re
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tarmac.terminals.process import processes, tty_probe
+from tarmac.terminals.process import processes
 from tarmac.terminals.process.tty_probe import Waiting, Wants
 
 _SHELLS = frozenset(["ash", "bash", "dash", "ksh", "mksh", "rbash", "sh", "zsh"])  # not fish: its -C runs, then asks
@@ -100,7 +100,7 @@ class _Sample:
         return since >= LASTING if now.sleeps == self.sleeps else since >= IDLE
 
 
-class Attention:
+class InputDetector:
     """What was seen of one terminal's running command."""
 
     def __init__(self) -> None:
@@ -118,7 +118,7 @@ class Attention:
             self._since = self._believed = self._told = self._glimpsed = None
         if execution.last_input > execution.last_output and time.monotonic() - execution.last_input < QUIET:
             return None  # it may not have woken up yet
-        seen = tty_probe.probe(session.pty.master, session.pid)
+        seen = session.probe()
         if seen is None or session.pty.has_unread_input():  # what lies there will wake it
             self._since = None
             return None

@@ -1,12 +1,12 @@
-"""Who types: a person or we. From a person's first byte until the next prompt the keyboard is theirs (T2).
+"""Who may type: a person or Tarmac. From a person's first byte until the next prompt the keyboard is theirs.
 
 ours ─type()→ coming (a prompt is on its way) → handing (line editor is turned on) → theirs (bytes go through)
      ←──── taking (line editor is turned off) ←──── their line is done ←───────────────┘
 
-Bytes wait while it is coming, handing and taking.
+Bytes wait in the states coming, handing and taking.
 
-A half-typed line followed by our loader line would be executed together: so nothing of ours is typed while it is
-theirs. While a command runs, what they type is for that command.
+The shell would run a half-typed line and our own line as one. So we type nothing while the keyboard is theirs. While a
+command runs, their keys go to that command.
 """
 
 import asyncio

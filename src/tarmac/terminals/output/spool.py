@@ -1,11 +1,11 @@
-"""The raw bytes of one command, on disk and bounded (T27): written once, read again by offset, line or search.
+"""The raw bytes of one command, on disk and bounded: written once, read again by offset, line or search.
 
 write() → memory (up to `buffer`) → file (up to `limit`, then the oldest out) → read() · lines() · search()
 
-Offsets are those of the whole stream, whatever has been dropped since. A command that prints little costs
-one open, write and close at its end; one that prints nothing costs no file. Bytes may be missing from the
-middle too: when the disk is full the spool keeps the newest few in memory, tries again later, and read()
-shows the hole by an offset that jumps. One thread writes; any thread may read, and compact().
+Offsets are those of the whole stream, also after bytes were dropped. A command that prints little costs one open, write
+and close at its end. One that prints nothing costs no file. When the disk is full, the spool keeps the newest few bytes
+in memory and tries again later. Then bytes are missing in the middle, and the offsets of read() jump. One thread
+writes. Any thread may read, and compact().
 """
 
 import math
@@ -64,6 +64,18 @@ class Spool:
         self._retry: tuple[float, int] | None = None  # while the disk fails: when, or at which end, to try again
         self._lock = RLock()  # held for single reads and writes; for a whole compaction only if write() has to do it
         self._compacting = Lock()
+
+    @classmethod
+    def of_file(cls, path: Path, end: int, *, kept: set[str] | None = None) -> "Spool":
+        """One that another program has written and closed: of its `end` bytes, the last are in the file."""
+        spool = cls(path, kept=kept)
+        try:
+            size = min(path.stat().st_size, end)
+        except OSError as error:
+            spool.error, size = error, 0
+        spool.end, spool._size, spool._created = end, size, True
+        spool._extents = [_Extent(end - size, 0, size)] if size else []
+        return spool
 
     @property
     def worth_keeping(self) -> bool:
@@ -327,6 +339,7 @@ class Spools:
     """The spools of one terminal. Their folder is named by its cookie: `survivors` reads it there."""
 
     def __init__(self, cookie: str, settings: Settings) -> None:
+        self._taken_over = False
         self._cookie = cookie
         self._settings = settings
         self._folder: Path | None = None
@@ -345,6 +358,22 @@ class Spools:
         self._live.add(spool)
         return spool
 
+    def take_over(self, finished: dict[int, int]) -> dict[int, Spool]:
+        """Go on in the folder of another program; the spools of these commands, by their number and size."""
+        self._taken_over = True
+        folder = self.folder()
+        for file in folder.iterdir():
+            if file.stem not in map(str, finished):
+                file.unlink()  # of the command that was running: it is read again from the journal
+        found = {
+            number: Spool.of_file(folder / f"{number}.out", size, kept=self._kept)
+            for number, size in finished.items()
+            if size
+        }
+        for spool in found.values():
+            self._live.add(spool)
+        return found
+
     def folder(self) -> Path:
         """The folder, made when it is first asked for."""
         if self._folder is None:
@@ -354,7 +383,7 @@ class Spools:
                 _swept[base] = time.monotonic()
                 sweep_old(base, older_than=self._settings.spool_days * 86400)
             folder = base / self._cookie
-            folder.mkdir(mode=0o700)
+            folder.mkdir(mode=0o700, exist_ok=self._taken_over)
             self._folder = folder
         return self._folder
 

@@ -95,6 +95,9 @@ class Tape:
         self._writes: deque[int] = deque(maxlen=RECENT_WRITES)  # where the last writes began
         self._closed = False
         self._news = Bell()
+        self._due = 0.0  # when readers may be woken next
+        self._timer: asyncio.TimerHandle | None = None
+        self._last_read = 0, 0, b""  # readers that keep up read the same: it is copied once
 
     # The terminal writes
 
@@ -112,7 +115,7 @@ class Tape:
             if self.before_drop is not None:
                 self.before_drop()
             self._drop_before(self.end - self._capacity)
-        self._news.ring()
+        self._tell()
 
     def resize(self, rows: int, columns: int) -> None:
         if (rows, columns) != self.size:
@@ -133,13 +136,29 @@ class Tape:
     def close(self) -> None:
         """Nothing more will be printed: readers come to an end."""
         self._closed = True
-        self._news.ring()
+        self._wake()
 
     def _mark(self, mark: TapeMark) -> None:
         self._marks.append(mark)
         if len(self._marks) > MOST_MARKS:  # commands that print nothing
             self._drop_mark()
             self._drop_before(max(self.start, self._marks[0].offset))
+        self._tell()
+
+    def _tell(self) -> None:
+        """Wake all readers together, once in a frame."""
+        if not self._news.awaited or self._timer is not None:
+            return
+        if (early := self._due - time.monotonic()) > 0:
+            self._timer = asyncio.get_running_loop().call_later(early, self._wake)
+        else:
+            self._wake()
+
+    def _wake(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._due = time.monotonic() + FRAME
         self._news.ring()
 
     def _drop_mark(self) -> None:
@@ -189,6 +208,11 @@ class Tape:
             end = begin
         return found[0] if len(found) == 1 else b"".join(reversed(found))
 
+    def _read_once(self, start: int, stop: int) -> bytes:
+        if self._last_read[:2] != (start, stop):
+            self._last_read = start, stop, self.read(start, stop)
+        return self._last_read[2]
+
     def recent(self) -> bytes:
         """What the last 40 writes wrote."""
         return self.read(self._writes[0], self.end) if self._writes else b""
@@ -223,7 +247,6 @@ class Tape:
         if not 0 <= offset <= self.end:
             raise BadRequest(f"the tape has no offset {offset}", hint=f"it goes from 0 to {self.end}")
         passed = self._dropped_marks + sum(mark.offset < offset for mark in self._marks)
-        woken = 0.0
         while True:
             if offset < self.start:
                 lost, offset = self.start - offset, self.start
@@ -239,16 +262,13 @@ class Tape:
             stop = min(offset + READ_SIZE, self.end if mark is None else mark.offset)
             if stop > offset:
                 at, offset = offset, stop
-                yield Printed(at, self.read(at, stop))
+                yield Printed(at, self._read_once(at, stop))
                 if offset < self.end:
                     await asyncio.sleep(0)  # behind: let the others run, too
             elif self._closed:
                 return
             else:
                 await self._news.wait()
-                if (early := woken + FRAME - time.monotonic()) > 0:
-                    await asyncio.sleep(early)
-                woken = time.monotonic()
 
 
 def _alternate_after(data: bytes | bytearray, before: bool) -> bool:

@@ -2,9 +2,10 @@
 
 TerminalScreen.look() → settle() → the emulator reads on from its offset → ScreenLook → describe(), for a model
 
-A program has settled when the kernel says so, for 20 ms without a break: nothing it printed is unread, everything
-typed was read, and it is blocked reading this terminal. Just after the keys were written all but the second holds:
-the program still sleeps in its old read. One that redraws by itself (`top`) is settled between two redraws.
+A program has settled when four things hold for 20 ms without a break: all its output was read, all input was read, it
+is blocked reading this terminal, and it was awake since the keys were written. Without the last, a busy kernel deceives
+us: it hands keys over late, and the program still sleeps in its old read. A program that redraws by itself (`top`)
+settles between two redraws.
 """
 
 import asyncio
@@ -34,6 +35,7 @@ LONGEST_SETTLING = 2.0
 AFTER_ESCAPE = 1.1  # when nothing was printed yet
 ESCAPE_SHOWN = 0.13  # when something was, such as `^[`
 ESCAPE_ALONE = 0.09  # what is printed later than this is the reaction
+UNREAD = 1.0  # for this long we wait until the program wakes up for a key
 QUIET = 0.15  # without output, where the kernel can't tell
 DROP_AFTER = 60.0  # seconds without a look
 REMEMBERED = 4  # looks, for differences
@@ -88,6 +90,11 @@ class TerminalScreen:
         settled, waiting = Settled.QUIET, None
         if session is not None and session.alive:
             settled, waiting = await settle(session, execution, self._tape, limit=limit)
+        return await self.show(since=since, settled=settled, waiting=waiting, start=start)
+
+    async def show(self, *, since: str | None, settled: Settled, waiting: Waiting | None, start: float) -> ScreenLook:
+        """Look now, at a program that is known to have settled."""
+        await self._load()
         picture = self.current().picture()
         if waiting is not None and waiting.wants is Wants.SECRET:
             picture = without_secret(picture)
@@ -193,7 +200,7 @@ async def settle(
         if tape.end != printed:
             printed, printed_at, samples = tape.end, now, 0
         seen = _waits(session)
-        if seen is None:
+        if seen is None or (execution is not None and not _awoken(seen, execution, now)):
             samples = 0
         elif seen.name in RELAYS or seen.wants is Wants.UNKNOWN:
             if now - printed_at >= QUIET:
@@ -225,10 +232,19 @@ def _needed(seen: Waiting, execution: "Execution | None") -> float:
     return STILL if seen.wants is Wants.KEYS else QUIET
 
 
+def _awoken(seen: Waiting, execution: "Execution", now: float) -> bool:
+    """Whether it may have read what was typed. The kernel hands that over late when the machine is busy."""
+    if execution.asleep is None or now - execution.last_input > UNREAD:
+        return True
+    if seen.wants is not Wants.KEYS and not execution.line_typed:
+        return True  # who reads lines sleeps until the line is whole
+    return tty_probe.sleep_of(seen) != execution.asleep
+
+
 def _waits(session: "Session") -> Waiting | None:
     if session.pty.has_unread_output() or session.pty.has_unread_input():
         return None
-    return tty_probe.probe(session.pty.master, session.pid)
+    return session.probe()
 
 
 def differences(before: Picture, now: Picture) -> tuple[int, ...] | None:

@@ -22,10 +22,10 @@ from tarmac.errors import LeaseTimedOut
 from tarmac.events import TaskId
 from tarmac.terminals.pool.reuse import (
     Candidate,
-    Choice,
     Fingerprint,
     LeaseRequest,
     Obstacle,
+    ReuseChoice,
     Until,
     choose,
     explain,
@@ -68,6 +68,7 @@ class Entry:
     focused: float = 0.0
     why: str = ""
     switches: deque[Switch] | None = None
+    awaits_task: bool = False  # its task was closed, and may be resumed by another program
 
     @property
     def used_at(self) -> float:
@@ -112,6 +113,14 @@ class Entry:
         mine = owner == task or (owner is None and self.users == {task})
         return mine and self.terminal.origin != "person"
 
+    def is_left(self) -> bool:
+        """Whether it goes on when the pool is closed: it can, and somebody will want it."""
+        terminal = self.terminal
+        if not terminal.outlives or terminal.closed or not terminal.alive:
+            return False
+        kept = self.lease is not None and self.lease.request.until is Until.CLOSED
+        return kept or self.awaits_task or terminal.busy or terminal.has_jobs
+
     def is_spare(self) -> bool:
         """Whether it may be closed: nobody uses it, and nothing runs in it, not even in the background."""
         return self.obstacle is None and not self.terminal.has_jobs
@@ -123,7 +132,7 @@ class Lease:
 
     request: LeaseRequest
     entry: Entry | None = None  # None: room for a new one
-    choice: Choice | None = None  # of a terminal that is used again
+    choice: ReuseChoice | None = None  # of a terminal that is used again
     evicted: tuple[Entry, ...] = ()  # to be closed first
     why: str = ""
     previous_task: TaskId | None = None
@@ -181,6 +190,8 @@ class Entries:
 
     def wants_warm(self) -> bool:
         """Whether a warm shell is missing, and there is room for it."""
+        if self.settings.outlive:
+            return False  # one that nobody has had would be left behind by a kill
         warm = sum(each.warm for each in self._all.values())
         return warm < self.settings.warm_pool and self.count() < self.settings.max_terminals
 
@@ -251,7 +262,7 @@ class Entries:
         *,
         why: str,
         entry: Entry | None = None,
-        choice: Choice | None = None,
+        choice: ReuseChoice | None = None,
     ) -> Lease:
         lease = Lease(request=request, entry=entry, choice=choice, evicted=tuple(evicted), why=why)
         for each in lease.evicted:
@@ -390,7 +401,12 @@ class Cleanup:
             task.cancel()
         await asyncio.gather(*watched, return_exceptions=True)
         for entry in self._entries.everything():
-            self.close(entry)
+            if entry.is_left():
+                self._entries.remove(entry)
+                leaving = asyncio.get_running_loop().create_task(entry.terminal.leave())
+                self._closing[entry.terminal.id] = leaving
+            else:
+                self.close(entry)
         results = await asyncio.gather(*self._closing.values(), return_exceptions=True)
         self.closed.clear()
         errors = [each for each in results if isinstance(each, BaseException)]

@@ -9,7 +9,6 @@ in hand. Whatever fails or is cancelled on the way gives the claim back.
 """
 
 import asyncio
-import os
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
@@ -30,10 +29,10 @@ from tarmac.errors import (
     TerminalNotFound,
 )
 from tarmac.events import TaskId, TerminalId
-from tarmac.paths import check_directory
 from tarmac.terminals import events
 from tarmac.terminals.exec import ExecTerminal
-from tarmac.terminals.open import make_terminal
+from tarmac.terminals.machine import Machine, NewTerminal, ThisMachine
+from tarmac.terminals.open import check_can_outlive
 from tarmac.terminals.output import activity
 from tarmac.terminals.output.follow import unread_output
 from tarmac.terminals.pool.entries import Cleanup, Entries, Entry, Lease, Switch
@@ -43,7 +42,7 @@ from tarmac.terminals.pool.warm import WarmShells
 from tarmac.terminals.result import Result
 from tarmac.terminals.settings import PathContribution, Settings
 from tarmac.terminals.shell.shell_lifecycle import NoIntegration
-from tarmac.terminals.shell.shells import Shell, find_shell
+from tarmac.terminals.shell.shells import Shell
 from tarmac.terminals.terminal import Listener, Origin, Provider, Terminal
 
 MOST_SWITCHES = 20  # remembered of each terminal
@@ -103,15 +102,17 @@ if TYPE_CHECKING:
 class Pool:
     """Lends terminals to tasks and keeps others by their id. `async with` closes all of them."""
 
-    def __init__(self, settings: Settings | None = None) -> None:
+    def __init__(self, settings: Settings | None = None, *, machine: Machine | None = None) -> None:
         self.settings = settings or Settings()
+        self.machine: Machine = machine or ThisMachine()
         self._entries = Entries(self.settings)
         self._queue: WaitQueue[LeaseRequest, Lease] = WaitQueue(self._claim, self._give_back)
         self._cleanup = Cleanup(self._entries, changed=self._changed)
-        self._warm = WarmShells(self._entries, changed=self._changed, callers_wait=lambda: len(self._queue) > 0)
+        self._warm = WarmShells(
+            self._entries, self.machine, changed=self._changed, callers_wait=lambda: len(self._queue) > 0
+        )
         self._no_integration: dict[TaskId | None, str] = {}  # tasks whose commands use `exec` instead, and why
         self._paths: dict[str, PathContribution] = {}
-        self._shells: dict[tuple[str | None, str | None], Shell] = {}
         self._sessions: dict[TerminalId, set[str]] = {}  # those that terminals were associated with
         self._listeners: list[Listener] = []
         self._closed = False
@@ -169,17 +170,23 @@ class Pool:
         provider: Provider = "pty",
         task: str | None = None,
         origin: Origin = "agent",
+        outlive: bool = False,
     ) -> Terminal:
-        """Open a terminal that stays until it is killed or the pool is closed. It is lent to nobody."""
-        request = self._request(Path.cwd() if cwd is None else cwd, task, provider, shell, until=Until.CLOSED)
-        entry = await self._lend(replace(request, new=True, name=name, origin=origin))
+        """Open a terminal that stays until it is killed or the pool is closed. It is lent to nobody.
+
+        With `outlive` the terminal daemon keeps it when the pool is closed: see docs/daemon.md.
+        """
+        request = self._request(cwd, task, provider, shell, until=Until.CLOSED)
+        if outlive:
+            check_can_outlive(self._entries.settings)
+        entry = await self._lend(replace(request, new=True, name=name, origin=origin, outlive=outlive))
         entry.why = f"opened {entry.terminal.id}: it was asked for"
         return entry.terminal
 
     def _request(
-        self, cwd: Path | str, task: str | None, provider: Provider, shell: str | None, *, until: Until
+        self, cwd: Path | str | None, task: str | None, provider: Provider, shell: str | None, *, until: Until
     ) -> LeaseRequest:
-        here = check_directory(cwd if isinstance(cwd, Path) else Path(cwd))
+        here = self.machine.check_directory(Path(cwd) if isinstance(cwd, str) else cwd)
         if provider not in ("pty", "exec"):
             raise BadRequest(f"provider is 'pty' or 'exec', not {provider!r}")
         if task == "":
@@ -220,6 +227,46 @@ class Pool:
         self._changed()
         return released
 
+    def leave_task(self, task: str) -> None:
+        """The task is closed, and may be resumed. Its terminals that outlive the program wait for it.
+
+        The others are released, as by `release_for_task`.
+        """
+        waiting = [each for each in self._entries if each.terminal.task == task and each.terminal.outlives]
+        for entry in waiting:
+            entry.awaits_task, entry.terminal.task = True, None
+            self._release(entry)
+        self.release_for_task(task)
+        for entry in waiting:
+            entry.terminal.task = TaskId(task)
+
+    async def take_over(self, task: str) -> list[Terminal]:
+        """Go on with the terminals that another program left, or was killed with, while it ran `task`."""
+        from tarmac.terminals.daemon.takeover import attach_terminal, list_terminals
+
+        for entry in self._entries:
+            entry.awaits_task = entry.awaits_task and entry.terminal.task != task
+        found: list[Terminal] = []
+        for each in await list_terminals(task=task):
+            if each.host is not None:
+                continue  # this program has it, or another one that lives
+            try:
+                terminal = await attach_terminal(each.id, settings=self._entries.settings)
+            except TarmacError:
+                continue  # somebody was quicker, or it just ended
+            try:
+                self.adopt(terminal, "was taken over from another program")
+            except TarmacError:  # the task has all it may have
+                await terminal.leave()
+                continue
+            self.release(terminal)
+            found.append(terminal)
+        return found
+
+    def outliving(self) -> list[Terminal]:
+        """The terminals that go on when the pool is closed now. `kill` ends those that nobody wants."""
+        return [each.terminal for each in self._entries if each.is_left()]
+
     async def end_task(self, task: str) -> None:
         """The task was aborted or deleted. Its terminals are closed, and all that runs in them ends.
 
@@ -237,16 +284,12 @@ class Pool:
     async def warm_up(self, *, cwd: Path | str | None = None, shell: str | None = None) -> None:
         """Start the warm shells now. Without this they are started after the first lease."""
         self._check_open()
-        here = check_directory(Path(cwd) if cwd is not None else Path.cwd())
+        here = self.machine.check_directory(Path(cwd) if isinstance(cwd, str) else cwd)
         await self._warm.fill(here, self.shell(shell))
 
     def shell(self, name: str | None = None) -> Shell:
-        """The shell of that name, or the default one. It is looked up once: a search through PATH takes a while."""
-        name = name or self.settings.shell
-        wanted = (name, os.environ.get("PATH"))
-        if wanted not in self._shells:
-            self._shells[wanted] = find_shell(name)
-        return self._shells[wanted]
+        """The shell of that name, or the default one."""
+        return self.machine.shell(name or self.settings.shell)
 
     # How a lease comes about
 
@@ -310,17 +353,18 @@ class Pool:
 
     async def _open(self, lease: Lease) -> Entry:
         request = lease.request
-        terminal = await make_terminal(
+        settings = self._entries.settings
+        new = NewTerminal(
             cwd=request.cwd,
             shell=request.shell.path if request.shell is not None else None,
             provider=request.provider,
-            settings=self._entries.settings,
+            settings=replace(settings, outlive=True) if request.outlive else settings,
             name=request.name,
             origin=request.origin,
             task=request.task,
-            listener=self._on_event,
             without=request.no_integration,
         )
+        terminal = await self.machine.open(new, listener=self._on_event)
         if self._closed:
             await terminal.aclose()
             self._check_open()

@@ -3,11 +3,16 @@
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, Unpack
 
 from tarmac.errors import OutOfTerminals, TerminalNotFound
 from tarmac.terminals.result import Result
+from tarmac.terminals.settings import Settings
+from tarmac.terminals.shell.shells import Shell, find_shell
 from tarmac.terminals.terminal import Provider, Terminal
+
+if TYPE_CHECKING:
+    from tarmac.terminals.input.wait_conditions import Conditions, Happened
 
 
 class Terminals(Protocol):
@@ -23,6 +28,8 @@ class Terminals(Protocol):
 
     def release(self, terminal: Terminal) -> None: ...
     def release_for_task(self, task: str) -> list[Terminal]: ...
+    def leave_task(self, task: str) -> None: ...
+    async def take_over(self, task: str) -> list[Terminal]: ...
     async def end_task(self, task: str) -> None: ...
     def get(self, id: str) -> Terminal: ...
     def listing(self, *, busy: bool | None = None, task: str | None = None) -> list[Terminal]: ...
@@ -31,6 +38,24 @@ class Terminals(Protocol):
     async def unread_output(self, id: str) -> str: ...
     async def cool(self, task: str | None = None, *, edited: bool = False) -> None: ...
     async def kill(self, id: str) -> None: ...
+    async def open(
+        self,
+        *,
+        name: str = "",
+        cwd: Path | str | None = None,
+        shell: str | None = None,
+        provider: Provider = "pty",
+        task: str | None = None,
+        outlive: bool = False,
+    ) -> Terminal: ...
+    def adopt(self, terminal: Terminal, why: str) -> None: ...
+    def readable(self, id: str) -> Terminal: ...
+    def shell(self, name: str | None = None) -> Shell: ...
+    async def waiting_for(self, *ids: str, **conditions: "Unpack[Conditions]") -> "Happened": ...
+    @property
+    def gone(self) -> list[Terminal]: ...
+    @property
+    def settings(self) -> Settings: ...
 
 
 class NoTerminals:
@@ -51,6 +76,12 @@ class NoTerminals:
         """There is none."""
 
     def release_for_task(self, task: str) -> list[Terminal]:
+        return []
+
+    def leave_task(self, task: str) -> None:
+        """It has none."""
+
+    async def take_over(self, task: str) -> list[Terminal]:
         return []
 
     async def end_task(self, task: str) -> None:
@@ -79,3 +110,35 @@ class NoTerminals:
 
     async def kill(self, id: str) -> None:
         """An unknown id is not an error."""
+
+    async def open(
+        self,
+        *,
+        name: str = "",
+        cwd: Path | str | None = None,
+        shell: str | None = None,
+        provider: Provider = "pty",
+        task: str | None = None,
+        outlive: bool = False,
+    ) -> Terminal:
+        return await self.get_or_create(cwd=cwd or "", task=task)
+
+    def adopt(self, terminal: Terminal, why: str) -> None:
+        raise OutOfTerminals("there are no terminals here", hint="Tarmac was embedded without a TerminalRegistry")
+
+    def readable(self, id: str) -> Terminal:
+        raise self._unknown(id)
+
+    def shell(self, name: str | None = None) -> Shell:
+        return find_shell(name)
+
+    async def waiting_for(self, *ids: str, **conditions: "Unpack[Conditions]") -> "Happened":
+        raise self._unknown(ids[0] if ids else "")
+
+    @property
+    def gone(self) -> list[Terminal]:
+        return []
+
+    @property
+    def settings(self) -> Settings:
+        return Settings()

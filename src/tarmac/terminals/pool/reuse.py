@@ -41,6 +41,7 @@ class LeaseRequest:
     name: str = ""
     origin: Origin = "agent"
     no_integration: str = ""  # why `exec` has to stand in for a live shell
+    outlive: bool = False  # it must be one that another program can go on with
 
     @property
     def usable_provider(self) -> Provider:
@@ -100,7 +101,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ReuseChoice:
     """A terminal to use again, and what has to be done to it first."""
 
     candidate: Candidate
@@ -118,15 +119,15 @@ class Choice:
         return self.rung <= Rung.OWN_NEAR
 
 
-def choose(candidates: Iterable[Candidate], request: LeaseRequest, settings: Settings) -> Choice | None:
+def choose(candidates: Iterable[Candidate], request: LeaseRequest, settings: Settings) -> ReuseChoice | None:
     """The best terminal for `request`, or None when it needs one more."""
 
-    def cost(choice: Choice) -> tuple[int, bool, int]:
+    def cost(choice: ReuseChoice) -> tuple[int, bool, int]:
         return choice.rung, choice.reset, choice.candidate.number
 
-    def best(some: Iterable[Candidate]) -> Choice | None:
+    def best(some: Iterable[Candidate]) -> ReuseChoice | None:
         placed = (_place(each, request, settings) for each in some)
-        return min((each for each in placed if isinstance(each, Choice)), key=cost, default=None)
+        return min((each for each in placed if isinstance(each, ReuseChoice)), key=cost, default=None)
 
     everyone = list(candidates)
     own = [each for each in everyone if each.task is not None and each.task == request.task]
@@ -136,10 +137,10 @@ def choose(candidates: Iterable[Candidate], request: LeaseRequest, settings: Set
 def obstacle(candidate: Candidate, request: LeaseRequest, settings: Settings) -> Obstacle | None:
     """What keeps `candidate` from being used for `request`."""
     placed = _place(candidate, request, settings)
-    return None if isinstance(placed, Choice) else placed
+    return None if isinstance(placed, ReuseChoice) else placed
 
 
-def _place(candidate: Candidate, request: LeaseRequest, settings: Settings) -> Choice | Obstacle:
+def _place(candidate: Candidate, request: LeaseRequest, settings: Settings) -> ReuseChoice | Obstacle:
     own = request.task is not None and candidate.task == request.task
     reset = candidate.needs_reset(request)
     if candidate.obstacle is not None:
@@ -155,14 +156,14 @@ def _place(candidate: Candidate, request: LeaseRequest, settings: Settings) -> C
     if candidate.cwd is None:
         return Obstacle.UNKNOWN_DIRECTORY
     if candidate.cwd == request.cwd or (lies := relation(candidate.cwd, request.cwd)) is Relation.SAME:
-        return Choice(candidate, Rung.OWN_HERE if own else Rung.FREE_HERE, reset)
+        return ReuseChoice(candidate, Rung.OWN_HERE if own else Rung.FREE_HERE, reset)
     if candidate.provider != "pty":
         return Obstacle.CANNOT_MOVE
     if lies is Relation.UNRELATED and settings.reuse_related_only:
         return Obstacle.UNRELATED_DIRECTORY
     if candidate.moves >= settings.max_directory_changes:
         return Obstacle.MOVED_TOO_OFTEN
-    return Choice(candidate, Rung.OWN_NEAR if own else Rung.FREE_NEAR, reset)
+    return ReuseChoice(candidate, Rung.OWN_NEAR if own else Rung.FREE_NEAR, reset)
 
 
 # In words
@@ -181,7 +182,7 @@ def explain(candidate: Candidate, found: Obstacle, settings: Settings) -> str:
     return f"{candidate.id} {words}"
 
 
-def explain_reuse(choice: Choice, request: LeaseRequest, settings: Settings) -> str:
+def explain_reuse(choice: ReuseChoice, request: LeaseRequest, settings: Settings) -> str:
     one = choice.candidate
     owner = "bound to this task" if choice.own else "bound to no task"
     where = f"already in {one.cwd}"

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tarmac.errors import TarmacError
-from tarmac.paths import nearest_existing
-from tarmac.terminals.open import make_terminal
+from tarmac.terminals.machine import Machine, NewTerminal
 from tarmac.terminals.pool.entries import Entries
 from tarmac.terminals.pool.reuse import Fingerprint, fingerprint
 from tarmac.terminals.shell.shells import Shell
@@ -19,8 +18,11 @@ FILL_AFTER = 0.25  # seconds: the command that a terminal was lent for comes fir
 class WarmShells:
     """Keeps `warm_pool` terminals ready. `changed` is called for each; none is made while callers wait."""
 
-    def __init__(self, entries: Entries, *, changed: Callable[[], None], callers_wait: Callable[[], bool]) -> None:
+    def __init__(
+        self, entries: Entries, machine: Machine, *, changed: Callable[[], None], callers_wait: Callable[[], bool]
+    ) -> None:
         self._entries = entries
+        self._machine = machine
         self._changed = changed
         self._callers_wait = callers_wait
         self._closed = False
@@ -66,9 +68,9 @@ class WarmShells:
             return False
         with self._entries.room_for_warm():
             try:
-                terminal = await make_terminal(
-                    cwd=nearest_existing(cwd), shell=shell.path, settings=settings, environ=made_with.environ
-                )
+                where = self._machine.nearest_directory(cwd)
+                new = NewTerminal(cwd=where, shell=shell.path, settings=settings, environ=made_with.environ)
+                terminal = await self._machine.open(new)
             except TarmacError:
                 return False  # the next caller will be told
             if not await self._is_fit(terminal):

@@ -1,27 +1,20 @@
-"""A mark that every process of a terminal is born with: it stays, whatever becomes of parent, session and environment.
+"""A mark that every process of a terminal inherits. It stays when parent, session and environment change.
 
 put(), between fork and exec or right after → inherited by all it starts → bears() of any process, its owner or not
 
-The mark is a number in the limit on file locks (RLIMIT_LOCKS). Linux has counted no locks since 2.4.25, so that it
-limits nothing; fork and exec hand it on; `env -i`, `setsid` and a second fork don't touch it; anybody may read it. What
-does lose it: `ulimit -x`, and a login (`su`, `sshd`, cron) where PAM sets all limits anew.
-
-end_survivors() ends what a killed host left running.
+The mark is a number in the limit on file locks (RLIMIT_LOCKS). Linux has not enforced this limit since 2.4.25. fork and
+exec pass it on, and `env -i`, `setsid` and a second fork don't change it. Any process may read it. Two things remove
+it: `ulimit -x`, and a login (`su`, `sshd`, cron) where PAM resets all limits.
 """
 
 import os
-import shlex
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
-from tarmac.paths import state_dir
-from tarmac.terminals.environment import COOKIE
-from tarmac.terminals.process.processes import Process, command_line, entries, everyone, look, name, read, sweep
-from tarmac.terminals.process.signals import end
-from tarmac.terminals.settings import Settings
+from tarmac.terminals.process.processes import Process, read, sweep
+
+COOKIE = "TARMAC_TERMINAL"  # a variable whose value is unique on the machine, so orphans can be found by it
 
 _FIRST = 1 << 52  # nobody's limit on anything
 _ROW = b"Max file locks "
@@ -86,62 +79,3 @@ def read_mark(pid: int) -> int | None:
     _, _, row = limits.partition(_ROW)
     first = row.split(None, 1)[:1]
     return int(first[0]) if first and first[0].isdigit() else None
-
-
-GRACE = 1.0  # seconds between SIGTERM and SIGKILL
-LONGEST = 200  # characters of a command line that are told
-
-
-@dataclass(frozen=True, slots=True)
-class Survivor:
-    """A process that was left running."""
-
-    pid: int
-    command: str
-    ended: bool = True  # False: it could not be ended
-
-
-async def end_survivors(host: int, settings: Settings) -> list[Survivor]:
-    """End what the Tarmac with the process id `host` left running, if that one is dead."""
-    if look(host) is not None:
-        return []
-    folder = settings.spool_directory or state_dir(os.environ) / "output"
-    marks = {mark for cookie in cookies(folder, host) if (mark := of(cookie)) is not None}
-
-    def find() -> set[Process]:
-        return {each for each in everyone() if each.pid != os.getpid() and _belongs(each.pid, host, marks)}
-
-    found = {each: _words(each.pid) for each in find()}
-    if not found:
-        return []
-    left = await end(find, grace=GRACE)
-    return [
-        Survivor(each.pid, words, ended=each not in left)
-        for each, words in sorted(found.items(), key=lambda item: item[0].started)
-    ]
-
-
-def cookies(folder: Path, host: int) -> list[str]:
-    """The cookies of the terminals that a Tarmac had, by the names of their folders."""
-    try:
-        return [each for each in os.listdir(folder) if _host(each) == str(host)]  # noqa: PTH208
-    except OSError:
-        return []
-
-
-def _host(cookie: str) -> str:
-    """The process id in terminal.pid.random."""
-    return cookie.rpartition(".")[0].rpartition(".")[2]
-
-
-def _belongs(pid: int, host: int, marks: set[int]) -> bool:
-    if marks and read_mark(pid) in marks:
-        return True
-    start = f"{COOKIE}=".encode()
-    values = (each.removeprefix(start) for each in entries(pid) if each.startswith(start))
-    return any(_host(os.fsdecode(value)) == str(host) for value in values)
-
-
-def _words(pid: int) -> str:
-    words = shlex.join(command_line(pid)) or name(pid)
-    return words if len(words) <= LONGEST else f"{words[: LONGEST - 1]}…"

@@ -13,7 +13,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from tarmac.errors import DirectoryUnavailable, OutOfTerminals, ShellFailed
 from tarmac.terminals.environment import COOKIE
@@ -38,6 +38,19 @@ def used_up(error: OSError, what: str) -> OutOfTerminals:
         errno.ENOMEM: "there is no memory left",
     }
     return OutOfTerminals(f"{what}: {os.strerror(error.errno or 0)}", hint=hints.get(error.errno or 0, ""))
+
+
+class ChildProcess(Protocol):
+    """A process whose end somebody tells us: the kernel, or the terminal daemon."""
+
+    pid: int
+    status: int | None
+
+    def watch(
+        self, on_exit: Callable[[int], None], *, on_death: Callable[[Callable[[], None]], None] | None = None
+    ) -> None: ...
+    def kill(self) -> None: ...
+    def forget(self) -> None: ...
 
 
 class Child:

@@ -39,7 +39,8 @@ _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR, _TRUNCATE = 1 << 0, 1 << 1, 1 << 2
 _REMOVE_DIR, _REMOVE_FILE, _MAKE_DIR, _MAKE_FILE, _MAKE_LINK, _MOVE = 1 << 4, 1 << 5, 1 << 7, 1 << 8, 1 << 12, 1 << 13
 _CHANGE = _WRITE_FILE | _TRUNCATE | _REMOVE_DIR | _REMOVE_FILE | _MAKE_DIR | _MAKE_FILE | _MAKE_LINK | _MOVE
 _OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE
-_PR_SET_NO_NEW_PRIVS = 38
+_PR_SET_NO_NEW_PRIVS, _PR_GET_SECUREBITS, _PR_SET_SECUREBITS, _PR_CAP_AMBIENT = 38, 27, 28, 47
+_NOROOT = 3  # to be root brings no capabilities, and that stays so
 _CAPABILITY_VERSION = 0x20080522
 _CAP_DAC_READ_SEARCH = 1 << 2  # root may still read files of others in the workspace
 _SYSTEM = ("/etc/", "/sys/", "/usr/", "/proc")  # where nobody in a workspace can put a link
@@ -449,13 +450,24 @@ class _Kernel:
         return self.check(fd, place)
 
     def drop_capabilities(self) -> None:
-        """Of the calling thread: with no_new_privs set, a program that root starts gets none back."""
+        """No program that this thread starts has any, also not one that root starts.
+
+        Root's thread keeps its own. glibc has every thread make `seteuid`, and aborts the process if one of them fails.
+        """
         header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)
         sets = (ctypes.c_uint32 * 6)()  # effective, permitted, inheritable: the low halves, then the high ones
         capget, capset = (90, 91) if os.uname().machine == "aarch64" else (125, 126)
         self.check(self.syscall(capget, header, sets), "capget")
         kept = sets[1] & _CAP_DAC_READ_SEARCH
-        sets[:] = [kept, kept, 0, 0, 0, 0]
+        bits = self.prctl(_PR_GET_SECUREBITS, 0, 0, 0, 0)
+        if bits >= 0 and self.prctl(_PR_SET_SECUREBITS, bits | _NOROOT, 0, 0, 0) == 0:
+            sets[2], sets[5] = kept, 0
+            self.check(self.syscall(capset, header, sets), "capset")
+            self.check(self.prctl(_PR_CAP_AMBIENT, 4, 0, 0, 0), "ambient capabilities")  # none
+            if kept:
+                self.check(self.prctl(_PR_CAP_AMBIENT, 2, 2, 0, 0), "ambient capabilities")
+            return
+        sets[:] = [kept, kept, 0, 0, 0, 0]  # it may not set that: with no_new_privs, a program gets none back
         self.check(self.syscall(capset, header, sets), "capset")
 
     def filter_calls(self) -> None:

@@ -1,20 +1,19 @@
-"""The tree of processes a command started: find all.
+"""Find all processes that a command started.
 
 become_subreaper() in the shell (prctl.py) → descendants(shell) − those before → end(…) (signals.py) → survivors
 
-The shell is a child-subreaper: a daemon that forked twice and left its session comes back to the shell,
-not to init, so "below the shell" is all it ever started. A process is known by its pid *and* its start
-time, so that a pid used again is never signalled by mistake. Nothing here reaps: they are not our children.
+The shell is a child-subreaper. A daemon that forked twice and left its session goes back to the shell, not to init. So
+everything that the shell ever started is below it. A process is identified by its pid *and* its start time, so a reused
+pid is never signalled by mistake. Nothing here reaps, because these are not our children.
 
-Linux is the home of this file. Elsewhere it asks `ps`, once for each question; that way runs in our tests
-on Linux, and has not been tried on macOS.
+This module is made for Linux. Elsewhere it runs `ps`, once for each question. That path is tested on Linux, and was not
+tried on macOS.
 """
 
 # ruff: noqa: PTH110, PTH119, PTH208
 # (names in /proc, asked for again and again: a Path would cost more than the question)
 
 import os
-import subprocess
 import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
@@ -244,6 +243,8 @@ def _by_ps(*which: str) -> dict[int, Stat]:
 
 
 def _ask_ps(*words: str) -> str:
+    import subprocess  # here: Linux never needs it
+
     run = subprocess.run(["ps", *words], env={**os.environ, "LC_ALL": "C"}, capture_output=True, text=True, check=False)
     return run.stdout
 

@@ -1,11 +1,11 @@
 """One pseudo-terminal: one descriptor, one session, one reader, one writer.
 
-The reader drains several reads a wake-up within a budget, then lets others run: a flood of output never starves the
-event loop, and a slow viewer never stops the program (decision 4). Signals go to the foreground group through the
-kernel (TIOCSIG) and not as a typed Ctrl-C, which would flush output that nobody has read yet.
+At each wake-up the reader drains several reads within a budget, then lets others run. So a flood of output never
+starves the event loop, and a slow viewer never stops the program. Signals go to the foreground group through the
+kernel (TIOCSIG). A typed Ctrl-C would flush output that nobody has read yet.
 
-Questions of programs to their terminal are answered here and nowhere else: viewers never do. Only fixed, harmless facts
-are given. A report with text that a program chose (its title) would arrive as typed input.
+Only this module answers the questions that programs ask their terminal. Viewers never do. Answers are fixed, harmless
+facts. A report with text that a program chose (its title) would arrive as typed input.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tarmac.errors import InputClosed
-from tarmac.terminals.process.child import Child, used_up
+from tarmac.terminals.process.child import Child, ChildProcess, used_up
 from tarmac.vt.marks import Query
 
 _COLOUR = re.compile(rb"\x1b\](1[0-2]|4;\d+);\?")
@@ -79,31 +79,18 @@ class Pty:
     """`on_data` gets what the terminal shows, `on_exit` the shell's wait status after the last of it."""
 
     def __init__(self, *, rows: int, columns: int) -> None:
-        try:
-            self.master, self.slave = os.openpty()
-        except OSError as error:
-            raise used_up(error, "cannot open a terminal") from error
+        self.master, self.slave = open_pair()
         os.set_blocking(self.master, False)
         self.path = os.ttyname(self.slave)
         self.rows, self.columns = rows, columns
         self.resize(rows, columns)
-        self._sane = self._make_sane()
-        termios.tcsetattr(self.slave, termios.TCSANOW, self._sane)
-        self._sane_bytes = fcntl.ioctl(self.slave, TCGETS, _ROOM)
-        self.child: Child | None = None
+        self._sane, self._sane_bytes = make_sane(self.slave)
+        self.child: ChildProcess | None = None
         self._unsent = bytearray()
         self._reading = False
         self._closed = False
         self._on_data: Callable[[bytes], None] = lambda data: None
         self._on_exit: Callable[[int], None] = lambda status: None
-
-    def _make_sane(self) -> list[Any]:
-        """Ordinary modes, but Ctrl-S freezes nothing, and Ctrl-C does not throw unread output away."""
-        modes = termios.tcgetattr(self.slave)
-        modes[0] = (modes[0] | termios.ICRNL) & ~termios.IXON
-        modes[0] |= getattr(termios, "IUTF8", 0x4000)
-        modes[3] |= termios.NOFLSH
-        return modes
 
     def start(
         self,
@@ -117,17 +104,25 @@ class Pty:
     ) -> int:
         """Run `argv` on this terminal; its pid. The terminal is its controlling one. `on_death`: see `Child.watch`."""
         self._on_data, self._on_exit = on_data, on_exit
+        self.child = self.fork(argv, cwd=cwd, env=env)
+        self.child.watch(self._exited, on_death=on_death)
+        self.resume()
+        return self.child.pid
+
+    def fork(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> ChildProcess:
+        """Start the process; this terminal is its controlling one."""
         slave = self.slave
 
         def take_terminal() -> None:
             fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
 
-        self.child = Child(argv, cwd=cwd, env=env, stdin=slave, stdout=slave, stderr=slave, prepare=take_terminal)
-        self.child.watch(self._exited, on_death=on_death)
-        self.resume()
-        return self.child.pid
+        return Child(argv, cwd=cwd, env=env, stdin=slave, stdout=slave, stderr=slave, prepare=take_terminal)
 
     # Reading
+
+    def read(self) -> bytes:
+        """What was printed; OSError: nothing, for now or for ever."""
+        return os.read(self.master, READ_SIZE)
 
     def resume(self) -> None:
         if not self._reading and not self._closed:
@@ -145,7 +140,7 @@ class Pty:
         size = 0
         for _ in range(READS_A_WAKE_UP):
             try:
-                data = os.read(self.master, READ_SIZE)
+                data = self.read()
             except (BlockingIOError, InterruptedError):
                 break
             except OSError:  # EIO: every holder of the other end is gone; the end itself comes from waitpid
@@ -162,7 +157,7 @@ class Pty:
         left = LONGEST_DRAIN
         while left > 0 and not self._closed:
             try:
-                data = os.read(self.master, READ_SIZE)
+                data = self.read()
             except OSError:
                 break
             if not data:
@@ -329,8 +324,28 @@ class Pty:
         os.close(self.slave)
 
 
+def open_pair() -> tuple[int, int]:
+    """A new PTY: master and slave."""
+    try:
+        return os.openpty()
+    except OSError as error:
+        raise used_up(error, "cannot open a terminal") from error
+
+
+def make_sane(slave: int) -> tuple[list[Any], bytes]:
+    """Set ordinary modes, but Ctrl-S freezes nothing, and Ctrl-C does not throw unread output away; what was set."""
+    modes = termios.tcgetattr(slave)
+    modes[0] = (modes[0] | termios.ICRNL) & ~termios.IXON
+    modes[0] |= getattr(termios, "IUTF8", 0x4000)
+    modes[3] |= termios.NOFLSH
+    termios.tcsetattr(slave, termios.TCSANOW, modes)
+    return modes, fcntl.ioctl(slave, TCGETS, _ROOM)
+
+
 class Queries:
     """Questions of programs to their terminal (`ESC [ 6 n`): answered once the program listens, or never."""
+
+    muted = False  # what is read was read before, by a program that has answered it
 
     def __init__(self, pty: Pty) -> None:
         self._pty = pty
@@ -338,7 +353,7 @@ class Queries:
 
     def ask(self, query: Query) -> None:
         reply = answer(query, rows=self._pty.rows, columns=self._pty.columns)
-        if reply:
+        if reply and not self.muted:
             self.open.append((asyncio.get_running_loop().time() + QUERY_PATIENCE, reply))
 
     def forget(self) -> None:
@@ -363,10 +378,10 @@ class Queries:
 class Fences:
     """Marks of ours that the terminal gives back after everything that was printed before them."""
 
-    def __init__(self, pty: Pty, nonce: bytes) -> None:
+    def __init__(self, pty: Pty, nonce: bytes, *, first: int = 0) -> None:
         self._pty = pty
         self._nonce = nonce
-        self._last = 0
+        self._last = first
         self._then: dict[int, Callable[[], None]] = {}
 
     def when_read(self, then: Callable[[], None]) -> None:

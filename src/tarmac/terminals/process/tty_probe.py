@@ -1,18 +1,18 @@
-"""What the foreground process waits for: the kernel's word, not a guess.
+"""Ask the kernel what the foreground process waits for.
 
 tcgetpgrp(master) → its processes, below the shell → each thread's system call → is it blocked on *this* terminal?
 tcgetattr(master) → and what does it want: a line, a secret, keys?
 
-A thread waits for input when it sleeps in read, select, poll or epoll and the terminal is among what it reads.
-With a timeout beside it (`read -t 5`, `top`) it is said to be `timed`: it may be a look at the keyboard between two
-pieces of work, and input_detection.py looks twice. Sleeping, computing, a lock, a pipe, a socket are not that.
+A thread waits for input when it sleeps in read, select, poll or epoll and the terminal is among its descriptors. A wait
+with a timeout (`read -t 5`, `top`) is `timed`. It may be only a look at the keyboard between two pieces of work, so
+input_detection.py looks twice. Sleeping, computing, a lock, a pipe or a socket is not waiting for input.
 
-Two things would surprise. One thread that waits is enough, even while others compute: what is typed would be
-read. And "keys" may be a relay (ssh, tmux, script), behind which nobody can see; it always waits.
+Two things would surprise. One waiting thread is enough, even while others compute, because it would read the input. And
+"keys" may be a relay (ssh, tmux, script). It always waits, and nobody can see behind it.
 
-What we may not look into (a setuid program, a hardened kernel, macOS) is told by the terminal's mode, and only
-where that mode is nobody's default: see `_by_mode`; so are 32-bit programs. Not seen: io_uring. Seen too often:
-a Go program that keeps /dev/tty open, as Go's runtime watches all it has open, whether it reads or not.
+Some processes can't be inspected: setuid programs, 32-bit programs, and all of them on a hardened kernel or macOS. For
+these the terminal's mode decides, and only if no program has that mode by default: see `_by_mode`. io_uring is not
+seen. A Go program that keeps /dev/tty open is seen too often, because Go's runtime polls every open descriptor.
 """
 
 # ruff: noqa: PTH110, PTH208
@@ -23,12 +23,12 @@ import os
 import struct
 import sys
 import termios
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from tarmac.terminals.process.processes import Process, Stat, below, has_proc, name, read, stat
+from tarmac.terminals.process.processes import Process, Stat, below, has_proc, name, read, sleeps, stat
 
 RELAYS = frozenset(["tmux: client", "screen"])  # they hand the terminal to a server, which reads it in their stead
 SHELLS = frozenset(["ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "nu", "pwsh", "rbash", "sh", "tcsh", "zsh"])
@@ -88,15 +88,33 @@ class Waiting:
         return self.name in SHELLS and not self.scripted
 
 
+class Sleep(NamedTuple):
+    """One sleep of a thread that waits. With another number the thread was awake meanwhile."""
+
+    process: Process
+    thread: int
+    number: int
+
+
+def sleep_of(waiting: Waiting | None) -> Sleep | None:
+    """The sleep in which it waits; None where the kernel does not tell."""
+    number = sleeps(waiting.process.pid, waiting.thread) if waiting is not None else 0
+    return Sleep(waiting.process, waiting.thread, number) if waiting is not None and number else None
+
+
 class _Hidden(Exception):
     """We may not look into that process, or would not understand what we see."""
 
 
-def probe(master: int, shell: int) -> Waiting | None:
+ReadHidden = Callable[[int, str, int, int], bytes]  # pid, the file below /proc/PID, offset, size
+
+
+def probe(master: int, shell: int, *, read_hidden: ReadHidden | None = None) -> Waiting | None:
     """Who in the foreground of this terminal waits for input, and for what; None when nobody does.
 
     `master` is the PTY's master side, `shell` the process at the root of its session. If anything
-    moved while we looked the answer is None: ask again.
+    moved while we looked the answer is None: ask again. `read_hidden` asks an ancestor of the shell, as some kernels
+    show a system call to ancestors only (Yama).
     """
     try:
         before = _foreground(master)
@@ -110,7 +128,7 @@ def probe(master: int, shell: int) -> Waiting | None:
     for member in _members(group, shell):
         members.append(member)
         try:
-            if reader := _reader(member, terminal, group):
+            if reader := _reader(member, terminal, group, read_hidden):
                 thread, timed = reader
                 comm = name(member.process.pid)
                 found = Waiting(_wants(mode), member.process, comm, timed=timed or mode.impatient, thread=thread)
@@ -204,7 +222,7 @@ def _by_mode(mode: _Mode, hidden: list[Stat], members: list[Stat]) -> Waiting | 
     return Waiting(wants, asleep[0].process, name(asleep[0].process.pid))
 
 
-def _reader(member: Stat, terminal: int, group: int) -> tuple[int, bool] | None:
+def _reader(member: Stat, terminal: int, group: int, read_hidden: ReadHidden | None) -> tuple[int, bool] | None:
     """The thread of the process that is blocked reading the terminal, and whether only for a time."""
     pid = member.process.pid
     devices = (terminal, _DEV_TTY) if member.group == group else (terminal,)
@@ -218,7 +236,7 @@ def _reader(member: Stat, terminal: int, group: int) -> tuple[int, bool] | None:
     for thread in threads:
         task = f"/proc/{pid}/task/{thread}"
         try:
-            fds, timed = _read_set(task)
+            fds, timed = _read_set(task, read_hidden)
             if any(_is_terminal(task, fd, devices) for fd in fds):
                 return int(thread), timed
         except _Hidden:
@@ -228,7 +246,7 @@ def _reader(member: Stat, terminal: int, group: int) -> tuple[int, bool] | None:
     return None
 
 
-def _read_set(task: str) -> tuple[Iterable[int], bool]:
+def _read_set(task: str, read_hidden: ReadHidden | None) -> tuple[Iterable[int], bool]:
     """The descriptors this thread is blocked on until they can be read, and whether it will give up by itself.
 
     None when it is blocked on other things.
@@ -242,7 +260,7 @@ def _read_set(task: str) -> tuple[Iterable[int], bool]:
             raise _Hidden from None  # a kernel that does not tell
         return (), False
     except OSError as error:
-        raise _Hidden from error
+        fields = _asked(task, "syscall", read_hidden, error).split()
     if len(fields) < 9:
         return (), False  # it runs, or is blocked outside of a system call
     first, second, third, fourth, fifth, _ = (int(field, 16) for field in fields[1:7])
@@ -253,11 +271,11 @@ def _read_set(task: str) -> tuple[Iterable[int], bool]:
         case "read":
             return (first,), False
         case "poll":
-            return _polled(task, first, second), _ends(third) if number in _IN_MILLISECONDS else third != 0
+            return _polled(task, first, second, read_hidden), _ends(third) if number in _IN_MILLISECONDS else third != 0
         case "restart" if b"poll" in _where(task):
-            return _polled(task, first, second), _ends(third)
+            return _polled(task, first, second, read_hidden), _ends(third)
         case "select":
-            return _selected(task, first, second), fifth != 0
+            return _selected(task, first, second, read_hidden), fifth != 0
         case "epoll":
             return _watched(task, first), fourth != 0 if number in _BY_POINTER else _ends(fourth)
     return (), False
@@ -276,16 +294,29 @@ def _where(task: str) -> bytes:
         return b""
 
 
-def _polled(task: str, pointer: int, count: int) -> list[int]:
-    raw = _memory(task, pointer, min(count, _MOST_POLLED) * 8)
+def _asked(
+    task: str, file: str, read_hidden: ReadHidden | None, error: OSError, offset: int = 0, size: int = 4096
+) -> bytes:
+    """What an ancestor reads there."""
+    if read_hidden is None:
+        raise _Hidden from error
+    _, _, pid, *rest = task.split("/")
+    try:
+        return read_hidden(int(pid), "/".join([*rest, file]), offset, size)
+    except OSError:
+        raise _Hidden from error
+
+
+def _polled(task: str, pointer: int, count: int, read_hidden: ReadHidden | None) -> list[int]:
+    raw = _memory(task, pointer, min(count, _MOST_POLLED) * 8, read_hidden)
     return [fd for fd, events, _ in struct.iter_unpack("ihh", raw) if fd >= 0 and events & _READABLE]
 
 
-def _selected(task: str, count: int, pointer: int) -> list[int]:
+def _selected(task: str, count: int, pointer: int, read_hidden: ReadHidden | None) -> list[int]:
     if not pointer:
         return []  # it only wants to write, or to sleep
     count = min(count, _MOST_POLLED)
-    bits = int.from_bytes(_memory(task, pointer, (count + 63) // 64 * 8), "little")
+    bits = int.from_bytes(_memory(task, pointer, (count + 63) // 64 * 8, read_hidden), "little")
     return [fd for fd in range(count) if bits >> fd & 1]
 
 
@@ -307,17 +338,18 @@ def _watched(task: str, epoll: int, depth: int = 0) -> list[int]:
     return found
 
 
-def _memory(task: str, pointer: int, size: int) -> bytes:
+def _memory(task: str, pointer: int, size: int, read_hidden: ReadHidden | None) -> bytes:
     if not size:
         return b""
+    pointer &= (1 << 56) - 1  # arm64 may keep a tag in the upper byte
     try:
         fd = os.open(f"{task}/mem", os.O_RDONLY | os.O_CLOEXEC)
         try:
-            raw = os.pread(fd, size, pointer & (1 << 56) - 1)  # arm64 may keep a tag in the upper byte
+            raw = os.pread(fd, size, pointer)
         finally:
             os.close(fd)
     except OSError as error:
-        raise _Hidden from error
+        raw = _asked(task, "mem", read_hidden, error, pointer, size)
     if len(raw) < size:
         raise _Hidden
     return raw

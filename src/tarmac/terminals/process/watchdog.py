@@ -11,8 +11,11 @@ without exec hands the pipe to its child, and then the end of that child counts.
 """
 
 import os
-import subprocess
 import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import subprocess
 
 # Waits, notes marks (`+ mark`, `- mark`), and when nobody can write any more, kills until a whole scan finds nobody.
 SCRIPT = r"""
@@ -67,6 +70,8 @@ def release(mark: int | None) -> "subprocess.Popen[bytes] | None":
 
 
 def _start() -> None:
+    import subprocess  # here: the terminal daemon needs the script alone
+
     global _watchdog  # one for the whole process, whose end is what is watched
     try:
         _watchdog = subprocess.Popen(

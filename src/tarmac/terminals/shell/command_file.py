@@ -53,6 +53,20 @@ class ShellFiles:
         if pipe:
             self.open_pipe()
 
+    def take_over(self, folder: Path, command: int, pipe: int = -1) -> None:
+        """Go on with the folder of a shell that another program started, and with the descriptors it had."""
+        self._folder, self._command, self._pipe = folder, command, pipe
+
+    def descriptors(self) -> list[int]:
+        """The file of commands, locked as long as somebody holds it, and the pipe if there is one."""
+        return [each for each in (self._command, self._pipe) if each >= 0]
+
+    def leave(self) -> None:
+        """Close the descriptors; the files stay for the shell."""
+        for each in self.descriptors():
+            os.close(each)
+        self._folder, self._command, self._pipe = None, -1, -1
+
     def open_pipe(self) -> None:
         os.mkfifo(self.folder / "pipe", 0o600)
         self._pipe = os.open(self.folder / "pipe", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -1,7 +1,8 @@
-"""What becomes of the command of a live shell: its session tells, and each fact is a transition of `state`.
+"""Follow the command of a live shell. Each fact from its session is a transition of `state`.
 
-Evidence for an end, in this order: the end mark; the prompt's mark with the same number (after an interrupt the rest
-of the line, and our end mark with it, is discarded); waitpid; asked. Without any of them the command has not ended.
+Evidence for an end, in this order: the end mark, the prompt's mark with the same number, waitpid, asked. (An interrupt
+discards the rest of the line and our end mark with it. Then the prompt's mark is the end.) Without any of them the
+command has not ended.
 """
 
 import asyncio

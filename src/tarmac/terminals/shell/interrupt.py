@@ -1,4 +1,4 @@
-"""Ending a command in a live shell, rung by rung, and nothing but that command (T17).
+"""End a command in a live shell, step by step, and nothing but that command.
 
 interrupt: Ctrl-C → (asked, when the shell is back but lost its hooks) → terminate → kill → the shell itself
 kill:      everything the command started, at once; the shell itself if even that does not bring it back
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tarmac.terminals.shell.session import Session
 
 BACK = 0.08  # an interrupted shell is back at its prompt within this; then we ask
+HOOKS = 8  # looks: a shell whose program has just ended is about to run its prompt's hooks, and is not disturbed
 NEWBORN = 0.1
 YOUNG = 3  # clock ticks: a process of that age may not have got to its own signal handling yet
 PATIENCE = 1.0
@@ -72,36 +73,105 @@ async def _ctrl_c(terminal: "PtyTerminal", session: "Session", execution: Execut
     """Ctrl-C for everything the command is, once each.
 
     A shell that is just starting a program takes our signal for the program's, which never sees it (and bash 5.2 may
-    then find itself in the background and leave). So the shell is signalled only when it was in front a moment ago
-    too; whoever comes to the foreground later gets a signal of its own, and one that was being born a second one.
+    then find itself in the background and leave). So the shell is signalled only when it was in front for a while. One
+    that is in its prompt's hooks is left alone: without them nobody tells of the end, and the prompt looks like output.
+    Whoever comes to the foreground later gets a signal of its own. So does one that was being born. A program that was
+    there gets no second one: it may be in the middle of its last words.
     """
     shell = session.pid
     group, asked = -1, False
     newborn = time.monotonic() - execution.started_at < NEWBORN  # some of its processes may not be there yet
+    front = _Front(terminal, session, execution)
     waited, step = 0.0, 0.005
-    before = session.pty.foreground()
-    if before != shell:
-        group, newborn = before, newborn or _is_young(before)
-        _note_signal(execution, before, shell)
-        session.pty.signal(signal.SIGINT)
+    now = session.pty.foreground()
+    looks = int(now == shell)  # so often in a row the shell was in front
+    if now != shell:
+        group, newborn = now, newborn or _is_young(now)
+        front.signal(now)
     while waited < grace:
         if await execution.ended(step):
             return True
         waited += step
         step = 0.004 if waited < 0.2 else 0.04  # often at first: a loop of short programs is hard to hit
         now = session.pty.foreground()
+        looks = looks + 1 if now == shell else 0
+        is_in_shell = looks >= (2 if group == -1 else HOOKS)
         if group != -1 and _is_back(session):
             if waited > BACK and not asked:
                 asked = True
                 terminal.monitor.ask(execution, session)
-        elif (now != group and (now != shell or before == shell)) or (newborn and waited > 0.02):
+        elif now == group != shell:
+            front.signal_late(everyone=waited > grace / 2)
+        elif (now != group and (now != shell or is_in_shell)) or (newborn and waited > BACK):
             newborn = now not in (group, shell) and (newborn or _is_young(now))
+            front.signal_late()  # the first of a pipeline may be gone, and the shell in front, before the others came
             group = now
-            if now != shell:
-                _note_signal(execution, now, shell)
-            session.pty.signal(signal.SIGINT)
-        before = now
+            front.signal(group)
     return execution.ending is not None
+
+
+class _Front:
+    """The processes in front, each of which gets one Ctrl-C: when it can act on it, and not in its last words."""
+
+    def __init__(self, terminal: "PtyTerminal", session: "Session", execution: Execution) -> None:
+        self._before = {each.pid for each in terminal.baseline}
+        self._session = session
+        self._execution = execution
+        self._group = -1  # of a program, not the shell's
+        self._reached: set[int] = set()  # they got it
+        self._missed: set[int] = set()  # they were there, but not programs yet
+        self._answers: set[int] = set()  # started by one that got it
+        self._at = 0
+
+    def signal(self, group: int) -> None:
+        """Ctrl-C for the whole group, as the key would."""
+        shell = self._session.pid
+        if group == shell:
+            self._session.pty.signal(signal.SIGINT)
+            return
+        self._group = group
+        _note_signal(self._execution, group, shell)
+        members = self._members()
+        parents = {each.parent for each in members}
+        self._missed = {each.process.pid for each in members if _is_being_born(each)} - parents
+        self._reached = {each.process.pid for each in members} - self._missed
+        self._session.pty.signal(signal.SIGINT)
+        self._at = _now()
+
+    def signal_late(self, *, everyone: bool = False) -> None:
+        """Ctrl-C for those that have become programs since. What a program starts after its own is its answer.
+
+        With `everyone` also for an answer that may have been started just before: nobody can tell.
+        """
+        for each in self._members():
+            pid = each.process.pid
+            if pid in self._reached or _is_being_born(each):
+                continue
+            is_answer = pid not in self._missed and each.parent in self._reached | self._answers
+            if not is_answer or (everyone and each.process.started <= self._at):
+                self._reached.add(pid)
+                _send(pid, signal.SIGINT)
+            else:
+                self._answers.add(pid)
+
+    def _members(self) -> list[processes.Stat]:
+        """Of the group; and those of a pipeline that stayed in the shell's, as the first was gone before they came."""
+        shell = self._session.pid
+        return [
+            each
+            for pid, each in processes.below(shell)
+            if each is not None and each.alive and each.group in (self._group, shell) and pid not in self._before
+        ]
+
+
+def _is_being_born(process: processes.Stat) -> bool:
+    """Whether it is a copy of its parent still, with the parent's handlers. It loses a signal that comes now."""
+    pid = process.process.pid
+    return _is_young(pid) and _handles_interrupt(pid) and _copies(pid, process.parent)
+
+
+def _copies(pid: int, parent: int) -> bool:
+    return processes.command_line(pid) == processes.command_line(parent)
 
 
 def _note_signal(execution: Execution, group: int, shell: int) -> None:
@@ -110,8 +180,7 @@ def _note_signal(execution: Execution, group: int, shell: int) -> None:
     A child of the shell that has not become a program yet still has the shell's handlers: it does not count.
     """
     execution.signalled = True
-    handles = _signals(group, b"SigCgt:") >> (signal.SIGINT - 1) & 1
-    if handles and processes.command_line(group) != processes.command_line(shell):
+    if _handles_interrupt(group) and not _copies(group, shell):
         execution.handled_signal = True
 
 
@@ -121,7 +190,12 @@ def _is_busy(pid: int) -> bool:
 
 def _is_young(group: int) -> bool:
     process = processes.look(group) if group > 0 else None
-    return process is not None and time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS - process.started < YOUNG
+    return process is not None and _now() - process.started < YOUNG
+
+
+def _now() -> int:
+    """The time in the unit of `Process.started`."""
+    return int(time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS)
 
 
 def _is_back(session: "Session") -> bool:
@@ -169,6 +243,10 @@ def _send(pid: int, number: signal.Signals) -> None:
         os.kill(pid, number)
     except (ProcessLookupError, PermissionError):
         pass
+
+
+def _handles_interrupt(pid: int) -> bool:
+    return bool(_signals(pid, b"SigCgt:") >> (signal.SIGINT - 1) & 1)
 
 
 def _ignores_interrupt(pid: int) -> bool:

@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING
 
 from tarmac.terminals.execution import Execution
-from tarmac.terminals.input.input_detection import Attention
+from tarmac.terminals.input.input_detection import InputDetector
 from tarmac.terminals.process import processes, signals
 from tarmac.terminals.process.tty_probe import Waiting, Wants
 from tarmac.terminals.shell.session import Session
@@ -30,7 +30,7 @@ class Monitor:
 
     def __init__(self, terminal: "PtyTerminal") -> None:
         self._terminal = terminal
-        self._detection = Attention()
+        self._detector = InputDetector()
         self._timer: asyncio.TimerHandle | None = None
 
     def watch(self, seconds: float = LOAD_PATIENCE) -> None:
@@ -68,7 +68,7 @@ class Monitor:
             if self.waiting(execution) is None:
                 self.ask(execution, session)
         else:
-            seen, pause = self._detection.look(session, execution)
+            seen, pause = self._detector.look(session, execution)
             if seen is not None:
                 self._tell(seen, execution, session)
         state.looks += 1
@@ -114,8 +114,8 @@ class Monitor:
         session = self._terminal.session
         if session is None or not session.alive or self._terminal.current is not execution:
             return None
-        seen = self._detection.now(session, execution) or self._speechless(session, execution)
-        if seen is not None and self._detection.is_news(seen, execution):
+        seen = self._detector.now(session, execution) or self._speechless(session, execution)
+        if seen is not None and self._detector.is_news(seen, execution):
             self._tell(seen, execution, session)
         return seen
 

@@ -27,13 +27,13 @@ from tarmac.terminals.bell import Bell
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.input.keyboard import Keyboard
 from tarmac.terminals.output.terminal_screen import LONGEST_SETTLING, ScreenLook
-from tarmac.terminals.process import processes
+from tarmac.terminals.process import processes, tty_probe
 from tarmac.terminals.process.tty_probe import Waiting
 from tarmac.terminals.settings import Settings
 from tarmac.terminals.shell.command_tracker import CommandTracker
 from tarmac.terminals.shell.interrupt import interrupt, kill
 from tarmac.terminals.shell.monitor import Monitor
-from tarmac.terminals.shell.session import Session
+from tarmac.terminals.shell.session import Owner, Session
 from tarmac.terminals.shell.shell_lifecycle import ShellLifecycle
 from tarmac.terminals.shell.shells import Shell
 from tarmac.terminals.shell.state import (
@@ -64,16 +64,22 @@ class PtyTerminal(Terminal):
         name: str = "",
         origin: Origin = "agent",
         task: TaskId | None = None,
+        cookie: str = "",
     ) -> None:
-        super().__init__(id=id, cwd=cwd, settings=settings, name=name, origin=origin, task=task)
+        super().__init__(id=id, cwd=cwd, settings=settings, name=name, origin=origin, task=task, cookie=cookie)
         self.shell = shell
         self.env = environment.build(base_env, settings, cookie=self.cookie)
         self.baseline: set[processes.Process] = set()  # what ran in the background when the current command started
         self.keyboard = Keyboard()
         self.tracker = CommandTracker(self)
         self.monitor = Monitor(self)
-        self._lifecycle = ShellLifecycle(shell, settings, env=self.env, owner=self.tracker)
+        self._lifecycle = ShellLifecycle(
+            shell, settings, env=self.env, owner=self.tracker, make_session=self._make_session
+        )
         self._released = Bell()  # a prompt of ours, the end of a command or of the shell
+
+    def _make_session(self, shell: Shell, settings: Settings, *, owner: Owner, env: Mapping[str, str]) -> Session:
+        return Session(shell, settings, owner=owner, env=env)
 
     @property
     def session(self) -> Session | None:
@@ -225,6 +231,7 @@ class PtyTerminal(Terminal):
         if self.current is not execution or self.session is None:
             raise ExecutionEnded(f"`{execution.command[:60]}` is not running any more; nothing was sent")
         execution.typed(data, hidden=self.session.pty.hides_input())
+        execution.asleep = tty_probe.sleep_of(self.session.probe())
         self.session.pty.write(data)
 
     def close_input(self, execution: Execution) -> None:

@@ -69,10 +69,18 @@ class Typed:
 class Session(ShellProcess):
     """A shell on a PTY. `start()` runs it; `prompted` is set whenever it stands at its prompt."""
 
-    def __init__(self, shell: Shell, settings: Settings, *, owner: Owner, env: Mapping[str, str]) -> None:
-        super().__init__(
-            Pty(rows=settings.rows, columns=settings.columns), ShellFiles(env, own_zdotdir=settings.zdotdir)
-        )
+    def __init__(
+        self,
+        shell: Shell,
+        settings: Settings,
+        *,
+        owner: Owner,
+        env: Mapping[str, str],
+        pty: Pty | None = None,
+        nonce: bytes = b"",
+    ) -> None:
+        pty = pty or Pty(rows=settings.rows, columns=settings.columns)
+        super().__init__(pty, ShellFiles(env, own_zdotdir=settings.zdotdir))
         self.shell = shell
         self.version = ""
         self.integrated = False
@@ -86,7 +94,7 @@ class Session(ShellProcess):
         self._sandbox = settings.sandbox
         self._hidden = hidden(settings)
         self._wrapped: Wrapped | None = None
-        self._nonce = b"@" + os.urandom(12).hex().encode()
+        self._nonce = nonce or b"@" + os.urandom(12).hex().encode()
         self._line = b""
         self._loaded = 0
         self._lines: int | None = None  # executed so far, when at a calm prompt where plain words may be typed

@@ -11,13 +11,12 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tarmac.errors import ShellFailed, TarmacError, TerminalClosed
 from tarmac.paths import nearest_existing
 from tarmac.terminals.execution import FROZEN
-from tarmac.terminals.process import tty_probe
 from tarmac.terminals.process.tty_probe import Waiting, Wants
 from tarmac.terminals.settings import Settings
 from tarmac.terminals.shell.session import Owner, Session
@@ -43,7 +42,7 @@ async def until_up(session: Session, seconds: float) -> str:
         await session.until_prompted(min(pause, left))
         start += max(time.monotonic() - before_wait - pause - FROZEN, 0)  # we were stopped: that time does not count
         pause = NEXT_LOOK
-        seen = tty_probe.probe(session.pty.master, session.pid) if session.alive and not session.prompted else None
+        seen = session.probe() if session.alive and not session.prompted else None
         if seen is None or seen != before or session.pty.has_unread_input():
             before = seen
         elif not _is_at_its_prompt(session, seen):
@@ -97,8 +96,17 @@ class NoIntegration(ShellFailed):
 class ShellLifecycle:
     """One shell at a time; `session` is the present one, if any."""
 
-    def __init__(self, shell: Shell, settings: Settings, *, env: Mapping[str, str], owner: Owner) -> None:
+    def __init__(
+        self,
+        shell: Shell,
+        settings: Settings,
+        *,
+        env: Mapping[str, str],
+        owner: Owner,
+        make_session: Callable[..., Session] = Session,
+    ) -> None:
         self.session: Session | None = None
+        self._make_session = make_session
         self._shell = shell
         self._settings = settings
         self._env = env
@@ -132,7 +140,7 @@ class ShellLifecycle:
     async def _open(self, cwd: Path, *, start_up_files: bool) -> int | None:
         """None, or the status of a shell that left before its first prompt."""
         self._check()
-        session = Session(self._shell, self._settings, owner=self._owner, env=self._env)
+        session = self._make_session(self._shell, self._settings, owner=self._owner, env=self._env)
         self.session = session
         session.start(cwd=cwd, start_up_files=start_up_files)
         try:
@@ -200,7 +208,12 @@ class ShellLifecycle:
 
     async def swept(self) -> None:
         if self._sweep is not None:
-            await self._sweep
+            await asyncio.shield(self._sweep)  # a caller who is cancelled cancels it for nobody else
+
+    def note_fresh(self, why: str) -> None:
+        """The next result says that its shell is a fresh one."""
+        self._fresh = True
+        self._news.append(why)
 
     def take_news(self) -> tuple[bool, list[str]]:
         """Whether the shell is a fresh one, and what else to tell; once."""

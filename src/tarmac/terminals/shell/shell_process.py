@@ -1,6 +1,6 @@
-"""A shell as the kernel sees it: its place, its children, who is in front, what it waits for.
+"""A shell as the kernel sees it: its directory, its children, its foreground process, and what that waits for.
 
-Nothing here trusts what the shell says; the marks it prints are in `session.py`.
+Nothing here trusts what the shell prints. Its marks are in `session.py`.
 """
 
 import asyncio
@@ -10,6 +10,7 @@ from pathlib import Path
 from tarmac.terminals.process import processes, tty_probe
 from tarmac.terminals.process.processes import read
 from tarmac.terminals.process.pty import Pty
+from tarmac.terminals.process.tty_probe import ReadHidden, Waiting
 from tarmac.terminals.shell.command_file import ShellFiles
 
 _LONGEST = 1024
@@ -61,6 +62,8 @@ def _open(pid: int) -> int:
 
 class ShellProcess:
     """The process of a live shell, on its terminal."""
+
+    read_hidden: ReadHidden | None = None  # asks an ancestor of the shell, where we are none
 
     def __init__(self, pty: Pty, files: ShellFiles) -> None:
         self.pty = pty
@@ -150,6 +153,12 @@ class ShellProcess:
         try:
             return b" ".join(processes.read(f"/proc/{self.pid}/syscall").split()[:4])
         except OSError:
+            pass
+        if self.read_hidden is None:
+            return b""
+        try:
+            return b" ".join(self.read_hidden(self.pid, "syscall", 0, 4096).split()[:4])
+        except OSError:
             return b""
 
     def at_prompt(self) -> bool:
@@ -167,13 +176,17 @@ class ShellProcess:
                     return False
         return False
 
+    def probe(self) -> Waiting | None:
+        """Who in the foreground waits for input, by the kernel's word."""
+        return tty_probe.probe(self.pty.master, self.pid, read_hidden=self.read_hidden)
+
     def waits(self) -> bool:
         """Whether the shell itself is blocked reading: its next line, or in its `read`."""
         return self.reads_terminal() or (self.files.has_pipe and self._reads_pipe())
 
     def reads_terminal(self) -> bool:
         """Whether the shell itself is blocked reading the terminal: at its prompt, or in its `read`."""
-        seen = tty_probe.probe(self.pty.master, self.pid) if self.alive else None
+        seen = self.probe() if self.alive else None
         return seen is not None and seen.process.pid == self.pid
 
     def replaced(self) -> bool:

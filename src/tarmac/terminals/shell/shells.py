@@ -17,7 +17,7 @@ from tarmac.errors import BadRequest, ShellNotFound
 INTEGRATION = Path(__file__).parent / "integration"
 
 
-class Loading(NamedTuple):
+class ShellInvocation(NamedTuple):
     """What makes a shell run a command: a line, and what it finds in its files, if anything."""
 
     line: bytes
@@ -54,7 +54,7 @@ class Shell(ABC):
         """Write our integration into the private `folder`."""
 
     @abstractmethod
-    def load(self, number: int, command: str, data: bytes, *, cwd: bytes, jobs: bool, traced: bool) -> Loading:
+    def load(self, number: int, command: str, data: bytes, *, cwd: bytes, jobs: bool, traced: bool) -> ShellInvocation:
         """What makes it run `command` (`data` in bytes).
 
         It moves to `cwd` before, if that is not empty. With `jobs` something may run in the background; `traced`: the
@@ -125,6 +125,14 @@ def find_shell(name: str | None = None, *, environ: Mapping[str, str] | None = N
             f"there is no {wanted} on this machine", hint=f"install it, or give the full path of a {kind}"
         )
     return _dialect(kind)(str(Path(found).absolute()))
+
+
+def shell_elsewhere(name: str | None) -> Shell:
+    """The shell of that name or path on another machine. Whether it is there is found out when it is started."""
+    kind = Path(name or "bash").name
+    if kind not in KNOWN:
+        raise ShellNotFound(f"{kind} is not a shell Tarmac can drive yet", hint=f"it can drive: {', '.join(KNOWN)}")
+    return _dialect(kind)(name or "bash")
 
 
 def _dialect(kind: str) -> type[Shell]:

@@ -7,6 +7,7 @@ Inside, every line ends in LF. Line endings, BOM, encoding and a missing last ne
 written, so an edit changes only the lines that it names.
 """
 
+from tarmac.file_system import Saved, read_bytes, remove_file, save_file
 from tarmac.tools.edit.content_checks import (
     WRITE_ALL,
     clean_content,
@@ -20,9 +21,8 @@ from tarmac.tools.edit.content_checks import (
 from tarmac.tools.edit.diff_blocks import Block, apply_diff, parse_blocks
 from tarmac.tools.edit.edit_result import Applied, Edited, FailedPart
 from tarmac.tools.edit.patch import FileChange, plan_patch
-from tarmac.tools.edit.patch_parser import is_patch, parse_patch
+from tarmac.tools.edit.patch_parser import headless, is_patch, parse_patch
 from tarmac.tools.edit.replace import insert_content, search_and_replace
-from tarmac.tools.edit.save import Saved, read_bytes, remove_file, save_file
 from tarmac.tools.edit.splice import broken_by
 from tarmac.tools.edit.text_file import TextFile, decode, line_ending, new_text_file
 from tarmac.tools.edit.unified_diff import FileDiff, unified_diff
@@ -42,6 +42,7 @@ __all__ = [
     "clean_content",
     "decode",
     "find_omissions",
+    "headless",
     "insert_content",
     "is_cut_short",
     "is_patch",

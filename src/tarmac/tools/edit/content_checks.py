@@ -27,7 +27,8 @@ _LEFT_OUT = re.compile(
     re.IGNORECASE,
 )
 _ELLIPSIS = re.compile(r"^\s*(?://+|#+|/\*+|<!--|--|;+|%+|\{/\*)\s*(?:\.\.\.|…)\s*(?:\*/\}?|-->)?\s*$")
-_COMMENT = re.compile(r"^\s*(?://+|#+|/\*+|\*|<!--|--|;+|%+|\{/\*|\(\*|\"\"\"|'''|\[?\.\.\.|…)")
+_BRACKETED = r"\((?=[^()]*(?:\.\.\.|…)\)\s*$)"
+_COMMENT = re.compile(rf"^\s*(?://+|#+|/\*+|\*|<!--|--|;+|%+|\{{/\*|\(\*|\"\"\"|'''|\[?\.\.\.|…|{_BRACKETED})")
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,7 +166,7 @@ _MORE = "give :start_line:, or more lines around it"
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _DiffPart:
     """A block with its number in the diff."""
 
     number: int
@@ -187,7 +187,7 @@ def apply_diff(text: str, diff: str | Sequence[Block], *, threshold: float = THR
     lines, ended = split_lines(text)
     hay = Haystack(lines)
     inserts: list[Insert] = []
-    later: list[tuple[_Part, FailedPart]] = []
+    later: list[tuple[_DiffPart, FailedPart]] = []
     failed: list[FailedPart] = []
     for number, block in enumerate(blocks, 1):
         part, answer = _look(hay, number, block, threshold)
@@ -232,17 +232,17 @@ def apply_diff(text: str, diff: str | Sequence[Block], *, threshold: float = THR
     return Edited(join_lines(result, ended), tuple(applied), tuple(failed))
 
 
-def _left_out(part: _Part, text: str) -> FailedPart | None:
+def _left_out(part: _DiffPart, text: str) -> FailedPart | None:
     """Refuse a block whose new lines have a placeholder for old ones."""
     shorter = sum(map(bool, map(str.strip, part.new))) < sum(map(bool, map(str.strip, part.old)))
     why = refuse_omissions("\n".join(part.new), text, shorter=shorter)
     return FailedPart(part.number, "placeholder", f"block {part.number}: {why}", WRITE_ALL) if why else None
 
 
-def _look(hay: Haystack, number: int, block: Block, threshold: float) -> tuple[_Part, Location | FailedPart]:
+def _look(hay: Haystack, number: int, block: Block, threshold: float) -> tuple[_DiffPart, Location | FailedPart]:
     """Where a block belongs, or why it could not be found."""
     near = block.start_line - 1 if block.start_line else None
-    part = _Part(number, block.old, block.new, near)
+    part = _DiffPart(number, block.old, block.new, near)
     if not any(block.old):
         if not hay.lines:
             return part, Location(0, 0, "exact", 1.0, ())
@@ -269,7 +269,7 @@ def _likeness(found: NotFound) -> float:
     return found.closest.similarity if found.closest else 0.0
 
 
-def _variants(part: _Part) -> list[_Part]:
+def _variants(part: _DiffPart) -> list[_DiffPart]:
     """The block as it is, and without line numbers if it was copied from read_file with them."""
     variants = [part]
     numbers = [found[1] for each in part.old if (found := _NUMBER.match(each))]

@@ -223,6 +223,17 @@ def _is_unified(lines: Sequence[str]) -> bool:
     return any(map(_RANGE.match, lines)) or any(map(_is_heading, lines, lines[1:])) or "rename to " in "\n".join(lines)
 
 
+def headless(patch: str) -> str:
+    """A unified diff without the two lines that name its file, if they look made up: `--- original`, `+++ updated`."""
+    lines = patch.split("\n")
+    at = next((at for at in range(len(lines) - 1) if _is_heading(lines[at], lines[at + 1])), None)
+    if at is None or any(map(_is_file_mark, lines)):
+        return ""
+    section = _headed(lines[at], lines[at + 1], at + 1)
+    made_up = isinstance(section, UpdateFile) and section.moved_to is not None
+    return "\n".join(lines[at + 2 :]) if made_up else ""
+
+
 def _is_heading(line: str, following: str) -> bool:
     return line.startswith("--- ") and following.startswith("+++ ")
 
@@ -316,6 +327,9 @@ def _hunk_line(section: Section, chunk: Chunk, raw: str, number: int) -> None:
         case UpdateFile(), " " | "":
             chunk.old.append(line[1:])
             chunk.new.append(line[1:])
+        case UpdateFile(), "\t":  # the space before it was forgotten; it must still be in the file
+            chunk.old.append(line)
+            chunk.new.append(line)
         case _:
             raise _wrong(number, line, "each line of a change begins with a space, + or -")
 

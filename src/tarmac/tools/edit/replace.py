@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tarmac.prompts.regex_size import check_size
+from tarmac.prompts.mode import check_size
 from tarmac.tools.edit.content_checks import WRITE_ALL, refuse_omissions
 from tarmac.tools.edit.edit_result import Applied, Edited, FailedPart, Reason, not_found
 from tarmac.tools.edit.locate import Haystack, Location, NotFound, find

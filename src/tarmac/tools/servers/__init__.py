@@ -1,10 +1,10 @@
 """Tools of MCP servers: which servers there are, a connection to each, and the two tools that a model calls.
 
 read_definitions(workspace, user_folder) → ServerDefinition …      mcp_servers.toml, and files of other programs
-Hub(definitions).connect(name) → Connection                        starts a server when it is first used
+Hub(definitions).connect(name) → ServerConnection                  starts a server when it is first used
 
 definition.py     what a file says of a server
-connection.py     one live server, through the SDK's client
+server_connection.py  one live server, through the SDK's client
 hub.py            all servers of a task, and their pins
 sign_in.py        OAuth: tokens, and the redirect to this machine
 use_mcp_tool.py   use_mcp_tool, access_mcp_resource

@@ -16,8 +16,8 @@ from typing import Final, Literal
 from tarmac.errors import TarmacError, ToolFailed
 from tarmac.nearest import nearest
 from tarmac.paths import private_dir
-from tarmac.tools.servers.connection import Connection
 from tarmac.tools.servers.definition import Definitions, ServerDefinition
+from tarmac.tools.servers.server_connection import ServerConnection
 
 State = Literal["not started", "starting", "running", "failed", "disabled"]
 RETRY: Final = 5.0  # seconds in which a server that failed is not started again
@@ -40,7 +40,7 @@ class ServerStatus:
 class _Entry:
     definition: ServerDefinition
     lock: asyncio.Lock
-    connection: Connection | None = None
+    connection: ServerConnection | None = None
     error: str = ""
     failed_at: float = 0.0
 
@@ -71,12 +71,12 @@ class Hub:
             raise ToolFailed(f"The MCP server {name!r} {state}. {known}")
         return found.definition
 
-    def running(self, name: str) -> Connection | None:
+    def running(self, name: str) -> ServerConnection | None:
         """The connection, if it is open."""
         found = self._entries[name].connection
         return found if found is not None and found.alive else None
 
-    async def connect(self, name: str) -> Connection:
+    async def connect(self, name: str) -> ServerConnection:
         """The connection; the server is started if it does not run. ToolFailed says why it can't be."""
         entry = self._entries[self.definition(name).name]
         async with entry.lock:
@@ -87,7 +87,7 @@ class Hub:
                 raise ToolFailed(entry.error)
             if entry.connection is not None:
                 await entry.connection.aclose()
-            made = Connection(entry.definition, workspace=self._workspace, tokens=self._state / "tokens")
+            made = ServerConnection(entry.definition, workspace=self._workspace, tokens=self._state / "tokens")
             entry.connection = made
             try:
                 await made.connect()
@@ -97,7 +97,7 @@ class Hub:
             entry.error = ""
             return made
 
-    async def restart(self, name: str) -> Connection:
+    async def restart(self, name: str) -> ServerConnection:
         """End it if it runs, and start it again."""
         entry = self._entries[self.definition(name).name]
         async with entry.lock:
@@ -106,12 +106,12 @@ class Hub:
             entry.connection, entry.error = None, ""
         return await self.connect(name)
 
-    async def sign_in(self, name: str, show: Callable[[str], Awaitable[None]]) -> Connection:
+    async def sign_in(self, name: str, show: Callable[[str], Awaitable[None]]) -> ServerConnection:
         """Connect, and let a person sign in where `show` sends them."""
         definition = self.definition(name)
         if not definition.url:
             raise ToolFailed(f"The MCP server {name!r} is a command. There is nothing to sign in to.")
-        made = Connection(definition, workspace=self._workspace, tokens=self._state / "tokens", show=show)
+        made = ServerConnection(definition, workspace=self._workspace, tokens=self._state / "tokens", show=show)
         await made.connect()
         self._entries[definition.name].connection = made
         return made

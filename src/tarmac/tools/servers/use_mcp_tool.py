@@ -17,9 +17,9 @@ from tarmac.models.messages import Image, Part, Text
 from tarmac.nearest import nearest
 from tarmac.policy import UseServer
 from tarmac.tools.boundary import fenced, untagged
-from tarmac.tools.servers.connection import Connection, ServerResult, ServerTool
 from tarmac.tools.servers.definition import ServerDefinition
 from tarmac.tools.servers.hub import Hub
+from tarmac.tools.servers.server_connection import ServerConnection, ServerResult, ServerTool
 from tarmac.tools.tool import Bench, Done, Go, Group, Need, Ready, Tool, Want
 from tarmac.vt.fold import bound, show_invisibles
 
@@ -150,7 +150,7 @@ def _start(hub: Hub, definition: ServerDefinition) -> Ready | None:
     return Ready(title=f"Starting {title}", done=f"Started {title}", wants=(Want(action=action),), act=act)
 
 
-def _listing(hub: Hub, connection: Connection) -> Ready:
+def _listing(hub: Hub, connection: ServerConnection) -> Ready:
     name = connection.definition.name
 
     async def act(_: Go) -> Done:
@@ -169,7 +169,7 @@ def _shortened(text: str) -> str:
     return line if len(line) <= MOST_DESCRIPTION else f"{line[:MOST_DESCRIPTION]}…"
 
 
-def _tool(connection: Connection, name: str) -> ServerTool:
+def _tool(connection: ServerConnection, name: str) -> ServerTool:
     found = connection.tools.get(name)
     if found is None:
         near = nearest(name, tuple(connection.tools))

@@ -10,8 +10,8 @@ skip     how many operands {what} leaves out (a mode, an owner)
 instead  it counts in place of those before it, also when it weighs less
 vague    not said where something else is known of the command
 
-git is in effects_git.py. What a program does to files (rm, cp, dd, find …) is in specials.py and writing.py, since it
-depends on where they are.
+git is in git.py. What a program does to files (rm, cp, dd, find …) depends on where they are, so it is in specials.py
+and files_touched.py.
 """
 
 from tarmac.policy.programs.rules.table import EffectEntry

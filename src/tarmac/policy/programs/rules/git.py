@@ -103,14 +103,14 @@ READERS = {
         cwd=True,
     ),
     "git hash-object": ReaderEntry(
-        why="counts a file's name in git; -w would store it",
+        why="computes a file's object id; -w would store it",
         short="t:",
         long="no-filters literally",
         refuse="stdin stdin-paths path w",
         operands="path",
     ),
     "git remote show": ReaderEntry(
-        why="tells about remotes; without -n it would ask them",
+        why="shows remotes; without -n it would contact them",
         check="offline",
         short="n",
         operands="word",
@@ -226,7 +226,7 @@ READERS = {
         operands="rev",
     ),
     "git rev-parse": ReaderEntry(
-        why="says what a name stands for",
+        why="resolves a name",
         short="q",
         long="""
             abbrev-ref:: short:: verify quiet show-toplevel show-prefix show-cdup git-dir absolute-git-dir
@@ -317,7 +317,7 @@ READERS = {
     ),
     "git check-ignore": ReaderEntry(
         also="git check-attr",
-        why="says which rule hides a file",
+        why="shows which ignore rule matches a file",
         short="vqnza",
         long="verbose quiet non-matching no-index all cached",
         refuse="stdin source",

@@ -224,7 +224,7 @@ READERS = {
     ),
     "pdfinfo": ReaderEntry(
         also="pdffonts|pdfimages -list",
-        why="tells about a document",
+        why="shows facts about a document",
         short="f:l:",
         operands="path",
         most=1,
@@ -241,7 +241,7 @@ READERS = {
     ),
     "7z l": ReaderEntry(also="7za l|7zz l", why="lists an archive", operands="path", most=1),
     "ar t": ReaderEntry(also="ar tv", why="lists an archive", operands="path text"),
-    "zstd -l": ReaderEntry(also="zstd --list", why="tells about compressed files", short="v", operands="path"),
+    "zstd -l": ReaderEntry(also="zstd --list", why="shows facts about compressed files", short="v", operands="path"),
     "readlink": ReaderEntry(
         also="realpath",
         why="says where a path leads",
@@ -255,7 +255,7 @@ READERS = {
     ),
     "basename": ReaderEntry(
         also="dirname",
-        why="takes a path apart, as text",
+        why="splits a path, as text",
         short="as:z",
         long="multiple suffix: zero help version",
         operands="text",
@@ -270,7 +270,7 @@ READERS = {
     ),
     "md5sum": ReaderEntry(
         also="sha1sum|sha224sum|sha256sum|sha384sum|sha512sum|b2sum|cksum|sum|shasum|md5|b3sum",
-        why="adds up a checksum",
+        why="computes a checksum",
         short="a:bcl:qrstwz",
         long="""
             algorithm: binary check length: tag text zero ignore-missing quiet status strict warn help version
@@ -390,7 +390,7 @@ READERS = {
     ),
     "otool": ReaderEntry(why="shows the tables of a binary", short="afhlLDtdorvVXxIm", operands="path"),
     "c++filt": ReaderEntry(
-        why="says names of symbols as they were written",
+        why="shows the source names of symbols",
         short="_nptiVhs:",
         long="no-params no-verbose no-strip-underscore strip-underscore types format: help version",
         operands="text",
@@ -449,8 +449,8 @@ READERS = {
         check="gzip",
     ),
     # ── Programs that search, sort and cut text.
-    "echo": ReaderEntry(why="prints its words", check="echo", operands="text"),
-    "printf": ReaderEntry(why="prints its words", check="printf", operands="text"),
+    "echo": ReaderEntry(why="prints text", check="echo", operands="text"),
+    "printf": ReaderEntry(why="prints text", check="printf", operands="text"),
     "grep": ReaderEntry(
         also="egrep|fgrep",
         why="searches text",
@@ -559,30 +559,28 @@ READERS = {
         harmless_options=True,
     ),
     "tr": ReaderEntry(
-        why="translates characters of a pipe",
+        why="translates characters",
         short="cCdst",
         long="complement delete squeeze-repeats truncate-set1 help version",
         operands="text",
         interspersed=False,
     ),
     "fold": ReaderEntry(
-        why="lays out text", short="bsw:", long="bytes spaces width: help version", operands="path", numbers=True
+        why="formats text", short="bsw:", long="bytes spaces width: help version", operands="path", numbers=True
     ),
     "fmt": ReaderEntry(
-        why="lays out text",
+        why="formats text",
         short="cp:stuw:g:",
         long="crown-margin prefix: split-only tagged-paragraph uniform-spacing width: goal: help version",
         operands="path",
         numbers=True,
     ),
     "expand": ReaderEntry(
-        why="lays out text", short="it:", long="initial tabs: help version", operands="path", numbers=True
+        why="formats text", short="it:", long="initial tabs: help version", operands="path", numbers=True
     ),
-    "unexpand": ReaderEntry(
-        why="lays out text", short="at:", long="all first-only tabs: help version", operands="path"
-    ),
+    "unexpand": ReaderEntry(why="formats text", short="at:", long="all first-only tabs: help version", operands="path"),
     "pr": ReaderEntry(
-        why="lays out text in pages",
+        why="formats text in pages",
         short="abcdD:e::fFh:i::Jl:mn::N:o:rs::S::tTvw:W:",
         long="""
             across show-control-chars double-space date-format: expand-tabs:: form-feed header: output-tabs::
@@ -592,9 +590,9 @@ READERS = {
         operands="path",
         numbers=True,
     ),
-    "rev": ReaderEntry(why="turns lines around", short="0hV", long="zero help version", operands="path"),
+    "rev": ReaderEntry(why="reverses lines", short="0hV", long="zero help version", operands="path"),
     "column": ReaderEntry(
-        why="lays out text in columns",
+        why="formats text in columns",
         short="tc:s:o:xen:N:R:H:O:W:T:E:JdLl:mi:r:p:",
         long="""
             table separator: output-separator: columns: table-columns: table-right: table-hide: table-order:
@@ -603,14 +601,14 @@ READERS = {
         operands="path",
     ),
     "shuf": ReaderEntry(
-        why="mixes lines; -o would write",
+        why="shuffles lines; -o would write",
         short="ei:n:rz",
         long="echo input-range: head-count: repeat zero-terminated help version",
         refuse="output random-source",
         operands="path",
     ),
     "seq": ReaderEntry(
-        why="prints numbers, not too many",
+        why="prints numbers",
         short="f:s:w",
         long="format: separator: equal-width help version",
         operands="text",
@@ -629,7 +627,7 @@ READERS = {
         harmless_options=True,
     ),
     "expr": ReaderEntry(why="calculates", operands="text", check="anything"),
-    "tsort": ReaderEntry(also="look", why="orders or looks up words", short="df", operands="path"),
+    "tsort": ReaderEntry(also="look", why="sorts or looks up words", short="df", operands="path"),
     "base64": ReaderEntry(
         also="base32|basenc",
         why="encodes or decodes to the screen",
@@ -662,7 +660,7 @@ READERS = {
     ),
     "jq": ReaderEntry(
         also="gojq|jaq",
-        why="picks from JSON",
+        why="selects from JSON",
         short="cCMnrRsSaejL@hV",
         long="""
             compact-output color-output monochrome-output null-input raw-output raw-output0 raw-input slurp
@@ -675,7 +673,7 @@ READERS = {
         check="jq",
     ),
     "yq": ReaderEntry(
-        why="picks from YAML; -i would write",
+        why="selects from YAML; -i would write",
         short="PMCejnrN0o:p:I:h",
         long="""
             prettyPrint no-colors colors exit-status tojson null-input unwrapScalar:: no-doc output-format:
@@ -724,7 +722,7 @@ READERS = {
         cwd=True,
     ),
     "diffstat": ReaderEntry(why="counts the changes in a patch", short="bcCklmtuvw:p:n:f:", operands="path"),
-    "bc": ReaderEntry(why="calculates what a pipe says", short="lq", long="mathlib quiet version", operands="none"),
+    "bc": ReaderEntry(why="calculates what it reads", short="lq", long="mathlib quiet version", operands="none"),
     "iconv": ReaderEntry(
         why="converts text to the screen",
         short="f:t:cls",
@@ -740,5 +738,5 @@ READERS = {
         most=1,
         abbreviate=False,
     ),
-    "tee": ReaderEntry(why="prints what it reads; a file would be written", check="tee", short="ai", operands="text"),
+    "tee": ReaderEntry(why="prints its input; a file would be written", check="tee", short="ai", operands="text"),
 }

@@ -14,7 +14,7 @@ READERS = {
         operands="text",
         check="date",
     ),
-    "sleep": ReaderEntry(why="waits, not too long", operands="number", check="sleep"),
+    "sleep": ReaderEntry(why="waits", operands="number", check="sleep"),
     "uname": ReaderEntry(
         also="arch|nproc|tty|logname|users|uptime|whoami|groups|id|who|w|hostid",
         why="prints a fact about the machine or the user",
@@ -330,12 +330,12 @@ READERS = {
         abbreviate=False,
     ),
     "umask": ReaderEntry(
-        why="says which rights new files don't get; a number would change it",
+        why="shows the umask; a number would change it",
         short="Sp",
         instead=["bash", "-c", 'umask "$@"', "bash"],
     ),
     "ulimit": ReaderEntry(
-        why="says what is limited; a number would change it",
+        why="shows limits; a number would change one",
         short="aHScdeflmnpqrstuvx",
         instead=["bash", "-c", 'ulimit "$@"', "bash"],
     ),
@@ -346,14 +346,14 @@ READERS = {
         instead=["bash", "-c", 'help "$@"', "bash"],
     ),
     "modinfo": ReaderEntry(
-        why="tells about a module of the kernel",
+        why="shows a kernel module",
         short="F:nadp",
         operands="word",
         check="no-files",
         abbreviate=False,
     ),
     "fuser": ReaderEntry(
-        why="says who uses a port or a file; -k would end them",
+        why="shows who uses a port or a file; -k would end them",
         check="fuser",
         short="v",
         operands="word",

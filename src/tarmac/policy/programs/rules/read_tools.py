@@ -32,7 +32,7 @@ READERS = {
         unless=".npmrc",
     ),
     "npm fund": ReaderEntry(
-        why="says which packages ask for money; of one it would open a page",
+        why="lists packages that ask for funding; a name would open a page",
         long="json",
         abbreviate=False,
         unless=".npmrc",
@@ -207,7 +207,7 @@ READERS = {
         abbreviate=False,
     ),
     "shellcheck": ReaderEntry(
-        why="reads a script and tells its faults",
+        why="checks a script",
         short="s:S:f:e:i:W:C::",
         long="shell: severity: format: exclude: include: color:: wiki-link-count: version help norc list-optional",
         operands="path",
@@ -343,7 +343,7 @@ READERS = {
             kubectl api-resources|kubectl api-versions|kubectl explain|kubectl cluster-info|
             kubectl rollout status|kubectl rollout history|kubectl auth can-i|kubectl events|oc get|oc describe
         """,
-        why="asks the cluster what there is",
+        why="asks the cluster what it has",
         connects="the cluster",
         check="kubectl",
         short="n:Al:o:wLR",

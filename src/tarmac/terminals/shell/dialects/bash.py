@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from tarmac.terminals.shell.shells import INTEGRATION, Loading, Shell, quote
+from tarmac.terminals.shell.shells import INTEGRATION, Shell, ShellInvocation, quote
 
 # The line begins with a simple word (after an unbalanced quote bash 5.2 misparses a leading `{`) that empties what a
 # missing loader would run again; `&& [[ 1 ]]` keeps $? and spares our calls from `set -e` and the ERR trap.
@@ -52,11 +52,11 @@ class Bash(Shell):
         head += SCRUB.format(names=" ".join(f'"${{!{each[:-1]}@}}"' if each.endswith("*") else each for each in hidden))
         (folder / "heal").write_text(head + f"\\builtin . {quote(str(INTEGRATION / 'bash.sh'))}\n")
 
-    def load(self, number: int, command: str, data: bytes, *, cwd: bytes, jobs: bool, traced: bool) -> Loading:
+    def load(self, number: int, command: str, data: bytes, *, cwd: bytes, jobs: bool, traced: bool) -> ShellInvocation:
         # The end mark must be one of its own, not the prompt's, where the prompt may be late or stale.
         note = note_for(command)
         own = traced or jobs or not note or may_trace(command)
-        return Loading(LOAD_OWN_END if own else LOAD, b"%d\0%s\0%s\0%s\0" % (number, cwd, data, note))
+        return ShellInvocation(LOAD_OWN_END if own else LOAD, b"%d\0%s\0%s\0%s\0" % (number, cwd, data, note))
 
     def may_type(self, command: str) -> bool:
         return len(command) <= SHORT and is_plain(command) and not _TELLING.search(command)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from tarmac.terminals.shell.shells import INTEGRATION, Loading, Shell, parse_variables
+from tarmac.terminals.shell.shells import INTEGRATION, Shell, ShellInvocation, parse_variables
 
 BOOT = """\
 set -g fish_history '' # an agent's lines are none of the user's history
@@ -62,10 +62,10 @@ class Fish(Shell):
         (folder / "heal").write_text(heal)
         (folder / "boot").write_text(heal + BOOT)
 
-    def load(self, number: int, command: str, data: bytes, *, cwd: bytes, jobs: bool, traced: bool) -> Loading:
+    def load(self, number: int, command: str, data: bytes, *, cwd: bytes, jobs: bool, traced: bool) -> ShellInvocation:
         note = NOTE if may_note(command) else b""
         keep = b"keep" if "status" in command else b""
-        return Loading(b"%d\n" % number, BETWEEN.join((b"%d" % number, cwd, data + note, keep)))
+        return ShellInvocation(b"%d\n" % number, BETWEEN.join((b"%d" % number, cwd, data + note, keep)))
 
     def heal(self, folder: Path) -> bytes:
         return f" builtin source {quote(str(folder / 'heal'))}\r".encode()

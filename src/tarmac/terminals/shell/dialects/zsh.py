@@ -1,7 +1,7 @@
 """zsh: one line loads a command, with the line editor off. Read integration/zsh.zsh first.
 
-A command of one line is evaluated; one of more is sourced, as zsh would parse all of an `eval` before it runs any (an
-alias of line 1 is unknown in line 2).
+A command of one line is evaluated. A longer one is sourced, because zsh parses all of an `eval` before it runs any of
+it: an alias of line 1 would be unknown in line 2.
 """
 
 import re
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from tarmac.terminals.shell.shells import INTEGRATION, Loading, Shell, parse_variables, quote
+from tarmac.terminals.shell.shells import INTEGRATION, Shell, ShellInvocation, parse_variables, quote
 
 # zsh reads a line byte by byte (1 µs each): it is short. `\` defeats aliases (and spelling correction); `&& [[ 1 ]]`
 # keeps $? and spares our calls from `set -e` and ZERR; the first words empty what a missing loader would run again.
@@ -102,15 +102,15 @@ class Zsh(Shell):
         (folder / "heal").write_text(heal)
         (folder / "boot").write_text(heal + "__tarmac_begin\n")
 
-    def load(self, number: int, command: str, data: bytes, *, cwd: bytes, jobs: bool, traced: bool) -> Loading:
+    def load(self, number: int, command: str, data: bytes, *, cwd: bytes, jobs: bool, traced: bool) -> ShellInvocation:
         if not cwd and not traced and is_short(command):
-            return Loading(LOAD_SHORT % (number, data))
+            return ShellInvocation(LOAD_SHORT % (number, data))
         line = LOAD_MOVE if cwd else LOAD if traced or _TRACE.search(command) else LOAD_FILE
         note = b"" if traced or not may_note(command) else NOTE
         text = (TRACED if traced else RESTORE if _LAST.search(command) else b"") + data + note
         if "\n" not in command:
-            return Loading(line, b"%d\0%s\0%s\0" % (number, cwd, text))
-        return Loading(line, b"%d\0%s\0\0" % (number, cwd), text)
+            return ShellInvocation(line, b"%d\0%s\0%s\0" % (number, cwd, text))
+        return ShellInvocation(line, b"%d\0%s\0\0" % (number, cwd), text)
 
     def heal(self, folder: Path) -> bytes:
         return f" 'builtin' '.' {quote(str(folder / 'heal'))}\n".encode()

@@ -1,0 +1,265 @@
+"""The sessions of one editor: each method of ACP v1 is one verb of an App, a Task or the store."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from tarmac.acp.content import read_prompt
+from tarmac.acp.editor_abilities import EditorAbilities
+from tarmac.acp.editor_session import EditorSession
+from tarmac.acp.rpc_peer import PeerReply, Refused, RpcPeer
+from tarmac.acp.updates import Updates
+from tarmac.acp.wire import INVALID_PARAMS, INVALID_REQUEST, NOT_FOUND, Json
+from tarmac.app import App, open_app
+from tarmac.config import load_config
+from tarmac.config.workspace_folders import check_workspace
+from tarmac.errors import BadRequest, ConfigError, DirectoryUnavailable, TaskInUse, TaskNotFound
+from tarmac.events import TaskId
+from tarmac.paths import Relation, check_directory, relation, state_dir
+from tarmac.prompts.modes import load_modes
+from tarmac.server.joined_task import JoinedTask, resume_or_join
+from tarmac.server.served_client import share
+from tarmac.show.harmless import one_line
+from tarmac.tasks.events import TaskCreated
+from tarmac.tasks.store import TaskStore
+from tarmac.tasks.task import Task
+from tarmac.terminals.environment import wipe_own_environment
+from tarmac.tools.servers import ServerDefinition
+from tarmac.tools.servers.definition import parse_definition
+
+PAGE: Final = 50  # sessions in one answer of session/list
+MOST: Final = 200  # open at once
+Params = Mapping[str, object]
+
+
+class EditorSessions:
+    """Those of one editor."""
+
+    def __init__(
+        self, peer: RpcPeer, client: EditorAbilities, environ: Mapping[str, str], overrides: Mapping[str, object]
+    ) -> None:
+        self._peer, self._client = peer, client
+        self._environ, self._overrides = environ, overrides
+        self._store = TaskStore(state_dir(environ) / "tasks")
+        self._apps: dict[Path, App] = {}
+        self._owns = AsyncExitStack()
+        self._opening = asyncio.Lock()
+        self._open: dict[str, EditorSession] = {}
+        self.methods: dict[str, Callable[[Params], Awaitable[Json | PeerReply]]] = {
+            "session/new": self._new,
+            "session/load": self._load,
+            "session/resume": self._resume,
+            "session/list": self._list,
+            "session/close": self._close,
+            "session/delete": self._delete,
+            "session/prompt": self._prompt,
+            "session/set_mode": self._set_mode,
+            "session/set_config_option": self._set_option,
+        }
+
+    async def serve(self, method: str, params: Params) -> Json | PeerReply:
+        """The answer to a request."""
+        try:
+            return await self.methods[method](params)
+        except (BadRequest, ConfigError, DirectoryUnavailable) as error:
+            raise Refused(INVALID_PARAMS, str(error)) from error
+        except TaskNotFound as error:
+            raise Refused(NOT_FOUND, str(error)) from error
+        except TaskInUse as error:
+            raise Refused(INVALID_REQUEST, str(error)) from error
+
+    def cancel(self, id: object) -> None:
+        """session/cancel: stop the turn."""
+        session = self._open.get(id) if isinstance(id, str) else None
+        if session is not None:
+            session.cancel()
+
+    # Beginning
+
+    async def _new(self, params: Params) -> Json | PeerReply:
+        workspace = check_workspace(_directory(params), self._environ)
+        self._check_room()
+        app = await self._app(workspace)
+        async with AsyncExitStack() as owns:
+            servers, unusable = _servers(params, workspace)
+            task = await owns.enter_async_context(app.create_task(None, cwd=workspace, servers=servers))
+            session = self._session(app, task, workspace, unusable, model=app.config.model or "")
+            session.owns.push_async_callback(owns.pop_all().aclose)
+        return PeerReply({"sessionId": session.id, **_state(session)}, then=lambda: session.send(session.commands()))
+
+    async def _load(self, params: Params) -> Json | PeerReply:
+        session = await self._reopened(params)
+        replay = Updates(replay=True, workspace=session.workspace)
+        for event in (await self._store.read(session.task.id)).events:
+            for update in replay.of(event):
+                session.send(update)
+                await self._peer.room()
+        if not session.task.running:
+            for update in replay.cut_off():
+                session.send(update)
+        return PeerReply(_state(session), then=session.begin)
+
+    async def _resume(self, params: Params) -> Json | PeerReply:
+        session = await self._reopened(params)
+        return PeerReply(_state(session), then=session.begin)
+
+    async def _reopened(self, params: Params) -> EditorSession:
+        id = await self._known(params)
+        if id in self._open:
+            return self._open[id]
+        workspace = check_workspace(_directory(params), self._environ)
+        self._check_room()
+        past = (await self._store.read(id)).events
+        own = next((each.workspace for each in past if isinstance(each, TaskCreated)), workspace)
+        if (
+            relation(own, workspace) is not Relation.SAME
+        ):  # else it would work there by the configuration of another place
+            raise Refused(INVALID_PARAMS, f"session {id} belongs to {own}: load it with that as its `cwd`")
+        app = await self._app(own)
+        async with AsyncExitStack() as owns:
+            servers, unusable = _servers(params, own)
+            task = await owns.enter_async_context(resume_or_join(app, id, door="acp", servers=servers))
+            session = self._session(app, task, own, unusable, model=task.metadata.model or app.config.model or "")
+            session.owns.push_async_callback(owns.pop_all().aclose)
+        return session
+
+    def _session(
+        self, app: App, task: Task | JoinedTask, workspace: Path, unusable: tuple[str, ...], *, model: str
+    ) -> EditorSession:
+        modes = load_modes(workspace, app.config.user_folder)
+        session = EditorSession(app, task, modes, workspace, self._peer, self._client, model=model)
+        session.unusable_servers = unusable
+        self._open[session.id] = session
+        return session
+
+    async def _app(self, workspace: Path) -> App:
+        """One for each workspace: its configuration may tighten what the user's allows."""
+        async with self._opening:
+            if workspace not in self._apps:
+                config = await asyncio.to_thread(load_config, workspace, self._environ, self._overrides)
+                wipe_own_environment(config.terminals)
+                app = await self._owns.enter_async_context(open_app(config, environ=self._environ))
+                await self._owns.enter_async_context(share(app, self._environ))
+                self._apps[workspace] = app
+            return self._apps[workspace]
+
+    def _check_room(self) -> None:
+        if len(self._open) >= MOST:
+            raise Refused(INVALID_REQUEST, f"{MOST} sessions are open: close some first")
+
+    async def _known(self, params: Params) -> TaskId:
+        """The id of a session that there is; all of it, as the beginning of one is no id here."""
+        id = TaskId(_text(params, "sessionId"))
+        if (await asyncio.to_thread(self._store.path, id)).name != id:
+            raise Refused(NOT_FOUND, f"there is no session {id}")
+        return id
+
+    # Those there are
+
+    async def _list(self, params: Params) -> Json:
+        cwd = params.get("cwd")
+        workspace = _directory(params) if cwd is not None else None
+        cursor = params.get("cursor")
+        if cursor is not None and not (isinstance(cursor, str) and cursor.isdecimal() and len(cursor) < 10):
+            raise Refused(INVALID_PARAMS, "that `cursor` is none of ours")
+        start = int(cursor) if isinstance(cursor, str) else 0
+        found = await self._store.listing(workspace=workspace, limit=start + PAGE + 1)
+        sessions = [
+            {
+                "sessionId": each.task,
+                "cwd": str(each.metadata.workspace),
+                "title": each.metadata.title or None,
+                "updatedAt": datetime.fromtimestamp(each.metadata.at, UTC).isoformat(),
+            }
+            for each in found[start : start + PAGE]
+            if each.metadata.workspace is not None
+        ]
+        more: dict[str, Json] = {"nextCursor": str(start + PAGE)} if len(found) > start + PAGE else {}
+        return {"sessions": sessions, **more}
+
+    async def _close(self, params: Params) -> Json:
+        session = self._open.pop(_text(params, "sessionId"), None)
+        if session is None:
+            raise Refused(NOT_FOUND, f"there is no open session {params.get('sessionId')}")
+        await session.aclose()
+        return {}
+
+    async def _delete(self, params: Params) -> Json:
+        id = _text(params, "sessionId")
+        session = self._open.pop(id, None)
+        if session is not None:
+            await session.aclose()
+        for app in self._apps.values():
+            await app.registry.end_task(id)  # also what it left running
+        try:
+            await self._store.delete(await self._known(params))
+        except TaskNotFound:
+            if session is None:  # else it left nothing behind when it was closed
+                raise
+        return {}
+
+    # Turns
+
+    async def _prompt(self, params: Params) -> Json:
+        return await self._opened(params).prompt(read_prompt(params.get("prompt")))
+
+    async def _set_mode(self, params: Params) -> Json:
+        await self._opened(params).task.switch_mode(_text(params, "modeId"))
+        return {}
+
+    async def _set_option(self, params: Params) -> Json:
+        session, option, value = self._opened(params), _text(params, "configId"), _text(params, "value")
+        if option == "mode":
+            await session.task.switch_mode(value)
+        elif option == "model":
+            await session.task.switch_model(value)
+            session.model = value
+        else:
+            raise Refused(INVALID_PARAMS, f"there is no option {option!r}: mode and model can be set")
+        return {"configOptions": session.options()}
+
+    def _opened(self, params: Params) -> EditorSession:
+        session = self._open.get(_text(params, "sessionId"))
+        if session is None:
+            raise Refused(NOT_FOUND, f"there is no open session {params.get('sessionId')}: new, load or resume one")
+        return session
+
+    async def aclose(self) -> None:
+        """Leave every session in order. May be called twice."""
+        sessions, self._open = self._open, {}
+        await asyncio.gather(*(each.aclose() for each in sessions.values()), return_exceptions=True)
+        await self._owns.aclose()
+
+
+def _state(session: EditorSession) -> dict[str, object]:
+    return {"modes": session.mode_state(), "configOptions": session.options()}
+
+
+def _text(params: Params, name: str) -> str:
+    value = params.get(name)
+    if not isinstance(value, str) or not value or "\0" in value:
+        raise Refused(INVALID_PARAMS, f"`{name}` is missing, or no text")
+    return value
+
+
+def _directory(params: Params) -> Path:
+    path = Path(_text(params, "cwd"))
+    if not path.is_absolute():
+        raise Refused(INVALID_PARAMS, f"cwd must be an absolute path, not {str(path)!r}")
+    return check_directory(path)
+
+
+def _servers(params: Params, workspace: Path) -> tuple[tuple[ServerDefinition, ...], tuple[str, ...]]:
+    """The MCP servers that the editor would have us use, and why some of them can't be."""
+    given = params.get("mcpServers")
+    found, trouble = [], []
+    for each in given[:50] if isinstance(given, list) else []:
+        name = str(each.get("name", ""))[:60] if isinstance(each, dict) else ""
+        try:
+            found.append(parse_definition(name, each, origin="editor", workspace=workspace, environ={}))
+        except ValueError as error:
+            trouble.append(f"{one_line(name) or 'one without a name'}: {error}")
+    return tuple(found), tuple(trouble)

@@ -1,0 +1,168 @@
+"""Get a person's answer to a task, wherever they are asked: in the session, or line by line.
+
+QuestionAsked ─QuestionDialog→ Answer → task.answer()
+AwaitingInput(secret) ─typed unseen→ the program that asked, past the task, its log and the model
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Protocol
+
+from tarmac.cli.driven import Driven
+from tarmac.cli.try_command import try_it
+from tarmac.errors import BadRequest, SecretNotAsked, TarmacError
+from tarmac.server.joined_task import JoinedTask, wants_secret
+from tarmac.server.trials import can_try
+from tarmac.show.dialog import Choices, DialogAsker, QuestionDialog
+from tarmac.show.harmless import harmless, one_line
+from tarmac.show.pictures import pictures_in
+from tarmac.tasks.events import QuestionAnswered, QuestionAsked
+from tarmac.tasks.questions import said_in, who_answered
+from tarmac.tasks.task import Task
+from tarmac.terminals.execution import Execution
+from tarmac.terminals.pool import Pool
+from tarmac.terminals.shell.pty_terminal import PtyTerminal
+from tarmac.terminals.terminal import Terminal
+
+
+async def answer_question(
+    task: Driven, asked: QuestionAsked, asker: DialogAsker, *, sent: Callable[[bool], object] = bool
+) -> None:
+    """Ask until the task takes an answer, or no longer wants one. `sent`: whether an answer is on its way."""
+    tries: Callable[[], Awaitable[None]] | None = None
+    if isinstance(task, Task | JoinedTask) and await asyncio.to_thread(can_try):
+        tries = partial(try_it, task, asker, asked, sent)
+    dialog = QuestionDialog(asked, asker, typing=lambda: task.hold(asked.question), tries=tries)
+    while is_open(task, asked):
+        said = await dialog.answered()
+        if said is None:
+            continue
+        sent(True)
+        try:
+            images = tuple(await asyncio.to_thread(pictures_in, said.text))
+            await task.answer(asked.question, replace(said, images=images, by="cli"))
+            return
+        except BadRequest as error:
+            asker.print(f"  {complaint(error)}")
+        finally:
+            sent(False)
+
+
+def is_open(task: Driven, asked: QuestionAsked) -> bool:
+    """Whether the task still wants an answer."""
+    return asked.question in {each.question for each in task.questions}
+
+
+class SecretWanted(Protocol):
+    """A command that asks for a secret: in this process, or in that of a joined task."""
+
+    def prompt(self) -> tuple[str, str] | None:
+        """The name of the program, and its question. None: it no longer asks."""
+
+    async def over(self) -> None:
+        """Wait until it no longer asks."""
+
+    async def send(self, secret: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class OwnSecret:
+    """One that a command of this process asks for."""
+
+    terminal: Terminal
+    execution: Execution
+
+    def prompt(self) -> tuple[str, str] | None:
+        wants = self.execution.waiting
+        return (wants.name, wants.prompt) if wants is not None and wants.wants == "secret" else None
+
+    async def over(self) -> None:
+        inputs, moved = self.execution.inputs, asyncio.Event()
+        unsubscribe = self.terminal.subscribe(lambda _: moved.set())
+        try:
+            while self.execution.running and self.execution.inputs == inputs:
+                moved.clear()
+                await moved.wait()
+        finally:
+            unsubscribe()
+
+    async def send(self, secret: str) -> None:
+        await self.execution.send_secret(secret, timeout=2)
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedSecret:
+    """One that a command of a joined task asks for."""
+
+    task: JoinedTask
+    terminal: str
+
+    def prompt(self) -> tuple[str, str] | None:
+        row = self.task.terminals.get(self.terminal)
+        return (row["awaits"]["name"], row["awaits"]["prompt"]) if row and wants_secret(row) else None
+
+    async def over(self) -> None:
+        while self.prompt() is not None and not self.task.gone:
+            await self.task.terminals_moved()
+
+    async def send(self, secret: str) -> None:
+        await self.task.send_secret(self.terminal, secret)
+
+
+async def pass_secret(wanted: SecretWanted, asker: DialogAsker) -> None:
+    """Ask for a secret and hand it to the program, while that still wants it."""
+    asks = wanted.prompt()
+    if asks is None:
+        return
+    name = one_line(asks[0]) or "A command"
+    head = asker.look.paint("1;35", f"? {name} asks for a secret. It goes to that program alone.")
+    prompt = harmless(asks[1].strip()) or "secret:"
+    choices = Choices(words="Enter sends it, Ctrl-D sends nothing", secret=True, head=f"{head}\n  {prompt}")
+    typed = asyncio.create_task(asker.ask(choices))
+    over = asyncio.create_task(wanted.over())
+    try:
+        await asyncio.wait({typed, over}, return_when=asyncio.FIRST_COMPLETED)
+        if typed.done() and (secret := typed.result()) is not None:
+            await wanted.send(secret)
+        elif not typed.done():
+            asker.print("  It no longer asks: the program ended, or another window typed it.")
+    except SecretNotAsked:
+        asker.print("  The program no longer asks for it. Nothing was typed.")
+    except TarmacError as error:
+        asker.print(f"  {one_line(error.what)}")
+    finally:
+        for each in (typed, over):
+            each.cancel()
+        await asyncio.gather(typed, over, return_exceptions=True)
+
+
+def waiting_for_secrets(registry: Pool, task: Driven) -> list[SecretWanted]:
+    """The commands of this task that wait for a secret."""
+    if isinstance(task, JoinedTask):
+        return [JoinedSecret(task, row["id"]) for row in task.terminal_rows if wants_secret(row)]
+    busy = [(each, each.current) for each in registry.listing(task=task.id, busy=True)]
+    found = [OwnSecret(terminal, execution) for terminal, execution in busy if execution is not None]
+    return [each for each in found if each.prompt() is not None]
+
+
+def hides_input(registry: Pool, task: Driven) -> bool:
+    """Whether a command of this task hides what is typed: a line may be meant for it, even if it does not read yet."""
+    if isinstance(task, JoinedTask):
+        return task.asks_for_secret
+    for each in registry.listing(task=task.id, busy=True):
+        session = each.session if isinstance(each, PtyTerminal) else None
+        if session is not None and session.alive and session.pty.hides_input():
+            return True
+    return False
+
+
+def other_answer(answered: QuestionAnswered) -> str:
+    """Who else answered a question that is on the screen, and how."""
+    return one_line(f"{who_answered(answered, told='cli')}{said_in(answered)}")
+
+
+def complaint(error: TarmacError) -> str:
+    """Why something can't be, on one line."""
+    return one_line(error.what) + (f" ({one_line(error.hint)})" if error.hint else "")

@@ -1,0 +1,79 @@
+"""`tarmac join [ID]`: look on while another process works on a task, speak to it, answer its questions.
+
+arguments → the process that has the task → JoinedTask ─Door→ what is seen
+
+Leaving it stops nothing: the task goes on where it is open.
+"""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tarmac.cli.parser import parse
+from tarmac.cli.run import joined_header, picked
+from tarmac.cli.shutdown import Stop, run
+from tarmac.errors import BadRequest
+from tarmac.show.look import look_of
+
+if TYPE_CHECKING:
+    from tarmac.events import TaskId
+    from tarmac.tasks.store import Listed, TaskStore
+
+
+def main(arguments: list[str]) -> int:
+    """Join a task; the exit status."""
+    given, words = parse("join", arguments)
+    id, text = (words[0], " ".join(words[1:])) if words else ("", "")
+    return run(lambda stop: _join(id, text, stop, as_json="json" in given))
+
+
+async def _join(id: str, text: str, stop: Stop, *, as_json: bool) -> int:
+    from tarmac.cli.tasks import open_store
+
+    store = open_store()
+    found = await _which(store, id)
+    return await join_task(
+        store, found.task, found.metadata.workspace or store.folder, stop, as_json=as_json, text=text
+    )
+
+
+async def join_task(
+    store: "TaskStore", id: "TaskId", workspace: Path, stop: Stop, *, as_json: bool, text: str = ""
+) -> int:
+    """Look on at a task of another process from here, and say `text`; the exit status."""
+    from tarmac.app import open_app
+    from tarmac.cli.person import is_attended
+    from tarmac.cli.session import drive
+    from tarmac.config import load_config
+    from tarmac.server.joined_task import join
+
+    config = load_config(workspace, os.environ, {})
+    async with open_app(config) as app, join(store, id, door="cli") as task:
+        task.attended = is_attended(as_json=as_json)
+        return await drive(app, task, stop, as_json=as_json, words=text, header=joined_header(task))
+
+
+async def _which(store: "TaskStore", id: str) -> "Listed":
+    """The task of that id; without one the task that is at work, or the one that the person picks."""
+    from tarmac.server.joined_task import process_with
+
+    listed = await store.listing()
+    if id:
+        name = store.path(id).name
+        return next(each for each in listed if each.task == name)
+    active = [
+        each
+        for each in listed
+        if process_with(store, each.task) and each.metadata.status in ("running", "waiting", "paused")
+    ]
+    active = [each for each in active if each.metadata.parent is None] or active
+    if not active:
+        raise BadRequest("no process works on a task", hint="`tarmac resume` goes on with one of before")
+    if len(active) == 1:
+        return active[0]
+    if not (sys.stdin.isatty() and look_of(sys.stdout, os.environ).live):
+        names = ", ".join(each.task for each in active[:5])
+        raise BadRequest("several tasks are at work", hint=f"say which: tarmac join ID ({names})")
+    return await asyncio.to_thread(picked, active)

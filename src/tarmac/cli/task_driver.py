@@ -1,0 +1,376 @@
+"""A task at work, and the person (or the pipe) before it: shown, asked, stopped, gone on with.
+
+task ─facts, signals→ Door ─text→ screen            (or JSON lines)
+     ←answers, words─      ←keys─ person
+
+PersonAnswers   while the task works: questions one at a time, each bound to what was shown; secrets go to the program
+                alone; a line typed meanwhile is queued
+PersonTurn      while it stands still: the prompt (❯) is theirs
+
+Ctrl-C stops what the task does now; at the keyboard one can then say what to do instead. A second one ends it. However
+it ends, it can be resumed.
+"""
+
+import asyncio
+import json
+from collections.abc import Coroutine, Sequence
+
+from tarmac.cli.answer import (
+    JoinedSecret,
+    OwnSecret,
+    SecretWanted,
+    answer_question,
+    complaint,
+    hides_input,
+    other_answer,
+    pass_secret,
+    waiting_for_secrets,
+)
+from tarmac.cli.driven import Driven
+from tarmac.cli.person import Person
+from tarmac.cli.shutdown import Stop
+from tarmac.errors import BadRequest, TarmacError, TerminalNotFound
+from tarmac.policy.approval import Answer, AnswerKind, Authority, Picture
+from tarmac.server.joined_task import JoinedTask, wants_secret
+from tarmac.show.columns import wrapped
+from tarmac.show.json_records import record, signal_record
+from tarmac.show.pictures import pictures_in
+from tarmac.show.question import question_lines
+from tarmac.show.renderer import TaskRenderer
+from tarmac.show.screen import Screen
+from tarmac.tasks.context import Ended
+from tarmac.tasks.events import RESTING, CallId, CallJudged, QuestionAnswered, QuestionAsked, TaskEvent, UserSaid
+from tarmac.tasks.signals import Signal
+from tarmac.terminals.events import AwaitingInput, TerminalEvent
+from tarmac.terminals.pool import Pool
+
+
+class Door:
+    """One task in one terminal, or in a pipe."""
+
+    def __init__(
+        self,
+        task: Driven,
+        registry: Pool,
+        screen: Screen,
+        renderer: TaskRenderer,
+        *,
+        person: Person | None,
+        as_json: bool,
+        yes: str = "",
+        offers: bool = True,
+        after: str = "",
+    ) -> None:
+        self.task = task
+        self.screen = screen
+        self.renderer = renderer
+        self.denied: set[CallId] = set()  # calls that a person might have allowed, had one been there
+        self.critical: set[CallId] = set()  # of these, what only a person can allow
+        self._json = as_json
+        self._yes = yes  # by whose word everything is allowed: only for what is known beforehand
+        self._offers = offers  # a task that is done may go on: the person is asked what is missing
+        self._allowing: set[asyncio.Task[None]] = set()
+        # None: nobody is there.
+        self._answering = PersonAnswers(task, registry, person, screen) if person else None
+        self._turn = PersonTurn(task, person, after=after or task.afterwards) if person else None
+        self._person = person
+
+    async def drive(self, stop: Stop, words: str = "", images: Sequence[Picture] = ()) -> Ended:
+        """Run it to its end, with what the person wants in between; `words` are theirs to begin with."""
+        leave = self.task.subscribe(self.show)
+        stop.interrupt = self._interrupted
+        stop.elsewhere = lambda: self._person is not None and self._person.keyboard.lent
+        try:
+            if words or images:
+                await self.task.say(words, images)
+            elif self.task.metadata.outcome == "completed" and not await self._next(Ended("idle")):
+                return Ended("completed")
+            while True:
+                if self._answering:
+                    self._answering.listen()
+                ended = await self.task.run_until_idle()
+                await self._rest()
+                self.screen.quiet()
+                if ended.why == "completed":
+                    more = await self._more()
+                    stop.number = None  # an interrupt there was a way to leave
+                    if not more:
+                        return ended
+                elif not await self._next(ended):
+                    return ended
+                stop.number = None  # that interrupt is dealt with
+        finally:
+            leave()
+            stop.interrupt = None
+            await self._rest()
+            self.screen.quiet()
+
+    # Showing
+
+    def show(self, seq: int | None, thing: TaskEvent | Signal) -> None:
+        """What happened, as it happens."""
+        told = ""
+        if self._json:
+            found = signal_record(thing) if isinstance(thing, Signal) else record(seq or 0, thing)
+            self.screen.say(json.dumps(found) + "\n")
+        else:
+            told = self._told(thing)
+            if not self._will_ask(thing):
+                self.screen.say(told)
+        if self.screen.broken:
+            self.task.cancel()
+        if isinstance(thing, QuestionAsked) and self._yes:
+            self._allow(thing)
+        elif isinstance(thing, QuestionAsked) and self._answering and self._will_ask(thing):
+            self._answering.asked(thing, told)
+        elif isinstance(thing, QuestionAnswered) and self._answering:
+            self._answering.answered(thing)
+        elif isinstance(thing, CallJudged) and thing.decision == "deny" and thing.by == Authority.NOBODY:
+            self.denied.add(thing.call)
+            if thing.risk == "critical":
+                self.critical.add(thing.call)
+
+    def _will_ask(self, thing: TaskEvent | Signal) -> bool:
+        """Whether the person is asked this: it is shown when they can answer."""
+        if not isinstance(thing, QuestionAsked) or thing.ask in RESTING:
+            return False
+        return self._answering is not None and not self._yes
+
+    def _told(self, thing: TaskEvent | Signal) -> str:
+        if isinstance(thing, Signal):
+            return self.renderer.signal(thing)
+        if self._turn and self._turn.typed(thing):
+            return self.renderer.typed(thing)
+        if isinstance(thing, QuestionAnswered) and thing.by == "cli" and self._person and not self._person.beside:
+            return ""  # the dialog has said so
+        return self.renderer.event(thing)
+
+    def _allow(self, asked: QuestionAsked) -> None:
+        job = asyncio.create_task(self.task.answer(asked.question, Answer(AnswerKind.YES, by=f"auto: {self._yes}")))
+        self._allowing.add(job)
+        job.add_done_callback(self._allowing.discard)
+
+    # Stopping
+
+    def _interrupted(self) -> bool:
+        if self._turn and self._turn.accept():
+            return True
+        if not self.task.running:
+            return False
+        self.screen.interrupted()
+        self.task.cancel()
+        return True
+
+    async def _more(self) -> bool:
+        """Whether the person wants more of a task that is done; else its result is accepted."""
+        asked = next((each for each in self.task.questions if each.ask == "completion_result"), None)
+        if asked is None or isinstance(self.task, JoinedTask):
+            return False
+        if self._turn and self._offers and not self.screen.broken and await self._turn.offer():
+            return True
+        try:
+            await self.task.answer(asked.question, Answer(AnswerKind.YES, by="cli"))
+        except BadRequest:  # somebody was quicker
+            return self.task.metadata.outcome != "completed"
+        return False
+
+    async def _next(self, ended: Ended) -> bool:
+        """Whether a task that stands still goes on, by the person's word."""
+        if self._turn is None or self.screen.broken or ended.why not in ("interrupted", "idle"):
+            return False
+        return await self._turn.next(ended)
+
+    async def _rest(self) -> None:
+        if self._answering:
+            await self._answering.rest()
+        jobs = list(self._allowing)
+        for job in jobs:
+            job.cancel()
+        await asyncio.gather(*jobs, return_exceptions=True)
+
+
+class PersonAnswers:
+    """One person's answers to one task, and what they say unasked."""
+
+    def __init__(self, task: Driven, registry: Pool, person: Person, told: Screen) -> None:
+        self._task = task
+        self._registry = registry
+        self._person = person
+        self._told = told
+        self._jobs: set[asyncio.Task[None]] = set()
+        self._asking: dict[str, asyncio.Task[None]] = {}  # questions on the screen
+        self._answering = ""  # the question whose answer is on its way
+        self._secrets_asked: set[str] = set()  # terminals of a joined task whose commands ask for one
+        self._listens = False  # the keyboard is ours: not while it is the person's turn
+        person.heard = self._heard
+        person.unseen = lambda: hides_input(registry, task)
+        registry.subscribe(self._terminal)
+        if isinstance(task, JoinedTask):
+            task.terminal_changed = lambda _: self._joined_terminal(task)
+        task.type_secrets()
+
+    def listen(self) -> None:
+        """It works: take lines that are typed meanwhile; what was wanted of the person before is wanted still."""
+        self._listens = True
+        self._person.listen()
+        for wanted in waiting_for_secrets(self._registry, self._task):
+            self._start(self._pass_secret(wanted))
+            if isinstance(wanted, JoinedSecret):
+                self._secrets_asked.add(wanted.terminal)
+
+    def asked(self, question: QuestionAsked, told: str) -> None:
+        """Get an answer; `told` is the question as others read it."""
+        self._asking[question.question] = self._start(self._answer(question, told))
+
+    def answered(self, answered: QuestionAnswered) -> None:
+        """It is over, by whomever."""
+        asking = self._asking.pop(answered.question, None)
+        if asking is not None and answered.question != self._answering:  # elsewhere, or it is no longer asked
+            asking.cancel()
+            who = f"  → {other_answer(answered)}\n" if answered.answer is not AnswerKind.SKIP else ""
+            self._told.say(f"\n{who}")
+
+    async def rest(self) -> None:
+        """Ask nothing, until `listen`."""
+        self._listens = False
+        await self._person.rest()
+        jobs = list(self._jobs)
+        for job in jobs:
+            job.cancel()
+        await asyncio.gather(*jobs, return_exceptions=True)
+        self._asking.clear()
+
+    async def _answer(self, asked: QuestionAsked, told: str) -> None:
+        person = self._person
+        async with person.attention() as keyboard:
+            if keyboard.taken:
+                self._told.say(told)
+                why = "(the person could not be asked: their pager has the keyboard)"
+                self._sent(asked, on_its_way=True)
+                await self._task.answer(asked.question, Answer(AnswerKind.NO, text=why, by="cli"))
+                return
+            keyboard.forget()  # before the question is shown: whoever reads it can answer it at once
+            if person.beside:  # the pipe gets it once it is answered, and they see it now
+                self._told.say(told)
+                told = "".join(f"{line}\n" for line in ("", *question_lines(asked, person.screen.look)))
+            person.screen.put(told)
+            await answer_question(
+                self._task, asked, person, sent=lambda on_its_way: self._sent(asked, on_its_way=on_its_way)
+            )
+
+    def _sent(self, asked: QuestionAsked, *, on_its_way: bool) -> None:
+        self._answering = asked.question if on_its_way else ""
+
+    async def _pass_secret(self, wanted: SecretWanted) -> None:
+        async with self._person.attention() as keyboard:
+            if not keyboard.taken:
+                await pass_secret(wanted, self._person)
+
+    def _joined_terminal(self, task: JoinedTask) -> None:
+        """A terminal of the joined task is another: its command may have begun to ask."""
+        asks = {row["id"] for row in task.terminal_rows if wants_secret(row)}
+        for terminal in asks - self._secrets_asked if self._listens else ():
+            self._start(self._pass_secret(JoinedSecret(task, terminal)))
+        self._secrets_asked = asks
+
+    def _terminal(self, event: TerminalEvent) -> None:
+        if isinstance(event, AwaitingInput) and event.wants == "secret" and self._listens:
+            try:
+                terminal = self._registry.get(event.terminal)
+            except TerminalNotFound:
+                return
+            if terminal.task == self._task.id and terminal.current is not None:
+                self._start(self._pass_secret(OwnSecret(terminal, terminal.current)))
+
+    async def _heard(self, line: str) -> None:
+        """A line that was typed while it works: it is queued, unless it may be a secret."""
+        if hides_input(self._registry, self._task):  # typed a moment before we could ask for it
+            self._person.screen.say(
+                "  A command asks for a secret. That line went nowhere: type it again when you are asked.\n"
+            )
+            return
+        try:
+            await self._task.say(line, await asyncio.to_thread(pictures_in, line))
+        except TarmacError as error:
+            self._person.screen.say(f"  {complaint(error)}\n")
+
+    def _start(self, work: Coroutine[object, object, None]) -> "asyncio.Task[None]":
+        job = asyncio.create_task(work)
+        self._jobs.add(job)
+        job.add_done_callback(self._jobs.discard)
+        return job
+
+
+class PersonTurn:
+    """The person's turn in one task. What they type stands on the screen, so it is not told a second time (`typed`)."""
+
+    def __init__(self, task: Driven, person: Person, *, after: str) -> None:
+        self._task = task
+        self._person = person
+        self._after = after  # what can be done once it was left
+        self._offering: asyncio.Future[str | None] | None = None
+        self._typed: str | None = None  # words on their way to the task
+
+    def typed(self, event: object) -> bool:
+        """Whether these words are on the screen already, where they were typed."""
+        return isinstance(event, UserSaid) and event.text == self._typed and not self._person.beside
+
+    def accept(self) -> bool:
+        """Ctrl-C where a result is offered: to leave is to accept."""
+        return self._offering is not None and self._offering.cancel()
+
+    async def offer(self) -> bool:
+        """Whether they want more of a task that is done."""
+        hint = wrapped("Enter accepts it and leaves; or say what is missing.", self._person.screen.look.columns - 1)
+        return bool(await self._words("\n".join(hint), offered=True))
+
+    async def next(self, ended: Ended) -> bool:
+        """What they say to a task that stands still; False: nothing."""
+        look = self._person.screen.look
+        what = "– Stopped." if ended.why == "interrupted" else "It is your turn."
+        hint = f"Say what to do now, or Enter to go on as before; Ctrl-C leaves ({self._after})."
+        if ended.why == "idle":
+            hint = f"Say what to do next; Ctrl-C or Ctrl-D leaves ({self._after})."
+        lines = "\n".join(wrapped(f"{what} {hint}", look.columns - 1))
+        said = await self._words(lines.replace(what, look.paint("35", what), 1), enter=ended.why != "idle")
+        return said is not None
+
+    async def _words(self, hint: str, *, enter: bool = True, offered: bool = False) -> bool | None:
+        """Say their next words to the task; False: they pressed Enter, where that counts; None: they leave."""
+        screen, prompt = self._person.screen, self._person.screen.look.paint("1;34", "❯ ")
+        if self._person.keyboard.taken:
+            return None
+        self._person.keyboard.forget()
+        screen.say(f"\n{hint}\n{prompt}")
+        while (line := await self._line(offered=offered)) is not None:
+            screen.entered()
+            if not line.strip() and enter:
+                return False
+            try:
+                if line.strip():
+                    await self._say(line.strip())
+                    return True
+            except BadRequest as error:
+                screen.say(f"  {complaint(error)}\n")
+            screen.say(prompt)
+        screen.say("\n")
+        return None
+
+    async def _say(self, text: str) -> None:
+        images = await asyncio.to_thread(pictures_in, text)
+        self._typed = text
+        try:
+            await self._task.say(text, images)
+        finally:
+            self._typed = None
+
+    async def _line(self, *, offered: bool) -> str | None:
+        """What they type; of an offer, also Ctrl-C ends it."""
+        if not offered:
+            return await self._person.keyboard.line()
+        self._offering = asyncio.ensure_future(self._person.keyboard.line())
+        try:
+            await asyncio.wait([self._offering])
+            return None if self._offering.cancelled() else self._offering.result()
+        finally:
+            self._offering = None

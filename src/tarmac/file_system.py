@@ -1,0 +1,345 @@
+"""The files of this machine, or of another place: what a name means, reading, and writing that survives a crash.
+
+FileSystem ← LOCAL (the kernel) | a place (requests to the host there; `tarmac.fleet.place_files`)
+
+A file is written atomically: after any crash it has the old content or the new one. A new file is written beside the
+old one, gets its mode, owner and attributes, is synced, and is renamed over it.
+
+Symlinks are followed: the file behind them is replaced and the link stays. A file with several hard links gets the new
+content under this name only, and `Saved.other_names` says so. Writing in place would not survive a crash.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Protocol
+
+from tarmac.errors import EditFailed, FileUnavailable, PlaceFailed, TarmacError
+from tarmac.paths import shown
+
+_MOST = 64 << 20
+MOST_LINKS = 40  # as many as the kernel follows
+LONGEST_PATH = 4096  # characters, as many as the kernel takes
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A file that was written."""
+
+    path: Path  # the file itself, behind any symlink
+    created: bool
+    other_names: int = 0  # hard links that keep the old content
+
+
+class Links(Protocol):
+    """What it takes to follow a path."""
+
+    def lstat(self, path: str) -> os.stat_result: ...
+    def readlink(self, path: str) -> str: ...
+
+
+class FileSystem(Links, Protocol):
+    """Where files are. Calls to another place wait for its connection: make them in a thread, never in the event loop.
+
+    What was seen there is remembered until `afresh`, so that one look at a path takes one request.
+    """
+
+    place: str  # as a person writes it; empty: this machine
+
+    def afresh(self) -> "FileSystem":
+        """The same, with nothing remembered."""
+
+    def ahead(self, folders: Sequence[str]) -> None:
+        """These folders will be listed soon."""
+
+    def know(self, paths: Sequence[str]) -> None:
+        """These will be looked at next: a place is asked for all of them at once."""
+
+    def stat(self, path: str) -> os.stat_result: ...
+    def entries(self, folder: str) -> list[tuple[str, bool]]:
+        """The names in a folder, and which of them are folders. OSError as the kernel has it."""
+
+    def read(self, path: Path, *, most: int = _MOST) -> bytes | None:
+        """As `read_bytes`."""
+
+    def save(self, path: Path, data: bytes, *, expected: bytes | None = None, new: bool = False) -> Saved:
+        """As `save_file`."""
+
+    def remove(self, path: Path, *, expected: bytes | None = None) -> None:
+        """As `remove_file`."""
+
+    def chmod(self, path: Path, mode: int) -> None: ...
+
+
+def follow(path: str, *, start: str = "/", system: Links | None = None) -> str:
+    """Where the kernel would get to. OSError for a loop or a closed folder; what does not exist is taken by its name.
+
+    `start` is where the path begins, followed already. Not os.path.realpath: that passes over errors, and follows
+    /proc/self as if we were the one who asks.
+    """
+    lstat, readlink = (os.lstat, os.readlink) if system is None else (system.lstat, system.readlink)
+    if len(path) > LONGEST_PATH:
+        raise OSError(errno.ENAMETOOLONG, "")
+    done = start
+    rest = [part for part in reversed(path.split("/")) if part]
+    links, missing = 0, False
+    while rest:
+        part = rest.pop()
+        if part in (".", ".."):
+            if part == "..":
+                done, missing = os.path.dirname(done), False  # noqa: PTH120 what is not there may be made: look on
+            continue
+        here = done.rstrip("/") + "/" + part
+        if missing:
+            done = here
+            continue
+        try:
+            target = readlink(here) if stat.S_ISLNK(lstat(here).st_mode) else None
+        except FileNotFoundError:
+            target, missing = None, True
+        if target is None:
+            done = here
+            continue
+        links += 1
+        if links > MOST_LINKS:
+            raise OSError(errno.ELOOP, "")
+        if here.startswith("/proc/"):
+            raise ValueError("it goes through /proc, where names mean another thing to each process")
+        if target.startswith("/"):
+            done = "/"
+        rest += [part for part in reversed(target.split("/")) if part]
+    return done
+
+
+def is_folder(path: str, system: FileSystem) -> bool:
+    """Whether it leads to a folder."""
+    try:
+        return stat.S_ISDIR(system.stat(path).st_mode)
+    except PlaceFailed:
+        raise
+    except (OSError, ValueError):
+        return False
+
+
+def digest(data: bytes | None) -> str | None:
+    """The SHA-256 of a file's content; None for no file."""
+    return None if data is None else sha256(data).hexdigest()
+
+
+def read_bytes(path: Path, *, most: int = _MOST) -> bytes | None:
+    """The content of a file; None if it does not exist. A pipe or a device is an error, so it never blocks."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise _unavailable(path, error, "read") from None
+    try:
+        found = os.fstat(fd)
+        _check_kind(path, found)
+        if found.st_size > most:
+            raise FileUnavailable(
+                f"{shown(path)} has {found.st_size:,} bytes; at most {most:,} are read",
+                hint="look at parts of it with search_files or a command such as sed -n",
+            )
+        with os.fdopen(fd, "rb", closefd=False) as file:
+            return file.read()
+    except OSError as error:
+        raise _unavailable(path, error, "read") from None
+    finally:
+        os.close(fd)
+
+
+def save_file(path: Path, data: bytes, *, expected: bytes | None = None, new: bool = False) -> Saved:
+    """Write `data` to `path`, all of it or nothing. Missing folders are created.
+
+    EditFailed if the file no longer has the `expected` content, or with `new`, if it exists.
+    """
+    try:
+        target = Path(os.path.realpath(path))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        before = _stat(target)
+    except (OSError, ValueError) as error:
+        raise _unavailable(path, error, "written") from None
+    if before is not None:
+        _check_kind(path, before)
+        if not before.st_mode & 0o222 or not os.access(target, os.W_OK):
+            raise FileUnavailable(f"{shown(path)} is read-only", hint="chmod u+w makes it writable")
+    temporary = target.parent / f".tarmac-{os.urandom(6).hex()}"  # short, because names have a maximum length
+    try:
+        _write_beside(temporary, data, target, before)
+        _check_unchanged(path, target, expected=expected, new=new)
+        temporary.replace(target)
+    except OSError as error:
+        raise _unavailable(path, error, "written") from None
+    finally:
+        try:
+            temporary.unlink()
+        except OSError:  # it was renamed, or never created
+            pass
+    _sync_folder(target.parent)
+    return Saved(target, before is None, before.st_nlink - 1 if before else 0)
+
+
+def remove_file(path: Path, *, expected: bytes | None = None) -> None:
+    """Remove a file or a symlink; `expected` as for save_file."""
+    try:
+        if stat.S_ISDIR(os.lstat(path).st_mode):
+            raise FileUnavailable(f"{shown(path)} is a folder", hint="only files are removed")
+        _check_unchanged(path, path, expected=expected, new=False)
+        path.unlink()
+    except (OSError, ValueError) as error:
+        raise _unavailable(path, error, "removed") from None
+    _sync_folder(path.parent)
+
+
+def _write_beside(temporary: Path, data: bytes, target: Path, before: os.stat_result | None) -> None:
+    """Write the new file under its temporary name, and sync it."""
+    fd = _open_unnamed(temporary.parent, before)
+    unnamed = fd is not None
+    if fd is None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        fd = os.open(temporary, flags, 0o600 if before else 0o666)
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(fd, view) :]
+        if before is not None:
+            _keep_attributes(fd, target, before)
+        os.fsync(fd)
+        if unnamed:
+            # src_dir_fd means nothing for an absolute path, but without one Python forgets to follow
+            os.link(f"/proc/self/fd/{fd}", temporary, src_dir_fd=fd, follow_symlinks=True)
+    finally:
+        os.close(fd)
+
+
+def _open_unnamed(folder: Path, before: os.stat_result | None) -> int | None:
+    """A file without a name, which leaves nothing behind if we are killed; None if the system has no such files."""
+    flag = getattr(os, "O_TMPFILE", None)
+    if flag is None or not Path("/proc/self/fd").exists():
+        return None
+    try:
+        return os.open(folder, os.O_WRONLY | flag | os.O_CLOEXEC, 0o600 if before else 0o666)
+    except OSError as error:
+        if error.errno in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT):
+            return None
+        raise
+
+
+def _keep_attributes(fd: int, target: Path, before: os.stat_result) -> None:
+    """Copy owner, extended attributes and mode of the old file, as far as this user may."""
+    mode = stat.S_IMODE(before.st_mode)
+    try:
+        if (before.st_uid, before.st_gid) != (os.geteuid(), os.getegid()):
+            os.fchown(fd, before.st_uid, before.st_gid)
+    except PermissionError:
+        mode &= ~(stat.S_ISUID | stat.S_ISGID)  # the mode must not give another owner's rights
+    for name in _attribute_names(target):
+        try:
+            os.setxattr(fd, name, os.getxattr(target, name))
+        except OSError:  # not for this user
+            pass
+    os.fchmod(fd, mode)
+
+
+def _attribute_names(target: Path) -> list[str]:
+    """Access lists and user attributes. Not capabilities, which belong to the old content."""
+    try:
+        return [each for each in os.listxattr(target) if each.startswith(("user.", "system.posix_acl_"))]
+    except (OSError, AttributeError):  # not on this file system, not on this platform
+        return []
+
+
+def _check_unchanged(path: Path, target: Path, *, expected: bytes | None, new: bool) -> None:
+    if expected is None and not new:
+        return
+    now = read_bytes(target)
+    if new and now is not None:
+        raise EditFailed(f"{shown(path)} was made by somebody else meanwhile", hint="read it before you write it")
+    if expected is not None and now != expected:
+        what = "was removed" if now is None else "was changed"
+        raise EditFailed(f"{shown(path)} {what} by somebody else since it was read", hint="read it again, then edit")
+
+
+def _stat(path: Path) -> os.stat_result | None:
+    try:
+        return os.stat(path)
+    except FileNotFoundError:
+        return None
+
+
+def _check_kind(path: Path, found: os.stat_result) -> None:
+    if stat.S_ISDIR(found.st_mode):
+        raise FileUnavailable(f"{shown(path)} is a folder", hint="list_files shows what is in it")
+    if not stat.S_ISREG(found.st_mode):
+        raise FileUnavailable(f"{shown(path)} is a pipe, a socket or a device, not a file")
+
+
+def _sync_folder(folder: Path) -> None:
+    """Sync the rename. The file is whole either way, so an error is ignored."""
+    try:
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        os.fsync(fd)
+    except OSError:
+        pass
+    finally:
+        os.close(fd)
+
+
+def _unavailable(path: Path, error: OSError | ValueError, wish: str) -> TarmacError:
+    hint = ""
+    match error:
+        case TarmacError():
+            return error
+        case OSError(errno=errno.ENOSPC | errno.EDQUOT):
+            what = f"can't be {wish}: the disk is full"
+            hint = "the file is as it was; make room and try again"
+        case OSError(errno=errno.EACCES | errno.EPERM):
+            what = f"can't be {wish}: permission denied"
+            hint = "its folder must be writable too: a file is replaced, not overwritten" if wish == "written" else ""
+        case OSError(errno=errno.ENOENT):
+            what = "does not exist"
+        case OSError():
+            what = f"can't be {wish}: {error.strerror}"
+        case _:
+            what = "can't be the name of a file"
+    found = FileUnavailable(f"{shown(path)} {what}", hint=hint)
+    found.errno = error.errno if isinstance(error, OSError) else None
+    return found
+
+
+class LocalFileSystem:
+    """That of this machine: the kernel."""
+
+    place = ""
+    lstat = staticmethod(os.lstat)
+    stat = staticmethod(os.stat)
+    readlink = staticmethod(os.readlink)
+    read = staticmethod(read_bytes)
+    save = staticmethod(save_file)
+    remove = staticmethod(remove_file)
+    chmod = staticmethod(os.chmod)
+
+    def afresh(self) -> "LocalFileSystem":
+        return self
+
+    def ahead(self, folders: Sequence[str]) -> None:
+        """The kernel needs no notice."""
+
+    def know(self, paths: Sequence[str]) -> None:
+        """Nor for these."""
+
+    def entries(self, folder: str) -> list[tuple[str, bool]]:
+        with os.scandir(folder) as found:
+            return [(each.name, each.is_dir(follow_symlinks=False)) for each in found]
+
+
+LOCAL = LocalFileSystem()

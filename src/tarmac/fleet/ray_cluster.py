@@ -1,0 +1,244 @@
+"""A Ray cluster: its nodes, and a host on each. The only module that imports Ray, and only when it is used.
+
+open_ray(address) → ray.init() → one RayHost actor on each node → RayTransport → ClusterMachine
+
+The actors end with the program that started them. `survey()` asks those of all programs, for `tarmac fleet`.
+"""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from tarmac.errors import ConnectionLost, PlaceUnavailable, Trouble
+from tarmac.fleet.cluster import ClusterMachine, NodeLimits
+from tarmac.fleet.ray_host import RayHost
+from tarmac.terminals.host.byte_stream import ByteStream
+
+NAMESPACE = "tarmac"
+PREFIX = "host-"
+MOST_CALLS = 10_000  # at once, for one actor
+START_PATIENCE = 60.0
+GOODBYE = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeReport:
+    """A node, as `tarmac fleet` shows it."""
+
+    name: str
+    address: str
+    alive: bool
+    cores: float
+    hosts: int = 0  # programs with terminals there
+    terminals: int = 0
+    busy: int = 0
+    limit: int = 0
+    load: float | None = None  # of the last minute; None: no host there can tell
+
+
+def _ray() -> Any:
+    try:
+        return import_module("ray")
+    except ImportError:
+        raise PlaceUnavailable(
+            "Ray is not installed here", trouble=Trouble.NO_CLIENT, hint="pip install 'tarmac[ray]'"
+        ) from None
+
+
+@asynccontextmanager
+async def open_ray(address: str = "", *, limits: NodeLimits | None = None) -> AsyncIterator[ClusterMachine]:
+    """The cluster at `address`, or the one that this machine belongs to. A program's own connection to Ray is used."""
+    limits = limits or NodeLimits()
+    async with _connected(address) as ray:
+        nodes = [each for each in await asyncio.to_thread(ray.nodes) if each["Alive"]]
+        actors = [_start_host(ray, each["NodeID"], limits) for each in nodes]
+        named = [_named(ray, node, actor) for node, actor in zip(nodes, actors, strict=True)]
+        try:
+            async with ClusterMachine(named, limits=limits) as machine:
+                yield machine
+        finally:
+            await _end(ray, actors)
+
+
+async def survey(address: str = "") -> list[NodeReport]:
+    """The nodes of a cluster, and the terminals of all programs on them."""
+    async with _connected(address) as ray:
+        nodes = await asyncio.to_thread(ray.nodes)
+        listed = await asyncio.to_thread(ray.util.list_named_actors, all_namespaces=True)
+        names = [each["name"] for each in listed if each["namespace"] == NAMESPACE and each["name"].startswith(PREFIX)]
+        loads = await asyncio.gather(*(_load_of(ray, name) for name in names))
+        told = [(name, load) for name, load in zip(names, loads, strict=True) if load is not None]
+        return [
+            _report(node, [load for name, load in told if name.startswith(_prefix(node["NodeID"]))]) for node in nodes
+        ]
+
+
+def _report(node: dict[str, Any], loads: list[dict[str, float]]) -> NodeReport:
+    return NodeReport(
+        name=node["NodeID"][:12],
+        address=node["NodeManagerAddress"],
+        alive=node["Alive"],
+        cores=float(node.get("Resources", {}).get("CPU", 0)),
+        hosts=len(loads),
+        terminals=int(sum(each["terminals"] for each in loads)),
+        busy=int(sum(each["busy"] for each in loads)),
+        limit=int(max((each["limit"] for each in loads), default=0)),
+        load=loads[0]["load"] if loads else None,
+    )
+
+
+async def _load_of(ray: Any, name: str) -> dict[str, float] | None:
+    try:
+        actor = await asyncio.to_thread(ray.get_actor, name, NAMESPACE)
+        found: dict[str, float] = await asyncio.wait_for(_result(actor.load.remote()), GOODBYE)
+    except (ValueError, TimeoutError, ray.exceptions.RayError):
+        return None
+    return found
+
+
+@asynccontextmanager
+async def _connected(address: str) -> AsyncIterator[Any]:
+    ray = _ray()
+    if ray.is_initialized():
+        yield ray
+        return
+    try:
+        await asyncio.to_thread(
+            ray.init, address=address or "auto", namespace=NAMESPACE, log_to_driver=False, logging_level="ERROR"
+        )
+    except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
+        raise PlaceUnavailable(
+            f"no Ray cluster answers{f' at {address}' if address else ' on this machine'}: {str(error)[:200]}",
+            trouble=Trouble.UNREACHABLE,
+            hint="start one (`ray start --head`), or give its address: ray://HOST:6379",
+        ) from None
+    try:
+        yield ray
+    finally:
+        await asyncio.to_thread(ray.shutdown)
+
+
+def _prefix(node: str) -> str:
+    return f"{PREFIX}{node[:24]}-"
+
+
+def _start_host(ray: Any, node: str, limits: NodeLimits) -> Any:
+    """An actor on that node and no other, which takes no core away from those who compute."""
+    affinity = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node, soft=False)
+    actor = ray.remote(RayHost).options(
+        name=_prefix(node) + secrets.token_hex(6),
+        namespace=NAMESPACE,
+        num_cpus=0,
+        max_concurrency=MOST_CALLS,
+        max_restarts=0,
+        scheduling_strategy=affinity,
+    )
+    return actor.remote(limits.terminals)
+
+
+def _named(ray: Any, node: dict[str, Any], actor: Any) -> tuple["RayTransport", float]:
+    shown = f"ray://{node['NodeManagerAddress']}/{node['NodeID'][:12]}"
+    return RayTransport(shown, ray, actor), float(node.get("Resources", {}).get("CPU", 1))
+
+
+async def _end(ray: Any, actors: list[Any]) -> None:
+    async def end(actor: Any) -> None:
+        try:
+            await asyncio.wait_for(_result(actor.leave.remote()), GOODBYE)
+        except (TimeoutError, ray.exceptions.RayError):
+            pass
+        await asyncio.to_thread(ray.kill, actor)
+
+    await asyncio.gather(*(end(each) for each in actors), return_exceptions=True)
+
+
+async def _result(reference: Any) -> Any:
+    return await reference
+
+
+class RayTransport:
+    """Connections to the host of one node, through calls of its actor."""
+
+    def __init__(self, name: str, ray: Any, actor: Any) -> None:
+        self.name = name
+        self._ray, self._actor = ray, actor
+
+    async def connect(self, session: str, *, new: bool) -> ByteStream:
+        try:
+            number = await asyncio.wait_for(_result(self._actor.connect.remote()), START_PATIENCE)
+        except TimeoutError:
+            raise PlaceUnavailable(
+                f"{self.name} did not start a host within {START_PATIENCE:g} s", trouble=Trouble.SILENT
+            ) from None
+        except self._ray.exceptions.RayError as error:
+            what = f"the node {self.name} is gone: {type(error).__name__}"
+            if new:
+                raise PlaceUnavailable(
+                    what, trouble=Trouble.UNREACHABLE, hint="is it still in `tarmac fleet`?"
+                ) from None
+            raise ConnectionLost(what, hint="its terminals ended with it: open new ones") from None
+        return RayStream(self._ray, self._actor, number)
+
+
+class RayStream:
+    """One connection: what is written is sent in order, one call at a time; a read waits in the actor."""
+
+    def __init__(self, ray: Any, actor: Any, number: int) -> None:
+        self._ray, self._actor, self._number = ray, actor, number
+        self._unsent = bytearray()
+        self._sender: asyncio.Task[None] | None = None
+        self._over = False
+        self._reading: asyncio.Task[bytes] | None = None
+
+    async def read(self) -> bytes:
+        if self._over:
+            return b""
+        self._reading = asyncio.ensure_future(_result(self._actor.send.remote(self._number)))
+        try:
+            data: bytes = await self._reading
+        except self._ray.exceptions.RayError:
+            data = b""
+        except asyncio.CancelledError:
+            if not self._over:
+                raise
+            data = b""
+        self._over = self._over or not data
+        return b"" if self._over else data
+
+    def write(self, data: bytes) -> None:
+        if self._over:
+            return
+        self._unsent += data
+        if self._sender is None:
+            self._sender = asyncio.get_running_loop().create_task(self._send())
+
+    async def _send(self) -> None:
+        try:
+            while self._unsent:
+                data = bytes(self._unsent)
+                self._unsent.clear()
+                await _result(self._actor.receive.remote(self._number, data))
+        except self._ray.exceptions.RayError:
+            self._over = True
+        finally:
+            self._sender = None
+
+    async def drain(self) -> None:
+        if self._sender is not None:
+            await asyncio.wait([self._sender])
+
+    def abort(self) -> None:
+        if not self._over:
+            self._over = True
+            if self._reading is not None:
+                self._reading.cancel()
+            self._actor.end.remote(self._number)
+
+    async def aclose(self) -> None:
+        if self._sender is not None:
+            await asyncio.wait([self._sender], timeout=GOODBYE)
+        self.abort()

@@ -1,0 +1,299 @@
+"""One live MCP server. The SDK's client is entered, used and left by one task of its own.
+
+connect() → Client of the SDK, both eras of the protocol → call(tool, arguments) · read(uri) → aclose()
+
+The SDK is imported when the first server is used: it takes a second.
+"""
+
+import asyncio
+import json
+import logging
+import tempfile
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import IO, Any, Final
+
+from tarmac.errors import TarmacError, ToolFailed
+from tarmac.tools.servers.definition import ServerDefinition
+from tarmac.tools.servers.sign_in import SignInListener, SignInNeeded, TokenFile, provider
+
+CLOSING: Final = 10.0  # seconds that a server has to end; the SDK kills it before that
+MOST_TOOLS: Final = 500
+MOST_PAGES: Final = 20
+LOG_TAIL: Final = 1_000  # bytes of what a server printed that an error shows
+
+
+class ServerFailed(ToolFailed):
+    """A server that can't be started, or did not answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerTool:
+    """A tool, in the words of its server."""
+
+    name: str
+    description: str
+    schema: str  # JSON
+
+    @property
+    def digest(self) -> str:
+        """The same as long as the server describes it in the same way."""
+        return sha256(f"{self.name}\0{self.description}\0{self.schema}".encode("utf-8", "replace")).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerResult:
+    """What a tool or a resource returned: the parts of it as the protocol has them."""
+
+    content: tuple[dict[str, Any], ...]
+    failed: bool = False
+    structured: Any = None
+
+
+class ServerConnection:
+    """A server that runs, or that is reached over HTTP."""
+
+    def __init__(
+        self,
+        definition: ServerDefinition,
+        *,
+        workspace: Path,
+        tokens: Path,
+        show: Callable[[str], Awaitable[None]] | None = None,
+    ) -> None:
+        """`show` tells a person the address where they sign in; None: nobody can."""
+        self.definition = definition
+        self.tools: dict[str, ServerTool] = {}
+        self.about = ""  # name and version, in the server's own words
+        self.instructions = ""
+        self._workspace = workspace
+        self._tokens = TokenFile(tokens, definition.url)
+        self._show = show
+        self._client: Any = None
+        self._owner: asyncio.Task[None] | None = None
+        self._ready: asyncio.Future[None] | None = None
+        self._leave = asyncio.Event()
+        self._log: IO[str] | None = None
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can be called."""
+        return self._client is not None and self._owner is not None and not self._owner.done()
+
+    async def connect(self) -> None:
+        """Start it, and learn its tools. ServerFailed says why that did not work."""
+        patience = self.definition.start_timeout if self._show is None else 330.0
+        self._ready = asyncio.get_running_loop().create_future()
+        self._owner = asyncio.create_task(self._own())
+        try:
+            async with asyncio.timeout(patience):
+                await asyncio.shield(self._ready)
+        except TimeoutError:
+            tail = self._tail()
+            await self.aclose()
+            raise self._failed(f"did not answer within {patience:g} s", tail) from None
+        except BaseException:
+            await self.aclose()
+            raise
+
+    async def _own(self) -> None:
+        """Enter the client, wait until somebody wants to leave, leave: all in one task, as the SDK wants it."""
+        assert self._ready is not None
+        try:
+            async with AsyncExitStack() as stack:
+                client = await self._open(stack)
+                await self._learn(client)
+                self._client = client
+                if not self._ready.done():
+                    self._ready.set_result(None)
+                await self._leave.wait()
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # the SDK raises groups of whatever went wrong below it
+            if not self._ready.done():
+                self._ready.set_exception(self._translated(error))
+        finally:
+            self._client = None
+            if self._log is not None:
+                self._log.close()
+            if not self._ready.done():
+                self._ready.cancel()
+
+    async def _open(self, stack: AsyncExitStack) -> Any:
+        sdk = await asyncio.to_thread(_sdk)
+        definition = self.definition
+
+        async def roots(_: Any) -> Any:
+            return sdk["ListRootsResult"](roots=[{"uri": self._workspace.as_uri(), "name": self._workspace.name}])
+
+        if definition.url:
+            server: Any = await self._http(stack, sdk)
+        else:
+            self._log = tempfile.TemporaryFile("w+", prefix="tarmac-mcp-", errors="replace")  # noqa: SIM115
+            cwd = definition.cwd or self._workspace
+            params = sdk["StdioServerParameters"](
+                command=definition.command,
+                args=list(definition.args),
+                env=dict(definition.env),
+                cwd=cwd,
+                encoding_error_handler="replace",
+            )
+            server = sdk["stdio_client"](params, errlog=self._log)
+        client = sdk["Client"](server, list_roots_callback=roots, cache=None)
+        return await stack.enter_async_context(client)
+
+    async def _http(self, stack: AsyncExitStack, sdk: dict[str, Any]) -> Any:
+        definition = self.definition
+        redirect = SignInListener(self._tokens.port()) if self._show is not None else None
+        if redirect is not None:
+            stack.push_async_callback(redirect.aclose)
+        auth = None
+        if "authorization" not in {key.lower() for key in definition.headers}:
+            auth = provider(definition.url, self._tokens, redirect, self._show)
+        if definition.sse:
+            return sdk["sse_client"](definition.url, headers=dict(definition.headers), auth=auth)
+        http = sdk["create_mcp_http_client"](headers=dict(definition.headers), auth=auth)
+        await stack.enter_async_context(http)
+        return sdk["streamable_http_client"](definition.url, http_client=http)
+
+    async def _learn(self, client: Any) -> None:
+        """Its tools, page by page."""
+        found: dict[str, ServerTool] = {}
+        cursor = None
+        for _ in range(MOST_PAGES):
+            page = await client.list_tools(cursor=cursor)
+            for each in page.tools:
+                raw = each.model_dump(mode="json", by_alias=True, exclude_none=True)
+                if self.definition.tools and each.name not in self.definition.tools:
+                    continue
+                schema = json.dumps(raw.get("inputSchema", {}), sort_keys=True, separators=(",", ":"))
+                found[each.name] = ServerTool(name=each.name, description=each.description or "", schema=schema)
+            cursor = page.model_dump(by_alias=True).get("nextCursor")
+            if not cursor or len(found) >= MOST_TOOLS:
+                break
+        self.tools = found
+        info = client.server_info
+        self.about = f"{info.name} {info.version}".strip() if info else ""
+        self.instructions = client.instructions or ""
+
+    async def call(self, tool: str, arguments: dict[str, Any]) -> ServerResult:
+        """Use a tool. A call that has no result in time is given up; it is not made again."""
+        result = await self._within(lambda client: client.call_tool(tool, arguments), f"the tool {tool}")
+        raw = result.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return ServerResult(
+            content=tuple(raw.get("content", ())),
+            failed=bool(raw.get("isError")),
+            structured=raw.get("structuredContent"),
+        )
+
+    async def resources(self) -> tuple[dict[str, Any], ...]:
+        """What can be read there."""
+        result = await self._within(lambda client: client.list_resources(), "the list of resources")
+        return tuple(result.model_dump(mode="json", by_alias=True, exclude_none=True).get("resources", ()))
+
+    async def read(self, uri: str) -> ServerResult:
+        """Read a resource."""
+        result = await self._within(lambda client: client.read_resource(uri), f"the resource {uri}")
+        raw = result.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return ServerResult(content=tuple({"type": "resource", "resource": each} for each in raw.get("contents", ())))
+
+    async def _within(self, make: Callable[[Any], Awaitable[Any]], what: str) -> Any:
+        client, owner = self._client, self._owner
+        if client is None or owner is None:
+            raise self._failed("is not running")
+        asked = asyncio.ensure_future(make(client))
+        try:
+            async with asyncio.timeout(self.definition.timeout):
+                await asyncio.wait({asked, owner}, return_when=asyncio.FIRST_COMPLETED)
+            if not asked.done():
+                raise self._failed(f"ended before {what} had a result", self._tail())
+            return asked.result()
+        except TimeoutError:
+            limit = self.definition.timeout
+            raise self._failed(
+                f"gave {what} no result within {limit:g} s. Whether it did something is not known"
+            ) from None
+        except TarmacError:
+            raise
+        except Exception as error:
+            raise self._failed(f"refused {what}: {_words(error)}") from None
+        finally:
+            if not asked.done():
+                asked.cancel()
+                await asyncio.wait({asked}, timeout=1)
+
+    async def aclose(self) -> None:
+        """End it, and all it started. May be called twice."""
+        self._leave.set()
+        owner = self._owner
+        if owner is None or owner is asyncio.current_task():
+            return
+        if self._client is None and not owner.done():  # it is still being opened
+            owner.cancel()
+        await asyncio.wait({owner}, timeout=CLOSING)
+        if not owner.done():
+            owner.cancel()
+            await asyncio.wait({owner}, timeout=CLOSING)
+        if self._ready is not None and self._ready.done() and not self._ready.cancelled():
+            self._ready.exception()
+
+    def _translated(self, error: BaseException) -> TarmacError:
+        cause = _cause(error)
+        if isinstance(cause, SignInNeeded):
+            return SignInNeeded(
+                f"the MCP server {self.definition.name} wants you to sign in",
+                hint=f"tarmac mcp-servers login {self.definition.name}",
+            )
+        if isinstance(cause, TarmacError):
+            return cause
+        return self._failed(f"can't be started: {_words(cause)}", self._tail())
+
+    def _failed(self, what: str, tail: str = "") -> ServerFailed:
+        printed = f" It printed: {tail}" if tail else ""
+        return ServerFailed(
+            f"The MCP server {self.definition.name} {what}.{printed}", hint="tarmac mcp-servers shows all"
+        )
+
+    def _tail(self) -> str:
+        if self._log is None or self._log.closed:
+            return ""
+        try:
+            self._log.seek(0, 2)
+            self._log.seek(max(self._log.tell() - LOG_TAIL, 0))
+            return " ".join(self._log.read().split())
+        except (OSError, ValueError):
+            return ""
+
+
+def _cause(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _words(error: BaseException) -> str:
+    cause = _cause(error)
+    return str(cause).strip() or type(cause).__name__
+
+
+def _sdk() -> dict[str, Any]:
+    from mcp.client.sse import sse_client
+    from mcp.client.streamable_http import streamable_http_client
+    from mcp.shared._httpx_utils import create_mcp_http_client
+    from mcp.types import ListRootsResult
+
+    from mcp import Client, StdioServerParameters, stdio_client
+
+    logging.getLogger("mcp.client").setLevel(logging.CRITICAL)  # it logs tracebacks of what it raises
+    return {
+        "Client": Client,
+        "StdioServerParameters": StdioServerParameters,
+        "stdio_client": stdio_client,
+        "sse_client": sse_client,
+        "create_mcp_http_client": create_mcp_http_client,
+        "streamable_http_client": streamable_http_client,
+        "ListRootsResult": ListRootsResult,
+    }

@@ -1,0 +1,158 @@
+"""A connection may break at any byte. Nothing is lost, and nothing is done twice."""
+
+import asyncio
+import random
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import pytest
+
+from tarmac.errors import ConnectionLost, TarmacError
+from tarmac.fleet import CommandTransport, RemoteMachine, open_terminals
+from tarmac.terminals.host.byte_stream import MemoryStream, memory_streams
+from tarmac.terminals.host.host import Host
+from tarmac.terminals.pool import Pool
+
+pytestmark = pytest.mark.shell
+
+
+class Frail(MemoryStream):
+    """A connection that breaks after so many bytes, wherever that is in a frame."""
+
+    def __init__(self, inner: MemoryStream, *, reads: int, writes: int) -> None:
+        self.inner, self.reads, self.writes = inner, reads, writes
+
+    async def read(self) -> bytes:
+        data = await self.inner.read()
+        whole, self.reads = data[: self.reads], self.reads - len(data)
+        if self.reads < 0:
+            self.inner.abort()
+        return whole
+
+    def write(self, data: bytes) -> None:
+        if self.writes >= 0:
+            self.inner.write(data[: self.writes])
+        self.writes -= len(data)
+        if self.writes < 0:
+            self.inner.abort()
+
+    async def drain(self) -> None:
+        await self.inner.drain()
+
+    def abort(self) -> None:
+        self.inner.abort()
+
+    async def aclose(self) -> None:
+        await self.inner.aclose()
+
+
+class Breaking:
+    """A transport to a host in this process. Its connections break, one after another, after so many bytes."""
+
+    name = "breaking:"
+
+    def __init__(self, sizes: list[tuple[int, int]]) -> None:
+        self.host = Host()
+        self.sizes = sizes
+        self.connections = 0
+        self.serving: list[asyncio.Task[None]] = []
+
+    async def __aenter__(self) -> Self:
+        await self.host.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.host.__aexit__()
+        await asyncio.gather(*self.serving)
+
+    async def connect(self, session: str, *, new: bool) -> MemoryStream:
+        ours, theirs = memory_streams()
+        self.serving.append(asyncio.create_task(self.host.serve(theirs)))
+        self.connections += 1
+        if new or not self.sizes:
+            return ours if new and not self.sizes else Frail(ours, reads=10_000, writes=3_000) if new else ours
+        reads, writes = self.sizes.pop(0)
+        return Frail(ours, reads=reads, writes=writes)
+
+
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(each, marks=pytest.mark.fleet) for each in range(2, 10))])
+async def test_cuts_at_any_byte_lose_nothing_and_repeat_nothing(seed: int, tmp_path: Path) -> None:
+    """F4."""
+    chance = random.Random(seed)
+    sizes = [(chance.choice([200, 900, 4_000, 30_000]), chance.choice([150, 400, 2_000])) for _ in range(12)]
+    sizes = [(chance.randrange(1, reads), chance.randrange(1, writes)) for reads, writes in sizes]
+    expected = b"".join(b"%d\r\n" % number for number in range(1, 3001))
+    async with (
+        Breaking(sizes) as transport,
+        RemoteMachine(transport) as machine,
+        Pool(machine=machine) as terminals,
+        terminals.lease(cwd=tmp_path) as terminal,
+    ):
+        for number in range(4):
+            execution = await terminal.start(f"echo {number} >> done; seq 3000; (exit {number})")
+            data = b"".join([piece async for piece in execution.follow() if isinstance(piece, bytes)])
+            result = await execution.result(30)
+            assert (data == expected, result.exit_code, result.reason, result.evidence) == (
+                True,
+                number,
+                "done",
+                "mark",
+            )
+    assert (tmp_path / "done").read_text() == "0\n1\n2\n3\n"
+    assert transport.connections > 2
+
+
+async def test_whoever_waits_is_told_and_the_command_goes_on(tmp_path: Path) -> None:
+    """F4."""
+    async with (
+        Breaking([]) as transport,
+        RemoteMachine(transport) as machine,
+        Pool(machine=machine) as terminals,
+        terminals.lease(cwd=tmp_path) as terminal,
+    ):
+        execution = await terminal.start("echo before; until [ -e go ]; do sleep 0.05; done; echo after; (exit 4)")
+        await execution.waiting_for(pattern="before")
+        waiting = asyncio.create_task(execution.result(30))
+        await asyncio.sleep(0)
+        machine.connection.cut()
+        told = await waiting
+        assert (told.reason, told.exit_code, told.evidence) == ("connection lost", None, "unknown")
+        assert execution.running
+        (tmp_path / "go").touch()
+        result = await execution.result(30)
+    assert (result.output, result.exit_code, result.reason) == ("before\nafter\n", 4, "done")
+
+
+async def test_a_host_that_is_gone_ends_its_terminals_by_type(tmp_path: Path) -> None:
+    """F5."""
+    async with Breaking([]) as transport, RemoteMachine(transport) as machine, Pool(machine=machine) as terminals:
+        async with terminals.lease(cwd=tmp_path) as terminal:
+            execution = await terminal.start("sleep 100")
+            lost = transport.host.sessions.popitem()[1]
+            machine.connection.cut()
+            assert (await execution.result(10)).reason == "connection lost"
+            result = await execution.result(10)
+            assert (result.reason, result.exit_code, execution.running) == ("connection lost", None, False)
+            with pytest.raises((ConnectionLost, TarmacError)):
+                await terminal.run("true")
+        with pytest.raises(ConnectionLost):
+            await terminals.open()
+        await lost.aclose()
+
+
+@pytest.mark.fleet
+async def test_a_killed_client_program_loses_nothing(elsewhere: CommandTransport, tmp_path: Path) -> None:
+    """F4. The host there outlives the program that carried the connection."""
+    async with open_terminals(elsewhere) as terminals, terminals.lease(cwd=tmp_path) as terminal:
+        assert isinstance(terminals.machine, RemoteMachine)
+        execution = await terminal.start("for i in $(seq 200); do echo $i; sleep 0.01; done")
+        for after in (20, 90, 150):
+            await execution.waiting_for(pattern=rf"^{after}$")
+            terminals.machine.connection.cut()
+        while execution.running:
+            await execution.result(30)
+        result = await execution.result()
+    assert result.output == "".join(f"{number}\n" for number in range(1, 201))

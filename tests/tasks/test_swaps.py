@@ -1,0 +1,77 @@
+"""Files that are swapped after they were judged, and before they are used: what was asked about is what happens."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+from tests.conftest import lacking
+from tests.tasks.engine import Seen, a_task, call, done, results, turn
+
+from tarmac.policy import Execute, Policy
+from tarmac.policy.approval import Answer, AnswerKind
+from tarmac.policy.plan import environment
+from tarmac.terminals import run_plan
+from tarmac.terminals.process.confinement import Means, means
+
+SECRET = "the-secret-of-another-place"
+
+
+def swap(folder: Path, outside: Path) -> None:
+    """A folder becomes a link that leads out of the workspace."""
+    folder.rename(folder.with_name("moved"))
+    folder.symlink_to(outside)
+
+
+@pytest.mark.parametrize("exists", [False, True])
+@pytest.mark.parametrize("what", ["folder", "file"])
+async def test_a_write_that_was_approved_does_not_follow_a_link_that_came_meanwhile(
+    tmp_path: Path, what: str, exists: bool
+) -> None:
+    """P8: the person said yes to a file of the workspace, and the file outside stays as it was."""
+    work, outside = tmp_path / "work", tmp_path / "outside"
+    (work / "sub").mkdir(parents=True)
+    outside.mkdir()
+    victim = outside / "a.txt"
+    if exists:
+        (work / "sub/a.txt").write_text("old\n")
+        victim.write_text(SECRET)
+    writes = turn(call("write_to_file", path="sub/a.txt", content="new\n"))
+    async with a_task(work, writes, done(), attended=True, auto="ask") as task:
+        seen = Seen(task)
+        running = asyncio.ensure_future(task.run_until_idle())
+        asked = await seen.question()
+        if what == "folder":
+            swap(work / "sub", outside)
+        else:
+            (work / "sub/a.txt").unlink(missing_ok=True)
+            (work / "sub/a.txt").symlink_to(victim)
+        await task.answer(asked.question, Answer(AnswerKind.YES))
+        await running
+    assert (victim.read_text() if victim.exists() else None) == (SECRET if exists else None)
+    assert results(seen)[0][1] == "failed", results(seen)
+
+
+@pytest.mark.parametrize("what", ["folder", "file"])
+@pytest.mark.parametrize("command", ["cat sub/a.txt", "grep -rn . sub", "cat < sub/a.txt", "cd sub && cat a.txt"])
+async def test_a_command_that_was_allowed_does_not_follow_a_link_that_came_meanwhile(
+    tmp_path: Path, what: str, command: str
+) -> None:
+    """P8: judged by itself, then swapped, then run under rules that name what was there."""
+    if means() is Means.NONE:
+        lacking("this machine has neither Landlock nor bubblewrap")
+    work, outside = tmp_path / "work", tmp_path / "outside"
+    (work / "sub").mkdir(parents=True)
+    outside.mkdir()
+    (work / "sub/a.txt").write_text("mine\n")
+    (outside / "a.txt").write_text(f"{SECRET}\n")
+    verdict = await Policy().judge(Execute(command, cwd=work), workspace=work)
+    assert verdict.plan is not None, verdict.reason
+    if what == "folder":
+        swap(work / "sub", outside)
+    else:
+        (work / "sub/a.txt").unlink()
+        (work / "sub/a.txt").symlink_to(outside / "a.txt")
+    env = environment(dict(os.environ), workspace=work)
+    result = await run_plan(verdict.plan, command=command, environment=env)
+    assert SECRET not in result.output

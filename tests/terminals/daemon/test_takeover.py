@@ -1,0 +1,160 @@
+"""A program goes on with the terminals of another."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.terminals.conftest import Speech
+from tests.terminals.daemon.conftest import daemon_pid, wait_gone
+
+from tarmac.errors import BadRequest, SandboxUnavailable, TerminalBusy, TerminalNotFound
+from tarmac.policy.sandbox import Bubblewrap
+from tarmac.terminals import Settings, attach_terminal, end_terminal, list_terminals, open_terminal
+from tarmac.terminals.daemon.kept_terminal import KeptTerminal
+from tarmac.terminals.pool import Pool
+
+pytestmark = pytest.mark.shell
+QUIET = Settings(start_up_files=False)
+
+
+async def test_leaving_the_block_leaves_the_shell_running(daemon: Path, tmp_path: Path, speech: Speech) -> None:
+    """F1: directory, variables and the running command are there for the next program."""
+    (tmp_path / "sub").mkdir()
+    async with open_terminal(cwd=tmp_path, shell=speech.shell, outlive=True, settings=QUIET) as terminal:
+        await terminal.run(speech.export.format(name="COLOUR", value="green") + "; cd sub")
+        await terminal.start("echo began; cat >/dev/null; echo ended; sh -c 'exit 7'")
+        id = terminal.id
+    again = await attach_terminal(id)
+    running = again.current
+    assert running is not None
+    await running.waiting_for(input=True, timeout=20)
+    await running.send("\x04")
+    result = await running.result(timeout=20)
+    assert (result.output, result.exit_code, result.evidence, result.reason) == ("began\nended\n", 7, "mark", "done")
+    after = await again.run("echo $COLOUR")
+    assert (after.output, after.cwd) == ("green\n", tmp_path / "sub")
+    await again.aclose()
+    assert await list_terminals() == []
+
+
+async def test_results_of_before_can_be_read_again(daemon: Path, tmp_path: Path) -> None:
+    """F1: the last commands are among `executions`, with output, code and directory."""
+    async with open_terminal(cwd=tmp_path, outlive=True, settings=QUIET) as terminal:
+        await terminal.run("echo one; sh -c 'exit 3'")
+        await terminal.run("echo two")
+        id = terminal.id
+    again = await attach_terminal(id)
+    told = [(each.command, await each.result()) for each in again.executions]
+    assert [(name, each.output, each.exit_code, each.cwd) for name, each in told] == [
+        ("echo one; sh -c 'exit 3'", "one\n", 3, tmp_path),
+        ("echo two", "two\n", 0, tmp_path),
+    ]
+    assert b"two" in again.tape.read(0, again.tape.end)
+    await again.aclose()
+
+
+async def test_a_shell_that_ended_meanwhile_tells_its_exit_code(daemon: Path) -> None:
+    """F1: the daemon waited for it."""
+    async with open_terminal(outlive=True, settings=QUIET) as terminal:
+        id = terminal.id
+        assert isinstance(terminal, KeptTerminal)
+        assert terminal.session is not None
+        shell = terminal.session.pid
+        await terminal.start("read -r line; exit 4")
+        await terminal.type("go\n")
+    wait_gone(shell)
+    (left,) = await list_terminals()
+    assert (left.alive, left.status) == (False, 4)
+    again = await attach_terminal(id)
+    result = await again.executions[-1].result(timeout=20)
+    assert (result.exit_code, result.reason, result.evidence) == (4, "terminal closed", "waitpid")
+    fresh = await again.run("echo new")
+    assert (fresh.output, fresh.fresh_shell) == ("new\n", True)
+    await again.aclose()
+
+
+async def test_a_terminal_has_one_program_at_a_time(daemon: Path) -> None:
+    """F1."""
+    async with open_terminal(outlive=True, settings=QUIET) as terminal:
+        with pytest.raises(TerminalBusy, match="in use"):
+            await attach_terminal(terminal.id)
+        with pytest.raises(TerminalNotFound):
+            await attach_terminal("t-000000")
+        with pytest.raises(TerminalNotFound):
+            await attach_terminal("../daemon")
+        await terminal.aclose()
+
+
+async def test_a_command_that_never_reached_the_shell_is_not_run(daemon: Path, tmp_path: Path) -> None:
+    """F1: its program was killed between storing it and giving it to the shell."""
+    host = f"""
+import asyncio, os, signal
+from tarmac.terminals import Settings, open_terminal
+from tarmac.terminals.process.pty import Pty
+
+async def main():
+    async with open_terminal(outlive=True, settings=Settings(start_up_files=False)) as terminal:
+        print(terminal.id, flush=True)
+        await terminal.run("echo before")
+        Pty.write = lambda pty, data: os.kill(os.getpid(), signal.SIGKILL)
+        await terminal.run("touch {tmp_path}/ran")
+
+asyncio.run(main())
+"""
+    id = await asyncio.to_thread(_killed, host)
+    terminal = await attach_terminal(id)
+    result = await terminal.executions[-1].result(timeout=20)
+    assert (result.command, result.reason, result.exit_code) == (f"touch {tmp_path}/ran", "not run", None)
+    assert (await terminal.run("ls -A", cwd=tmp_path)).output == ""
+    await terminal.aclose()
+
+
+async def test_with_the_daemon_its_shells_end_and_results_say_so(daemon: Path, tmp_path: Path) -> None:
+    """F1: by a reason of their own; also what ignores a hang-up ends. The next command has a fresh shell."""
+    async with open_terminal(cwd=tmp_path, outlive=True, settings=QUIET) as terminal:
+        job = int((await terminal.run("nohup sleep 100 >/dev/null 2>&1 & echo $!")).output.split()[-1])
+        execution = await terminal.start("echo running; sleep 100")
+        await execution.waiting_for(pattern="running", timeout=20)
+        assert isinstance(terminal, KeptTerminal)
+        assert terminal.session is not None
+        shell, pid = terminal.session.pid, daemon_pid(daemon)
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        result = await execution.result(timeout=20)
+        assert (result.reason, result.exit_code, result.output) == ("daemon lost", None, "running\n")
+        wait_gone(shell)
+        wait_gone(job)
+        after = await terminal.run("echo fresh")
+        assert (after.output, after.fresh_shell) == ("fresh\n", True)
+        await terminal.aclose()
+
+
+def _killed(program: str) -> str:
+    """What a program printed that was killed."""
+    found = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, timeout=60, check=False)
+    assert found.returncode == -signal.SIGKILL
+    return found.stdout.decode().strip()
+
+
+async def test_a_terminal_in_a_sandbox_does_not_outlive_the_program(tmp_path: Path) -> None:
+    """F1: this is refused. A new shell in the place of one that ended would be outside."""
+    box = Bubblewrap(workspace=tmp_path)
+    with pytest.raises(BadRequest, match="sandbox"):
+        async with open_terminal(outlive=True, sandbox=box):
+            pass
+    async with Pool(Settings(sandbox=box, warm_pool=0)) as pool:
+        with pytest.raises(BadRequest, match="sandbox"):
+            await pool.open(cwd=tmp_path, outlive=True)
+
+
+async def test_a_shell_outside_is_not_taken_for_one_in_a_sandbox(daemon: Path, tmp_path: Path) -> None:
+    """F1."""
+    async with open_terminal(outlive=True, settings=QUIET) as terminal:
+        id = terminal.id
+    with pytest.raises(SandboxUnavailable, match="outside"):
+        await attach_terminal(id, settings=Settings(sandbox=Bubblewrap(workspace=tmp_path)))
+    await end_terminal(id)
