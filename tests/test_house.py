@@ -2,7 +2,8 @@
 
 import ast
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -84,3 +85,39 @@ def test_a_class_name_means_one_thing(trees: dict[Path, ast.Module]) -> None:
     found = twice(name for name, _ in homes)
     new = {each: [named(path) for name, path in homes if name == each] for each in found - CLASS_NAMES_USED_TWICE}
     assert not new, "another module has a class of this name: say in the name of yours what it is about"
+
+
+def test_no_module_imports_itself_by_a_detour(trees: dict[Path, ast.Module]) -> None:
+    """Imports inside functions count, too. Imports for the type checker alone do not."""
+    modules = {_module(path): tree for path, tree in trees.items()}
+    graph = {name: set(_imported(name, tree, modules)) for name, tree in modules.items()}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(f"these import each other: {' ← '.join(error.args[1])}")
+
+
+def _module(path: Path) -> str:
+    parts = ("tarmac", *path.relative_to(SOURCE).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _imported(name: str, tree: ast.Module, modules: Iterable[str]) -> Iterator[str]:
+    for node in _without_types(tree):
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names if each.name in modules)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for each in node.names:
+                inside = f"{node.module}.{each.name}"
+                found = inside if inside in modules else node.module
+                if found in modules and found != name:
+                    yield found
+
+
+def _without_types(node: ast.AST) -> Iterator[ast.AST]:
+    """Every node that is not below `if TYPE_CHECKING:`."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and isinstance(child.test, ast.Name) and child.test.id == "TYPE_CHECKING":
+            continue
+        yield child
+        yield from _without_types(child)

@@ -70,7 +70,7 @@ def test_modes_become_ours_and_servers_are_kept_but_not_started(storage: Path, o
     lines = outcome.out.splitlines()
     assert lines[0].startswith(f"+ {NATIVE}") and lines[1] == f"+ mode translate  {own}/modes/translate.md"
     assert lines[2].endswith("code.md, in place of the one that is built in")
-    assert lines[3].startswith("+ MCP servers (files)") and "no server is started" in lines[3]
+    assert lines[3].startswith("+ MCP servers (files)") and "a server is started when it is first needed" in lines[3]
     assert "s3cret" not in outcome.out + outcome.err
     kept = own / "mcp_settings.json"
     assert (kept.read_text(), kept.stat().st_mode & 0o777) == (SERVERS, 0o600)

@@ -21,10 +21,10 @@ from tarmac.config import Config
 from tarmac.errors import BadRequest
 from tarmac.mcp import adapter, http_gate
 from tarmac.mcp.catalog import CatalogEntry
-from tarmac.mcp.client import Client, Form, Lacking
+from tarmac.mcp.client import Client, Form, Lacking, ToolAnswer
 from tarmac.mcp.outputs import ListedOutput
 from tarmac.mcp.resource_changes import ResourceChanges
-from tarmac.mcp.tool_server import ToolAnswer, ToolServer
+from tarmac.mcp.tool_server import ToolServer
 from tarmac.tools.tool import Bench, Group, Ready, Tool
 
 STATIC, BINARY = "test://static-text", "test://static-binary"

@@ -132,7 +132,7 @@ def test_a_person_sees_the_danger_and_the_command_and_says_yes(
         if start is claude_code:
             ask_claude(screen)
         screen.see("Decision")
-        assert "Run this command? Risk: medium. It makes or dates made, in the workspace" in screen.shown
+        assert "Run this command? Risk: medium. It creates or updates made, in the workspace" in screen.shown
         assert "\n  touch made" in screen.shown
         for key, then in yes:
             screen.press(key, then)

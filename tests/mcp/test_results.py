@@ -13,7 +13,7 @@ from tarmac.events import TerminalId
 from tarmac.mcp import workspace
 from tarmac.mcp.adapter import _result
 from tarmac.mcp.catalog import BY_NAME, ENTRIES
-from tarmac.mcp.tool_server import ToolAnswer
+from tarmac.mcp.client import ToolAnswer
 from tarmac.models.provider import ToolSchema
 from tarmac.models.tokens import tools_size
 from tarmac.policy.verdict import Decision, Part, Risk, Verdict

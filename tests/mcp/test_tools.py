@@ -46,7 +46,7 @@ async def test_the_danger_and_the_command_are_in_the_first_lines_of_a_question(t
         for command in ("touch made", lines, f"echo {'x' * 100}; touch made"):
             await refused(client, "run_command", command=command)
     short, several, long = (each.split("\n") for each in person.questions)
-    reason = "It makes or dates made, in the workspace"
+    reason = "It creates or updates made, in the workspace"
     assert short[:3] == [f"Run this command? Risk: medium. {reason}", "touch made", f"in {tmp_path}"]
     assert several[0].startswith("Run these 4 lines? Risk: ") and "important" in several[0]
     assert several[1] == "echo one ⏎ echo two ⏎ rm -r important ⏎ echo three …"

@@ -102,7 +102,7 @@ async def test_each_form_of_a_program_has_its_own_weight(risk: str, line: str) -
         ("kubectl delete pod x", "deletes or empties objects of the cluster: pod x"),
         ("sed -i s/a/b/ x", "changes x, in the workspace"),
         ("find . -name x -delete", "deletes all it finds below ."),
-        ("sudo touch /etc/x", "makes or dates /etc/x, part of the system, as the administrator"),
+        ("sudo touch /etc/x", "creates or updates /etc/x, part of the system, as the administrator"),
         ("sudo apt-get update", "changes the packages of the machine, as the administrator"),
         ("cp a b", "writes b, in the workspace"),
         ('python -c "print(1)"', "runs code: print(1)"),

@@ -27,7 +27,7 @@ from tarmac.terminals.process.processes import Process
 from tarmac.terminals.process.tty_probe import Waiting
 from tarmac.terminals.result import Ending
 from tarmac.terminals.settings import Settings
-from tarmac.terminals.shell.shells import find_shell
+from tarmac.terminals.shell.dialects import find_shell
 from tarmac.terminals.terminal import Terminal
 
 ANSWERS: Final = 10.0  # seconds that the editor has for an answer

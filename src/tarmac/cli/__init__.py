@@ -2,52 +2,17 @@
 
 main() → --version, --help at once | VERBS[verb] → module.main(arguments) → exit code
 
-`tarmac --version` costs little more than starting Python, so nothing is imported up here.
+`tarmac --version` costs little more than starting Python, so nothing else is imported up here.
 """
 
 import sys
 
+from tarmac.cli.exit_status import FAILED, UNUSABLE, complain, silence_stdout
+from tarmac.cli.verb_list import ELSEWHERE, VERBS, HelpShown
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-VERBS = {
-    "run": 'Work on a task: tarmac run "make the tests pass".',
-    "resume": "Go on with a task of before.",
-    "join": "Look on at a task that another process works on, and answer it.",
-    "models": "List the models that you can use, with window and price.",
-    "demo": "Watch a scripted agent repair a small project; needs no model.",
-    "web": "Open the page: tasks, approvals and live terminals in a browser.",
-    "serve": "Keep tasks, terminals and the page, without opening a browser.",
-    "tasks": "List tasks, show, search, export and delete them.",
-    "import": "Take in the tasks of Roo-Code.",
-    "config": "Show what is set, and where each value comes from.",
-    "acp": "Let an editor drive Tarmac's agent (Agent Client Protocol).",
-    "host": "Run another agent (ACP) with Tarmac's terminals and policy.",
-    "terminals": "List terminals that outlive the program, attach to one, end them.",
-    "grants": "List what was always allowed, and take it back.",
-    "check": "Judge a command, or many as JSON lines, without running it.",
-    "exec": "Run one command in a fresh terminal, or many as JSON lines.",
-    "doctor": "Look whether all of it works on this machine, and what to do.",
-    "fleet": "Show the nodes of a cluster, their terminals and their load.",
-    "mcp": "Serve terminals to any MCP client.",
-    "mcp-servers": "Show the MCP servers that tasks can use, check them, sign in.",
-    "tour": "Watch a real terminal at work: a dozen short commands.",
-    "completion": "Print the completion of `tarmac` for bash, zsh or fish.",
-    "help": "Show this page, or that of a command: tarmac help exec.",
-}
-ELSEWHERE = {
-    "import": "import_roo",
-    "mcp-servers": "mcp_servers",
-    "resume": "run:resume",
-    "serve": "web:serve",
-}  # other modules
-UNUSABLE = 2  # the command line makes no sense
-FAILED = 125  # Tarmac itself failed, or nobody knows how the command ended
-
-
-class HelpShown(Exception):
-    """The person asked for the help of a verb, and has it."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -61,7 +26,7 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        _silence_stdout()
+        silence_stdout()
         return 141
     finally:
         if arguments is None:  # the program ends: to look for garbage in what it leaves took a seventh of its time
@@ -137,36 +102,6 @@ def _nowhere() -> bool:
     return False
 
 
-def complain(what: str, *, hint: str = "", code: int = UNUSABLE) -> int:
-    """Say on standard error what went wrong and what to do next; returns `code`."""
-    text = f"tarmac: {what}\n" + (f"  hint: {hint}\n" if hint else "")
-    try:
-        from tarmac.show.harmless import harmless
-
-        text = harmless(text)  # it may quote anybody
-        if sys.stderr.isatty():
-            text = _wrapped(text)
-    except (ImportError, MemoryError):  # there is not even memory for that
-        text = "".join(each if each == "\n" or " " <= each <= "~" else "?" for each in text)
-    try:
-        sys.stdout.flush()
-        sys.stderr.write(text.encode("utf-8", "backslashreplace").decode())
-        sys.stderr.flush()
-    except BrokenPipeError:
-        _silence_stdout()
-    return code
-
-
-def _wrapped(text: str) -> str:
-    """`text`, broken between words to fit the terminal."""
-    import os
-
-    from tarmac.show.columns import wrapped
-    from tarmac.show.look import look_of
-
-    return "\n".join(wrapped(text, look_of(sys.stderr, os.environ).columns - 1, indent="    "))
-
-
 def _open_closed() -> None:
     """Started with a standard stream closed (`>&-`): lead it nowhere, or the next file we open takes its place."""
     import os
@@ -179,12 +114,3 @@ def _open_closed() -> None:
     sys.stdin = sys.stdin or open(0, encoding="utf-8")  # noqa: SIM115
     sys.stdout = sys.stdout or open(1, "w", encoding="utf-8")  # noqa: SIM115
     sys.stderr = sys.stderr or open(2, "w", encoding="utf-8")  # noqa: SIM115
-
-
-def _silence_stdout() -> None:
-    """Nobody reads it any more: keep Python from complaining about that when it flushes at its end."""
-    import os
-
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    os.close(nowhere)

@@ -3,8 +3,8 @@
 import shlex
 from collections.abc import Iterator
 
-from tarmac.cli import VERBS
 from tarmac.cli.parser import TABLE, Option, parse
+from tarmac.cli.verb_list import VERBS
 from tarmac.errors import BadRequest
 
 FOLDERS = {"DIR"}

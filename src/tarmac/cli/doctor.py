@@ -27,7 +27,7 @@ from tarmac.terminals.doctor import CHECKS, Case, Check, Finding, Findings, Leve
 from tarmac.terminals.doctor.kernel_checks import check_confinement
 from tarmac.terminals.process.confinement import Means, means
 from tarmac.terminals.settings import Settings
-from tarmac.terminals.shell.shells import KNOWN
+from tarmac.terminals.shell.dialects import KNOWN
 
 COLOURS: dict[Level, str] = {"ok": "32", "note": "2", "warning": "35", "problem": "1;31"}
 NAMES = 19  # columns

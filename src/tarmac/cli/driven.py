@@ -1,13 +1,17 @@
-"""What a door drives, and the exit status that says how it ended."""
+"""What a door drives, what it says beforehand, and the exit status that says how it ended."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from tarmac.app import App
+from tarmac.config import Config
+from tarmac.errors import BadRequest
 from tarmac.events import TaskId
+from tarmac.models.model_catalog import model_info
 from tarmac.policy.approval import Answer, Picture
 from tarmac.tasks.audience import Listener
 from tarmac.tasks.context import Ended
-from tarmac.tasks.events import MessageId, QuestionAsked, QuestionId
+from tarmac.tasks.events import MessageId, Noted, QuestionAsked, QuestionId
 from tarmac.tasks.views.metadata import Metadata
 
 STATUS = {
@@ -49,3 +53,18 @@ class Driven(Protocol):
 def status_of(ended: Ended) -> int:
     """The exit status that says how it ended."""
     return STATUS[ended.why]
+
+
+async def notes_before(app: App, task: Driven) -> list[Noted]:
+    """What a new task noted before anybody could listen: what its workspace was refused, files that make no sense."""
+    if task.metadata.requests:
+        return []
+    return [each for each in (await app.store.read(task.id)).events if isinstance(each, Noted)]
+
+
+def cannot_see(model: str, config: Config) -> BadRequest | None:
+    """What to say of a picture for this model, where it takes none."""
+    if model.startswith("scripted/") or model_info(model, config.models_for(model)).images:
+        return None
+    hint = "choose another model, or set `models.images = true` if this one can"
+    return BadRequest(f"{model} can't see pictures: it gets your words only", hint=hint)

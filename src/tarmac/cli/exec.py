@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast
 
-from tarmac.cli import FAILED, complain, own_stdin
+from tarmac.cli import own_stdin
+from tarmac.cli.exit_status import FAILED, complain
 from tarmac.cli.own_stdin import Keys, own_input, same_size
 from tarmac.cli.parser import parse as parse_arguments
 from tarmac.cli.parser import suggest
@@ -53,12 +54,20 @@ def main(arguments: list[str]) -> int:
     request = parse(arguments)
     try:
         if request.jsonl:
-            from tarmac.cli.jsonl import serve
-
-            return run(lambda stop: serve(request))
+            return run(lambda stop: _run_lines(request))
         return run(lambda stop: run_one(request, stop))
     except PlaceFailed as error:
         return complain(error.what, hint=error.hint, code=PLACE_FAILED)
+
+
+async def _run_lines(request: ExecRequest) -> int:
+    from tarmac.cli.jsonl import serve
+
+    settings = Settings()
+    wipe_own_environment(settings)
+    default = settings.once_timeout if request.timeout == "default" else request.timeout
+    async with open_where(request, settings) as terminal:
+        return await serve(terminal, default)
 
 
 def parse(arguments: list[str]) -> ExecRequest:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tarmac.cli import complain
+from tarmac.cli.exit_status import complain
 from tarmac.cli.parser import number, parse, suggest
 from tarmac.errors import BadRequest, ConfigError, TarmacError
 

@@ -26,13 +26,13 @@ from tarmac.calls.pipeline import Call, CallResult, Recorder
 from tarmac.config import Config
 from tarmac.events import TerminalId
 from tarmac.mcp.catalog import CatalogEntry
-from tarmac.mcp.client import CannotAsk, Client, Form, FormReply
+from tarmac.mcp.client import CannotAsk, Client, Form, FormReply, ToolAnswer
 from tarmac.mcp.client_asker import OpenQuestions, waiting
 from tarmac.mcp.pipes import serve_lines
 from tarmac.mcp.progress import Tail
 from tarmac.mcp.recorder import finished, started
 from tarmac.mcp.secret_page import SecretRequests
-from tarmac.mcp.tool_server import ToolAnswer, ToolServer
+from tarmac.mcp.tool_server import ToolServer
 from tarmac.mcp.workspace import Images, Workspace
 from tarmac.policy import Action, Execute, Verdict
 from tarmac.policy.approval import Resolution

@@ -28,8 +28,7 @@ from tarmac.cli.answer import (
     pass_secret,
     waiting_for_secrets,
 )
-from tarmac.cli.driven import Driven, status_of
-from tarmac.cli.session import cannot_see, notes_before
+from tarmac.cli.driven import Driven, cannot_see, notes_before, status_of
 from tarmac.cli.shutdown import Stop
 from tarmac.cli.slash import Slash, next_level
 from tarmac.errors import BadRequest, TarmacError, TerminalNotFound

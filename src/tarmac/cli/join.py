@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tarmac.cli.parser import parse
-from tarmac.cli.run import joined_header, picked
 from tarmac.cli.shutdown import Stop, run
 from tarmac.errors import BadRequest
 from tarmac.show.look import look_of
 
 if TYPE_CHECKING:
     from tarmac.events import TaskId
+    from tarmac.server.joined_task import JoinedTask
     from tarmac.tasks.store import Listed, TaskStore
 
 
@@ -77,3 +77,28 @@ async def _which(store: "TaskStore", id: str) -> "Listed":
         names = ", ".join(each.task for each in active[:5])
         raise BadRequest("several tasks are at work", hint=f"say which: tarmac join ID ({names})")
     return await asyncio.to_thread(picked, active)
+
+
+def joined_header(task: "JoinedTask") -> str:
+    """What a person should know of a task that another process has open."""
+    return f"joined task {task.id} · another process works on it · Ctrl-D leaves it, and it goes on"
+
+
+def picked(listed: "list[Listed]") -> "Listed":
+    """The task that the person picks from a list."""
+    from tarmac.show.columns import padded
+    from tarmac.show.harmless import one_line
+    from tarmac.show.summary import when
+
+    for place, each in enumerate(listed, 1):
+        meta = each.metadata
+        state = padded(meta.outcome or "open", 10)
+        print(f"  {place:>2}  {padded(when(meta.at), 11)} {state} {one_line(meta.name)[:60]}")
+    while True:
+        try:
+            line = input(f"Which task? 1 to {len(listed)} (Enter: 1) ").strip() or "1"
+        except EOFError:
+            raise BadRequest("no task was picked") from None
+        if line.isdecimal() and 1 <= int(line) <= len(listed):
+            return listed[int(line) - 1]
+        print(f"  `{one_line(line)}` is not on the list")

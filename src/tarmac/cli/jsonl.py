@@ -8,16 +8,12 @@ import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, cast
+from typing import NoReturn, cast
 
 from tarmac.cli import own_stdin
 from tarmac.errors import BadRequest, TarmacError
 from tarmac.terminals import Terminal
-from tarmac.terminals.environment import wipe_own_environment
-from tarmac.terminals.settings import OnTimeout, Settings
-
-if TYPE_CHECKING:
-    from tarmac.cli.exec import ExecRequest
+from tarmac.terminals.settings import OnTimeout
 
 KEYS = ("command", "timeout", "cwd", "on_timeout", "answers")
 EXAMPLE = 'a line is {"command": "make", "timeout": 60}'
@@ -34,20 +30,14 @@ class JsonlCommand:
     answers: dict[str, str] | None = None
 
 
-async def serve(request: "ExecRequest") -> int:
-    """Serve standard input to its end."""
-    from tarmac.cli.exec import open_where
-
-    settings = Settings()
-    wipe_own_environment(settings)
-    default = settings.once_timeout if request.timeout == "default" else request.timeout
-    async with open_where(request, settings) as terminal:
-        number = 0
-        async for data in own_stdin.lines(0):
-            number += 1
-            if data.strip():
-                answer = await _answer(terminal, data, number, default)
-                await own_stdin.write(1, json.dumps(answer).encode() + b"\n")
+async def serve(terminal: Terminal, default: float | None) -> int:
+    """Run what standard input says, to its end. `default`: seconds for a command that names none."""
+    number = 0
+    async for data in own_stdin.lines(0):
+        number += 1
+        if data.strip():
+            answer = await _answer(terminal, data, number, default)
+            await own_stdin.write(1, json.dumps(answer).encode() + b"\n")
     return 0
 
 

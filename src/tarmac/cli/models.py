@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from tarmac.cli import complain
+from tarmac.cli.exit_status import complain
 from tarmac.cli.parser import parse
 from tarmac.cli.shutdown import run
 from tarmac.config import load_config

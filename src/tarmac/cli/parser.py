@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NoReturn
 
-from tarmac.cli import VERBS, HelpShown, complain
+from tarmac.cli.exit_status import complain
+from tarmac.cli.verb_list import VERBS, HelpShown
 from tarmac.errors import BadRequest
 from tarmac.nearest import nearest
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tarmac.cli import complain
+from tarmac.cli.exit_status import complain
 from tarmac.cli.parser import LEVELS, Given, number, parse, suggest
 from tarmac.errors import (
     BadRequest,
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from tarmac.cli.interactive import Tasks
     from tarmac.cli.shutdown import Stop
     from tarmac.config import Config
-    from tarmac.server.joined_task import JoinedTask
     from tarmac.tasks.store import Listed, TaskStore
     from tarmac.tasks.views.metadata import Metadata
 
@@ -194,7 +193,7 @@ def _start(
     if not input_read and not where.place:
         text = _expanded(text, config)
     if images:
-        from tarmac.cli.session import cannot_see
+        from tarmac.cli.driven import cannot_see
 
         if blind := cannot_see(config.model or "", config):
             complain(blind.what, hint=blind.hint)
@@ -386,16 +385,13 @@ async def _again(
     ):
         starts, header = goes_on, ""
         if isinstance(task, JoinedTask):
+            from tarmac.cli.join import joined_header
+
             starts, header = True, joined_header(task)
             task.attended = attended
         return await drive(
             app, task, stop, as_json=as_json, words=text, images=images, tasks=_tasks(app), starts=starts, header=header
         )
-
-
-def joined_header(task: "JoinedTask") -> str:
-    """What a person should know of a task that another process has open."""
-    return f"joined task {task.id} · another process works on it · Ctrl-D leaves it, and it goes on"
 
 
 async def _which(store: "TaskStore", id: str, where: Path) -> "tuple[str, Metadata]":
@@ -410,30 +406,12 @@ async def _which(store: "TaskStore", id: str, where: Path) -> "tuple[str, Metada
     if len(here) > 1 and sys.stdin.isatty() and look_of(sys.stdout, os.environ).live:
         import asyncio
 
+        from tarmac.cli.join import picked
+
         chosen = await asyncio.to_thread(picked, here[:MOST_OFFERED])
         return chosen.task, chosen.metadata
     chosen = next((each for each in here if each.metadata.outcome != "completed"), here[0])
     return chosen.task, chosen.metadata
-
-
-def picked(listed: "list[Listed]") -> "Listed":
-    """The task that the person picks from a list."""
-    from tarmac.show.columns import padded
-    from tarmac.show.harmless import one_line
-    from tarmac.show.summary import when
-
-    for place, each in enumerate(listed, 1):
-        meta = each.metadata
-        state = padded(meta.outcome or "open", 10)
-        print(f"  {place:>2}  {padded(when(meta.at), 11)} {state} {one_line(meta.name)[:60]}")
-    while True:
-        try:
-            line = input(f"Which task? 1 to {len(listed)} (Enter: 1) ").strip() or "1"
-        except EOFError:
-            raise BadRequest("no task was picked") from None
-        if line.isdecimal() and 1 <= int(line) <= len(listed):
-            return listed[int(line) - 1]
-        print(f"  `{one_line(line)}` is not on the list")
 
 
 def _ours(each: "Listed", where: Path) -> bool:

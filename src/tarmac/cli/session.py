@@ -10,14 +10,11 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from tarmac.app import App
-from tarmac.cli import complain
-from tarmac.cli.driven import Driven, status_of
+from tarmac.cli.driven import Driven, notes_before, status_of
+from tarmac.cli.exit_status import complain
 from tarmac.cli.person import Person, at_terminal
 from tarmac.cli.shutdown import Stop
 from tarmac.cli.task_driver import Door
-from tarmac.config import Config
-from tarmac.errors import BadRequest
-from tarmac.models.model_catalog import model_info
 from tarmac.policy.approval import Picture
 from tarmac.show.columns import cut, wrapped
 from tarmac.show.harmless import one_line
@@ -26,7 +23,6 @@ from tarmac.show.look import Look, look_of
 from tarmac.show.renderer import TaskRenderer
 from tarmac.show.screen import Screen
 from tarmac.tasks.context import Ended
-from tarmac.tasks.events import Noted
 from tarmac.terminals.environment import wipe_own_environment
 
 if TYPE_CHECKING:
@@ -137,25 +133,10 @@ def _fit(line: str, look: Look) -> str:
     return cut(line, look.columns - 1) if look.live else line
 
 
-async def notes_before(app: App, task: Driven) -> list[Noted]:
-    """What a new task noted before anybody could listen: what its workspace was refused, files that make no sense."""
-    if task.metadata.requests:
-        return []
-    return [each for each in (await app.store.read(task.id)).events if isinstance(each, Noted)]
-
-
 async def _tell_past(app: App, task: Driven, screen: Screen) -> None:
     """In JSON nothing is missing: what the log had before anybody could listen."""
     for seq, event in enumerate((await app.store.read(task.id)).events, 1):
         screen.say(json.dumps(record(seq, event)) + "\n")
-
-
-def cannot_see(model: str, config: Config) -> BadRequest | None:
-    """What to say of a picture for this model, where it takes none."""
-    if model.startswith("scripted/") or model_info(model, config.models_for(model)).images:
-        return None
-    hint = "choose another model, or set `models.images = true` if this one can"
-    return BadRequest(f"{model} can't see pictures: it gets your words only", hint=hint)
 
 
 def tell_end(

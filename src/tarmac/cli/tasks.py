@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Final, get_args
 
-from tarmac.cli import complain
+from tarmac.cli.exit_status import complain
 from tarmac.cli.parser import Given, number, parse, suggest
 from tarmac.cli.shutdown import run
 from tarmac.errors import BadRequest, PeerGone, TaskInUse, TaskNotFound
@@ -92,7 +92,7 @@ def main(arguments: list[str]) -> int:
 
 def _give_settings(words: list[str], given: Given) -> int:
     """Roo-Code's other files: no task is needed for them."""
-    from tarmac.cli.import_roo import give_settings
+    from tarmac.cli.roo_settings import give_settings
 
     if words or "to" not in given or given.get("format", ["roo"])[-1] != "roo":
         raise BadRequest("settings go out by themselves", hint="tarmac tasks export --settings --to DIR")

@@ -4,7 +4,7 @@ import asyncio
 import json
 import sys
 
-from tarmac.cli import FAILED, complain
+from tarmac.cli.exit_status import FAILED, complain
 from tarmac.cli.parser import parse as parse_arguments
 from tarmac.cli.parser import suggest
 from tarmac.errors import BadRequest, TarmacError

@@ -107,16 +107,16 @@ async def _serve(config: "Config", wanted: WebOptions) -> int:
     from tarmac.loopback.peer import make_unreadable
     from tarmac.web.server import ServerOptions, open_server
 
-    desk = Desk(asyncio.get_running_loop())
+    console = ServerConsole(asyncio.get_running_loop())
     lan = _lan_address() if wanted.lan else ""
-    options = ServerOptions(port=wanted.port, lan=lan, admit=desk.admit, overrides=wanted.overrides)
+    options = ServerOptions(port=wanted.port, lan=lan, admit=console.admit, overrides=wanted.overrides)
     make_unreadable()
     async with open_server(config, os.environ, options) as server:
         print("Tarmac's page. Ctrl-C ends it." + (" Enter prints another address." if sys.stdin.isatty() else ""))
         _show(server.address(), browser=wanted.browser)
         if lan:
             _show_code(server.address(lan=True))
-        async with meanwhile(desk.listen(server, lan=bool(lan))):
+        async with meanwhile(console.listen(server, lan=bool(lan))):
             await server.serve()
     return 0
 
@@ -162,7 +162,7 @@ def _lan_address() -> str:
     return found
 
 
-class Desk:
+class ServerConsole:
     """The person where the server was started: they ask for addresses, and let devices in."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:

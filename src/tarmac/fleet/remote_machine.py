@@ -12,7 +12,8 @@ from tarmac.terminals.host.host import TIME_TO_LIVE
 from tarmac.terminals.host.wire_values import Header, path_text, text
 from tarmac.terminals.machine import NewTerminal
 from tarmac.terminals.open import new_id
-from tarmac.terminals.shell.shells import Shell, shell_elsewhere
+from tarmac.terminals.shell.dialects import shell_elsewhere
+from tarmac.terminals.shell.shells import Shell
 from tarmac.terminals.terminal import Listener, Terminal
 
 PATIENCE = 120.0  # seconds in which a broken connection is tried again

@@ -34,7 +34,7 @@ from tarmac.terminals.output.terminal_screen import LONGEST_SETTLING, ScreenLook
 from tarmac.terminals.process.processes import Process
 from tarmac.terminals.process.tty_probe import Waiting, Wants
 from tarmac.terminals.result import Ending, Reason
-from tarmac.terminals.shell.shells import shell_elsewhere
+from tarmac.terminals.shell.dialects import shell_elsewhere
 from tarmac.terminals.terminal import Provider, Terminal
 
 if TYPE_CHECKING:

@@ -37,10 +37,10 @@ from pydantic import ValidationError
 
 import tarmac
 from tarmac.errors import TarmacError
-from tarmac.mcp.client import CannotAsk, Form, FormAction, FormReply, Lacking, RootsWanted, Unanswered
+from tarmac.mcp.client import CannotAsk, Form, FormAction, FormReply, Lacking, RootsWanted, ToolAnswer, Unanswered
 from tarmac.mcp.frames import LONGEST
 from tarmac.mcp.http_sessions import MOST, HttpSessions
-from tarmac.mcp.tool_server import ToolAnswer, ToolServer
+from tarmac.mcp.tool_server import ToolServer
 
 if TYPE_CHECKING:
     from tarmac.mcp.resource_changes import ResourceChanges

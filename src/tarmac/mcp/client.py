@@ -1,8 +1,8 @@
-"""What the server knows about its caller: who it is, what it can be asked, and how to report progress."""
+"""What the server knows about its caller: who it is, what it can be asked, how to report progress, what it is told."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from tarmac.calls.call_judge import Postponed
 
@@ -98,3 +98,14 @@ class HostedClient:
 
     async def roots(self) -> tuple[str, ...] | None:
         return await self._client.roots()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolAnswer:
+    """What a call comes to: words for the model, data for the client; an error is one that a model can act on."""
+
+    text: str
+    data: Mapping[str, Any] | None = None
+    error: bool = False
+    images: tuple[tuple[bytes, str], ...] = ()  # each with its media type
+    title: str = ""  # "Ran `make`": what was done, for a person who looks at the calls

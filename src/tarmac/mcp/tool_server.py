@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
 from tarmac.errors import BadRequest, TarmacError
-from tarmac.mcp.client import Client
+from tarmac.mcp.client import Client, ToolAnswer
 
 if TYPE_CHECKING:
     from tarmac.config import Config
@@ -27,17 +27,6 @@ if TYPE_CHECKING:
 
 SET_WORKSPACE: Final = "start it with `tarmac mcp --cwd DIR`, or in the folder to work in"
 WITHIN: Final = 42.0  # seconds for one call; what may come on top (workspace.py) leaves it below 50
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolAnswer:
-    """What a call comes to: words for the model, data for the client; an error is one that a model can act on."""
-
-    text: str
-    data: Mapping[str, Any] | None = None
-    error: bool = False
-    images: tuple[tuple[bytes, str], ...] = ()  # each with its media type
-    title: str = ""  # "Ran `make`": what was done, for a person who looks at the calls
 
 
 @dataclass(slots=True)

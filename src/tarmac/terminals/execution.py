@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING, Literal, Unpack
 
 from tarmac.errors import ExecutionEnded
 from tarmac.terminals.bell import Bell
+from tarmac.terminals.input.answers import send_secret
 from tarmac.terminals.input.secrets import Secrets
+from tarmac.terminals.input.wait_conditions import Conditions, Happened, waiting_for
 from tarmac.terminals.output.follow import Gap, as_text, follow
 from tarmac.terminals.output.spool import Spool
 from tarmac.terminals.output.tape import PLACED
@@ -31,7 +33,6 @@ from tarmac.vt.buffer import HeadTail
 from tarmac.vt.text import clean
 
 if TYPE_CHECKING:
-    from tarmac.terminals.input.wait_conditions import Conditions, Happened
     from tarmac.terminals.output.terminal_screen import ScreenLook
 
 FOREVER = float("inf")
@@ -133,8 +134,6 @@ class Execution:
         Asked for means: the kernel says that a line is read with the echo off. A program that reads keys and shows
         what it likes (`sudo` with feedback, pinentry) counts when its question matches `prompt`. Raises SecretNotAsked.
         """
-        from tarmac.terminals.input.answers import send_secret
-
         await send_secret(self, text, prompt=prompt, timeout=timeout)
 
     @property
@@ -142,10 +141,8 @@ class Execution:
         """What it waits for somebody to type, by the kernel's word, and the text of its question; else None."""
         return self._runner.waiting(self) if self.ending is None and self.began else None
 
-    async def waiting_for(self, **conditions: "Unpack[Conditions]") -> "Happened":
+    async def waiting_for(self, **conditions: Unpack[Conditions]) -> Happened:
         """Wait until it ends, prints `pattern`, wants `input`, is `quiet` for so long, or listens on `port`."""
-        from tarmac.terminals.input.wait_conditions import waiting_for
-
         return await waiting_for(self._runner, self, **conditions)
 
     async def screen(self, *, since: str | None = None) -> "ScreenLook":

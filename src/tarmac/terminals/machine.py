@@ -10,7 +10,8 @@ from tarmac.events import TaskId
 from tarmac.paths import check_directory, nearest_existing
 from tarmac.terminals.open import make_terminal
 from tarmac.terminals.settings import Settings
-from tarmac.terminals.shell.shells import Shell, find_shell
+from tarmac.terminals.shell.dialects import find_shell
+from tarmac.terminals.shell.shells import Shell
 from tarmac.terminals.terminal import Listener, Origin, Provider, Terminal
 
 

@@ -16,9 +16,9 @@ from tarmac.terminals.exec import ExecTerminal
 from tarmac.terminals.result import Result
 from tarmac.terminals.sandbox import Sandbox
 from tarmac.terminals.settings import OnTimeout, Settings
+from tarmac.terminals.shell.dialects import find_shell
 from tarmac.terminals.shell.pty_terminal import PtyTerminal
 from tarmac.terminals.shell.shell_lifecycle import NoIntegration
-from tarmac.terminals.shell.shells import find_shell
 from tarmac.terminals.terminal import DEFAULT, Default, Listener, Origin, Provider, Terminal
 from tarmac.terminals.validation import check_command
 

@@ -20,6 +20,8 @@ from tarmac.paths import check_directory
 from tarmac.terminals import events
 from tarmac.terminals.bell import Alarm
 from tarmac.terminals.execution import Execution
+from tarmac.terminals.input.answers import Answers, answers_of, run_answering
+from tarmac.terminals.input.wait_conditions import Conditions, Happened, waiting_for
 from tarmac.terminals.output.follow import Gap
 from tarmac.terminals.output.spool import Spools
 from tarmac.terminals.output.tape import Snapshot, Tape, TapePiece
@@ -30,12 +32,11 @@ from tarmac.terminals.process.tty_probe import Waiting
 from tarmac.terminals.result import Result
 from tarmac.terminals.sandbox import Sandbox
 from tarmac.terminals.settings import OnTimeout, Settings
-from tarmac.terminals.shell.shells import Shell
 from tarmac.terminals.validation import check_command, check_on_timeout, check_timeout
+from tarmac.vt.text import clean
 
 if TYPE_CHECKING:
-    from tarmac.terminals.input.answers import Answers
-    from tarmac.terminals.input.wait_conditions import Conditions, Happened
+    from tarmac.terminals.shell.shells import Shell
 
 Provider = Literal["pty", "exec"]
 Origin = Literal["agent", "person", "system"]
@@ -70,7 +71,7 @@ class Terminal(ABC):
 
     elsewhere = False  # its commands don't see this machine's files and processes
     provider: Provider | Literal["editor"]  # an editor's is none that we could open: see registry.adopt
-    shell: Shell
+    shell: "Shell"
     outlives: bool = False  # another program can go on with it
 
     def __init__(
@@ -157,8 +158,6 @@ class Terminal(ABC):
 
     def recent_output(self, *, max_chars: int = 16_000) -> str:
         """What was last written to it, of the last 40 writes, as text."""
-        from tarmac.vt.text import clean
-
         return clean(self.tape.recent())[-max_chars:]
 
     async def snapshot(self) -> Snapshot:
@@ -220,7 +219,7 @@ class Terminal(ABC):
         on_timeout: OnTimeout = "leave",
         idle_timeout: float | Default | None = DEFAULT,
         cwd: Path | str | None = None,
-        answers: "Answers | None" = None,
+        answers: Answers | None = None,
     ) -> Result:
         """Run `command` and wait for its result; commands given at once run one after another.
 
@@ -235,8 +234,6 @@ class Terminal(ABC):
         check_timeout(idle, "idle_timeout")
         check_on_timeout(on_timeout)
         if answers is not None:
-            from tarmac.terminals.input.answers import answers_of, run_answering
-
             prepared = answers_of(answers)
         async with self._turn:
             execution = await self._start(command, cwd=cwd, input_open=False)
@@ -260,13 +257,11 @@ class Terminal(ABC):
         async with self._turn:
             return await self._start(command, cwd=cwd, input_open=input_open)
 
-    async def waiting_for(self, **conditions: "Unpack[Conditions]") -> "Happened":
+    async def waiting_for(self, **conditions: Unpack[Conditions]) -> Happened:
         """Wait until what runs here ends, prints `pattern`, wants `input`, is `quiet` so long, or listens on `port`.
 
         What comes first is told, with the evidence for it; after `timeout` [30] seconds, that nothing came.
         """
-        from tarmac.terminals.input.wait_conditions import waiting_for
-
         return await waiting_for(self, **conditions)
 
     async def _start(self, command: str, *, cwd: Path | str | None, input_open: bool) -> Execution:

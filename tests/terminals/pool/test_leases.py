@@ -13,8 +13,8 @@ from tarmac.events import TerminalId
 from tarmac.terminals import Settings, TerminalRegistry
 from tarmac.terminals import events as ev
 from tarmac.terminals.exec import ExecTerminal
+from tarmac.terminals.shell.dialects import find_shell
 from tarmac.terminals.shell.pty_terminal import PtyTerminal
-from tarmac.terminals.shell.shells import find_shell
 from tarmac.terminals.terminal import Terminal
 
 pytestmark = pytest.mark.shell

@@ -14,8 +14,8 @@ from tarmac.terminals import Settings, TerminalRegistry
 from tarmac.terminals import events as ev
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.pool.reuse import fingerprint, start_up_files
+from tarmac.terminals.shell.dialects import find_shell
 from tarmac.terminals.shell.pty_terminal import PtyTerminal
-from tarmac.terminals.shell.shells import find_shell
 from tarmac.terminals.terminal import Terminal
 
 pytestmark = pytest.mark.shell

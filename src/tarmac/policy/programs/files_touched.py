@@ -190,7 +190,12 @@ Special = Callable[[Assessment, Arguments, At, Sequence[Word], Simple], None]
 MOST_LANDING = 100  # names of a copy that are looked at, one by one
 ALL_WRITTEN = frozenset(["tee", "touch", "mkdir", "truncate", "rmdir", "unlink", "sponge", "mkfifo", "shred", "mknod"])
 COPIES = frozenset(["cp", "mv", "ln", "install"])
-_VERBS = {"mkdir": "makes the folder", "touch": "makes or dates", "rmdir": "deletes the folder", "unlink": "deletes"}
+_VERBS = {
+    "mkdir": "creates the folder",
+    "touch": "creates or updates",
+    "rmdir": "deletes the folder",
+    "unlink": "deletes",
+}
 _STREAMS = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty")
 _SIZE = re.compile(r"[+-]?\d+\w?")
 

@@ -34,7 +34,7 @@ from tarmac.terminals.execution import Execution
 from tarmac.terminals.process import processes
 from tarmac.terminals.result import Ending, Evidence, Reason
 from tarmac.terminals.settings import Settings
-from tarmac.terminals.shell.shells import find_shell
+from tarmac.terminals.shell.dialects import find_shell
 from tarmac.terminals.shell.state import Given, Loading
 from tarmac.terminals.terminal import Origin
 from tarmac.vt.marks import Mark, MarkParser

@@ -15,7 +15,7 @@ from tarmac.terminals.doctor.check import Case, Finding, Findings, aside
 from tarmac.terminals.open import make_terminal
 from tarmac.terminals.process import processes, signals
 from tarmac.terminals.process.confinement import LEAST_ABI, SIGNALS_ABI, Means, landlock_abi, means
-from tarmac.terminals.shell.shells import KNOWN, find_shell
+from tarmac.terminals.shell.dialects import KNOWN, find_shell
 from tarmac.terminals.terminal import Terminal
 
 PATIENCE = 3.0

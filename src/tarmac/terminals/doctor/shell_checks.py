@@ -16,9 +16,9 @@ from tarmac.errors import ShellNotFound, TarmacError
 from tarmac.terminals.doctor.check import Case, Finding, Findings, Level
 from tarmac.terminals.exec import ExecTerminal
 from tarmac.terminals.open import make_terminal
+from tarmac.terminals.shell.dialects import find_shell
 from tarmac.terminals.shell.pty_terminal import PtyTerminal
 from tarmac.terminals.shell.session import LAST_SHOWN
-from tarmac.terminals.shell.shells import find_shell
 from tarmac.terminals.terminal import Terminal
 from tarmac.vt.text import clean
 

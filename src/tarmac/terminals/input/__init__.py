@@ -1,1 +1,1 @@
-"""What goes into a running command: when it waits for input, prepared answers, secrets, and who has the keyboard."""
+"""What goes into a running command: when it waits for input, prepared answers, secrets."""

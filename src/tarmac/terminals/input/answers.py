@@ -10,12 +10,15 @@ import re
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from tarmac.errors import BadRequest, ExecutionEnded, SecretNotAsked
-from tarmac.terminals.execution import Execution
 from tarmac.terminals.process.tty_probe import Waiting, Wants
 from tarmac.terminals.result import Result
 from tarmac.terminals.settings import OnTimeout
+
+if TYPE_CHECKING:
+    from tarmac.terminals.execution import Execution
 
 SHORT, LONG = 0.015, 0.35  # how often the kernel is asked
 NOBODY_ANSWERS = 0.4  # a question must stand so long before it counts as one that nobody expected
@@ -55,7 +58,7 @@ def answers_of(given: Answers) -> list[Answer]:
     return answers
 
 
-async def until_waiting(execution: Execution, *, until: float | None) -> Waiting | None:
+async def until_waiting(execution: "Execution", *, until: float | None) -> Waiting | None:
     """What it waits for, as soon as it does; None at its end, or at the time `until`."""
     pause, printed = SHORT, -1
     while execution.running:
@@ -73,7 +76,7 @@ async def until_waiting(execution: Execution, *, until: float | None) -> Waiting
 
 
 async def run_answering(
-    execution: Execution,
+    execution: "Execution",
     answers: list[Answer],
     *,
     timeout: float | None,
@@ -99,14 +102,14 @@ async def run_answering(
     return await execution.result(rest, on_timeout=on_timeout, idle_timeout=idle_timeout)
 
 
-def _sooner(execution: Execution, end: float | None, idle: float | None) -> float | None:
+def _sooner(execution: "Execution", end: float | None, idle: float | None) -> float | None:
     times = [] if end is None else [end]
     if idle is not None:
         times.append(max(execution.last_output, execution.started_at) + idle)
     return min(times, default=None)
 
 
-async def _stands(execution: Execution, seen: Waiting, *, until: float | None) -> bool:
+async def _stands(execution: "Execution", seen: Waiting, *, until: float | None) -> bool:
     """Whether a question is still the same, unanswered, after a moment: a person may type, a program may go on."""
     inputs, printed = execution.inputs, execution.output_bytes
     patience = NOBODY_ANSWERS if until is None else min(NOBODY_ANSWERS, until - time.monotonic())
@@ -114,7 +117,9 @@ async def _stands(execution: Execution, seen: Waiting, *, until: float | None) -
     return (inputs, printed, seen) == (execution.inputs, execution.output_bytes, execution.waiting)
 
 
-async def send_secret(execution: Execution, text: str, *, prompt: str | re.Pattern[str] | None, timeout: float) -> None:
+async def send_secret(
+    execution: "Execution", text: str, *, prompt: str | re.Pattern[str] | None, timeout: float
+) -> None:
     """See `Execution.send_secret`."""
     end = time.monotonic() + timeout
     seen: Waiting | None = None

@@ -12,18 +12,20 @@ import re
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Literal, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Literal, Self, TypedDict, Unpack
 
 from tarmac.errors import BadRequest, TerminalClosed
 from tarmac.events import TerminalId
 from tarmac.terminals import events
 from tarmac.terminals.bell import Bell
-from tarmac.terminals.execution import Execution
 from tarmac.terminals.process.processes import read
 from tarmac.terminals.process.tty_probe import Waiting
-from tarmac.terminals.runner import Runner
 from tarmac.terminals.validation import check_timeout
 from tarmac.vt.live import LiveText
+
+if TYPE_CHECKING:
+    from tarmac.terminals.execution import Execution
+    from tarmac.terminals.runner import Runner
 
 Listener = Callable[[events.TerminalEvent], None]
 What = Literal["ended", "pattern", "input", "quiet", "port", "closed", "timeout"]
@@ -69,14 +71,14 @@ class Conditions(TypedDict, total=False):
 
 
 async def waiting_for(
-    terminal: Runner, execution: Execution | None = None, **conditions: Unpack[Conditions]
+    terminal: "Runner", execution: "Execution | None" = None, **conditions: Unpack[Conditions]
 ) -> Happened:
     """Wait for the first of `conditions`, in this execution, or in what runs in the terminal now."""
     with _Watch(terminal, execution, conditions) as watch:
         return await watch.first()
 
 
-async def first_of(terminals: Iterable[Runner], **conditions: Unpack[Conditions]) -> Happened:
+async def first_of(terminals: Iterable["Runner"], **conditions: Unpack[Conditions]) -> Happened:
     """The first of `conditions` that comes true in any of these terminals."""
     # What runs now is meant, even if it has ended by the time that the wait begins.
     each = [asyncio.ensure_future(waiting_for(terminal, terminal.current, **conditions)) for terminal in terminals]
@@ -94,7 +96,7 @@ async def first_of(terminals: Iterable[Runner], **conditions: Unpack[Conditions]
 class _Watch:
     """One wait, from its beginning to its end."""
 
-    def __init__(self, terminal: Runner, execution: Execution | None, wanted: Conditions) -> None:
+    def __init__(self, terminal: "Runner", execution: "Execution | None", wanted: Conditions) -> None:
         if terminal.closed:
             raise TerminalClosed(f"terminal {terminal.id} is closed", hint="open another one")
         self._terminal = terminal
@@ -238,7 +240,7 @@ class _Watch:
         return self._happened("quiet")
 
 
-def printed_so_far(terminal: Runner, execution: Execution | None) -> bytes:
+def printed_so_far(terminal: "Runner", execution: "Execution | None") -> bytes:
     """What a command has printed; without one, what came after the last one was given to the terminal."""
     if execution is not None:
         if not execution.output_bytes:

@@ -1,1 +1,1 @@
-"""What commands print: read it while it comes, or later, and tell whether more is likely to come."""
+"""What commands print: read it while it comes, or later."""

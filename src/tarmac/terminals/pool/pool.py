@@ -33,8 +33,8 @@ from tarmac.terminals import events
 from tarmac.terminals.exec import ExecTerminal
 from tarmac.terminals.machine import Machine, NewTerminal, ThisMachine
 from tarmac.terminals.open import check_can_outlive
-from tarmac.terminals.output import activity
 from tarmac.terminals.output.follow import unread_output
+from tarmac.terminals.pool import activity
 from tarmac.terminals.pool.entries import Cleanup, Entries, Entry, Lease, Switch
 from tarmac.terminals.pool.reuse import LeaseRequest, Until
 from tarmac.terminals.pool.wait_queue import WaitQueue

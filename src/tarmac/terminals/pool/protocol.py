@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Protocol, Unpack
 from tarmac.errors import OutOfTerminals, TerminalNotFound
 from tarmac.terminals.result import Result
 from tarmac.terminals.settings import Settings
-from tarmac.terminals.shell.shells import Shell, find_shell
+from tarmac.terminals.shell.dialects import find_shell
+from tarmac.terminals.shell.shells import Shell
 from tarmac.terminals.terminal import Provider, Terminal
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from tarmac.errors import DirectoryUnavailable, OutOfTerminals, ShellFailed
-from tarmac.terminals.environment import COOKIE
 from tarmac.terminals.process import birthmark, prctl
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ class Child:
     ) -> None:
         prctl.prepare()
         birthmark.prepare()
-        mark = birthmark.of(env.get(COOKIE, ""))
+        mark = birthmark.of(env.get(birthmark.COOKIE, ""))
 
         def before_exec() -> None:  # runs between fork and exec: no allocation-heavy work, no locks
             for number in RESET:

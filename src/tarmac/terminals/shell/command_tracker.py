@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from tarmac.errors import TarmacError
 from tarmac.terminals import events
 from tarmac.terminals.execution import Execution
-from tarmac.terminals.input.keyboard import Keyboard
 from tarmac.terminals.process import processes
 from tarmac.terminals.result import Ending, Evidence, Reason
+from tarmac.terminals.shell.keyboard import Keyboard
 from tarmac.terminals.shell.monitor import give_up
 from tarmac.terminals.shell.session import Session, Turn
 from tarmac.terminals.shell.state import (

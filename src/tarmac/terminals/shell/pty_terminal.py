@@ -25,13 +25,13 @@ from tarmac.paths import nearest_existing, sweep_scratch
 from tarmac.terminals import environment, events
 from tarmac.terminals.bell import Bell
 from tarmac.terminals.execution import Execution
-from tarmac.terminals.input.keyboard import Keyboard
 from tarmac.terminals.output.terminal_screen import LONGEST_SETTLING, ScreenLook
 from tarmac.terminals.process import processes, tty_probe
 from tarmac.terminals.process.tty_probe import Waiting
 from tarmac.terminals.settings import Settings
 from tarmac.terminals.shell.command_tracker import CommandTracker
 from tarmac.terminals.shell.interrupt import interrupt, kill
+from tarmac.terminals.shell.keyboard import Keyboard
 from tarmac.terminals.shell.monitor import Monitor
 from tarmac.terminals.shell.session import Owner, Session
 from tarmac.terminals.shell.shell_lifecycle import ShellLifecycle

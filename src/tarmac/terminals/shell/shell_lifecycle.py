@@ -19,8 +19,9 @@ from tarmac.paths import nearest_existing
 from tarmac.terminals.execution import FROZEN
 from tarmac.terminals.process.tty_probe import Waiting, Wants
 from tarmac.terminals.settings import Settings
+from tarmac.terminals.shell.dialects import KNOWN, find_shell
 from tarmac.terminals.shell.session import Owner, Session
-from tarmac.terminals.shell.shells import KNOWN, Shell, find_shell
+from tarmac.terminals.shell.shells import Shell
 
 FIRST_LOOK = 0.25  # most shells are up by then
 NEXT_LOOK = 0.1

@@ -9,7 +9,7 @@ import pytest
 
 from tarmac.terminals import Settings, TerminalRegistry
 from tarmac.terminals.execution import Execution
-from tarmac.terminals.output.activity import looks_like_compiling
+from tarmac.terminals.pool.activity import looks_like_compiling
 from tarmac.terminals.terminal import Terminal
 
 pytestmark = pytest.mark.shell
