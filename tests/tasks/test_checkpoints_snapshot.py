@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tarmac.tasks.folder_times import steady_devices
 from tarmac.tasks.snapshot import LARGEST, SnapshotFailed, Snapshots, WorkspaceSnapshot
 
 LIMIT = 30.0
@@ -352,3 +353,109 @@ def test_thirty_thousand_files(tmp_path: Path) -> None:
         change = lambda work=work: (work / "d7" / "f7").write_text("other\n")  # noqa: E731
         assert changed(found, work, change) == {"d7/f7": (True, True)}
         assert name != "repo" or fingerprint(work / ".git") == theirs
+
+
+def commands_of_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where each start of git leaves a line, with its words."""
+    if tmp_path.stat().st_dev not in steady_devices():
+        pytest.skip("this file system is not known to keep exact times")
+    programs, lines = tmp_path / "bin", tmp_path / "lines"
+    programs.mkdir()
+    (programs / "git").write_text(f'#!/bin/sh\necho "$@" >> {lines}\nexec {shutil.which("git")} "$@"\n')
+    (programs / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    return lines
+
+
+def take_until_settled(found: Snapshots, lines: Path) -> WorkspaceSnapshot:
+    """Snapshots until one needs a single git, as no file is too new to be trusted."""
+    while True:
+        lines.write_text("")
+        snapshot = found.take(limit=LIMIT)
+        if len(lines.read_text().splitlines()) == 1:
+            return snapshot
+
+
+def test_what_has_not_changed_is_not_listed_and_no_change_is_missed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S14: an unchanged tree costs one git. Every kind of change is seen next time, also one that keeps times."""
+    work = repository(tmp_path / "w")
+    (work / "src" / "deep").mkdir(parents=True)
+    (work / "src" / "deep" / "b.py").write_text("b = 1\n")
+    (work / "empty").mkdir()
+    (work / "closed").mkdir(mode=0o000)
+    (work / ".venv").mkdir()
+    (work / ".venv" / ".gitignore").write_text("*\n")
+    (work / ".venv" / "lib").mkdir()
+    (work / ".gitignore").write_text("*.log\nbuild/\n")
+    lines = commands_of_git(tmp_path, monkeypatch)
+    found = snapshots(tmp_path, work)
+
+    def sees(*names: str) -> None:
+        after = found.take(limit=LIMIT)
+        assert {str(each.path.relative_to(work)) for each in found.edits(before, after, limit=LIMIT)} == {*names}
+
+    def in_place() -> None:
+        path = work / "src" / "deep" / "b.py"
+        there = path.stat()
+        path.write_text("b = 2\n")
+        os.utime(path, ns=(there.st_atime_ns, there.st_mtime_ns))
+
+    def reopened() -> None:
+        (work / "closed").chmod(0o700)
+        (work / "closed" / "in.txt").write_text("in\n")
+
+    def in_place_again() -> None:
+        (work / "new.txt").write_text("two\n")
+
+    def to_the_index() -> None:
+        shutil.copy2(tmp_path / "kept", work / "a.txt")
+
+    changes: list[tuple[Callable[[], object], set[str]]] = [
+        (in_place, {"src/deep/b.py"}),
+        (lambda: (work / "empty" / "c.txt").write_text("c\n"), {"empty/c.txt"}),
+        (lambda: (work / "new.txt").write_text("one\n"), {"new.txt"}),
+        (in_place_again, {"new.txt"}),
+        (lambda: (work / "src").rename(work / "lib"), {"src/deep/b.py", "lib/deep/b.py"}),
+        (lambda: (work / "lib" / "deep" / "b.py").chmod(0o755), {"lib/deep/b.py"}),
+        (lambda: (work / "lib" / "deep" / "b.py").unlink(), {"lib/deep/b.py"}),
+        (lambda: (work / "lib" / "deep" / "link").symlink_to("../x"), {"lib/deep/link"}),
+        (lambda: (work / ".venv" / "seen.txt").write_text("no\n"), set()),
+        (lambda: (work / ".venv" / ".gitignore").write_text("lib\n"), {".venv/.gitignore", ".venv/seen.txt"}),
+        (reopened, {"closed/in.txt"}),
+        (lambda: (work / "closed" / "x.log").write_text("no\n"), set()),
+        (lambda: (work / ".gitignore").write_text("*.txt\n"), {".gitignore", "closed/x.log"}),
+        (in_place_again, set()),
+        (lambda: (work / "new.txt").write_text("three\n"), {"new.txt"}),
+        (lambda: (tmp_path / "kept").write_bytes((work / "a.txt").read_bytes()), set()),
+        (lambda: (work / "a.txt").write_text("changed\n"), {"a.txt"}),
+        (to_the_index, {"a.txt"}),
+        (lambda: shutil.rmtree(work / "lib"), {"lib/deep/link"}),
+    ]
+    for change, seen in changes:
+        before = take_until_settled(found, lines)
+        change()
+        sees(*seen)
+
+
+def test_a_few_changes_need_no_index_and_make_the_trees_of_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """S14: a changed file is hashed without git's index. The tree is the one that git would have written."""
+    work = repository(tmp_path / "w")
+    for name in ("a/b/c.txt", "a/b.txt", "a.b/d.txt", "a0", "z z/é.txt"):
+        (work / name).parent.mkdir(parents=True, exist_ok=True)
+        (work / name).write_text(f"{name}\n")
+    lines = commands_of_git(tmp_path, monkeypatch)
+    found = snapshots(tmp_path, work)
+    take_until_settled(found, lines)
+    lines.write_text("")
+    (work / "a" / "b" / "c.txt").write_text("other\n")
+    (work / "a" / "b" / "new" / "deep").mkdir(parents=True)
+    (work / "a" / "b" / "new" / "deep" / "e.sh").write_text("true\n")
+    (work / "a" / "b" / "new" / "deep" / "e.sh").chmod(0o755)
+    (work / "z z" / "é.txt").unlink()
+    (work / "a-link").symlink_to("a0")
+    [made] = found.take(limit=LIMIT).trees
+    assert "update-index" not in lines.read_text()
+    [whole] = snapshots(tmp_path / "other", work).take(limit=LIMIT).trees
+    assert made.tree == whole.tree

@@ -1,6 +1,7 @@
 """Take snapshots of a workspace with git, in a repository of our own.
 
 take() ─ diff-files, ls-files → changed paths ─ update-index, write-tree → WorkspaceSnapshot
+                                      └ a few ─ git_objects ───────────────↗
 edits(before, after) ─ diff-tree → FileEdit …        contents(ids) ─ cat-file → bytes
 
 The user's repository is only read: its objects are alternates of ours, and the first index is a copy of its index, so
@@ -8,6 +9,9 @@ that only changed files are hashed. Contents are stored as they are on disk, wit
 A repository within the workspace is a work tree of its own, with its own index. In the place of a file that is left out
 a tree has a gitlink, made of the file's size and time. Git keeps only the executable bit of a mode. Modes that differ
 from what the umask gives are kept beside it.
+
+Git is started as seldom as can be. New names are listed again only where folder_times can't say that there are none. A
+few changed files go into trees that we write, and git's index stays as it was: git names them again next time.
 """
 
 import os
@@ -25,11 +29,15 @@ from hashlib import sha1
 from pathlib import Path
 from typing import Final
 
+from tarmac.tasks import git_objects
 from tarmac.tasks.events import FileEdit, GitTree
+from tarmac.tasks.folder_times import FolderTimes, Times, is_settled, times_of
+from tarmac.tasks.git_objects import Entries, Entry
 
 LARGEST: Final = 2 << 20  # bytes of a file; larger ones are left out
 MOST_MODES: Final = 5_000  # files with an unusual mode; with more, modes are not kept
 MOST_NESTED: Final = 30  # repositories within the workspace
+FEW: Final = 64  # files; so many are hashed without git
 BULK: Final = 64  # files; more are written to one pack, which is faster than a file for each
 EMPTY_TREE: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 GITLINK: Final = 0o160000
@@ -83,8 +91,14 @@ class _WorkTree:
     root: Path
     only: str  # of it that belongs to the workspace, relative; "" for all
     index: Path
+    folders: FolderTimes
     seeded: bool = False
     tree: str = ""
+    base: str = ""  # the tree of the index
+    base_folders: dict[str, Entries] = field(default_factory=dict)  # those of its folders that were needed
+    others: set[str] = field(default_factory=set)  # names that the index lacked, when they were listed
+    hashed: dict[str, tuple[Times, Entry]] = field(default_factory=dict)  # files that are not as in the index
+    links: dict[str, str] = field(default_factory=dict)  # of files that were left out, as they are in the index
     nested: set[str] = field(default_factory=set)  # gitlinks: submodules, and files that were left out
     pending: set[str] = field(default_factory=set)  # to be hashed, whatever git thinks of them
     modes: dict[str, int] | None = None  # the unusual ones; None: nobody has looked yet
@@ -206,32 +220,37 @@ class Snapshots:
                 place = Path(folder, name)
                 place.parent.mkdir(parents=True, exist_ok=True)
                 place.write_bytes(contents.get(id, b""))
-            given = _joined([f"./{each.relative_to(root).as_posix()}" for each in paths])  # ":" first would be magic
-            there = _WorkTree(Path(folder), "", Path(folder, ".index"))
-            words = ["--no-literal-pathspecs", "check-ignore", "--no-index", "-z", "--stdin"]
-            try:
-                out = self._git(words, there, until=until, given=given)
-            except _Failed as error:
-                if error.code != 1:  # 1: none of them
-                    raise
-                return []
-        return [root / os.fsdecode(each) for each in out.split(b"\0")[:-1]]
+            there = _WorkTree(Path(folder), "", Path(folder, ".index"), FolderTimes(Path(folder), ()))
+            names = self._check_ignored(there, [each.relative_to(root).as_posix() for each in paths], until)
+        return [root / each for each in names]
+
+    def _check_ignored(self, tree: _WorkTree, names: Sequence[str], until: float) -> list[str]:
+        """Those of the names that ignore rules match, or a folder above them."""
+        given = _joined([f"./{each}" for each in names])  # ":" first would be magic
+        words = ["--no-literal-pathspecs", "check-ignore", "--no-index", "-z", "--stdin"]
+        try:
+            out = self._git(words, tree, until=until, given=given)
+        except _Failed as error:
+            if error.code != 1:  # 1: none of them
+                raise
+            return []
+        return [os.fsdecode(each[2:]) for each in out.split(b"\0")[:-1]]
 
     def contents(self, ids: Iterable[str], *, limit: float) -> dict[str, bytes]:
         """The contents of git objects; those that are gone are missing."""
         wanted = list(dict.fromkeys(ids))
         if not wanted:
             return {}
-        lines = "".join(f"{each}\n" for each in wanted).encode()
+        lines = b"".join(os.fsencode(each) + b"\n" for each in wanted)
         out = self._git(["cat-file", "--batch"], until=time.monotonic() + limit, given=lines)
         found: dict[str, bytes] = {}
         at = 0
         for each in wanted:
             end = out.index(b"\n", at)
-            words = out[at:end].split()
+            about = out[at:end]
             at = end + 1
-            if len(words) == 3:
-                size = int(words[2])
+            if not about.endswith(b" missing"):
+                size = int(about.rpartition(b" ")[2])
                 found[each] = out[at : at + size]
                 at += size + 1
         return found
@@ -271,13 +290,19 @@ class Snapshots:
         if found := self._trees.get(root):
             return found
         name = sha1(os.fsencode(f"{root}\0{only}"), usedforsecurity=False).hexdigest()[:16]
-        tree = _WorkTree(root, only, self._folder / f"index-{name}")
+        tree = _WorkTree(root, only, self._folder / f"index-{name}", FolderTimes(root / only, self._rules(root, only)))
         tree.seeded = tree.index.exists()
         self._alternate(tree, until)
         if tree.seeded:
             self._look_at_index(tree, until, fresh=False)
         self._trees[root] = tree
         return tree
+
+    def _rules(self, root: Path, only: str) -> list[Path]:
+        """The ignore files that count in a work tree, but for those within."""
+        above = [root, *(root.joinpath(*Path(only).parts[:end]) for end in range(1, len(Path(only).parts)))]
+        own = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "git" / "ignore"
+        return [self._folder / "info" / "exclude", own, *(each / ".gitignore" for each in (above if only else ()))]
 
     def _unlock(self) -> None:
         """A git that was killed leaves its lock. Nobody else uses this repository."""
@@ -401,19 +426,23 @@ class Snapshots:
     def _update(self, tree: _WorkTree, left_out: list[Path], until: float) -> list[str]:
         """Bring the index up to date with the disk; the repositories within."""
         where = ["--", tree.only] if tree.only else []
-        scans = [
-            self._start(["diff-files", "--name-only", "-z", "--ignore-submodules=all", *where], tree),
-            self._start(["ls-files", "-o", "-z", "--exclude-standard", *where], tree),
-        ]
-        outs = self._ends(scans, until)
-        changed = {os.fsdecode(each) for each in b"".join(outs).split(b"\0")[:-1]} | tree.pending
+        started = time.time_ns()
+        scans = [self._start(["diff-files", "--name-only", "-z", "--ignore-submodules=all", *where], tree)]
+        if not (holds := tree.folders.still_holds()):
+            scans.append(self._start(["ls-files", "-o", "-z", "--exclude-standard", *where], tree))
+        outs = [{os.fsdecode(each) for each in out.split(b"\0")[:-1]} for out in self._ends(scans, until)]
+        if not holds:
+            before, tree.others = tree.others, outs.pop()
+            hidden = (each for each in before - tree.others if not each.endswith("/"))
+            tree.pending |= {each for each in hidden if os.path.lexists(tree.root / each)}  # it is ignored now
+        changed = outs.pop() | tree.others | tree.pending
         changed |= {each for each in tree.nested if (tree.root / each).is_file()}
         nested = {each.rstrip("/") for each in changed if each.endswith("/")} | tree.nested
         within = f"{tree.only}/" if tree.only else ""
         nested = {each for each in nested if each.startswith(within) and os.path.lexists(tree.root / each / ".git")}
         below = tuple(f"{each}/" for each in nested)
         real = cache(lambda folder: os.path.realpath(folder) == str(folder))  # else a link leads there now
-        add: list[str] = []
+        add: dict[str, os.stat_result | None] = {}  # None: it is gone
         remove: list[str] = []
         links: dict[str, str] = {}
         for name in sorted(changed):
@@ -423,7 +452,7 @@ class Snapshots:
             try:
                 there = path.lstat()
             except OSError:
-                add.append(name)  # `--remove` takes it away
+                add[name] = None
                 continue
             if not real(path.parent):
                 remove.append(name)
@@ -434,10 +463,34 @@ class Snapshots:
                     LEFT_OUT + sha1(b"%d %d" % (there.st_size, there.st_mtime_ns)).hexdigest()[len(LEFT_OUT) :]
                 )
             elif stat.S_ISREG(there.st_mode) or stat.S_ISLNK(there.st_mode):
-                add.append(name)
+                add[name] = there
                 self._note_mode(tree, name, there)
             else:
                 remove.append(name)
+        links = {name: id for name, id in links.items() if tree.links.get(name) != id}
+        few = len(add) <= FEW and not (remove or links or tree.pending or tree.nested & add.keys())
+        if not (few and tree.base and self._overlay(tree, add, until)):
+            self._into_index(tree, list(add), remove, links, until)
+        if not holds:
+            top = f"{tree.root}/"
+            tree.folders.listed(
+                started,
+                {top + each for each in nested},
+                lambda found: {
+                    top + name for name in self._check_ignored(tree, [each[len(top) :] for each in found], until)
+                },
+            )
+        if tree.modes is None:
+            self._look_at_modes(tree, until)
+        else:
+            self._look_again(tree)
+        return sorted(nested)
+
+    def _into_index(
+        self, tree: _WorkTree, add: Sequence[str], remove: Sequence[str], links: Mapping[str, str], until: float
+    ) -> None:
+        """Let git hash these files. Its index is as the disk afterwards."""
+        tree.base = ""
         if remove:
             self._git(["update-index", "-z", "--force-remove", "--stdin"], tree, until=until, given=_joined(remove))
         if add:
@@ -448,17 +501,60 @@ class Snapshots:
             lines = b"".join(f"160000 {id} 0\t".encode() + os.fsencode(name) + b"\0" for name, id in links.items())
             self._git(["update-index", "-z", "--add", "--replace", "--index-info"], tree, until=until, given=lines)
             tree.nested |= links.keys()
-        if add or remove or links or not tree.tree:
-            if not tree.index.exists():
-                tree.tree = EMPTY_TREE
-            else:
-                tree.tree = self._git(["write-tree", "--missing-ok"], tree, until=until).decode().strip()
-        tree.pending.clear()
-        if tree.modes is None:
-            self._look_at_modes(tree, until)
+        tree.links = {name: id for name, id in tree.links.items() if name not in (*add, *remove)} | dict(links)
+        if not tree.index.exists():
+            tree.tree = EMPTY_TREE
         else:
-            self._look_again(tree)
-        return sorted(nested)
+            tree.tree = tree.base = self._git(["write-tree", "--missing-ok"], tree, until=until).decode().strip()
+        tree.base_folders.clear()
+        tree.hashed.clear()
+        tree.pending.clear()
+        tree.others = {each for each in tree.others if each.endswith("/")}
+
+    def _overlay(self, tree: _WorkTree, add: Mapping[str, os.stat_result | None], until: float) -> bool:
+        """Make the tree of the index with these files as they are. False: that is more than we do without git."""
+        versions: dict[str, Entry | None] = {}
+        hashed: dict[str, tuple[Times, Entry]] = {}
+        try:
+            for name, there in add.items():
+                if there is None:
+                    versions[name] = None
+                    continue
+                started = time.time_ns()
+                known = tree.hashed.get(name)
+                if known is None or known[0] != times_of(there):
+                    known = (times_of(there), self._hashed(tree.root / name, there))
+                if is_settled(there, started):
+                    hashed[name] = known
+                versions[name] = known[1]
+            if not versions:
+                tree.tree = tree.base
+            else:
+                self._read_folders(tree, git_objects.folders_of(versions), until)
+                tree.tree = git_objects.changed_tree(
+                    tree.base_folders, versions, lambda data: git_objects.write(self._folder, "tree", data)
+                )
+        except (git_objects.Tangled, OSError, ValueError):  # it is no tree, or the disk has changed since we looked
+            return False
+        tree.hashed = hashed
+        return True
+
+    def _hashed(self, path: Path, there: os.stat_result) -> Entry:
+        if stat.S_ISLNK(there.st_mode):
+            return "120000", git_objects.write(self._folder, "blob", os.fsencode(path.readlink()))
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            data = file.read(LARGEST + 1)
+        if len(data) > LARGEST:
+            raise OSError("it grew meanwhile")
+        return "100755" if there.st_mode & 0o100 else "100644", git_objects.write(self._folder, "blob", data)
+
+    def _read_folders(self, tree: _WorkTree, folders: set[str], until: float) -> None:
+        wanted = [each for each in folders if each not in tree.base_folders]
+        if any("\n" in each for each in wanted):
+            raise OSError("git is asked by lines")
+        found = self.contents((f"{tree.base}:{each}" for each in wanted), limit=until - time.monotonic())
+        for each in wanted:
+            tree.base_folders[each] = git_objects.parsed_tree(found.get(f"{tree.base}:{each}", b""))
 
     def _look_again(self, tree: _WorkTree) -> None:
         recent, tree.recent = tree.recent, set()
