@@ -204,6 +204,31 @@ async def test_opening_and_killing_terminals_are_judged() -> None:
     assert found == ["allow", "ask", "ask", "ask", "allow", "ask"]
 
 
+async def test_the_program_that_is_named_as_the_shell_is_judged(tmp_path: Path) -> None:
+    """P1, T14: a path in the workspace is code that runs, whatever it is called; arguments are judged as a command."""
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "bash").symlink_to("/bin/bash")
+    elsewhere = tmp_path / "bash"
+    elsewhere.write_text("")
+    expected = {
+        ("bash",): ("allow", "low"),
+        ("/bin/bash",): ("allow", "low"),
+        ("./bash",): ("ask", "high"),
+        (str(work / "bin" / "bash"),): ("ask", "high"),
+        (str(elsewhere),): ("ask", "high"),
+        ("bash", "-l"): ("ask", "medium"),
+        ("bash", "-c", "rm -rf ~"): ("ask", "critical"),
+    }
+    found = {}
+    for words in expected:
+        action = OpenTerminal(cwd=work, shell=words[0], arguments=words[1:])
+        verdict = await Policy().judge(action, workspace=work)
+        found[words] = (verdict.decision, verdict.risk)
+        assert verdict.plan is None
+    assert found == expected
+
+
 async def test_a_terminal_in_a_repository_that_names_programs_is_asked_about(tmp_path: Path) -> None:
     """P2: a prompt asks git for its state, and git would run what the repository's settings say."""
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)  # noqa: ASYNC221

@@ -2,6 +2,8 @@
 
 import asyncio
 import re
+import shlex
+import shutil
 import time
 from contextlib import nullcontext
 from dataclasses import replace
@@ -426,3 +428,45 @@ async def test_without_room_for_output_endings_are_told_once(shop: Workshop) -> 
 
 def _details(terminals: tuple[TerminalFacts, ...]) -> str:
     return environment_details(Facts(workspace=Path("/w"), now=datetime.now(), mode="code", terminals=terminals))
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+async def test_a_persistent_terminal_has_the_shell_and_the_arguments_that_were_asked_for(
+    shop: Workshop, shell: str
+) -> None:
+    """T14: shell and arguments; the policy is told both, with the path of the program that would run."""
+    path = shutil.which(shell)
+    if path is None:
+        pytest.skip(f"no {shell}")
+    words = {"bash": ["-O", "globstar"], "zsh": ["-o", "extendedglob"], "fish": ["-C", "set -g asked yes"]}[shell]
+    ready = await shop.prepare("open_persistent_terminal", shell=shlex.join((shell, *words)))
+    assert [each.action for each in ready.wants] == [OpenTerminal(cwd=shop.folder, shell=path, arguments=(*words,))]
+    await shop.act(ready)
+    (terminal,) = shop.registry.listing()
+    assert (terminal.shell.name, terminal.quality) == (shell, "rich")
+    told = {"bash": "shopt globstar", "zsh": "[[ -o extendedglob ]] && echo on", "fish": "echo $asked on"}[shell]
+    assert "on" in fenced(await shop.text("run_persistent_command", id=terminal.id, command=told)).split()
+
+
+async def test_a_shell_that_would_not_read_from_its_terminal_is_refused(shop: Workshop) -> None:
+    """T14: a command belongs to run_persistent_command, where it is judged and has a result."""
+    for words in (["-c", "true"], ["script.sh"], ["-s"], ["--"]):
+        ready = await shop.prepare("open_persistent_terminal", shell=shlex.join(("bash", *words)))
+        with pytest.raises(ToolFailed, match=r"no option of bash|does not read from its terminal"):
+            await shop.act(ready)
+    assert "can't be read" in await shop.failure("open_persistent_terminal", shell="bash '")
+    assert "no shell 'nosuch'" in await shop.failure("open_persistent_terminal", shell="nosuch")
+
+
+async def test_a_login_shell_reads_the_profile_and_is_integrated(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """T14, T20: bash's own login shell would not read our integration."""
+    home = shop.folder / "home"
+    home.mkdir()
+    (home / ".profile").write_text("PROFILE=read\n")
+    monkeypatch.setenv("HOME", str(home))
+    await shop.call("open_persistent_terminal", shell="bash -l")
+    (terminal,) = shop.registry.listing()
+    assert terminal.quality == "rich"
+    assert fenced(await shop.text("run_persistent_command", id=terminal.id, command="echo $PROFILE")) == "read"

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Self
 
-from tarmac.errors import SandboxUnavailable, TarmacError
+from tarmac.errors import BadRequest, SandboxUnavailable, TarmacError
 from tarmac.fleet.place_connection import PlaceConnection
 from tarmac.fleet.remote_terminal import RemoteTerminal
 from tarmac.fleet.transport import Transport
@@ -57,6 +57,8 @@ class RemoteMachine:
                 f"commands at {self.name} can't be kept in a sandbox from here",
                 hint="turn the sandbox off for this place",
             )
+        if new.arguments:
+            raise BadRequest(f"the shell of a terminal at {self.name} takes no arguments")
         terminal = RemoteTerminal(self.connection, new, new_id())
         self._terminals[terminal.id] = terminal
         try:

@@ -6,11 +6,13 @@ Connect, UseServer ─ its grant, or a question → Verdict
 
 import asyncio
 import os
+import shlex
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from tarmac.errors import PlaceFailed
 from tarmac.events import TaskId
@@ -103,7 +105,7 @@ class Policy:
                 return await self._judge_command(action, workspace, task)
             case OpenTerminal():
                 there = self.files.elsewhere
-                return _judge_opening_there(action) if there else self._judge_opening(action, workspace)
+                return _judge_opening_there(action) if there else await self._judge_opening(action, workspace, task)
             case KillTerminal():
                 return _judge_killing(action)
             case ReadFile() | WriteFile() if self.files.elsewhere:
@@ -298,15 +300,20 @@ class Policy:
 
     # terminals and input
 
-    def _judge_opening(self, action: OpenTerminal, workspace: Path) -> Verdict:
+    async def _judge_opening(self, action: OpenTerminal, workspace: Path, task: TaskId | None) -> Verdict:
         name = action.shell.rpartition("/")[2]
-        part = " ".join((action.shell, *action.arguments))
+        part = shlex.join((action.shell, *action.arguments))
+        if action.arguments:  # they may run anything: `bash -c …`
+            verdict = await self._judge_command(Execute(part, cwd=action.cwd), workspace, task)
+            decision: Decision = "deny" if verdict.decision == "deny" else "ask"
+            return replace(verdict, decision=decision, plan=None)
         ground = Ground.of(action.cwd, workspace, home=self._home)
         inside, prompts = ground.inside, _why_prompts_run(ground)
-        known = name in ("bash", "sh", "zsh", "fish", "dash", "ksh") and not action.arguments
-        explanation = f"opens a terminal with {name} in {action.cwd}"
+        program = _program_of_whom(action, workspace)
+        known = name in ("bash", "sh", "zsh", "fish", "dash", "ksh") and not program
+        explanation = f"opens a terminal with {action.shell if program else name} in {action.cwd}"
         if inside and known and not prompts:
-            decision: Decision = "allow" if self.settings.auto_approve_safe_commands else "ask"
+            decision = "allow" if self.settings.auto_approve_safe_commands else "ask"
             return Verdict(
                 decision=decision,
                 risk="low",
@@ -316,12 +323,15 @@ class Policy:
                 rule="terminal.open",
             )
         reason = (
-            prompts or "it is outside of the workspace"
-            if known
-            else "a shell with arguments, or an unknown one, runs what they say"
+            (prompts or "it is outside of the workspace") if known else (program or "an unknown shell may do anything")
         )
         return Verdict(
-            decision="ask", risk="medium", reason=reason, part=part, explanation=explanation, rule="terminal.open"
+            decision="ask",
+            risk="high" if program else "medium",
+            reason=reason,
+            part=part,
+            explanation=explanation,
+            rule="terminal.open",
         )
 
     async def _judge_input(self, action: SendInput, workspace: Path, task: TaskId | None) -> Verdict:
@@ -341,6 +351,23 @@ def _judge_opening_there(action: OpenTerminal) -> Verdict:
         explanation=f"opens a terminal with {action.shell.rpartition('/')[2]} in {action.cwd}",
         rule="terminal.open",
     )
+
+
+_SYSTEM_PROGRAMS: Final = ("/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew", "/nix/store")
+
+
+def _program_of_whom(action: OpenTerminal, workspace: Path) -> str:
+    """Why a path that is named as the shell may be any program; "" for a name, and for a program of the system."""
+    if "/" not in action.shell:
+        return ""
+    named = Path(os.path.normpath(action.cwd / action.shell))
+    path = Path(os.path.realpath(named))
+    if any(
+        each.is_relative_to(folder) for each in (named, path) for folder in (workspace, os.path.realpath(workspace))
+    ):
+        return "it runs a program of the workspace as the shell"
+    system = any(path.is_relative_to(each) for each in _SYSTEM_PROGRAMS)
+    return "" if system else "it runs a program as the shell that does not belong to the system"
 
 
 def _why_prompts_run(ground: Ground) -> str:

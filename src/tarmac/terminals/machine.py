@@ -22,6 +22,7 @@ class NewTerminal:
     cwd: Path
     settings: Settings
     shell: str | None = None
+    arguments: tuple[str, ...] = ()  # of the shell
     provider: Provider = "pty"
     name: str = ""
     origin: Origin = "agent"
@@ -69,6 +70,7 @@ class ThisMachine:
         return await make_terminal(
             cwd=new.cwd,
             shell=new.shell,
+            arguments=new.arguments,
             provider=new.provider,
             settings=new.settings,
             name=new.name,

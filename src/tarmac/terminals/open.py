@@ -38,6 +38,7 @@ async def open_terminal(
     *,
     cwd: Path | str | None = None,
     shell: str | None = None,
+    arguments: Sequence[str] = (),
     provider: Provider = "pty",
     settings: Settings | None = None,
     name: str = "",
@@ -47,8 +48,8 @@ async def open_terminal(
 ) -> AsyncIterator[Terminal]:
     """Start a shell in `cwd`. Leaving the block ends it and all that it started.
 
-    With `outlive` it goes on after the block, and after this program: see `attach_terminal`. (The setting of that name
-    is for pools.)
+    `arguments` are more options for the shell, such as `-l`. With `outlive` it goes on after the block, and after this
+    program: see `attach_terminal`. (The setting of that name is for pools.)
     """
     if sandbox is not None:
         settings = replace(settings or Settings(), sandbox=sandbox)
@@ -57,7 +58,7 @@ async def open_terminal(
     if outlive and settings is not None:
         check_can_outlive(settings)
     terminal = await make_terminal(
-        cwd=cwd, shell=shell, provider=provider, settings=settings, name=name, listener=listener
+        cwd=cwd, shell=shell, arguments=arguments, provider=provider, settings=settings, name=name, listener=listener
     )
     async with terminal:
         yield terminal
@@ -76,6 +77,7 @@ async def make_terminal(
     *,
     cwd: Path | str | None = None,
     shell: str | None = None,
+    arguments: Sequence[str] = (),
     provider: Provider = "pty",
     settings: Settings | None = None,
     name: str = "",
@@ -94,7 +96,9 @@ async def make_terminal(
     if provider not in ("pty", "exec"):
         raise BadRequest(f"provider is 'pty' or 'exec', not {provider!r}")
     here = check_directory(Path(cwd) if cwd is not None else Path.cwd())
-    kind = find_shell(shell)
+    kind = find_shell(shell, arguments=arguments)
+    if arguments and settings.outlive:
+        raise BadRequest("a terminal that outlives the program takes no arguments for its shell")
     base_env = os.environ if environ is None else environ
     if settings.sandbox is not None:  # its first call tries out what works, which takes a while
         await asyncio.to_thread(settings.sandbox.describe)

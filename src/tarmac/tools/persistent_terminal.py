@@ -1,5 +1,6 @@
 """The tools open_persistent_terminal, run_persistent_command and kill_persistent_terminal."""
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
@@ -34,29 +35,42 @@ class OpenPersistentTerminal(Tool):
     name: ClassVar[str] = "open_persistent_terminal"
     group: ClassVar[Group] = "command"
     description: ClassVar[str] = (
-        "Open a terminal that stays open until it is killed, for a server, a watcher, or commands that build on each "
-        "other."
+        "Open a terminal that stays until it is killed, for a server, a watcher, or commands that build on each other."
     )
     spellings: ClassVar[Mapping[str, str]] = {"name": "label"}
 
     cwd: Annotated[str, Meta(description="Where it starts. Default: the workspace.")] = ""
-    label: Annotated[str, Meta(description="A name that the person sees.")] = ""
+    label: Annotated[str, Meta(description="Its name.")] = ""
+    shell: Annotated[str, Meta(description="A shell, such as 'zsh' or 'bash -l'.")] = ""
     outlive: Annotated[bool, Meta(description="Keep it when Tarmac ends.")] = False
 
     async def prepare(self, bench: Bench) -> Ready:
-        cwd, shell = await looking(bench, directory, self.cwd), bench.registry.shell()
+        cwd = await looking(bench, directory, self.cwd)
+        try:
+            named, *words = shlex.split(self.shell) or [""]
+            shell = bench.registry.shell(str(cwd / named) if "/" in named else named or None)
+        except ValueError as error:
+            raise ToolFailed(f"The shell {self.shell!r} can't be read: {error}.") from None
+        except TarmacError as error:
+            raise ToolFailed(error.what, hint=error.hint) from None
 
         async def act(_: Go) -> Done:
             try:
-                name, task = self.label, bench.task
-                terminal = await bench.registry.open(name=name, cwd=cwd, task=task, outlive=self.outlive)
+                terminal = await bench.registry.open(
+                    name=self.label,
+                    cwd=cwd,
+                    shell=shell.path if named else None,
+                    arguments=words,
+                    task=bench.task,
+                    outlive=self.outlive,
+                )
             except TarmacError as error:
                 raise ToolFailed(error.what, hint=error.hint) from None
             text = f"Opened persistent terminal with id '{terminal.id}' ({shell.name}) in {shown(cwd)}."
             details = {"terminal": {"id": terminal.id, "name": terminal.name, "opened": True}}
             return Done.text(f"{text} Use run_persistent_command with this id.", details=details)
 
-        want = Want(action=OpenTerminal(cwd=cwd, shell=shell.name))
+        want = Want(action=OpenTerminal(cwd=cwd, shell=shell.path if named else shell.name, arguments=tuple(words)))
         return Ready(title="Opening a terminal", done="Opened a terminal", wants=(want,), cwd=cwd, act=act)
 
 
@@ -65,8 +79,7 @@ class RunPersistentCommand(Tool):
     name: ClassVar[str] = "run_persistent_command"
     group: ClassVar[Group] = "command"
     description: ClassVar[str] = (
-        "Run a command in a persistent terminal, with the directory, variables and functions that the command before "
-        "it left. The result is like that of execute_command."
+        "Run a command in a persistent terminal, with the directory, variables and functions that the one before left."
     )
     spellings: ClassVar[Mapping[str, str]] = SPELLINGS
 

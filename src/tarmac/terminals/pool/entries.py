@@ -97,7 +97,7 @@ class Entry:
             id=terminal.id,
             number=self.number,
             provider=terminal.provider,
-            shell=terminal.shell.path,
+            shell=" ".join((terminal.shell.path, *terminal.shell.arguments)),
             task=terminal.task,
             cwd=terminal.cwd if terminal.provider == "exec" or terminal.quality != "none" else None,
             moves=terminal.moves,

@@ -11,7 +11,7 @@ in hand. Whatever fails or is cancelled on the way gives the claim back.
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from enum import Enum, auto
@@ -167,6 +167,7 @@ class Pool:
         name: str = "",
         cwd: Path | str | None = None,
         shell: str | None = None,
+        arguments: Sequence[str] = (),
         provider: Provider = "pty",
         task: str | None = None,
         origin: Origin = "agent",
@@ -179,7 +180,8 @@ class Pool:
         request = self._request(cwd, task, provider, shell, until=Until.CLOSED)
         if outlive:
             check_can_outlive(self._entries.settings)
-        entry = await self._lend(replace(request, new=True, name=name, origin=origin, outlive=outlive))
+        request = replace(request, new=True, name=name, origin=origin, outlive=outlive, arguments=tuple(arguments))
+        entry = await self._lend(request)
         entry.why = f"opened {entry.terminal.id}: it was asked for"
         return entry.terminal
 
@@ -357,6 +359,7 @@ class Pool:
         new = NewTerminal(
             cwd=request.cwd,
             shell=request.shell.path if request.shell is not None else None,
+            arguments=request.arguments,
             provider=request.provider,
             settings=replace(settings, outlive=True) if request.outlive else settings,
             name=request.name,

@@ -1,6 +1,6 @@
 """What tasks and tools need of a pool, and a pool without terminals, for programs that embed Tarmac without any."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Unpack
@@ -45,6 +45,7 @@ class Terminals(Protocol):
         name: str = "",
         cwd: Path | str | None = None,
         shell: str | None = None,
+        arguments: Sequence[str] = (),
         provider: Provider = "pty",
         task: str | None = None,
         outlive: bool = False,
@@ -118,6 +119,7 @@ class NoTerminals:
         name: str = "",
         cwd: Path | str | None = None,
         shell: str | None = None,
+        arguments: Sequence[str] = (),
         provider: Provider = "pty",
         task: str | None = None,
         outlive: bool = False,

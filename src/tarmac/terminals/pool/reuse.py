@@ -36,6 +36,7 @@ class LeaseRequest:
     task: TaskId | None
     provider: Provider = "pty"
     shell: Shell | None = None  # None: any
+    arguments: tuple[str, ...] = ()  # of the shell
     until: Until = Until.RELEASED
     new: bool = False  # never one that is open already
     name: str = ""

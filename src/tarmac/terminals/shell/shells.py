@@ -27,8 +27,10 @@ class Shell(ABC):
     """A shell on this machine."""
 
     path: str
+    arguments: tuple[str, ...] = ()  # more options to start it with
 
     name: ClassVar[str]
+    takes_value: ClassVar[frozenset[str]] = frozenset({"-o", "+o"})  # options that are followed by a word
     hand_over: ClassVar[bytes]  # turns line editor and history on for a person's next line
     take_back: ClassVar[bytes]  # and off again: keys that work in every keymap
     take_back_plainly: ClassVar[bytes]  # the same where a person has turned the line editor off

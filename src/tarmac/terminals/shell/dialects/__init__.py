@@ -1,7 +1,7 @@
 """One file for each shell that Tarmac can drive: what we type, and what it writes. `find_shell` chooses."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tarmac.errors import BadRequest, ShellNotFound
@@ -10,7 +10,9 @@ from tarmac.terminals.shell.shells import Shell
 KNOWN = ("bash", "zsh", "fish")
 
 
-def find_shell(name: str | None = None, *, environ: Mapping[str, str] | None = None) -> Shell:
+def find_shell(
+    name: str | None = None, *, environ: Mapping[str, str] | None = None, arguments: Sequence[str] = ()
+) -> Shell:
     """The shell of that name or path; bash by default, whatever the person's own login shell is."""
     wanted = name or "bash"
     kind = Path(wanted).name
@@ -26,7 +28,24 @@ def find_shell(name: str | None = None, *, environ: Mapping[str, str] | None = N
         raise ShellNotFound(
             f"there is no {wanted} on this machine", hint=f"install it, or give the full path of a {kind}"
         )
-    return _dialect(kind)(str(Path(found).absolute()))
+    shell = _dialect(kind)(str(Path(found).absolute()), tuple(arguments))
+    _check_arguments(shell)
+    return shell
+
+
+def _check_arguments(shell: Shell) -> None:
+    """A shell at a terminal reads its commands there, so it takes options and nothing else."""
+    value = False
+    for each in shell.arguments:
+        single = each[:1] in ("-", "+") and not each.startswith("--")
+        if "\0" in each or (not value and (each[:1] not in ("-", "+") or each in ("-", "--"))):
+            raise BadRequest(f"{each!r} is no option of {shell.name}", hint="a terminal's shell takes options alone")
+        if not value and (each.startswith("--command") or (single and ("c" in each[1:] or "s" in each[1:]))):
+            raise BadRequest(
+                f"with {each} {shell.name} does not read from its terminal",
+                hint="open the terminal, then run a command",
+            )
+        value = not value and each in shell.takes_value
 
 
 def shell_elsewhere(name: str | None) -> Shell:

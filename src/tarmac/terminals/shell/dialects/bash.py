@@ -26,6 +26,12 @@ ASK = (
 SCRUB = (
     "if [[ ! -v __tarmac_scrubbed ]]; then __tarmac_scrubbed=1; \\unset -v {names} 2>/dev/null || \\builtin true; fi\n"
 )
+LOGIN = (
+    "[[ -r /etc/profile ]] && . /etc/profile\n"
+    "for __tarmac_file in {home}/.bash_profile {home}/.bash_login {home}/.profile; do\n"
+    '  if [[ -r $__tarmac_file ]]; then . "$__tarmac_file"; break; fi\n'
+    "done; unset -v __tarmac_file\n"
+)
 ASK_TYPED = ASK.replace(b"${__tarmac_inner:-${__tarmac_code:-$?}}", b"$?").replace(b"${__tarmac_code@a}", b"")
 
 
@@ -34,6 +40,7 @@ class Bash(Shell):
     """bash 4.4 or newer."""
 
     name: ClassVar[str] = "bash"
+    takes_value: ClassVar[frozenset[str]] = frozenset({"-o", "+o", "-O", "+O"})
     hand_over: ClassVar[bytes] = b" \\__tarmac_hand_over 2>/dev/null\n"
     take_back: ClassVar[bytes] = b"\x1b[7776~\x1b[7777~"
     take_back_plainly: ClassVar[bytes] = b" __tarmac_driven\n"
@@ -44,8 +51,12 @@ class Bash(Shell):
         self.write(folder, nonce, hidden)
         rc = Path(env.get("HOME", "/")) / ".bashrc"
         user = f"if [[ -r {quote(str(rc))} ]]; then . {quote(str(rc))}; fi\n" if start_up_files else ""
+        more = [each for each in self.arguments if each not in ("-l", "--login")]
+        if start_up_files and len(more) < len(self.arguments):  # a login shell would read these, and not our file
+            user = LOGIN.format(home=quote(env.get("HOME", "/"))) + user
         (folder / "rc").write_text(user + (folder / "heal").read_text())
-        return [self.path, "--rcfile", str(folder / "rc"), "--noediting", "-i"], dict(env)
+        long, short = ([each for each in more if each.startswith("--") is wanted] for wanted in (True, False))
+        return [self.path, "--rcfile", str(folder / "rc"), "--noediting", *long, "-i", *short], dict(env)
 
     def write(self, folder: Path, nonce: bytes, hidden: Sequence[str] = ()) -> None:
         head = f"__tarmac_nonce={quote(nonce.decode())} __tarmac_in={quote(str(folder / 'in'))}\n"

@@ -36,6 +36,7 @@ class Fish(Shell):
     """fish 3.4 or newer."""
 
     name: ClassVar[str] = "fish"
+    takes_value: ClassVar[frozenset[str]] = frozenset({"-C", "-d", "-D", "-f", "-o"})
     pipe: ClassVar[bool] = True
     hides_stops: ClassVar[bool] = True
     marks_early: ClassVar[bool] = True
@@ -49,7 +50,8 @@ class Fish(Shell):
     ) -> tuple[list[str], dict[str, str]]:
         self.write(folder, nonce, hidden)
         quiet = [] if start_up_files else ["--no-config"]
-        return [self.path, *quiet, "-i", "-C", f"builtin source {quote(str(folder / 'boot'))}"], dict(env)
+        boot = f"builtin source {quote(str(folder / 'boot'))}"
+        return [self.path, *quiet, *self.arguments, "-i", "-C", boot], dict(env)
 
     def write(self, folder: Path, nonce: bytes, hidden: Sequence[str] = ()) -> None:
         heal = (

@@ -88,7 +88,7 @@ class Zsh(Shell):
         )
         (zdotdir / ".zshenv").write_text(text)
         argv = [self.path, "-i"] if start_up_files else [self.path, "-d", "-i"]
-        return argv, {**env, "ZDOTDIR": str(zdotdir)}
+        return [*argv, *self.arguments], {**env, "ZDOTDIR": str(zdotdir)}
 
     def write(self, folder: Path, nonce: bytes, hidden: Sequence[str] = ()) -> None:
         heal = HEAL.format(
