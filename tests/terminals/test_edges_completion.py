@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from tarmac.terminals import Result, open_terminal
-from tarmac.terminals.events import DataWritten, TerminalEvent
+from tarmac.terminals.events import DataWritten, ShellIntegrationChanged, TerminalEvent
 from tarmac.terminals.shell.pty_terminal import PtyTerminal
 from tarmac.terminals.terminal import Provider
+from tarmac.vt.marks import Hints
 
 pytestmark = pytest.mark.shell
 
@@ -659,3 +660,26 @@ async def test_builtins_that_were_turned_off_are_turned_on_where_we_live_by_them
         results = [await terminal.run(command) for command in ("echo $V; (exit 3)", "echo again")]
     assert [summary(each) for each in results] == [("kept\n", 3, "done", "mark"), ("again\n", 0, "done", "mark")]
     assert not any(each.fresh_shell for each in results)
+
+
+async def test_a_shell_without_integration_gives_hints_and_no_proof(tmp_path: Path) -> None:
+    """T20, T21: while another shell runs in the terminal the quality is basic, and its marks decide nothing."""
+    changes: list[str] = []
+
+    def listen(event: TerminalEvent) -> None:
+        if isinstance(event, ShellIntegrationChanged):
+            changes.append(event.quality)
+
+    inner = r"PS1='\[\e]133;D;$?\a\e]133;A\a\e]7;file://far/srv/app\a\]far$ ' bash --norc --noprofile -i"
+    async with open_terminal(cwd=tmp_path, listener=listen) as terminal:
+        assert (terminal.quality, terminal.hints) == ("rich", Hints())
+        execution = await terminal.start(inner)
+        await execution.send("(exit 4)\n")
+        while terminal.hints.exit_code != 4 or not terminal.hints.cwd:
+            await execution.news(10)
+        seen = (terminal.quality, terminal.hints, terminal.cwd)
+        await execution.send("exit 0\n")
+        result = await execution.result()
+        assert (result.exit_code, result.cwd, terminal.quality, terminal.hints) == (0, tmp_path, "rich", Hints())
+    assert seen == ("basic", Hints(cwd="/srv/app", at_prompt=True, exit_code=4), tmp_path)
+    assert changes == ["rich", "basic", "rich"]

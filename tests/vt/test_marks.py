@@ -1,10 +1,11 @@
 """Marks and questions are found whatever the chunks; all else is output, byte for byte."""
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tarmac.terminals.process.pty import answer
-from tarmac.vt.marks import LONGEST, SHORT, Mark, MarkParser, Piece, Query, unescape
+from tarmac.vt.marks import LONGEST, SHORT, Hints, Mark, MarkParser, Piece, Query, add_hint, unescape
 
 NONCE = b"@0123456789abcdef01234567"
 ORDINARY = st.binary(max_size=40).filter(lambda data: b"\x1b" not in data and b"@" not in data)
@@ -119,6 +120,31 @@ def test_other_shells_marks_are_hints_without_proof() -> None:
         ("9;9", False),
         ("1337", False),
     ]
+
+
+def hinted(stream: bytes) -> Hints:
+    hints = Hints()
+    for piece in parse(stream, 7):
+        if isinstance(piece, Mark):
+            hints = add_hint(hints, piece)
+    return hints
+
+
+@pytest.mark.parametrize(
+    ("stream", "hints"),
+    [
+        (b"\x1b]7;file://host/srv/a%20b\x1b\\", Hints(cwd="/srv/a b")),
+        (b'\x1b]9;9;"C:\\src"\x07', Hints(cwd="C:\\src")),
+        (b"\x1b]1337;CurrentDir=/srv\x07", Hints(cwd="/srv")),
+        (b"\x1b]633;P;Cwd=/srv\x07", Hints(cwd="/srv")),
+        (b"\x1b]133;D;3\x07\x1b]133;A\x07$ \x1b]133;B\x07", Hints(at_prompt=True, exit_code=3)),
+        (b"\x1b]133;A\x07$ \x1b]133;C\x07", Hints(at_prompt=False)),
+        (b"\x1b]133;D;x\x07\x1b]7;http://h/x\x07\x1b]1337;File=inline=1:AA\x07", Hints()),
+    ],
+)
+def test_what_another_shell_says_of_itself(stream: bytes, hints: Hints) -> None:
+    """T20: directory, prompt and exit code, as hints."""
+    assert hinted(stream) == hints
 
 
 @given(st.binary(max_size=50))

@@ -30,6 +30,7 @@ from tarmac.terminals.runner import Runner
 from tarmac.terminals.settings import OnTimeout, Settings
 from tarmac.terminals.validation import check_on_timeout, check_timeout, short
 from tarmac.vt.buffer import HeadTail
+from tarmac.vt.marks import Hints
 from tarmac.vt.text import clean
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ class Execution:
         self.cwd_before = runner.cwd
         self.fresh_shell = False
         self.forged_marks = 0
+        self.hints = Hints()  # of a shell that runs in it
         self._make_spool = make_spool
         self._spool: Spool | None = None
         self.ending: Ending | None = None

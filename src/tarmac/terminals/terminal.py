@@ -33,6 +33,7 @@ from tarmac.terminals.result import Result
 from tarmac.terminals.sandbox import Sandbox
 from tarmac.terminals.settings import OnTimeout, Settings
 from tarmac.terminals.validation import check_command, check_on_timeout, check_timeout
+from tarmac.vt.marks import Hints
 from tarmac.vt.text import clean
 
 if TYPE_CHECKING:
@@ -207,7 +208,12 @@ class Terminal(ABC):
     @property
     @abstractmethod
     def quality(self) -> str:
-        """How well the shell tells what it does: none, basic, rich."""
+        """How well the shell tells what it does: none, rich; basic while another one runs in it and tells something."""
+
+    @property
+    def hints(self) -> Hints:
+        """What a shell that runs in it says of itself: its directory, for example. It proves nothing."""
+        return self.current.hints if self.current is not None else Hints()
 
     # Verbs
 
@@ -310,6 +316,11 @@ class Terminal(ABC):
         at = time.monotonic()
         self._emit(events.TerminalOpened(at=at, terminal=self.id, cwd=self.cwd, shell=self.shell.name))
         self._emit(events.ShellIntegrationChanged(at=at, terminal=self.id, quality=self.quality))
+
+    def tell_quality(self) -> None:
+        """It has changed."""
+        if self._listeners:
+            self._emit(events.ShellIntegrationChanged(at=time.monotonic(), terminal=self.id, quality=self.quality))
 
     def _guard(self) -> None:
         if not self._closed:
@@ -460,6 +471,8 @@ class Terminal(ABC):
             self.current = None
         if execution.internal:
             return
+        if execution.hints != Hints():
+            self.tell_quality()
         self.tape.command_ended(execution.number)
         now = time.monotonic()
         self.used_at = now

@@ -1,6 +1,7 @@
 """Describe terminals to the model: what runs in them, what they wait for, what is new."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from tarmac.errors import TarmacError
 from tarmac.events import TaskId
@@ -18,6 +19,7 @@ from tarmac.tools.boundary import labelled
 from tarmac.tools.execute_command import short
 from tarmac.tools.report import duration
 from tarmac.vt.fold import bound, fold_repeats, show_invisibles
+from tarmac.vt.marks import Hints
 
 MOST_CHARACTERS = 50_000
 MOST_ENVIRONMENT = 5_000
@@ -112,6 +114,8 @@ async def state(terminal: Terminal) -> str:
     """Everything about a terminal: shell, directory, last commands, changed variables."""
     shell = f"{terminal.shell.name} {terminal.shell_version}".strip()
     rows = [standing(terminal), f"Shell: {shell}. Opened in {shown(terminal.initial_cwd)}."]
+    if terminal.quality == "basic":
+        rows.append(f"A shell in it says, without proof: {_said(terminal.hints)}.")
     past = list(terminal.history)[-MOST_PAST:]
     rows += [f"Command {each.number}: `{short(each.command)}` in {shown(each.cwd)}, {_past(each)}." for each in past]
     if terminal.selection:
@@ -126,6 +130,12 @@ async def state(terminal: Terminal) -> str:
     lines = [f"unset {name}" if value is None else f"{name}={value}" for name, value in sorted(changed.items())]
     text = bound(show_invisibles("\n".join(lines)), characters=MOST_ENVIRONMENT).text
     return "\n".join([*rows, labelled(text, what="Environment, as far as it was changed")])
+
+
+def _said(hints: Hints) -> str:
+    at = {True: "it is at its prompt", False: "it runs a command", None: ""}[hints.at_prompt]
+    code = f"its last exit code was {hints.exit_code}" if hints.exit_code is not None else ""
+    return ", ".join(each for each in (f"it is in {shown(Path(hints.cwd))}" if hints.cwd else "", at, code) if each)
 
 
 def _past(past: Past) -> str:

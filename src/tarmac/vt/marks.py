@@ -38,6 +38,14 @@ class Mark(NamedTuple):
     raw: bytes
 
 
+class Hints(NamedTuple):
+    """What a shell without our integration says of itself, over `ssh` for example. Any program can print it."""
+
+    cwd: str = ""
+    at_prompt: bool | None = None  # None: it has not said
+    exit_code: int | None = None  # of its last command
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """A question to the terminal (`ESC [ 6 n`): to be answered (`process/pty.py`), never shown."""
@@ -46,6 +54,29 @@ class Query:
 
 
 Piece = bytes | Mark | Query
+
+
+def add_hint(hints: Hints, mark: Mark) -> Hints:
+    """What is said, with this mark."""
+    first = mark.fields[0].decode("utf-8", "replace") if mark.fields else ""
+    match mark.kind:
+        case "A" | "B" | "133;A" | "133;B":
+            return hints._replace(at_prompt=True)
+        case "C" | "133;C":
+            return hints._replace(at_prompt=False)
+        case "D" | "133;D":
+            return hints._replace(exit_code=int(first) if first.isascii() and first.isdigit() else None)
+        case "P" if first.startswith("Cwd="):
+            return hints._replace(cwd=first[4:])
+        case "7" if first.startswith("file://"):
+            from urllib.parse import unquote  # rarely needed, and slow to import
+
+            return hints._replace(cwd=unquote("/" + first[7:].partition("/")[2]))
+        case "9;9":
+            return hints._replace(cwd=first.strip('"'))
+        case "1337" if first.startswith("CurrentDir="):
+            return hints._replace(cwd=first[11:])
+    return hints
 
 
 class MarkParser:

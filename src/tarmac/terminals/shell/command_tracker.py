@@ -32,7 +32,7 @@ from tarmac.terminals.shell.state import (
     Running,
     State,
 )
-from tarmac.vt.marks import Mark
+from tarmac.vt.marks import Mark, add_hint
 
 INTERRUPTED = 130
 KILLED = 137
@@ -139,8 +139,12 @@ class CommandTracker:
             self._compact(execution)
 
     def on_forged(self, mark: Mark) -> None:
-        if self._terminal.current is not None:
-            self._terminal.current.forged_marks += 1
+        if (current := self._terminal.current) is not None:
+            current.forged_marks += 1
+            before = self._terminal.quality
+            current.hints = add_hint(current.hints, mark)
+            if self._terminal.quality != before:
+                self._terminal.tell_quality()
         self.on_output(mark.raw)
 
     def on_started(self, number: int) -> None:

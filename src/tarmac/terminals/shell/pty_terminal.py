@@ -42,6 +42,7 @@ from tarmac.terminals.shell.state import (
     Restarting,
 )
 from tarmac.terminals.terminal import Origin, Terminal
+from tarmac.vt.marks import Hints
 
 MOVE_PATIENCE = 2.0  # to hear of a move; then the command's result will tell
 LOADING = 0.5  # from our line to the start mark, with much room
@@ -108,7 +109,9 @@ class PtyTerminal(Terminal):
 
     @property
     def quality(self) -> str:
-        return "rich" if self.session is not None and self.session.integrated else "none"
+        if self.session is None or not self.session.integrated:
+            return "none"
+        return "basic" if self.hints != Hints() else "rich"
 
     async def open(self) -> None:
         """Start the shell and wait for its first prompt, within `shell_integration_timeout`."""
