@@ -20,6 +20,12 @@ _ODD = re.compile(
     "[^\n\r\x1b -~\u00a0-\u02ff\u2010-\u2027\u2030-\u205e\u2190-\u2319\u2500-\u25fc\u2713-\u2718\u2800-\u28ff\ufffd]"
 )
 
+# What leaves the cursor where it is: colours, erasing, modes of the keyboard, titles, character sets, the bell.
+_STAYS = re.compile(
+    r"\x1b(?:\[[0-9;:]*m|\[[0-9]*[JK]|\[\?(?:1|12|25|2004)[hl]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0AB]|[=>])|\x07"
+)
+_MOVE = re.compile(r"\x1b\[([0-9]+)([AG])")
+
 
 class _Widths(dict[str, int]):
     def __missing__(self, character: str) -> int:
@@ -77,6 +83,36 @@ def put_on_last(cells: list[str], marks: str, column: int) -> None:
         cells.append(marks)
     else:
         cells[at] += marks
+
+
+def cursor_after(text: str, columns: int) -> tuple[int, int] | None:
+    """How many rows down the cursor is, and in which column, after `text` was written from the left edge.
+
+    None: the text moves the cursor in a way not known here. After the last column of a row the column is `columns`.
+    """
+    row = column = 0
+    pieces = _MOVE.split(_STAYS.sub("", text))
+    for characters, number, how in zip(pieces[::3], [*pieces[1::3], ""], [*pieces[2::3], ""], strict=True):
+        for character in characters:
+            if character == "\n":
+                row += 1
+            elif character == "\r":
+                column = 0
+            elif character == "\b":
+                column = max(min(column, columns - 1) - 1, 0)
+            elif character == "\t":
+                column = max(column, min(column - column % TAB + TAB, columns - 1))
+            elif character < " " or character == "\x7f":
+                return None
+            elif width := width_of[character]:
+                if column + width > columns:
+                    row, column = row + 1, 0
+                column += width
+        if how == "A":
+            row, column = row - int(number), min(column, columns - 1)
+        elif how == "G":
+            column = min(max(int(number), 1), columns) - 1
+    return row, column
 
 
 def columns_in(line: Line) -> int:

@@ -27,6 +27,7 @@ FRAME = 0.008  # while much is printed a reader is woken so often; the first byt
 RECENT_WRITES = 40
 MOST_MARKS = 2000  # of the last thousand commands
 LAST_DRAWN = 64 << 10
+LONGEST_LINE = 16 << 10
 PLACED = re.compile(rb"\x1b\[\d*;?\d*[Hf]")  # the cursor sent to a place of the screen
 
 
@@ -221,6 +222,14 @@ class Tape:
         """What was printed since the last command began."""
         begun = (mark.offset for mark in reversed(self._marks) if isinstance(mark, CommandBegan))
         return self.read(next(begun, self.start), self.end)
+
+    def last_line(self, offset: int) -> bytes | None:
+        """What was printed from the left edge on, up to `offset`; None if nobody can tell."""
+        data = self.read(offset - LONGEST_LINE, offset)
+        begin = data.rfind(b"\n") + 1
+        if begin:
+            return data[begin:] if data[:begin].endswith(b"\r\n") else None
+        return data if len(data) == offset else None
 
     def since_reset(self) -> bytes:
         """What paints the terminal as it is: all since the last full reset, else since the first whole line."""

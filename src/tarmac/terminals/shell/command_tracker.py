@@ -32,6 +32,7 @@ from tarmac.terminals.shell.state import (
     Running,
     State,
 )
+from tarmac.vt.cells import cursor_after
 from tarmac.vt.marks import Mark, add_hint
 
 INTERRUPTED = 130
@@ -99,11 +100,14 @@ class CommandTracker:
         self.state: State = Idle()
         self.internal = 0  # the number of our last internal command: its prompt is no news
         self.withdrawn = 0  # the number of the last command that was taken back before it began
+        self._prompt_at: int | None = None  # where on the tape our prompt begins, if nothing else can print after it
         self._compacting: set[asyncio.Task[None]] = set()
 
     def loading(self, given: Given) -> None:
         """The command is given to the shell."""
         self.state = Loading(given)
+        if not given.execution.internal:
+            self._prompt_at = None
 
     async def compacted(self) -> None:
         """Wait until no output is being let go."""
@@ -218,6 +222,9 @@ class CommandTracker:
             if discarded and begun.given.execution.cause:
                 status, pipestatus = INTERRUPTED, ()  # whatever zsh says of a line that it did not get through
             self._ended_by_prompt(begun, session, status, pipestatus, sure=sure)
+        if turn == "ours" and isinstance(self.state, Idle):
+            self._erase_prompt()  # an internal command was loaded at it
+            self._prompt_at = None if session.has_children() else self._terminal.tape.end
         self._terminal.keyboard.prompt(session, turn)
         if turn == "ours":
             self._terminal._released.ring()
@@ -261,7 +268,38 @@ class CommandTracker:
             return state
         return None
 
+    def on_handed_over(self) -> None:
+        """The shell is about to show its prompt once more, for the person. Viewers shall see one, at the left edge."""
+        if self._terminal.keyboard.handed_over():
+            self._erase_prompt()
+            after = self._cursor(self._terminal.tape.end)
+            if after is None or after[1]:
+                self._terminal._wrote(b"\r\n")
+
+    def _erase_prompt(self) -> None:
+        """Erase our prompt where viewers see it, unless something else might go with it."""
+        at, self._prompt_at = self._prompt_at, None
+        if at is None:
+            return
+        before, after = self._cursor(at), self._cursor(at, more=True)
+        if before is None or after is None:
+            return
+        row, column = before if before[1] < self._terminal.tape.size[1] else (before[0] + 1, 0)
+        if (row, column) < after:
+            up = b"\x1b[%dA" % (after[0] - row) if after[0] > row else b""
+            self._terminal._wrote(b"%b\x1b[%dG\x1b[J" % (up, column + 1))
+
+    def _cursor(self, offset: int, *, more: bool = False) -> tuple[int, int] | None:
+        """Where the cursor was at `offset` of the tape, or with `more` is now. Row 0 is where that line begins."""
+        tape = self._terminal.tape
+        line = tape.last_line(offset) if offset >= tape.start else None
+        if line is None:
+            return None
+        text = line + tape.read(offset, tape.end) if more else line
+        return cursor_after(text.decode("utf-8", "replace"), tape.size[1])
+
     def on_person_ran(self, command: str) -> None:
+        self._prompt_at = None
         if self._terminal.current is None:
             execution = self._terminal._new_execution(command, by_person=True)
             self.state = ByPerson(execution)
@@ -269,6 +307,7 @@ class CommandTracker:
 
     def on_exit(self, status: int) -> None:
         code = status if status >= 0 else 128 - status
+        self._prompt_at = None
         self._terminal._lifecycle.died(status, leftovers=not self._terminal.closed)
         match self.state:
             case EndTold() as told:

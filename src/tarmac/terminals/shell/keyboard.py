@@ -1,9 +1,9 @@
 """Who may type: a person or Tarmac. From a person's first byte until the next prompt the keyboard is theirs.
 
-ours ─type()→ coming (a prompt is on its way) → handing (line editor is turned on) → theirs (bytes go through)
-     ←──── taking (line editor is turned off) ←──── their line is done ←───────────────┘
+ours ─type()→ coming (a prompt is on its way) → handing (line editor is turned on) → drawing (their prompt)
+     ←── taking (line editor is turned off) ←── their line is done ←── theirs (bytes go through) ←─┘
 
-Bytes wait in the states coming, handing and taking.
+Bytes wait in the states coming, handing, drawing and taking.
 
 The shell would run a half-typed line and our own line as one. So we type nothing while the keyboard is theirs. While a
 command runs, their keys go to that command.
@@ -25,7 +25,7 @@ class Keyboard:
     """The state of who types in one live shell."""
 
     def __init__(self) -> None:
-        self._state: Literal["ours", "coming", "handing", "theirs", "taking"] = "ours"
+        self._state: Literal["ours", "coming", "handing", "drawing", "theirs", "taking"] = "ours"
         self._waiting = bytearray()
         self._prompts = 0
         self._beside = False  # they type to a command of ours
@@ -43,7 +43,7 @@ class Keyboard:
     def type(self, session: Session, keys: bytes, *, running: bool) -> None:
         if self._state == "theirs":
             self._press(session, keys)
-        elif self._state in ("coming", "handing", "taking"):
+        elif self._state in ("coming", "handing", "drawing", "taking"):
             self._waiting += keys
         elif running or not session.prompted or self._half_typed:
             # For the program that runs: whole lines it leaves unread are dropped at its end, half a line stays theirs.
@@ -62,6 +62,13 @@ class Keyboard:
         if self._state == "coming" and session.alive:
             self._state = "handing"
             session.hand_over()
+
+    def handed_over(self) -> bool:
+        """The line editor draws their prompt from now on; whether it was turned on for that."""
+        handed = self._state == "handing"
+        if handed:
+            self._state = "drawing"
+        return handed
 
     def prompt(self, session: Session, turn: Turn) -> None:
         """The shell stands at its prompt, and it is so-and-so's turn."""

@@ -46,6 +46,7 @@ class Owner(Protocol):
     def on_prompt(
         self, number: int, status: int, turn: Turn, pipestatus: tuple[int, ...], *, sure: bool, discarded: bool = False
     ) -> None: ...
+    def on_handed_over(self) -> None: ...
     def on_person_ran(self, command: str) -> None: ...
     def on_exit(self, status: int) -> None: ...
 
@@ -100,6 +101,7 @@ class Session(ShellProcess):
         self._lines: int | None = None  # executed so far, when at a calm prompt where plain words may be typed
         self._typed: Typed | None = None  # the command that was typed as it is, until its end
         self._traced = False  # `set -x` was on when the last command ended
+        self._entering = False  # fish draws its prompt and our private line: nobody needs to see them
         self._parser = MarkParser(self._nonce)
         self._queries = Queries(self.pty)
         self._changed = Bell()  # a prompt, or the end
@@ -274,7 +276,8 @@ class Session(ShellProcess):
             self.shown = (self.shown + data)[-LAST_SHOWN:]
         for piece in self._parser.feed(data):
             if isinstance(piece, bytes):
-                self._owner.on_output(piece)
+                if not self._entering:
+                    self._owner.on_output(piece)
             elif isinstance(piece, Query):
                 self._queries.ask(piece)
             elif piece.trusted:
@@ -285,6 +288,7 @@ class Session(ShellProcess):
             self._queries.answer()
 
     def _mark(self, mark: Mark) -> None:
+        self._entering = self._entering and mark.kind == "F"
         try:
             match mark.kind, mark.fields:
                 case "S", (line,):
@@ -325,6 +329,7 @@ class Session(ShellProcess):
                     self._prompt(int(number), status, turn, tuple(pipestatus), sure=sure, discarded=inner == b"-")
                 case "B", (number,):
                     self.integrated = self.prompted = True
+                    self.prompt_to_come = False
                     self._owner.on_prompt(int(number), 0, "ours", (), sure=False)
                     self._changed.ring()
                 case "F", (number,):
@@ -358,6 +363,7 @@ class Session(ShellProcess):
             self._changed.ring()
 
         if turn == "theirs":  # their keys are for the line editor
+            self._owner.on_handed_over()
             self._when_it_listens(tell)
         else:
             tell()
@@ -371,6 +377,7 @@ class Session(ShellProcess):
             self._restore_folder()
         except OSError:
             return  # without a pipe it would be back at once; the next command will say why it can't run
+        self._entering = not self.has_children()  # else it might be a job that prints
         self._when_it_listens(lambda: self.pty.write(self.shell.enter))
 
     def _calm(self, line: bytes = b"", before: bytes = b"", calm: bytes = b"") -> None:
