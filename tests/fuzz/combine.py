@@ -113,7 +113,8 @@ def substituted(draw: Draw, depth: int) -> Piece | None:
         return None
     output = inner.output.rstrip("\n") + "\n"
     if draw.fish:
-        if ">&2" in inner.text or not inner.output.strip("\n"):  # fish changes the order, and keeps empty lines
+        # fish changes the order of what a program and a builtin print there, and keeps empty lines.
+        if ">&2" in inner.text or inner.output.strip("\n").count("\n") or not inner.output.strip("\n"):
             return None
         grouped = f"begin; {_closed(inner, draw)}end 2>&1"
         return Piece(f"printf '%s\\n' ({grouped} | string collect --allow-empty)", output)

@@ -214,3 +214,20 @@ async def test_a_caller_who_gives_up_while_leftovers_are_ended_costs_nobody_else
         waiting.cancel()
         await asyncio.wait([waiting])
         assert (await terminal.run("echo here", timeout=20)).output == "here\n"
+
+
+@pytest.mark.parametrize("moves", [False, True])
+async def test_a_caller_who_gives_up_does_not_take_along_that_the_shell_is_a_fresh_one(
+    tmp_path: Path, speech: Speech, moves: bool
+) -> None:
+    """T17: nobody got that result, so the next one says it; found by the fuzzer."""
+    async with open_terminal(cwd=tmp_path, shell=speech.shell) as terminal:
+        await terminal.run("exit 3")
+        gives_up = asyncio.ensure_future(terminal.run("sleep 60", cwd="/usr" if moves else None))
+        await until(lambda: terminal.current is not None)
+        gives_up.cancel()
+        await asyncio.wait([gives_up])
+        first = await terminal.run("echo here", timeout=20)
+        second = await terminal.run("echo here", timeout=20)
+    assert (first.output, first.fresh_shell, second.fresh_shell) == ("here\n", True, False)
+    assert any("in a fresh one" in each for each in first.notes)

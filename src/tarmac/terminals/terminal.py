@@ -251,6 +251,7 @@ class Terminal(ABC):
                 return await execution.checked_result(limit, on_timeout, idle)
             except asyncio.CancelledError:
                 # The caller is gone, and with it the only handle: end what it asked for.
+                self._untold(execution)
                 if execution.running and self.current is execution:
                     await asyncio.shield(execution.kill())
                 raise
@@ -294,6 +295,9 @@ class Terminal(ABC):
 
     @abstractmethod
     async def _begin(self, command: str, data: bytes, *, cwd: Path | None, input_open: bool) -> Execution: ...
+
+    def _untold(self, execution: Execution) -> None:  # noqa: B027 (most have nothing to say)
+        """Nobody gets the result of `execution`: what it would have said of the terminal is for the next one."""
 
     def head_for(self, cwd: Path | None, *, counts: bool = False) -> None:
         """Run the next command in `cwd` or not at all. With `counts`, that is one of its moves.

@@ -161,6 +161,7 @@ class PtyTerminal(Terminal):
         try:
             await execution.until_begun(MOVE_PATIENCE)
         except asyncio.CancelledError:  # the caller is gone, and nobody else has a handle on it
+            self._untold(execution)
             await asyncio.shield(execution.kill())
             raise
         if execution.refused:
@@ -168,6 +169,10 @@ class PtyTerminal(Terminal):
                 f"the terminal could not move to {os.fsdecode(move)}; the command was not run",
                 hint="does it exist, and may you enter it?",
             )
+
+    def _untold(self, execution: Execution) -> None:
+        if execution.fresh_shell:
+            self._lifecycle.note_fresh("the shell had ended: this ran in a fresh one, without its variables")
 
     async def _until_free(self) -> None:
         """Wait until the shell is at its prompt and nobody is typing."""
