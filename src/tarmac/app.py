@@ -52,14 +52,9 @@ if TYPE_CHECKING:
     from tarmac.fleet.open_address import WorkingPlace
 
 # Tools that look at the files of this machine, and have no way to another place yet
-HERE_ONLY: Final = (
-    "search_files",
-    "codebase_search",
-    "list_code_definition_names",
-    "browser_action",
-)
+HERE_ONLY: Final = ("codebase_search", "browser_action")
 NOT_THERE: Final = (
-    "the task works at {}. It can't be undone there: there are no checkpoints. Also not there yet: search_files, "
+    "the task works at {}. It can't be undone there: there are no checkpoints. Also not there: "
     "codebase_search, trying a command on a copy, the sandbox, rules and modes of the workspace. MCP servers run here"
 )
 

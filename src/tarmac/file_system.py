@@ -12,7 +12,7 @@ content under this name only, and `Saved.other_names` says so. Writing in place 
 import errno
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -33,6 +33,17 @@ class Saved:
     path: Path  # the file itself, behind any symlink
     created: bool
     other_names: int = 0  # hard links that keep the old content
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchOutput:
+    """What a search at another place printed."""
+
+    records: bytes  # the lines of `rg --json`; an empty one for each part of a line that is too long
+    code: int
+    errors: str
+    late: bool = False  # it was ended
+    cut: bool = False  # there is more
 
 
 class Links(Protocol):
@@ -65,6 +76,9 @@ class FileSystem(Links, Protocol):
 
     def read(self, path: Path, *, most: int = _MOST) -> bytes | None:
         """As `read_bytes`."""
+
+    def search(self, wanted: Mapping[str, object]) -> "SearchOutput | None":
+        """What a search there found (see `file_verbs.search`); None if there is no ripgrep, or it is this machine."""
 
     def save(self, path: Path, data: bytes, *, expected: bytes | None = None, new: bool = False) -> Saved:
         """As `save_file`."""
@@ -336,6 +350,9 @@ class LocalFileSystem:
 
     def know(self, paths: Sequence[str]) -> None:
         """Nor for these."""
+
+    def search(self, wanted: Mapping[str, object]) -> None:
+        """Who searches here runs ripgrep."""
 
     def entries(self, folder: str) -> list[tuple[str, bool]]:
         with os.scandir(folder) as found:

@@ -20,4 +20,4 @@ async def test_fifty_kills_lose_no_byte_and_no_exit_code(daemon: Path) -> None:
         await end(id)
     assert tally.wrong == []
     assert tally.kills == KILLS
-    assert tally.running + tally.ended > KILLS / 2  # most commands had begun
+    assert tally.running > KILLS / 4  # many were in the middle of a command

@@ -142,6 +142,13 @@ def test_what_is_no_address_is_refused(address: str) -> None:
         parse_place(address)
 
 
+async def test_a_terminal_elsewhere_can_not_outlive_the_program() -> None:
+    """F1: it is said, and not passed over."""
+    async with open_terminals("unix:") as terminals:
+        with pytest.raises(BadRequest, match="can't outlive"):
+            await terminals.open(outlive=True)
+
+
 def test_this_process_and_sockets_need_no_transport_program() -> None:
     """F2."""
     assert parse_place("local:") is None

@@ -81,6 +81,7 @@ def test_a_task_works_on_the_files_of_the_place(container: Container, tmp_path: 
     assert "1 | there = 1" in told["read_file"]
     assert "hidden.txt" not in told["list_files"]
     assert told["list_files"].splitlines() == ["src/", "src/new.py", ".tarmacignore", "app.py", "link.txt", "shown.txt"]
+    assert told["search_files"] == "Found 1 result.\n\n# app.py\n>1 | there = 2\n----"
     assert "there = 2\nbox\n" in told["execute_command"]
     assert str(here) in told["execute_command"]
     assert in_box(container, f"cat {here}/app.py {here}/src/new.py") == "there = 2\nmade = True\n"

@@ -9,6 +9,7 @@ be gone on with by `tarmac resume`, and the other way round.
 import asyncio
 from collections.abc import Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tarmac import __version__
@@ -29,8 +30,17 @@ LOAD_AFTER: Final = 0.05  # seconds: the answer to `initialize` comes first
 class Agent:
     """Serves one editor. `connect()` gives it its peer; `aclose()` leaves all its sessions in order."""
 
-    def __init__(self, environ: Mapping[str, str], overrides: Mapping[str, object] | None = None) -> None:
+    def __init__(
+        self,
+        environ: Mapping[str, str],
+        overrides: Mapping[str, object] | None = None,
+        *,
+        place: str = "",
+        there: Path | None = None,
+    ) -> None:
+        """`place`: the address where its sessions work; `there`: the folder there, whatever the editor names."""
         self._environ = environ
+        self._place, self._there = place, there
         self._overrides = overrides or {}
         self._peer: RpcPeer | None = None
         self._client: EditorAbilities | None = None  # None: it has not said what it is
@@ -100,7 +110,9 @@ class Agent:
 
         if self._sessions is None:
             assert self._peer is not None
-            self._sessions = EditorSessions(self._peer, client, self._environ, self._overrides)
+            self._sessions = EditorSessions(
+                self._peer, client, self._environ, self._overrides, place=self._place, there=self._there
+            )
         return self._sessions
 
     async def aclose(self) -> None:

@@ -123,7 +123,8 @@ class EditorSession:
         self.owns = AsyncExitStack()  # what is closed with it
         self.unusable_servers: tuple[str, ...] = ()  # MCP servers of the editor, each with the reason; told once
         self._peer = peer
-        self._updates = Updates(terminals=client.shows_terminals, workspace=workspace, read=_text_of)
+        read = _text_of if app.place is None else _nothing_of
+        self._updates = Updates(terminals=client.shows_terminals, workspace=workspace, read=read)
         self._untold: dict[str, int] = {}  # bytes of a call's output left out because the editor did not keep up
         self._window: int | None = None
         self._tools: dict[str, str] = {}  # of each call, which tool
@@ -131,9 +132,10 @@ class EditorSession:
         self._cancels = 0
         self._titled = bool(task.metadata.title)
         self._standing = asyncio.Event()  # it asked something that the next prompt answers
-        self._questions = EditorQuestions(task, peer, client, stand=self._standing.set, read=_text_of)
+        self._questions = EditorQuestions(task, peer, client, stand=self._standing.set, read=read)
         self._leave = task.subscribe(self._heard)
-        if isinstance(task, JoinedTask):  # its files and terminals are those of the process that has it
+        # Its files and terminals are those of the process that has it, or of another place.
+        if isinstance(task, JoinedTask) or app.place is not None:
             return
         if client.reads_files:
             task.use_buffers(Buffers(peer, task.id, writes=client.writes_files, tell=self._tell))
@@ -202,7 +204,7 @@ class EditorSession:
         name, _, rest = text.removeprefix("/").partition(" ")
         if not text.startswith("/") or "\n" in name:
             return text
-        path = commands(self.workspace, self.app.config.user_folder).get(name)
+        path = commands(self.app.project, self.app.config.user_folder).get(name)
         try:
             return f"{path.read_text('utf-8', 'replace')[:LONGEST]}\n\n{rest}".strip() if path else text
         except OSError:
@@ -303,7 +305,7 @@ class EditorSession:
 
     def commands(self) -> Update:
         """The project's slash commands."""
-        found = commands(self.workspace, self.app.config.user_folder)
+        found = commands(self.app.project, self.app.config.user_folder)
         listed = [
             {"name": name, "description": first_line(path) or f"From {path.name}", "input": {"hint": "more words"}}
             for name, path in sorted(found.items())
@@ -323,6 +325,10 @@ class EditorSession:
             await asyncio.wait([self._run], timeout=10)
         if silent:
             await self.app.store.delete(self.task.id)
+
+
+def _nothing_of(path: Path) -> None:
+    """A file of another place: the editor is shown what changed in it."""
 
 
 def _text_of(path: Path) -> str | None:

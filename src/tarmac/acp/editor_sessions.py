@@ -3,23 +3,23 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from tarmac.acp.content import read_prompt
 from tarmac.acp.editor_abilities import EditorAbilities
 from tarmac.acp.editor_session import EditorSession
 from tarmac.acp.rpc_peer import PeerReply, Refused, RpcPeer
 from tarmac.acp.updates import Updates
-from tarmac.acp.wire import INVALID_PARAMS, INVALID_REQUEST, NOT_FOUND, Json
+from tarmac.acp.wire import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, NOT_FOUND, Json
 from tarmac.app import App, open_app
 from tarmac.config import load_config
 from tarmac.config.workspace_folders import check_workspace
-from tarmac.errors import BadRequest, ConfigError, DirectoryUnavailable, TaskInUse, TaskNotFound
+from tarmac.errors import BadRequest, ConfigError, DirectoryUnavailable, PlaceFailed, TaskInUse, TaskNotFound
 from tarmac.events import TaskId
 from tarmac.paths import Relation, check_directory, relation, state_dir
-from tarmac.prompts.modes import load_modes
 from tarmac.server.joined_task import JoinedTask, resume_or_join
 from tarmac.server.served_client import share
 from tarmac.show.harmless import one_line
@@ -30,8 +30,12 @@ from tarmac.terminals.environment import wipe_own_environment
 from tarmac.tools.servers import ServerDefinition
 from tarmac.tools.servers.definition import parse_definition
 
+if TYPE_CHECKING:
+    from tarmac.fleet.open_address import WorkingPlace
+
 PAGE: Final = 50  # sessions in one answer of session/list
 MOST: Final = 200  # open at once
+NO_PROJECT: Final = Path("/")  # the configuration of sessions at another place: the user's alone
 Params = Mapping[str, object]
 
 
@@ -39,7 +43,14 @@ class EditorSessions:
     """Those of one editor."""
 
     def __init__(
-        self, peer: RpcPeer, client: EditorAbilities, environ: Mapping[str, str], overrides: Mapping[str, object]
+        self,
+        peer: RpcPeer,
+        client: EditorAbilities,
+        environ: Mapping[str, str],
+        overrides: Mapping[str, object],
+        *,
+        place: str = "",
+        there: Path | None = None,
     ) -> None:
         self._peer, self._client = peer, client
         self._environ, self._overrides = environ, overrides
@@ -47,6 +58,8 @@ class EditorSessions:
         self._apps: dict[Path, App] = {}
         self._owns = AsyncExitStack()
         self._opening = asyncio.Lock()
+        self._address, self._there = place, there
+        self._place: WorkingPlace | None = None  # connected with the first session
         self._open: dict[str, EditorSession] = {}
         self.methods: dict[str, Callable[[Params], Awaitable[Json | PeerReply]]] = {
             "session/new": self._new,
@@ -68,6 +81,8 @@ class EditorSessions:
             raise Refused(INVALID_PARAMS, str(error)) from error
         except TaskNotFound as error:
             raise Refused(NOT_FOUND, str(error)) from error
+        except PlaceFailed as error:
+            raise Refused(INTERNAL_ERROR, str(error)) from error
         except TaskInUse as error:
             raise Refused(INVALID_REQUEST, str(error)) from error
 
@@ -80,11 +95,11 @@ class EditorSessions:
     # Beginning
 
     async def _new(self, params: Params) -> Json | PeerReply:
-        workspace = check_workspace(_directory(params), self._environ)
+        workspace = await self._workspace(params)
         self._check_room()
         app = await self._app(workspace)
         async with AsyncExitStack() as owns:
-            servers, unusable = _servers(params, workspace)
+            servers, unusable = _servers(params, app.config.user_folder if app.place else app.config.workspace)
             task = await owns.enter_async_context(app.create_task(None, cwd=workspace, servers=servers))
             session = self._session(app, task, workspace, unusable, model=app.config.model or "")
             session.owns.push_async_callback(owns.pop_all().aclose)
@@ -110,17 +125,16 @@ class EditorSessions:
         id = await self._known(params)
         if id in self._open:
             return self._open[id]
-        workspace = check_workspace(_directory(params), self._environ)
+        workspace = await self._workspace(params)
         self._check_room()
         past = (await self._store.read(id)).events
         own = next((each.workspace for each in past if isinstance(each, TaskCreated)), workspace)
-        if (
-            relation(own, workspace) is not Relation.SAME
-        ):  # else it would work there by the configuration of another place
+        # Else it would work there by the configuration of another place.
+        if own != workspace and (self._address or relation(own, workspace) is not Relation.SAME):
             raise Refused(INVALID_PARAMS, f"session {id} belongs to {own}: load it with that as its `cwd`")
         app = await self._app(own)
         async with AsyncExitStack() as owns:
-            servers, unusable = _servers(params, own)
+            servers, unusable = _servers(params, app.config.user_folder if app.place else app.config.workspace)
             task = await owns.enter_async_context(resume_or_join(app, id, door="acp", servers=servers))
             session = self._session(app, task, own, unusable, model=task.metadata.model or app.config.model or "")
             session.owns.push_async_callback(owns.pop_all().aclose)
@@ -129,7 +143,7 @@ class EditorSessions:
     def _session(
         self, app: App, task: Task | JoinedTask, workspace: Path, unusable: tuple[str, ...], *, model: str
     ) -> EditorSession:
-        modes = load_modes(workspace, app.config.user_folder)
+        modes = app.modes()
         session = EditorSession(app, task, modes, workspace, self._peer, self._client, model=model)
         session.unusable_servers = unusable
         self._open[session.id] = session
@@ -139,12 +153,34 @@ class EditorSessions:
         """One for each workspace: its configuration may tighten what the user's allows."""
         async with self._opening:
             if workspace not in self._apps:
-                config = await asyncio.to_thread(load_config, workspace, self._environ, self._overrides)
+                project = workspace if self._place is None else NO_PROJECT
+                config = await asyncio.to_thread(load_config, project, self._environ, self._overrides)
                 wipe_own_environment(config.terminals)
-                app = await self._owns.enter_async_context(open_app(config, environ=self._environ))
-                await self._owns.enter_async_context(share(app, self._environ))
+                config = replace(config, workspace=workspace)
+                opening = open_app(config, environ=self._environ, place=self._place)
+                app = await self._owns.enter_async_context(opening)
+                if self._place is None:
+                    await self._owns.enter_async_context(share(app, self._environ))
                 self._apps[workspace] = app
             return self._apps[workspace]
+
+    async def _workspace(self, params: Params) -> Path:
+        """The folder of a session: here, or at the place."""
+        if not self._address:
+            return check_workspace(_directory(params), self._environ)
+        place = await self._connected()
+        return await place.machine.directory(self._there or _absolute(params))
+
+    async def _connected(self) -> "WorkingPlace":
+        """The place. If its connection is lost for good, a new one is made, for new sessions."""
+        async with self._opening:
+            if self._place is None or self._place.machine.connection.gone is not None:
+                from tarmac.fleet.open_address import open_place
+
+                self._apps.clear()  # they are closed with the rest
+                self._place = await self._owns.enter_async_context(open_place(self._address))
+            assert self._place is not None
+            return self._place
 
     def _check_room(self) -> None:
         if len(self._open) >= MOST:
@@ -161,7 +197,9 @@ class EditorSessions:
 
     async def _list(self, params: Params) -> Json:
         cwd = params.get("cwd")
-        workspace = _directory(params) if cwd is not None else None
+        workspace = _absolute(params) if cwd is not None else None
+        if workspace is not None:
+            workspace = self._there or workspace if self._address else check_directory(workspace)
         cursor = params.get("cursor")
         if cursor is not None and not (isinstance(cursor, str) and cursor.isdecimal() and len(cursor) < 10):
             raise Refused(INVALID_PARAMS, "that `cursor` is none of ours")
@@ -175,7 +213,7 @@ class EditorSessions:
                 "updatedAt": datetime.fromtimestamp(each.metadata.at, UTC).isoformat(),
             }
             for each in found[start : start + PAGE]
-            if each.metadata.workspace is not None
+            if each.metadata.workspace is not None and each.metadata.place == self._address
         ]
         more: dict[str, Json] = {"nextCursor": str(start + PAGE)} if len(found) > start + PAGE else {}
         return {"sessions": sessions, **more}
@@ -246,10 +284,14 @@ def _text(params: Params, name: str) -> str:
 
 
 def _directory(params: Params) -> Path:
+    return check_directory(_absolute(params))
+
+
+def _absolute(params: Params) -> Path:
     path = Path(_text(params, "cwd"))
     if not path.is_absolute():
         raise Refused(INVALID_PARAMS, f"cwd must be an absolute path, not {str(path)!r}")
-    return check_directory(path)
+    return path
 
 
 def _servers(params: Params, workspace: Path) -> tuple[tuple[ServerDefinition, ...], tuple[str, ...]]:

@@ -2,8 +2,9 @@
 
 import os
 import sys
+from pathlib import Path
 
-from tarmac.cli.parser import parse
+from tarmac.cli.parser import Given, parse
 from tarmac.cli.shutdown import run
 from tarmac.errors import BadRequest
 
@@ -15,13 +16,31 @@ def main(arguments: list[str]) -> int:
     given, words = parse("acp", arguments)
     if words:
         raise BadRequest(f"`tarmac acp` takes no `{words[0]}`", hint="an editor starts it, and speaks on its input")
+    place, there = _place(given)
     overrides: dict[str, object] = {name.replace("-", "_"): values[-1] for name, values in given.items()}
     if overrides.pop("client_terminals", None) is not None:
+        if place:
+            hint = f"its terminals are on this machine, and the commands of --on {place} are not"
+            raise BadRequest("--client-terminals can't be used at another place", hint=hint)
         overrides["acp.client_terminals"] = True
-    return run(lambda _: _serve(overrides))
+    return run(lambda _: _serve(overrides, place, there))
 
 
-async def _serve(overrides: dict[str, object]) -> int:
+def _place(given: Given) -> tuple[str, Path | None]:
+    """The address of the place, and the folder there. Both are taken from what is given."""
+    folder = given.pop("cwd", None)
+    if "on" not in given:
+        if folder:
+            raise BadRequest("`tarmac acp` takes --cwd only with --on", hint="the editor says where it works")
+        return "", None
+    from tarmac.cli.exec import place_of
+
+    place = place_of(given)
+    del given["on"]
+    return place, Path(folder[-1]) if folder and place else None
+
+
+async def _serve(overrides: dict[str, object], place: str, there: Path | None) -> int:
     from tarmac.acp.agent import Agent
     from tarmac.acp.stdio import stdio_peer
     from tarmac.loopback.peer import make_unreadable
@@ -29,7 +48,7 @@ async def _serve(overrides: dict[str, object]) -> int:
     make_unreadable()  # a command could write an answer into our input, by way of /proc
     if os.isatty(0):
         print(BY_HAND, file=sys.stderr)
-    agent = Agent(os.environ, overrides)
+    agent = Agent(os.environ, overrides, place=place, there=there)
     peer = stdio_peer(agent, name="the editor")
     agent.connect(peer)
     try:

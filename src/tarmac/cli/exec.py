@@ -18,8 +18,8 @@ from typing import Literal, cast
 from tarmac.cli import own_stdin
 from tarmac.cli.exit_status import FAILED, complain
 from tarmac.cli.own_stdin import Keys, own_input, same_size
+from tarmac.cli.parser import Given, suggest
 from tarmac.cli.parser import parse as parse_arguments
-from tarmac.cli.parser import suggest
 from tarmac.cli.shutdown import Stop, meanwhile, run
 from tarmac.errors import BadRequest, PlaceFailed
 from tarmac.paths import remove_scratch, scratch_dir
@@ -187,6 +187,12 @@ async def open_where(request: ExecRequest, settings: Settings) -> AsyncIterator[
         new = NewTerminal(cwd=cwd, shell=request.shell, provider=provider, settings=settings)
         async with await machine.open(new) as terminal:
             yield terminal
+
+
+def place_of(given: Given) -> str:
+    """The address that --on gives; empty for this machine."""
+    address = address_of(given["on"][-1]) if "on" in given else ""
+    return "" if address == "local:" else address
 
 
 def address_of(place: str) -> str:

@@ -37,7 +37,8 @@ OFFERS = ("terminals", "files", "all")
 class McpOptions:
     """What the command line asks for."""
 
-    workspace: Path | None
+    workspace: Path | None  # at the place, if there is one
+    place: str  # the address of another place; empty: this machine
     port: int | None
     allow: tuple[str, ...]
     deny: tuple[str, ...]
@@ -76,8 +77,17 @@ def _wanted(arguments: list[str]) -> McpOptions:
     if tools not in OFFERS:
         raise BadRequest(f"--tools takes {', '.join(OFFERS)}, not `{tools}`")
     _check_rules([*given.get("allow", ()), *given.get("deny", ())])
+    place = ""
+    if "on" in given:
+        from tarmac.cli.exec import place_of
+
+        place = place_of(given)
+    if place and "cwd" not in given:
+        raise BadRequest(f"which folder at {place} is the workspace?", hint="--cwd DIR: a folder there")
+    workspace = Path(given["cwd"][-1]) if "cwd" in given else None
     return McpOptions(
-        workspace=check_directory(Path(given["cwd"][-1])) if "cwd" in given else None,
+        workspace=check_directory(workspace) if workspace and not place else workspace,
+        place=place,
         port=None if port is None else int(port),
         allow=tuple(given.get("allow", ())),
         deny=tuple(given.get("deny", ())),
@@ -106,7 +116,12 @@ async def _serve(wanted: McpOptions) -> int:
     from tarmac.mcp.tool_server import ToolServer
 
     token = os.environ.pop(TOKEN, "")  # no command may see it
-    door = ToolServer(load=lambda workspace: _config(wanted, workspace), workspace=wanted.workspace, offer=wanted.tools)
+    door = ToolServer(
+        load=lambda workspace: _config(wanted, workspace),
+        workspace=wanted.workspace,
+        place=wanted.place,
+        offer=wanted.tools,
+    )
     try:
         if wanted.port is None:
             await _on_pipes(door)

@@ -282,6 +282,8 @@ exit status: 0; 1 `check` found something; 2 bad arguments, or a file makes no s
         "agent. The editor starts this and speaks on its standard input. See docs/acp.md.",
         options=[
             *_MODEL,
+            _ON,
+            Option("cwd", "with --on: the folder there [that which the editor names]", "DIR"),
             Option("mode", "the mode a session begins in [code]", "MODE"),
             _AUTO,
             Option("client-terminals", "run commands that you allowed in the editor's own terminals"),
@@ -457,7 +459,8 @@ exit status: 0 neither warning nor problem; 1 otherwise; 2 bad arguments""",
         about="Serve terminals to any MCP client (Claude Code, Codex, Gemini CLI, Cursor, VS Code …). Every command is "
         "judged first. A client starts this and speaks on its standard input. See docs/mcp.md.",
         options=[
-            Option("cwd", "the workspace [what the client says, else here]", "DIR"),
+            _ON,
+            Option("cwd", "the workspace [what the client says, else here]; with --on a folder there", "DIR"),
             Option("allow", "run what begins with these words without asking; may be repeated", "PREFIX"),
             Option("deny", "never run what begins with these words; may be repeated", "PREFIX"),
             Option("auto", "plan, ask, workspace or all [ask]; none covers what is critical", "LEVEL", MCP_LEVELS),

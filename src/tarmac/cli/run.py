@@ -439,10 +439,10 @@ class Where:
         """What --on and --cwd say."""
         if "on" not in given:
             return cls(folder=folder(given))
-        from tarmac.cli.exec import address_of
+        from tarmac.cli.exec import place_of
 
-        place = address_of(given["on"][-1])
-        if place == "local:":
+        place = place_of(given)
+        if not place:
             return cls(folder=folder(given))
         if "cwd" not in given:
             raise BadRequest(f"which folder at {place} is to be worked in?", hint="--cwd DIR: a folder there")

@@ -12,12 +12,12 @@ import errno
 import json
 import os
 import threading
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from tarmac.errors import FileUnavailable, PlaceFailed
-from tarmac.file_system import Saved, digest, follow
+from tarmac.file_system import Saved, SearchOutput, digest, follow
 from tarmac.fleet.place_connection import PlaceConnection
 from tarmac.paths import shown
 from tarmac.terminals.host.file_verbs import MOST_SENT
@@ -122,6 +122,18 @@ class PlaceFiles:
             return known
         header, body = self._wait(self._connection.ask("read", path=path_text(path), most=min(most, MOST_SENT)))
         return body if header.get("found") is True else None
+
+    def search(self, wanted: Mapping[str, object]) -> SearchOutput | None:
+        reply, records = self._wait(self._connection.ask("search", json.dumps(wanted).encode()))
+        if reply.get("found") is not True:
+            return None
+        return SearchOutput(
+            records=records,
+            code=whole(reply, "code", 0),
+            errors=text(reply, "errors", ""),
+            late=reply.get("late") is True,
+            cut=reply.get("cut") is True,
+        )
 
     def save(self, path: Path, data: bytes, *, expected: bytes | None = None, new: bool = False) -> Saved:
         if len(data) > MOST_SENT:

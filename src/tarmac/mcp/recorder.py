@@ -40,9 +40,10 @@ MODE = "mcp"
 class WorkspaceLog:
     """The log of one workspace; made with the first call that is judged."""
 
-    def __init__(self, store: TaskStore, workspace: Path) -> None:
+    def __init__(self, store: TaskStore, workspace: Path, *, place: str = "") -> None:
         self._store = store
         self._workspace = workspace
+        self._place = place
         self._stack = AsyncExitStack()
         self._opening = asyncio.Lock()
         self._log: TaskLog | None = None
@@ -51,11 +52,12 @@ class WorkspaceLog:
     async def open(self, client: str) -> TaskLog:
         async with self._opening:
             if self._log is None:
-                log = await self._stack.enter_async_context(self._store.create(workspace=self._workspace, mode=MODE))
+                made = self._store.create(workspace=self._workspace, mode=MODE, place=self._place)
+                log = await self._stack.enter_async_context(made)
                 log.add(TaskStarted(at=now(), pid=os.getpid(), version=tarmac.__version__))
                 log.add(UserSaid(at=now(), text=f"The terminals of this workspace were used over MCP by {client}."))
                 self._log = log
-                self.checkpoints = Checkpoints(log, self._workspace)
+                self.checkpoints = Checkpoints(log, self._workspace, place=self._place)
             return self._log
 
     async def aclose(self) -> None:

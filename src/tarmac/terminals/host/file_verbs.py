@@ -1,4 +1,4 @@
-"""What a host does with files for its client: look at paths, list folders, read, save, remove.
+"""What a host does with files for its client: look at paths, list folders, read, search, save, remove.
 
 look(path) → each name on the way there with what it is, where links lead, and the ignore files beside them
 
@@ -6,19 +6,28 @@ So one request answers all that the client's policy asks about a path. Run these
 """
 
 import base64
+import json
 import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
 from collections.abc import Iterable
 from pathlib import Path
 
 from tarmac.errors import EditFailed, FileUnavailable
 from tarmac.file_system import digest, follow, read_bytes, remove_file, save_file
 from tarmac.paths import shown
+from tarmac.terminals.host import text_search
 from tarmac.terminals.host.wire_values import Header, whole
 
 IGNORING = (".tarmacignore", ".rooignore", ".gitignore")  # small files that say what is hidden: sent with a look
 MOST_IGNORING = 256 << 10
 MOST_SENT = 8 << 20  # bytes of a file that is read or written there
 MOST_ENTRIES = 20_000  # of one folder
+MOST_RECORDS = 2 << 20  # bytes of what a search found
+LONGEST_RECORD = 1 << 20
 MOST_FACTS = 200_000  # bytes of names in one reply, about
 
 
@@ -148,6 +157,55 @@ def chmod(path: Path, given: Header) -> None:
         path.chmod(whole(given, "mode"))
     except OSError as error:
         raise FileUnavailable(f"the mode of {shown(path)} can't be changed: {error.strerror}") from None
+
+
+def search(body: bytes) -> tuple[dict[str, object], bytes]:
+    """Run ripgrep with `argv` in `folder`, or a search of our own through `files`. The reply has its records.
+
+    It says `found` false where there is no ripgrep, `late` if the search was ended, and `cut` if there is more.
+    """
+    wanted = json.loads(body)
+    if "files" in wanted:
+        argv = [sys.executable, "-I", "-S", text_search.__file__]
+    elif program := shutil.which("rg"):
+        argv = [program, *wanted["argv"]]
+    else:
+        return {"found": False}, b""
+    environ = {name: value for name in ("PATH", "HOME", "LANG") if (value := os.environ.get(name))}
+    kept: list[bytes] = []
+    size, in_long, late = 0, False, threading.Event()
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as errors:
+        given.write(body)
+        given.seek(0)
+        try:
+            process = subprocess.Popen(
+                argv, cwd=wanted["folder"], stdin=given, stdout=subprocess.PIPE, stderr=errors, env=environ
+            )
+        except OSError as error:
+            raise FileUnavailable(f"{shown(Path(wanted['folder']))} can't be searched: {error.strerror}") from None
+
+        def end() -> None:
+            late.set()
+            process.kill()
+
+        patience = threading.Timer(wanted["patience"], end)
+        patience.start()
+        with process:
+            assert process.stdout is not None
+            while size <= MOST_RECORDS and (line := process.stdout.readline(LONGEST_RECORD)):
+                if line.endswith(b"\n") and not in_long:
+                    kept.append(line)
+                    size += len(line)
+                elif not line.endswith(b"\n"):
+                    kept.append(b"\n")  # for a part of one that is too long
+                in_long = not line.endswith(b"\n")
+            if size > MOST_RECORDS:
+                process.kill()
+        patience.cancel()
+        errors.seek(0)
+        said = errors.read(4096).decode(errors="replace")
+    reply = {"found": True, "code": process.returncode, "errors": said, "late": late.is_set()}
+    return {**reply, "cut": size > MOST_RECORDS}, b"".join(kept)
 
 
 def _expected(path: Path, given: Header) -> bytes | None:

@@ -93,6 +93,7 @@ class HostSession:
             "save": self._save,
             "remove": self._remove,
             "chmod": self._chmod,
+            "search": self._search,
         }
 
     @property
@@ -307,6 +308,9 @@ class HostSession:
     async def _chmod(self, given: Header, _: bytes) -> Reply:
         await asyncio.to_thread(file_verbs.chmod, Path(text(given, "path")), given)
         return {}, b""
+
+    async def _search(self, _: Header, body: bytes) -> Reply:
+        return await asyncio.to_thread(file_verbs.search, body)
 
     # Input, and the end of commands
 

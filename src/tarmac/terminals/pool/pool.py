@@ -180,6 +180,10 @@ class Pool:
         request = self._request(cwd, task, provider, shell, until=Until.CLOSED)
         if outlive:
             check_can_outlive(self._entries.settings)
+            if not isinstance(self.machine, ThisMachine):
+                raise BadRequest(
+                    "a terminal at another place can't outlive the program", hint="open it without `outlive`"
+                )
         request = replace(request, new=True, name=name, origin=origin, outlive=outlive, arguments=tuple(arguments))
         entry = await self._lend(request)
         entry.why = f"opened {entry.terminal.id}: it was asked for"
