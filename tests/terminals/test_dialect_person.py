@@ -10,7 +10,7 @@ from tests.terminals.conftest import Speech, StartUp
 from tarmac.errors import TerminalHeld
 from tarmac.terminals import Settings, Terminal, open_terminal
 from tarmac.terminals.events import CommandFinished, CommandStarted, TerminalEvent
-from tarmac.terminals.input import keyboard
+from tarmac.terminals.shell import keyboard
 
 pytestmark = pytest.mark.shell
 
