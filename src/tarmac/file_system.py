@@ -7,13 +7,18 @@ old one, gets its mode, owner and attributes, is synced, and is renamed over it.
 
 Symlinks are followed: the file behind them is replaced and the link stays. A file with several hard links gets the new
 content under this name only, and `Saved.other_names` says so. Writing in place would not survive a crash.
+
+Surprise: a FileSystem follows no link when it reads, lists or writes. Its paths were followed before, when they were
+judged, and a link that came since leads where nobody looked.
 """
 
 import errno
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Protocol
@@ -72,16 +77,16 @@ class FileSystem(Links, Protocol):
 
     def stat(self, path: str) -> os.stat_result: ...
     def entries(self, folder: str) -> list[tuple[str, bool]]:
-        """The names in a folder, and which of them are folders. OSError as the kernel has it."""
+        """The names in a folder, and which of them are folders; links are followed. OSError as the kernel has it."""
 
     def read(self, path: Path, *, most: int = _MOST) -> bytes | None:
-        """As `read_bytes`."""
+        """As `read_bytes`, of a path without links."""
 
     def search(self, wanted: Mapping[str, object]) -> "SearchOutput | None":
         """What a search there found (see `file_verbs.search`); None if there is no ripgrep, or it is this machine."""
 
     def save(self, path: Path, data: bytes, *, expected: bytes | None = None, new: bool = False) -> Saved:
-        """As `save_file`."""
+        """As `save_file`, to a path without links."""
 
     def remove(self, path: Path, *, expected: bytes | None = None) -> None:
         """As `remove_file`."""
@@ -144,14 +149,26 @@ def digest(data: bytes | None) -> str | None:
     return None if data is None else sha256(data).hexdigest()
 
 
-def read_bytes(path: Path, *, most: int = _MOST) -> bytes | None:
-    """The content of a file; None if it does not exist. A pipe or a device is an error, so it never blocks."""
+def read_bytes(path: Path, *, most: int = _MOST, links: bool = True) -> bytes | None:
+    """The content of a file; None if it does not exist. A pipe or a device is an error, so it never blocks.
+
+    Without `links` a link at the end or on the way is an error, too.
+    """
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        if links:
+            fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        else:
+            with _OpenFolder.of(path) as folder:
+                fd = folder.open(path.name or ".", os.O_RDONLY | os.O_NONBLOCK)
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
         raise _unavailable(path, error, "read") from None
+    return _content(fd, path, most)
+
+
+def _content(fd: int, path: Path, most: int = _MOST) -> bytes:
+    """What a descriptor holds, which is closed then."""
     try:
         found = os.fstat(fd)
         _check_kind(path, found)
@@ -168,84 +185,180 @@ def read_bytes(path: Path, *, most: int = _MOST) -> bytes | None:
         os.close(fd)
 
 
-def save_file(path: Path, data: bytes, *, expected: bytes | None = None, new: bool = False) -> Saved:
+def save_file(
+    path: Path, data: bytes, *, expected: bytes | None = None, new: bool = False, links: bool = True
+) -> Saved:
     """Write `data` to `path`, all of it or nothing. Missing folders are created.
 
-    EditFailed if the file no longer has the `expected` content, or with `new`, if it exists.
+    EditFailed if the file no longer has the `expected` content, or with `new`, if it exists. Without `links` a link at
+    the end or on the way is an error.
     """
     try:
-        target = Path(os.path.realpath(path))
-        target.parent.mkdir(parents=True, exist_ok=True)
-        before = _stat(target)
+        target = Path(os.path.realpath(path)) if links else path
+        folder = _OpenFolder.of(target, make=True)
     except (OSError, ValueError) as error:
         raise _unavailable(path, error, "written") from None
-    if before is not None:
-        _check_kind(path, before)
-        if not before.st_mode & 0o222 or not os.access(target, os.W_OK):
-            raise FileUnavailable(f"{shown(path)} is read-only", hint="chmod u+w makes it writable")
-    temporary = target.parent / f".tarmac-{os.urandom(6).hex()}"  # short, because names have a maximum length
-    try:
-        _write_beside(temporary, data, target, before)
-        _check_unchanged(path, target, expected=expected, new=new)
-        temporary.replace(target)
-    except OSError as error:
-        raise _unavailable(path, error, "written") from None
-    finally:
+    with folder:
         try:
-            temporary.unlink()
-        except OSError:  # it was renamed, or never created
-            pass
-    _sync_folder(target.parent)
+            before = folder.look(target.name)
+        except (OSError, ValueError) as error:
+            raise _unavailable(path, error, "written") from None
+        if before is not None:
+            _check_kind(path, before)
+            if not before.st_mode & 0o222 or not os.access(target.name, os.W_OK, dir_fd=folder.fd):
+                raise FileUnavailable(f"{shown(path)} is read-only", hint="chmod u+w makes it writable")
+        temporary = f".tarmac-{os.urandom(6).hex()}"  # short, because names have a maximum length
+        try:
+            _write_beside(folder, temporary, data, target.name, before)
+            _check_unchanged(path, folder, target.name, expected=expected, new=new)
+            os.replace(temporary, target.name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
+        except OSError as error:
+            raise _unavailable(path, error, "written") from None
+        finally:
+            try:
+                os.unlink(temporary, dir_fd=folder.fd)
+            except OSError:  # it was renamed, or never created
+                pass
+        folder.sync()
     return Saved(target, before is None, before.st_nlink - 1 if before else 0)
 
 
-def remove_file(path: Path, *, expected: bytes | None = None) -> None:
-    """Remove a file or a symlink; `expected` as for save_file."""
+def remove_file(path: Path, *, expected: bytes | None = None, links: bool = True) -> None:
+    """Remove a file or a symlink; `expected` as for save_file, and `links` for those on the way."""
     try:
-        if stat.S_ISDIR(os.lstat(path).st_mode):
-            raise FileUnavailable(f"{shown(path)} is a folder", hint="only files are removed")
-        _check_unchanged(path, path, expected=expected, new=False)
-        path.unlink()
+        whole = Path(os.path.realpath(path.parent), path.name) if links else path
+        with _OpenFolder.of(whole) as folder:
+            if stat.S_ISDIR(os.stat(path.name, dir_fd=folder.fd, follow_symlinks=False).st_mode):
+                raise FileUnavailable(f"{shown(path)} is a folder", hint="only files are removed")
+            _check_unchanged(path, folder, path.name, expected=expected, new=False)
+            os.unlink(path.name, dir_fd=folder.fd)
+            folder.sync()
     except (OSError, ValueError) as error:
         raise _unavailable(path, error, "removed") from None
-    _sync_folder(path.parent)
 
 
-def _write_beside(temporary: Path, data: bytes, target: Path, before: os.stat_result | None) -> None:
+def entries_of(folder: Path) -> list[tuple[str, bool]]:
+    """The names in a folder, and which of them are folders. OSError if its path has a link on the way."""
+    with _OpenFolder.at(os.path.abspath(folder)) as opened, opened.listed() as found:  # noqa: PTH100
+        return [(each.name, each.is_dir(follow_symlinks=False)) for each in found]
+
+
+class _OpenFolder:
+    """An open folder: what is done in it is done there, whatever its path leads to meanwhile."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+
+    @classmethod
+    def of(cls, file: Path, *, make: bool = False) -> "_OpenFolder":
+        """The folder of a file whose path has no links."""
+        return cls.at(os.path.dirname(os.path.abspath(file)), make=make)  # noqa: PTH100, PTH120
+
+    @classmethod
+    def at(cls, path: str, *, make: bool = False) -> "_OpenFolder":
+        """OSError if there is a link on the way."""
+        flags = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
+        fd = os.open("/", flags)
+        try:
+            for name in filter(None, path.split("/")):
+                try:
+                    below = os.open(name, flags, dir_fd=fd)
+                except FileNotFoundError:
+                    if not make:
+                        raise
+                    try:
+                        os.mkdir(name, dir_fd=fd)
+                    except FileExistsError:  # somebody else made it
+                        pass
+                    below = os.open(name, flags, dir_fd=fd)
+                os.close(fd)
+                fd = below
+        except BaseException:
+            os.close(fd)
+            raise
+        return cls(fd)
+
+    def __enter__(self) -> "_OpenFolder":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self.fd)
+
+    def open(self, name: str, flags: int, mode: int = 0o666) -> int:
+        return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=self.fd)
+
+    def look(self, name: str) -> os.stat_result | None:
+        try:
+            return os.stat(name, dir_fd=self.fd, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+
+    def read(self, name: str, path: Path) -> bytes | None:
+        """The content of a file in it; `path` for messages."""
+        try:
+            fd = self.open(name, os.O_RDONLY | os.O_NONBLOCK)
+        except FileNotFoundError:
+            return None
+        return _content(fd, path)
+
+    @contextmanager
+    def listed(self) -> Iterator[Iterator[os.DirEntry[str]]]:
+        fd = self.open(".", os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            with os.scandir(fd) as found:
+                yield found
+        finally:
+            os.close(fd)
+
+    def sync(self) -> None:
+        """Sync a rename. The file is whole either way, so an error is ignored."""
+        try:
+            fd = self.open(".", os.O_RDONLY | os.O_DIRECTORY)
+        except OSError:
+            return
+        try:
+            os.fsync(fd)
+        except OSError:
+            pass
+        finally:
+            os.close(fd)
+
+
+def _write_beside(folder: _OpenFolder, temporary: str, data: bytes, name: str, before: os.stat_result | None) -> None:
     """Write the new file under its temporary name, and sync it."""
-    fd = _open_unnamed(temporary.parent, before)
+    fd = _open_unnamed(folder, before)
     unnamed = fd is not None
     if fd is None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        fd = os.open(temporary, flags, 0o600 if before else 0o666)
+        fd = folder.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if before else 0o666)
     try:
         view = memoryview(data)
         while view:
             view = view[os.write(fd, view) :]
         if before is not None:
-            _keep_attributes(fd, target, before)
+            _keep_attributes(fd, folder, name, before)
         os.fsync(fd)
         if unnamed:
             # src_dir_fd means nothing for an absolute path, but without one Python forgets to follow
-            os.link(f"/proc/self/fd/{fd}", temporary, src_dir_fd=fd, follow_symlinks=True)
+            source = f"/proc/self/fd/{fd}"
+            os.link(source, temporary, src_dir_fd=fd, dst_dir_fd=folder.fd, follow_symlinks=True)
     finally:
         os.close(fd)
 
 
-def _open_unnamed(folder: Path, before: os.stat_result | None) -> int | None:
+def _open_unnamed(folder: _OpenFolder, before: os.stat_result | None) -> int | None:
     """A file without a name, which leaves nothing behind if we are killed; None if the system has no such files."""
     flag = getattr(os, "O_TMPFILE", None)
     if flag is None or not Path("/proc/self/fd").exists():
         return None
     try:
-        return os.open(folder, os.O_WRONLY | flag | os.O_CLOEXEC, 0o600 if before else 0o666)
+        return folder.open(".", os.O_WRONLY | flag, 0o600 if before else 0o666)
     except OSError as error:
         if error.errno in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT):
             return None
         raise
 
 
-def _keep_attributes(fd: int, target: Path, before: os.stat_result) -> None:
+def _keep_attributes(fd: int, folder: _OpenFolder, name: str, before: os.stat_result) -> None:
     """Copy owner, extended attributes and mode of the old file, as far as this user may."""
     mode = stat.S_IMODE(before.st_mode)
     try:
@@ -253,26 +366,28 @@ def _keep_attributes(fd: int, target: Path, before: os.stat_result) -> None:
             os.fchown(fd, before.st_uid, before.st_gid)
     except PermissionError:
         mode &= ~(stat.S_ISUID | stat.S_ISGID)  # the mode must not give another owner's rights
-    for name in _attribute_names(target):
+    old = f"/proc/self/fd/{folder.fd}/{name}"
+    for each in _attribute_names(old):
         try:
-            os.setxattr(fd, name, os.getxattr(target, name))
+            os.setxattr(fd, each, os.getxattr(old, each, follow_symlinks=False))
         except OSError:  # not for this user
             pass
     os.fchmod(fd, mode)
 
 
-def _attribute_names(target: Path) -> list[str]:
+def _attribute_names(old: str) -> list[str]:
     """Access lists and user attributes. Not capabilities, which belong to the old content."""
     try:
-        return [each for each in os.listxattr(target) if each.startswith(("user.", "system.posix_acl_"))]
+        found = os.listxattr(old, follow_symlinks=False)
     except (OSError, AttributeError):  # not on this file system, not on this platform
         return []
+    return [each for each in found if each.startswith(("user.", "system.posix_acl_"))]
 
 
-def _check_unchanged(path: Path, target: Path, *, expected: bytes | None, new: bool) -> None:
+def _check_unchanged(path: Path, folder: _OpenFolder, name: str, *, expected: bytes | None, new: bool) -> None:
     if expected is None and not new:
         return
-    now = read_bytes(target)
+    now = folder.read(name, path)
     if new and now is not None:
         raise EditFailed(f"{shown(path)} was made by somebody else meanwhile", hint="read it before you write it")
     if expected is not None and now != expected:
@@ -280,32 +395,11 @@ def _check_unchanged(path: Path, target: Path, *, expected: bytes | None, new: b
         raise EditFailed(f"{shown(path)} {what} by somebody else since it was read", hint="read it again, then edit")
 
 
-def _stat(path: Path) -> os.stat_result | None:
-    try:
-        return os.stat(path)
-    except FileNotFoundError:
-        return None
-
-
 def _check_kind(path: Path, found: os.stat_result) -> None:
     if stat.S_ISDIR(found.st_mode):
         raise FileUnavailable(f"{shown(path)} is a folder", hint="list_files shows what is in it")
     if not stat.S_ISREG(found.st_mode):
         raise FileUnavailable(f"{shown(path)} is a pipe, a socket or a device, not a file")
-
-
-def _sync_folder(folder: Path) -> None:
-    """Sync the rename. The file is whole either way, so an error is ignored."""
-    try:
-        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError:
-        return
-    try:
-        os.fsync(fd)
-    except OSError:
-        pass
-    finally:
-        os.close(fd)
 
 
 def _unavailable(path: Path, error: OSError | ValueError, wish: str) -> TarmacError:
@@ -321,6 +415,8 @@ def _unavailable(path: Path, error: OSError | ValueError, wish: str) -> TarmacEr
             hint = "its folder must be writable too: a file is replaced, not overwritten" if wish == "written" else ""
         case OSError(errno=errno.ENOENT):
             what = "does not exist"
+        case OSError(errno=errno.ELOOP):
+            what = f"can't be {wish}: it is a link now"
         case OSError():
             what = f"can't be {wish}: {error.strerror}"
         case _:
@@ -337,9 +433,9 @@ class LocalFileSystem:
     lstat = staticmethod(os.lstat)
     stat = staticmethod(os.stat)
     readlink = staticmethod(os.readlink)
-    read = staticmethod(read_bytes)
-    save = staticmethod(save_file)
-    remove = staticmethod(remove_file)
+    read = staticmethod(partial(read_bytes, links=False))
+    save = staticmethod(partial(save_file, links=False))
+    remove = staticmethod(partial(remove_file, links=False))
     chmod = staticmethod(os.chmod)
 
     def afresh(self) -> "LocalFileSystem":

@@ -201,7 +201,7 @@ def _compare_output(result: Result, got: str, expected: str | re.Pattern[str] | 
     if result.truncated:
         if result.output_path is None:
             raise Wrong("lost", "the output is truncated, and there is no file")
-        got = result.output_path.read_bytes().replace(b"\r\n", b"\n").decode()
+        got = _without_jobs(result.output_path.read_bytes().replace(b"\r\n", b"\n").decode())
     if got != expected:
         raise Wrong(_kind(got, step, expected), f"{_short(got)} is not {_short(expected)}")
 

@@ -1,6 +1,6 @@
 """What an agent may want to do: the questions the policy answers. Plain data; nothing here acts."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -53,18 +53,21 @@ class SendInput:
 
 @dataclass(frozen=True, slots=True)
 class ReadFile:
-    """Read a file with a tool, not with a command."""
+    """Read a file with a tool, not with a command. `leads_to`: the file that will be opened, if that is known."""
 
     path: Path
+    _: KW_ONLY
+    leads_to: Path | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class WriteFile:
-    """Make or change a file with a tool; `new` None: as the disk says."""
+    """Make or change a file with a tool; `new` None: as the disk says. `leads_to` as for ReadFile."""
 
     path: Path
     _: KW_ONLY
     new: bool | None = None
+    leads_to: Path | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

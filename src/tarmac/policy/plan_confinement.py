@@ -51,6 +51,16 @@ def confine(
     return found.confinement()
 
 
+def to_search(program: str, folder: str) -> Confinement:
+    """The rules for a program of ours that searches a folder: it reads what is in it, and the person's git settings."""
+    home = os.environ.get("HOME", "")
+    return Confinement(
+        programs=(*_system(needs.PROGRAMS), os.path.realpath(program)),
+        reads=(*_system(needs.ALWAYS), folder, *(personal_settings(home) or () if home else ())),
+        lists=(folder,),
+    )
+
+
 def _is_core(words: tuple[str, ...]) -> bool:
     rest = _program_first(words)
     return rest[0] in needs.CORE or (rest[0] == "git" and not needs.CORE_GIT.isdisjoint(rest[1:2]))

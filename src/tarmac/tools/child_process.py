@@ -2,13 +2,26 @@
 
 import asyncio
 import os
+import subprocess
 import sys
 import sysconfig
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import Protocol
+
+from tarmac.terminals.process.confinement import Confined
 
 LONGEST_LINE = 1 << 20
+
+
+class Helper(Protocol):
+    """What there is of a running program."""
+
+    stdout: asyncio.StreamReader | None
+    stderr: asyncio.StreamReader | None
+
+    async def wait(self) -> int: ...
 
 
 def program(name: str) -> str | None:
@@ -33,7 +46,7 @@ async def running(argv: Sequence[str], *, cwd: Path | None = None) -> AsyncItera
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         limit=LONGEST_LINE,
-        env={name: value for name in ("PATH", "HOME", "LANG", "TMPDIR") if (value := os.environ.get(name))},
+        env=_environment(),
     )
     try:
         yield process
@@ -44,3 +57,65 @@ async def running(argv: Sequence[str], *, cwd: Path | None = None) -> AsyncItera
             except ProcessLookupError:
                 pass
         await process.communicate()  # read the rest, or the pipes would stay open
+
+
+@asynccontextmanager
+async def confined_running(argv: Sequence[str], rules: Confined, *, cwd: Path) -> AsyncIterator[Helper]:
+    """The same for a program that the kernel keeps to these rules."""
+    async with AsyncExitStack() as stack:
+        ends: list[int] = []  # for the program
+        stack.callback(_close, ends)
+        out, err = await _pipe(stack, ends), await _pipe(stack, ends)
+
+        def start(words: list[str], passed: tuple[int, ...]) -> "subprocess.Popen[bytes]":
+            return subprocess.Popen(
+                words,
+                cwd=cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=ends[0],
+                stderr=ends[1],
+                env=_environment(),
+                pass_fds=passed,
+            )
+
+        process = rules.start(start, list(argv), cwd)
+        _close(ends)
+        try:
+            yield _ConfinedHelper(process, out, err)
+        finally:
+            process.kill()  # does nothing to one that has ended
+            await asyncio.to_thread(process.wait)
+
+
+class _ConfinedHelper:
+    def __init__(
+        self, process: "subprocess.Popen[bytes]", stdout: asyncio.StreamReader, stderr: asyncio.StreamReader
+    ) -> None:
+        self._process = process
+        self.stdout: asyncio.StreamReader | None = stdout
+        self.stderr: asyncio.StreamReader | None = stderr
+
+    async def wait(self) -> int:
+        return await asyncio.to_thread(self._process.wait)
+
+
+async def _pipe(stack: AsyncExitStack, ends: list[int]) -> asyncio.StreamReader:
+    """What we read; the other end is added to `ends`."""
+    ours, theirs = os.pipe()
+    ends.append(theirs)
+    file = stack.enter_context(os.fdopen(ours, "rb", 0))
+    reader = asyncio.StreamReader(LONGEST_LINE)
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), file
+    )
+    stack.callback(transport.close)
+    return reader
+
+
+def _close(ends: list[int]) -> None:
+    while ends:
+        os.close(ends.pop())
+
+
+def _environment() -> dict[str, str]:
+    return {name: value for name in ("PATH", "HOME", "LANG", "TMPDIR") if (value := os.environ.get(name))}

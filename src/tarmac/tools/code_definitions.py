@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from msgspec import Meta
 
 from tarmac.errors import FileUnavailable, PlaceFailed, TarmacError, ToolFailed
-from tarmac.file_system import LOCAL, FileSystem, is_folder
+from tarmac.file_system import LOCAL, FileSystem, entries_of, is_folder
 from tarmac.paths import shown
 from tarmac.tools import file_access
 from tarmac.tools.list_files import printable
@@ -182,11 +182,12 @@ def _list(path: Path, hidden: Callable[[Path], bool] | None, system: FileSystem)
             )
         return [_of_file(path, system)]
     try:
-        inside = sorted(path / name for name, _ in system.entries(str(path)))
+        names = system.entries(str(path)) if system.place else entries_of(path)
     except PlaceFailed:
         raise
     except OSError as error:
         raise FileUnavailable(f"{shown(path)} can't be read: {error.strerror}") from None
+    inside = sorted(path / name for name, _ in names)
     files = (each for each in inside if is_known(each) and _is_file(each, system))
     seen = (each for each in files if hidden is None or not hidden(each))
     found = [_of_file(each, system) for each in islice(seen, MOST_FILES)]
@@ -198,10 +199,10 @@ def _list(path: Path, hidden: Callable[[Path], bool] | None, system: FileSystem)
 
 def _is_file(path: Path, system: FileSystem) -> bool:
     try:
-        return stat.S_ISREG(system.stat(str(path)).st_mode)
+        return stat.S_ISREG(system.lstat(str(path)).st_mode)
     except PlaceFailed:
         raise
-    except OSError:  # gone, or a link that leads nowhere
+    except OSError:  # gone
         return False
 
 

@@ -20,7 +20,8 @@ from typing import Annotated, ClassVar, Final
 
 from msgspec import Meta
 
-from tarmac.errors import ToolFailed
+from tarmac.errors import TarmacError, ToolFailed
+from tarmac.file_system import read_bytes
 from tarmac.paths import private_dir
 from tarmac.tools import file_access
 from tarmac.tools.child_process import program
@@ -92,6 +93,7 @@ def query_words(query: str) -> list[str]:
 
 def search(workspace: Path, root: Path, words: list[str], cache: Path | None, hidden: Callable[[Path], bool]) -> str:
     """The best pieces of code for these words, as text for the model."""
+    workspace = Path(os.path.realpath(workspace))
     with closing(_opened(workspace, cache)) as index:
         behind = update(index, workspace, hidden)
         rows = _ranked(index, words, "" if root == workspace else f"{root.relative_to(workspace).as_posix()}/")
@@ -179,8 +181,8 @@ def _files(workspace: Path) -> list[str]:
 def _pieces(path: Path) -> Iterator[tuple[int, int, str, str]]:
     """First line, last line, what it defines, its words."""
     try:
-        raw = path.read_bytes()
-    except OSError:
+        raw = read_bytes(path, links=False) or b""
+    except TarmacError:
         return
     if b"\0" in raw[:4096]:
         return
@@ -216,9 +218,10 @@ def _ranked(index: sqlite3.Connection, words: list[str], below: str) -> list[tup
 
 def _shown(workspace: Path, name: str, first: int, last: int) -> str:
     try:
-        lines = (workspace / name).read_text("utf-8", "replace").splitlines()[first - 1 : last]
-    except OSError:
+        text = (read_bytes(workspace / name, links=False) or b"").decode("utf-8", "replace")
+    except TarmacError:
         return ""
+    lines = text.splitlines()[first - 1 : last]
     filled = [(first + at, line) for at, line in enumerate(lines) if line.strip()][:SHOWN_LINES]
     rows = [f"{number} | {line[:160]}" for number, line in filled]
     return "\n".join([f"# {name}:{first}-{last}", *rows])

@@ -102,7 +102,7 @@ def _full(bench: Bench, said: str) -> tuple[str, Path]:
 
 def refusal(bench: Bench, place: ResolvedPath, *, writing: bool = False) -> str:
     """Why it may never be read (or written); empty if it may, or if a person may be asked."""
-    action = WriteFile(place.full) if writing else ReadFile(place.full)
+    action = (WriteFile if writing else ReadFile)(place.full, leads_to=place.path)
     verdict = bench.files.judge(action, workspace=bench.workspace, settings=_SETTINGS)
     if verdict.decision == "deny" and place.look.ignored:
         bench.hidden(place.name)
@@ -114,7 +114,7 @@ def to_read(bench: Bench, said: str) -> tuple[ResolvedPath, Want]:
     place = find(bench, said)
     if why := refusal(bench, place):
         raise ToolFailed(f"'{place.name}' may not be read: {why}")
-    return place, Want(action=ReadFile(place.full), outside=not place.look.inside)
+    return place, Want(action=ReadFile(place.full, leads_to=place.path), outside=not place.look.inside)
 
 
 def to_write(bench: Bench, said: str) -> ResolvedPath:

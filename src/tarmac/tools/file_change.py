@@ -237,7 +237,7 @@ async def ready(
         done=done,
         wants=tuple(
             Want(
-                action=WriteFile(each.place.full, new=each.before is None),
+                action=WriteFile(each.place.full, new=each.before is None, leads_to=each.place.path),
                 before=each.before,
                 content=each.after if each.after is not None else b"",
                 outside=not each.place.look.inside,

@@ -55,7 +55,7 @@ class GenerateImage(Tool):
             return Done(content=tuple(parts), seen=(seen,), details={"picture": {"path": str(place.path)}})
 
         want = Want(
-            action=WriteFile(place.full, new=original.data is None),
+            action=WriteFile(place.full, new=original.data is None, leads_to=place.path),
             before=original.data,
             outside=not place.look.inside,
             protected=place.look.protected,

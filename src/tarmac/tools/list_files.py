@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from msgspec import Meta
 
 from tarmac.errors import FileUnavailable, PlaceFailed, TarmacError, ToolFailed
-from tarmac.file_system import LOCAL, FileSystem
+from tarmac.file_system import LOCAL, FileSystem, entries_of, follow
 from tarmac.paths import check_directory, shown
 from tarmac.tools import file_access
 from tarmac.tools.file_access import ResolvedPath, hides, show_name
@@ -163,7 +163,7 @@ def _order(name: str, is_folder: bool) -> tuple[tuple[bool, str], ...]:
 
 def _entries(here: Path, system: FileSystem) -> list[tuple[str, bool]]:
     try:
-        return sorted(system.entries(str(here)), key=lambda pair: pair[0])
+        return sorted(system.entries(str(here)) if system.place else entries_of(here), key=lambda pair: pair[0])
     except PlaceFailed:
         raise
     except OSError:  # unreadable, or already gone
@@ -224,7 +224,7 @@ def _ignored_by(folder: Path, name: str = ".gitignore", *, system: FileSystem = 
 def _first_bytes(path: Path, system: FileSystem) -> bytes:
     if system.place:
         system.stat(str(path))  # most folders have none, and that is known
-        data = system.read(path, most=_MOST_IGNORE_BYTES)
+        data = system.read(Path(follow(str(path), system=system)), most=_MOST_IGNORE_BYTES)
         if data is None:
             raise FileNotFoundError(path)
         return data

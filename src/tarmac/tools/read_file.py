@@ -158,7 +158,8 @@ class ReadFile(Tool):
         found = [(place, lines) for (place, _), lines in zip(seen, ranges, strict=True)]
         refused = [why for _, why in seen]
         asked = [number for number, why in enumerate(refused) if not why]
-        wants = [Want(action=ReadAction(found[n][0].full), outside=not found[n][0].look.inside) for n in asked]
+        places = [found[n][0] for n in asked]
+        wants = [Want(action=ReadAction(p.full, leads_to=p.path), outside=not p.look.inside) for p in places]
 
         async def act(go: Go) -> Done:
             denied = {asked[each] for each in go.refused}

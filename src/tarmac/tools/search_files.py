@@ -16,6 +16,7 @@ import os
 import re
 import stat
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -25,8 +26,10 @@ from msgspec import Meta
 from tarmac.errors import BadRequest, FileUnavailable, PlaceFailed, SearchFailed, TarmacError, ToolFailed
 from tarmac.file_system import LOCAL, FileSystem, is_folder
 from tarmac.paths import shown
+from tarmac.policy.plan_confinement import to_search
+from tarmac.terminals.process.confinement import Confined, Means, means
 from tarmac.tools import file_access
-from tarmac.tools.child_process import program, running
+from tarmac.tools.child_process import Helper, confined_running, program, running
 from tarmac.tools.list_files import FOLDER, list_names
 from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool
 
@@ -57,6 +60,7 @@ class SearchFiles(Tool):
                     self.regex,
                     file_pattern=self.file_pattern,
                     hidden=file_access.hides(now, contents=True),
+                    within=Path(os.path.realpath(bench.workspace)) if place.look.inside else None,
                     system=now.files.system,
                 )
             except TarmacError as error:
@@ -135,9 +139,14 @@ async def search_files(
     most: int = MOST,
     patience: float = PATIENCE,
     hidden: Callable[[Path], bool] | None = None,
+    within: Path | None = None,
     system: FileSystem = LOCAL,
 ) -> Hits:
-    """The lines below `folder` that match `pattern`. `hidden` says which files to leave out."""
+    """The lines below `folder` that match `pattern`. `hidden` says which files to leave out.
+
+    Where the kernel can keep it to that, ripgrep reads nothing outside of `within` (`folder`): a file that becomes a
+    link while it looks leads nowhere.
+    """
     if not pattern or "\0" in pattern + file_pattern:
         raise BadRequest("the pattern is empty or has a NUL", hint="give a regular expression")
     if system.place:
@@ -156,7 +165,7 @@ async def search_files(
     argv = [rg, *_options(pattern, file_pattern, context), "--", "." if base == folder else f"./{folder.name}"]
     found = _Collected(most, base, hidden)
     try:
-        async with asyncio.timeout(patience), running(argv, cwd=base) as process:
+        async with asyncio.timeout(patience), _started(argv, base, within or folder) as process:
             assert process.stdout is not None
             assert process.stderr is not None
             # Read both pipes: if one were full, ripgrep would stop.
@@ -269,6 +278,12 @@ def _without_braces(glob: str) -> list[str]:
         return [glob]
     choices = (glob[: found.start()] + each + glob[found.end() :] for each in found[1].split(","))
     return [each for choice in choices for each in _without_braces(choice)]
+
+
+def _started(argv: list[str], cwd: Path, within: Path) -> AbstractAsyncContextManager[Helper]:
+    if means() is not Means.LANDLOCK:
+        return running(argv, cwd=cwd)
+    return confined_running(argv, Confined(to_search(argv[0], str(within)), scratch=None), cwd=cwd)
 
 
 async def _beginning(stream: asyncio.StreamReader, most: int = 4096) -> bytes:

@@ -41,15 +41,16 @@ class AgentFiles:
     async def read(self, params: Object) -> Object:
         """Its text, or `limit` lines of it from `line` (from 1) on."""
         path = wanted_path(params, "path")
+        target = self._behind(path)
         first, most = optional_number(params, "line", least=0), optional_number(params, "limit", least=0)
         data: bytes | None = None
 
         async def act(_: Go) -> Done:
             nonlocal data
-            data = await asyncio.to_thread(read_bytes, self._behind(path))
+            data = await asyncio.to_thread(read_bytes, target, links=False)
             return Done(content=())
 
-        await self._run("fs/read_text_file", f"Reading {path}", Want(action=ReadFile(path)), act)
+        await self._run("fs/read_text_file", f"Reading {path}", Want(action=ReadFile(path, leads_to=target)), act)
         if data is None:
             raise Refused(NOT_FOUND, f"there is no file {path}")
         text = data.decode("utf-8", "replace")
@@ -63,14 +64,14 @@ class AgentFiles:
         """All of it or nothing; what was approved is what is written, over what was seen."""
         path, content = wanted_path(params, "path"), wanted_text_with_nul(params).encode("utf-8", "replace")
         target = self._behind(path)
-        before = await asyncio.to_thread(read_bytes, target)
+        before = await asyncio.to_thread(read_bytes, target, links=False)
         want = self.permission.file_want(path, before, content)
 
         async def act(_: Go) -> Done:
             check_workspace(self.state.context.workspace)
             if self._behind(path) != target:
                 raise ToolDenied(f"{path} has come to mean another file meanwhile")
-            await asyncio.to_thread(save_file, target, content, expected=before, new=before is None)
+            await asyncio.to_thread(save_file, target, content, expected=before, new=before is None, links=False)
             return Done(content=())
 
         await self._run("fs/write_text_file", f"Writing {path}", want, act)

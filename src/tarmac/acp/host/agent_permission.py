@@ -295,7 +295,11 @@ class AgentPermission:
         here = self._state.context.workspace
         seen = self._state.context.files.look(path, cwd=here, workspace=here)
         return Want(
-            action=WriteFile(path), before=before, content=content, outside=not seen.inside, protected=seen.protected
+            action=WriteFile(path, leads_to=seen.path),
+            before=before,
+            content=content,
+            outside=not seen.inside,
+            protected=seen.protected,
         )
 
 

@@ -15,7 +15,7 @@ import re
 import stat
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -158,6 +158,8 @@ class Files:
     def judge(self, action: ReadFile | WriteFile, *, workspace: Path, settings: PolicySettings) -> Verdict:
         """May this file be read, or written, by a tool? A relative path is meant from the workspace."""
         seen = self.look(action.path, cwd=workspace, workspace=workspace)
+        if action.leads_to not in (None, seen.path) and not seen.trouble:
+            seen = replace(seen, trouble="it leads to another file than a moment ago")
         reading = isinstance(action, ReadFile)
         new = not seen.exists if isinstance(action, ReadFile) or action.new is None else action.new
         decision, risk, reason, rule = _read(seen, settings) if reading else _written(seen, settings)

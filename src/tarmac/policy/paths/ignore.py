@@ -13,7 +13,7 @@ from itertools import product
 from pathlib import Path
 
 from tarmac.errors import PlaceFailed
-from tarmac.file_system import LOCAL, FileSystem
+from tarmac.file_system import LOCAL, FileSystem, follow
 
 NAMES = (".tarmacignore", ".rooignore")
 MOST_BYTES = 1 << 20
@@ -111,7 +111,8 @@ class IgnoreFiles:
         if found.st_size > MOST_BYTES:
             return "it is too large"
         try:
-            text = (self._system.read(Path(file), most=MOST_BYTES) or b"").decode("utf-8-sig")
+            there = Path(follow(file, system=self._system))
+            text = (self._system.read(there, most=MOST_BYTES) or b"").decode("utf-8-sig")
             return _Spec(text, ignore_case=self._ignore_case)
         except OSError as error:
             return _why(error)

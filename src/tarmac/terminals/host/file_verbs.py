@@ -96,7 +96,10 @@ class FileFacts:
         try:
             found = self.lstat(file)
             target = follow(file, system=self) if file in self.links else file
-            if found.st_size <= MOST_IGNORING and (data := read_bytes(Path(target), most=MOST_IGNORING)) is not None:
+            if (
+                found.st_size <= MOST_IGNORING
+                and (data := read_bytes(Path(target), most=MOST_IGNORING, links=False)) is not None
+            ):
                 self.contents[target] = base64.b64encode(data).decode()
                 self._size += len(data) * 4 // 3
         except (OSError, ValueError):
@@ -138,18 +141,18 @@ def look(paths: Iterable[str], folders: Iterable[str]) -> dict[str, object]:
 
 
 def read(path: Path, most: int) -> bytes | None:
-    return read_bytes(path, most=min(most, MOST_SENT))
+    return read_bytes(path, most=min(most, MOST_SENT), links=False)
 
 
 def save(path: Path, data: bytes, given: Header) -> dict[str, object]:
     """As `save_file`; `expected` is a digest here."""
     expected = _expected(path, given)
-    saved = save_file(path, data, expected=expected, new=given.get("new") is True)
+    saved = save_file(path, data, expected=expected, new=given.get("new") is True, links=False)
     return {"path": os.fspath(saved.path), "created": saved.created, "other_names": saved.other_names}
 
 
 def remove(path: Path, given: Header) -> None:
-    remove_file(path, expected=_expected(path, given))
+    remove_file(path, expected=_expected(path, given), links=False)
 
 
 def chmod(path: Path, given: Header) -> None:
@@ -213,7 +216,7 @@ def _expected(path: Path, given: Header) -> bytes | None:
     wanted = given.get("expected")
     if wanted is None:
         return None
-    now = read_bytes(path)
+    now = read_bytes(path, links=False)
     if now is None or digest(now) != wanted:
         what = "was removed" if now is None else "was changed"
         raise EditFailed(f"{shown(path)} {what} by somebody else since it was read", hint="read it again, then edit")

@@ -165,9 +165,12 @@ class _Front:
 
 
 def _is_being_born(process: processes.Stat) -> bool:
-    """Whether it is a copy of its parent still, with the parent's handlers. It loses a signal that comes now."""
+    """Whether it is a copy of its parent still, with the parent's handlers. It loses a signal that comes now.
+
+    On a busy machine it may be one for long, so its age says nothing.
+    """
     pid = process.process.pid
-    return _is_young(pid) and _handles_interrupt(pid) and _copies(pid, process.parent)
+    return _handles_interrupt(pid) and _copies(pid, process.parent)
 
 
 def _copies(pid: int, parent: int) -> bool:
