@@ -25,6 +25,8 @@ Choose = Callable[[Params], Any]
 
 
 SCHEMAS = {
+    "session/request_permission": schema.RequestPermissionRequest,
+    "session/update": schema.SessionNotification,
     "elicitation/create": schema.CreateFormSessionElicitationRequest,
     "terminal/create": schema.CreateTerminalRequest,
     "terminal/output": schema.TerminalOutputRequest,
@@ -33,19 +35,17 @@ SCHEMAS = {
     "terminal/release": schema.ReleaseTerminalRequest,
     "fs/read_text_file": schema.ReadTextFileRequest,
     "fs/write_text_file": schema.WriteTextFileRequest,
-}
-ANSWERS = {
-    "initialize": schema.InitializeResponse,
-    "authenticate": schema.AuthenticateResponse,
-    "session/new": schema.NewSessionResponse,
-    "session/load": schema.LoadSessionResponse,
-    "session/resume": schema.ResumeSessionResponse,
-    "session/list": schema.ListSessionsResponse,
-    "session/close": schema.CloseSessionResponse,
-    "session/delete": schema.DeleteSessionResponse,
-    "session/prompt": schema.PromptResponse,
-    "session/set_mode": schema.SetSessionModeResponse,
-    "session/set_config_option": schema.SetSessionConfigOptionResponse,
+    "initialize:": schema.InitializeResponse,
+    "authenticate:": schema.AuthenticateResponse,
+    "session/new:": schema.NewSessionResponse,
+    "session/load:": schema.LoadSessionResponse,
+    "session/resume:": schema.ResumeSessionResponse,
+    "session/list:": schema.ListSessionsResponse,
+    "session/close:": schema.CloseSessionResponse,
+    "session/delete:": schema.DeleteSessionResponse,
+    "session/prompt:": schema.PromptResponse,
+    "session/set_mode:": schema.SetSessionModeResponse,
+    "session/set_config_option:": schema.SetSessionConfigOptionResponse,
 }
 NEVER = object()
 
@@ -78,7 +78,11 @@ def allow(params: Params) -> Params:
 
 
 class Editor:
-    """The client's side."""
+    """The client's side, in version 1."""
+
+    def check(self, name: str, value: Any) -> None:
+        """A message of the agent: by its method, or what the method is answered with (`session/new:`)."""
+        check(SCHEMAS[name], value)
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer
@@ -91,6 +95,8 @@ class Editor:
         self._changed = asyncio.Event()
         self._serving: set[asyncio.Task[None]] = set()
         self._reading = asyncio.create_task(self._read())
+        self.process: asyncio.subprocess.Process = None  # type: ignore[assignment]  # of `editor`
+        self.code = 0  # as that shall exit
 
     async def _read(self) -> None:
         while line := await self.reader.readline():
@@ -100,12 +106,12 @@ class Editor:
                 if message.get("id") in self._waiting:
                     self._waiting.pop(message["id"]).set_result(message)
             elif message["method"] == "session/request_permission":
-                check(schema.RequestPermissionRequest, message["params"])
+                self.check(message["method"], message["params"])
                 self.asked.append(message["params"])
                 if (choice := self.choose(message["params"])) is not NEVER:
                     self.send({"id": message["id"], "result": choice})
             elif message["method"] == "session/update":
-                check(schema.SessionNotification, message["params"])
+                self.check(message["method"], message["params"])
             elif "id" in message:
                 self._serving.add(task := asyncio.create_task(self._serve(message)))
                 task.add_done_callback(self._serving.discard)
@@ -113,7 +119,7 @@ class Editor:
 
     async def _serve(self, message: Params) -> None:
         """What a test serves beside permission; NEVER is no answer at all."""
-        check(SCHEMAS[message["method"]], message["params"])
+        self.check(message["method"], message["params"])
         try:
             answer = self.serves[message["method"]](message["params"])
             result = await answer if isinstance(answer, Awaitable) else answer
@@ -136,7 +142,7 @@ class Editor:
         async with asyncio.timeout(timeout):
             message = await self.ask(method, params)
         assert "error" not in message, message["error"]
-        check(ANSWERS[method], message["result"])
+        self.check(f"{method}:", message["result"])
         return message["result"]
 
     async def refused(self, method: str, params: Params) -> Params:
@@ -180,16 +186,6 @@ class Editor:
         self.writer.close()
 
 
-class Process(Editor):
-    """With a real `tarmac acp` at the other end."""
-
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        assert process.stdout is not None and process.stdin is not None
-        super().__init__(process.stdout, process.stdin)
-        self.process = process
-        self.code = 0  # as it shall exit
-
-
 def settings(folder: Path, script: str, environ: Mapping[str, str]) -> dict[str, str]:
     """A scripted model, in a home of its own."""
     (folder / "script.toml").write_text(script)
@@ -204,7 +200,9 @@ def settings(folder: Path, script: str, environ: Mapping[str, str]) -> dict[str,
 
 
 @asynccontextmanager
-async def editor(folder: Path, script: str, *options: str, **environ: str) -> AsyncIterator[Process]:
+async def editor(
+    folder: Path, script: str, *options: str, kind: type[Editor] = Editor, **environ: str
+) -> AsyncIterator[Editor]:
     """`tarmac acp` as an editor starts it."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -218,7 +216,9 @@ async def editor(folder: Path, script: str, *options: str, **environ: str) -> As
         stdout=asyncio.subprocess.PIPE,
         limit=1 << 26,
     )
-    made = Process(process)
+    assert process.stdout is not None and process.stdin is not None
+    made = kind(process.stdout, process.stdin)
+    made.process = process
     try:
         yield made
         await made.hang_up()
@@ -233,7 +233,12 @@ async def editor(folder: Path, script: str, *options: str, **environ: str) -> As
 
 @asynccontextmanager
 async def inside(
-    folder: Path, script: str, overrides: Mapping[str, object] | None = None, **environ: str
+    folder: Path,
+    script: str,
+    overrides: Mapping[str, object] | None = None,
+    *,
+    kind: type[Editor] = Editor,
+    **environ: str,
 ) -> AsyncIterator[Editor]:
     """The agent in this process."""
     ours, theirs = socket.socketpair()
@@ -241,7 +246,7 @@ async def inside(
     reader, writer = await asyncio.open_connection(sock=ours)
     peer = RpcPeer(reader, writer, agent, name="the editor")
     agent.connect(peer)
-    made = Editor(*await asyncio.open_connection(sock=theirs, limit=1 << 26))
+    made = kind(*await asyncio.open_connection(sock=theirs, limit=1 << 26))
     serving = asyncio.create_task(peer.run())
     try:
         yield made

@@ -229,7 +229,8 @@ def main() -> None:
                 stop = play(steps_of(message["params"]["prompt"][0]["text"]))
                 with open(os.environ["AGENT_LOG"], "w") as file:  # noqa: PTH123
                     json.dump({"found": found, "heard": heard}, file)
-                tell({"sessionUpdate": "state_update", "state": "idle", "stopReason": stop})
+                error = {"error": {"code": -32603, "message": "no quota"}} if stop == "error" else {}
+                tell({"sessionUpdate": "state_update", "state": "idle", "stopReason": stop, **error})
             case "session/prompt":
                 stop = play(steps_of(message["params"]["prompt"][0]["text"]))
                 with open(os.environ["AGENT_LOG"], "w") as file:  # noqa: PTH123

@@ -178,8 +178,7 @@ async def test_a_turn_that_is_cancelled_ends_the_editors_command(tmp_path: Path)
         editors = Terminals(ours)
         session = await begun(ours, tmp_path)
         turn = asyncio.create_task(ours.prompt(session, "go"))
-        while not (tmp_path / "begun").exists():  # noqa: ASYNC110 (the file system tells nobody)
-            await asyncio.sleep(0.02)
+        await ours.until(lambda: "wait_for_exit" in editors.calls)
         ours.send({"method": "session/cancel", "params": {"sessionId": session}})
         assert await turn == "cancelled"
         assert editors.open == {} and editors.calls[-1] == "release" and "kill" in editors.calls

@@ -155,7 +155,7 @@ def test_the_agent_serves_what_the_sessions_have() -> None:
     from tarmac.acp.editor_sessions import EditorSessions
 
     sessions = EditorSessions(None, EditorAbilities(), os.environ, {})  # type: ignore[arg-type]
-    assert set(sessions.methods) == SERVED
+    assert set(sessions.methods) == SERVED[1] and SERVED[2] < SERVED[1]
 
 
 class Deaf(Ends):

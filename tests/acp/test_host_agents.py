@@ -103,15 +103,21 @@ def test_claude_has_no_shell_of_its_own_where_it_has_our_terminals(tmp_path: Pat
 
 async def test_claude_speaks_version_two_where_it_is_offered(tmp_path: Path) -> None:
     """A1: the draft, with a published agent that negotiates it: asked, run, told, and stopped by its state."""
-    script = [use("Bash", command="touch made; echo 4$((1+1))", description="as asked"), say("All is done.")]
-    with leaving_nothing(tmp_path) as work, playing(*script) as model:
+    with leaving_nothing(tmp_path) as work, playing(
+        use("Bash", command="touch made; echo 4$((1+1))", description="as asked"),
+        use("Write", file_path=str(work / "new.txt"), content="one\n"),
+        say("All is done."),
+    ) as model:  # fmt: skip
         async with staged(tmp_path, claude(tmp_path, model), version=2) as stage:
             stage.answer = lambda _: AnswerKind.YES
             ended = await stage.hosted.run_until_idle()
             version = stage.hosted.met.version
-        assert {each.name for each in work.iterdir()} == {"made"}
+        assert {each.name for each in work.iterdir()} == {"made", "new.txt"}
     assert (version, ended.why) == (2, "completed")
-    assert [each["shown"] for each in requests(stage)] == ["touch made; echo 4$((1+1))"]
+    command, change = requests(stage)
+    assert command["shown"] == "touch made; echo 4$((1+1))"
+    assert change["file"] | {"path": "", "outside": False} == {"path": "", "new": True, "diff": "one\n",
+                                                              "outside": False, "protected": ""}  # fmt: skip
     finished = [each for each in stage.of(e.ToolFinished) if each.name == "execute"]
     assert [each.outcome for each in finished] == ["done"] and "42" in finished[0].content[0].text
 
@@ -176,6 +182,12 @@ async def test_a_real_agent_uses_our_terminals_and_a_person_is_asked_once(tmp_pa
         # in its other modes Codex has its own model judge each call
         pytest.param(
             codex, Turn(tool="run_command", namespace="mcp__tarmac"), ["--mode", "agent-full-access"], id="codex"
+        ),
+        pytest.param(
+            codex,
+            Turn(tool="run_command", namespace="mcp__tarmac"),
+            ["--mode", "agent-full-access", "--acp-version", "2"],
+            id="codex-v2",
         ),
         pytest.param(gemini, Turn(tool="mcp_tarmac_run_command"), [], id="gemini"),
     ],

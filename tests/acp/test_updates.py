@@ -121,6 +121,14 @@ def test_a_call_names_its_files_and_lines() -> None:
         assert update.get("locations") == expected, arguments
 
 
+def test_an_answer_that_is_recorded_with_its_words_is_replayed_once() -> None:
+    """A2: both are in the log, with one time."""
+    updates = Updates(replay=True)
+    answered = e.QuestionAnswered(at=2.0, question=e.QuestionId("q"), answer=AnswerKind.MESSAGE, text="blue")
+    (told,) = [*updates.of(e.UserSaid(at=2.0, text="blue")), *updates.of(answered)]
+    assert (told["content"], told["messageId"]) == ({"type": "text", "text": "blue"}, "user-2.0")
+
+
 def test_what_was_asked_and_said_between_is_replayed() -> None:
     """A2: a person's answers and what they said while it worked."""
     updates = Updates(replay=True)

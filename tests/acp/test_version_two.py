@@ -84,6 +84,50 @@ async def test_why_a_turn_of_version_two_ended_is_told(tmp_path: Path, reason: s
 
 
 @pytest.mark.shell
+async def test_a_failure_of_version_two_is_told(tmp_path: Path) -> None:
+    """A1: a state tells it, because the prompt was answered long before."""
+    async with hosting(tmp_path, wishes=TWO, **ENVIRON) as stage:
+        ended = await stage.turn({"stop": "error"})
+    assert (ended.why, "no quota" in ended.text) == ("failed", True)
+
+
+def change(operation: str, path: Path, patch: str = "", **more: Any) -> dict[str, Any]:
+    found = {"type": "diff", "changes": [{"operation": operation, "path": str(path), **more}]}
+    return {**found, "patch": {"format": "git_patch", "text": patch}} if patch else found
+
+
+@pytest.mark.shell
+async def test_an_edit_of_version_two_is_judged_and_shown_as_one_of_version_one(tmp_path: Path) -> None:
+    """A1, P2: by each path that its diff names; what would be in the file is shown."""
+    work = tmp_path / "work"
+    work.mkdir()
+    old, new, moved = work / "old.txt", work / "new.txt", work / ".git" / "config"
+    old.write_text("one\ntwo\n")
+    edit = f"diff --git {old} {old}\n--- {old}\n+++ {old}\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n"
+    made = f"diff --git {new} {new}\nnew file mode 100644\n--- /dev/null\n+++ {new}\n@@ -0,0 +1 @@\n+first\n"
+    contents = [change("modify", old, edit), change("add", new, made), change("move", moved, oldPath=str(old))]
+
+    def asks(number: int, content: dict[str, Any]) -> dict[str, Any]:
+        call = {"toolCallId": f"c{number}", "kind": "edit", "content": [content]}
+        subject = {"type": "tool_call", "toolCall": call}
+        params = {"title": "Edit?", "subject": subject, "options": OPTIONS}
+        return {"call": "session/request_permission", "params": params, "as": f"p{number}"}
+
+    async with hosting(tmp_path, wishes=TWO, **ENVIRON) as stage:
+        stage.answer = yes
+        await stage.play(
+            *(asks(number, each) for number, each in enumerate(contents)),
+            update("tool_call_update", toolCallId="c0", status="completed", content=[contents[0]]),
+        )
+    asked = [[each["file"] for each in json.loads(question.details)["requests"]] for question in stage.asked]
+    assert [[each["path"] for each in files] for files in asked] == [[str(old)], [str(new)], [str(old), str(moved)]]
+    assert ("-two\n+2" in asked[0][0]["diff"], asked[1][0]["diff"], asked[1][0]["new"]) == (True, "first\n", True)
+    assert asked[2][1]["protected"]
+    (finished,) = stage.of(e.ToolFinished)
+    assert "-two\n+2" in json.loads(finished.details)["files"][0]["diff"]
+
+
+@pytest.mark.shell
 async def test_an_agent_of_version_two_that_dies_is_a_failure(tmp_path: Path) -> None:
     """A1: nobody waits for its end for ever, though no request is open."""
     async with hosting(tmp_path, wishes=TWO, **ENVIRON) as stage:

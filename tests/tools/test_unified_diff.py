@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarmac.tools.edit import unified_diff
+from tarmac.tools.edit.unified_diff import patched
 
+ANY = st.text(alphabet="ab\n +-\\@", max_size=40)
 TEXT = st.lists(st.sampled_from(["a", "b", "c", "", "-x", "+y"]), max_size=25).map("\n".join)
 
 
@@ -71,3 +73,18 @@ def test_a_file_rewritten_from_top_to_bottom_takes_no_time() -> None:
     before, after = ("".join(f"{word}{number % 97}\n" for number in range(30_000)) for word in ("a", "b"))
     diff = unified_diff(before, after, "f")
     assert (diff.added, diff.removed) == (30_000, 30_000)
+
+
+@given(ANY | TEXT, ANY | TEXT)
+def test_a_diff_can_be_applied(before: str, after: str) -> None:
+    """F2: with all that is at the end of a file, and nothing else."""
+    diff = str(unified_diff(before, after, "a.txt"))
+    assert patched(before, diff) == after if diff else before == after
+
+
+def test_a_diff_that_does_not_fit_is_not_applied() -> None:
+    """F2: a line that is not there, a hunk that is cut off, lines between hunks."""
+    whole = "--- a\n+++ b\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n"
+    assert patched("one\ntwo\n", whole) == "one\n2\n"
+    for wrong in (whole.replace("two", "three"), whole.replace("-two\n", ""), f"{whole}(2 more lines left out)\n"):
+        assert patched("one\ntwo\n", wrong) is None

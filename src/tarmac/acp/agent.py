@@ -2,8 +2,8 @@
 
 editor_sessions.py, with all of Tarmac behind it, is loaded while the editor reads that answer.
 
-It speaks version 1 and says so, whatever it is offered. Sessions are tasks, with the same ids: what an editor began can
-be gone on with by `tarmac resume`, and the other way round.
+It speaks version 1, and version 2, a draft, with an editor that offers it. Sessions are tasks, with the same ids: what
+an editor began can be gone on with by `tarmac resume`, and the other way round.
 """
 
 import asyncio
@@ -20,10 +20,12 @@ from tarmac.acp.wire import INVALID_PARAMS, INVALID_REQUEST, Bad, Json, Response
 if TYPE_CHECKING:
     from tarmac.acp.editor_sessions import EditorSessions
 
-SERVED: Final = frozenset(  # by Sessions
-    f"session/{verb}"
-    for verb in ("new", "load", "resume", "list", "close", "delete", "prompt", "set_mode", "set_config_option")
-)
+_BOTH: Final = ("new", "resume", "list", "close", "delete", "prompt", "set_config_option")
+SERVED: Final = {  # by EditorSessions, in each version
+    1: frozenset(f"session/{verb}" for verb in (*_BOTH, "load", "set_mode")),
+    2: frozenset(f"session/{verb}" for verb in _BOTH),
+}
+_ALWAYS: Final = frozenset({("initialize", 1), ("initialize", 2), ("authenticate", 1)})
 LOAD_AFTER: Final = 0.05  # seconds: the answer to `initialize` comes first
 
 
@@ -54,7 +56,8 @@ class Agent:
     # Handler
 
     async def requested(self, method: str, params: Json) -> Json | PeerReply:
-        if method not in SERVED and method not in ("initialize", "authenticate"):
+        version = self._client.version if self._client else 1
+        if method not in SERVED[version] and (method, version) not in _ALWAYS:
             raise unknown(method)
         if params is not None and not isinstance(params, dict):
             raise Refused(INVALID_PARAMS, "the params are an object, by name")
@@ -81,18 +84,7 @@ class Agent:
         client = read_client(params)
         if self._client is None or self._sessions is None:  # what sessions know of it stays true
             self._client = client
-        answer = {
-            "protocolVersion": 1,
-            "agentInfo": {"name": "tarmac", "title": "Tarmac", "version": __version__},
-            "agentCapabilities": {
-                "loadSession": True,
-                "promptCapabilities": {"image": True, "audio": False, "embeddedContext": True},
-                "mcpCapabilities": {"http": True, "sse": True},
-                "sessionCapabilities": {"list": {}, "resume": {}, "close": {}, "delete": {}},
-            },
-            "authMethods": [],
-        }
-        return PeerReply(answer, then=self._load_soon)
+        return PeerReply(_answer(self._client.version), then=self._load_soon)
 
     def _load_soon(self) -> None:
         if self._soon is None:
@@ -123,3 +115,26 @@ class Agent:
             await asyncio.wait([self._loading])
         if self._sessions is not None:
             await self._sessions.aclose()
+
+
+def _answer(version: int) -> dict[str, object]:
+    """PURE: what we are and can."""
+    us = {"name": "tarmac", "title": "Tarmac", "version": __version__}
+    if version == 1:
+        return {
+            "protocolVersion": 1,
+            "agentInfo": us,
+            "agentCapabilities": {
+                "loadSession": True,
+                "promptCapabilities": {"image": True, "audio": False, "embeddedContext": True},
+                "mcpCapabilities": {"http": True, "sse": True},
+                "sessionCapabilities": {"list": {}, "resume": {}, "close": {}, "delete": {}},
+            },
+            "authMethods": [],
+        }
+    session: dict[str, object] = {
+        "prompt": {"image": {}, "embeddedContext": {}},
+        "mcp": {"stdio": {}, "http": {}},
+        "delete": {},
+    }
+    return {"protocolVersion": 2, "info": us, "capabilities": {"session": session}, "authMethods": []}

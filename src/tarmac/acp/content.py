@@ -138,8 +138,15 @@ def call_update(id: str) -> Update:
     return {"sessionUpdate": "tool_call_update", "toolCallId": id}
 
 
-def chunk(kind: str, text: str) -> Update:
-    return {"sessionUpdate": kind, "content": {"type": "text", "text": text}}
+def chunk(kind: str, text: str, message: str = "") -> Update:
+    """A piece of a message, and the message's id if it has one."""
+    update: Update = {"sessionUpdate": kind, "content": {"type": "text", "text": text}}
+    return {**update, "messageId": message} if message else update
+
+
+def user_message(at: float) -> str:
+    """The id of what a person said: the same when it is said and when it is replayed."""
+    return f"user-{at}"
 
 
 def content(text: str) -> Update:

@@ -5,7 +5,6 @@ followup     → elicitation/create, where the editor shows forms; else the turn
 """
 
 import asyncio
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Final
 
 from tarmac.acp.content import fenced, kind_of
 from tarmac.acp.editor_abilities import EditorAbilities
+from tarmac.acp.editor_version_two import permission_of
 from tarmac.acp.rpc_peer import RpcPeer
 from tarmac.errors import BadRequest, PeerGone, PeerRefused, TarmacError
 from tarmac.policy.approval import Always, Answer, AnswerKind, GrantScope
@@ -21,6 +21,7 @@ from tarmac.show import details
 from tarmac.show.harmless import harmless, one_line
 from tarmac.tasks.events import RESTING, QuestionAsked
 from tarmac.tasks.task import Task
+from tarmac.tools.edit.unified_diff import patched
 
 NOT_ASKED: Final = "the editor could not ask"
 
@@ -50,6 +51,15 @@ class EditorQuestions:
         if asked := self._open.pop(question, None):
             asked.cancel()
 
+    @property
+    def waiting(self) -> bool:
+        """The editor shows one that its person has not answered."""
+        return bool(self._open)
+
+    def shows(self, asked: QuestionAsked) -> bool:
+        """The editor can put it to its person; otherwise the next prompt answers it."""
+        return asked.ask not in RESTING and (asked.ask != "followup" or self._client.asks)
+
     def close(self) -> None:
         """Withdraw them all."""
         for question in list(self._open):
@@ -63,9 +73,7 @@ class EditorQuestions:
 
     async def _permission(self, asked: QuestionAsked, tool: str) -> None:
         try:
-            outcome = await self._request(
-                "session/request_permission", permission(asked, tool, self._read, self._client)
-            )
+            outcome = await self._request("session/request_permission", self._wanted(asked, tool))
         except PeerGone:  # nobody said no: it is asked again, once somebody is there
             return
         except PeerRefused as error:
@@ -76,6 +84,16 @@ class EditorQuestions:
             self._task.cancel()
         else:
             await self._answer(asked, found)
+
+    def _wanted(self, asked: QuestionAsked, tool: str) -> dict[str, object]:
+        """A permission request in the editor's version."""
+        params = permission(asked, tool, self._read, self._client)
+        if self._client.version == 1:
+            return params
+        requests = details.requests(asked.details)
+        request = requests[0] if len(requests) == 1 and kind_of(tool) == "execute" else {}
+        command, cwd = (harmless(details.text(request, name)) for name in ("shown", "directory"))
+        return permission_of(params, command=command, cwd=cwd if Path(cwd).is_absolute() else "")
 
     async def _follow_up(self, asked: QuestionAsked) -> None:
         """With a form; dismissed, refused or without one, it stands until the next prompt."""
@@ -107,7 +125,6 @@ class EditorQuestions:
 LONGEST: Final = 40_000  # characters; a command comes with at most 20,000
 LONGEST_TITLE: Final = 300
 _RISKS: Final = ("low", "medium", "high", "critical")
-_HUNK: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,\d+)? @@")
 LONGEST_CHOICE: Final = 200
 _PLAIN: Final = {
     "api_req_failed": "The model can't be reached. Try again?",
@@ -187,31 +204,8 @@ def _diff(request: Mapping[str, object], read: Callable[[Path], str | None]) -> 
     if file.get("new") is True:
         return {"type": "diff", "path": path, "oldText": None, "newText": diff}
     before = read(Path(path))
-    after = None if before is None else _patched(before, diff)
+    after = None if before is None else patched(before, diff)
     return None if after is None else {"type": "diff", "path": path, "oldText": before, "newText": after}
-
-
-def _patched(before: str, diff: str) -> str | None:
-    """The text after a unified diff; None if a line does not fit, as where the diff was shortened or escaped."""
-    old, new, at, left = before.splitlines(), list[str](), 0, 0
-    for row in diff.split("\n")[2:]:
-        if hunk := _HUNK.fullmatch(row):
-            start = int(hunk[1]) - (hunk[2] != "0")
-            if left or not at <= start <= len(old):
-                return None
-            new, at, left = new + old[at:start], start, int(hunk[2] or 1)
-        elif row.startswith("+"):
-            new.append(row[1:])
-        elif left and at < len(old) and row[:1] in (" ", "-") and row[1:] == old[at]:
-            new += old[at : at + 1] if row[0] == " " else []
-            at, left = at + 1, left - 1
-        else:
-            return None
-    if left:
-        return None
-    end = "\r\n" if "\r\n" in before else "\n"
-    lines = new + old[at:]
-    return end.join(lines) + (end if lines and (before.endswith("\n") or not before) else "")
 
 
 def options(asked: QuestionAsked, *, named: bool = True) -> list[dict[str, str]]:

@@ -2,19 +2,23 @@
 
 prompt → task.say() → task runs → updates … → stopReason
 question → editor_questions.py; one that nobody can show ends the turn, and the next prompt is its answer
+
+In v1 the answer to a prompt is the end of its turn. In v2 it comes at once. The session's states tell the rest.
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Final
 
-from tarmac.acp.content import EditorPrompt, Update
+from tarmac.acp.content import EditorPrompt, Update, user_message
 from tarmac.acp.editor_abilities import EditorAbilities
 from tarmac.acp.editor_questions import EditorQuestions
 from tarmac.acp.editor_terminal import EditorTerminal
-from tarmac.acp.rpc_peer import Refused, RpcPeer
+from tarmac.acp.editor_version_two import EditorVersionTwo
+from tarmac.acp.rpc_peer import PeerReply, Refused, RpcPeer
 from tarmac.acp.updates import Updates
 from tarmac.acp.wire import INTERNAL_ERROR
 from tarmac.app import App
@@ -123,6 +127,13 @@ class EditorSession:
         self.owns = AsyncExitStack()  # what is closed with it
         self.unusable_servers: tuple[str, ...] = ()  # MCP servers of the editor, each with the reason; told once
         self._peer = peer
+        self._version_two = EditorVersionTwo() if client.version == 2 else None
+        self._said: dict[str, object] = {}  # v2: the blocks of a prompt, by its text, until it is in the log
+        self._message = asyncio.Event()  # v2: it is, under the id …
+        self._message_id = ""
+        self._prompts = asyncio.Lock()  # v2: one is accepted after the other
+        self._accepted = 0  # v2: how many were
+        self._turn: asyncio.Task[None] | None = None  # v2: tells the states of the session
         read = _text_of if app.place is None else _nothing_of
         self._updates = Updates(terminals=client.shows_terminals, workspace=workspace, read=read)
         self._untold: dict[str, int] = {}  # bytes of a call's output left out because the editor did not keep up
@@ -158,10 +169,57 @@ class EditorSession:
 
     async def prompt(self, said: EditorPrompt) -> dict[str, object]:
         """Say it and wait until the task stands; the stop reason."""
+        ended = await self._until_it_stands(await self._say(said, self._expanded(said.text)))
+        if ended is not None and ended.why == "failed":
+            raise Refused(INTERNAL_ERROR, ended.text or "the task failed")
+        return {"stopReason": _STOPS.get(ended.why, "end_turn") if ended else "end_turn"}
+
+    async def accept(self, said: EditorPrompt, blocks: object) -> PeerReply:
+        """v2: say it. The answer has the id of the message; the turn is told by the states of the session."""
+        async with self._prompts:
+            text = self._expanded(said.text)
+            self._message.clear()
+            self._said = {text: blocks}
+            await self._say(said, text)
+            try:
+                async with asyncio.timeout(ANSWERS):
+                    await self._message.wait()  # it is set, unless another process has the task
+            except TimeoutError:
+                self._place(time.time(), blocks)
+            return PeerReply({"messageId": self._message_id}, then=self._follow)
+
+    def _follow(self) -> None:
+        self._accepted += 1
+        if self._turn is None or self._turn.done():
+            self._state("running")
+            self._turn = asyncio.create_task(self._tell_states())
+
+    async def _tell_states(self) -> None:
+        """v2: running, until the task stands; then why it does. A prompt that comes meanwhile belongs to the turn."""
+        idle: Update = {}
+        followed = 0
+        while followed != self._accepted and self._run is not None:
+            if followed:
+                self._state("running")
+            followed = self._accepted
+            try:
+                ended = await self._until_it_stands(self._run)
+                idle = {"stopReason": _STOPS.get(ended.why, "end_turn") if ended else "end_turn"}
+                failed = (ended.text or "the task failed") if ended and ended.why == "failed" else ""
+            except Exception as error:  # a fault of ours: the editor must not wait for the end of this turn
+                failed = f"{type(error).__name__}: {error}"
+            if failed:
+                idle = {"stopReason": "error", "error": {"code": INTERNAL_ERROR, "message": failed}}
+        self._state("idle", **idle)
+
+    def _state(self, state: str, **facts: object) -> None:
+        self.send({"sessionUpdate": "state_update", "state": state, **facts})
+
+    async def _say(self, said: EditorPrompt, text: str) -> "asyncio.Task[Ended]":
+        """Say it; the run that it belongs to."""
         before = self._cancels
         self._standing.clear()
         self._tell_of_servers()
-        text = self._expanded(said.text)
         question = next((each for each in self.task.questions if each.ask == "followup"), None)
         if question is not None:
             answer = Answer(AnswerKind.MESSAGE, text=text, images=tuple(said.pictures), by="acp")
@@ -170,10 +228,7 @@ class EditorSession:
             await self.task.say(text, said.pictures)
         if self._run is None or self._run.done():
             self._run = asyncio.create_task(self._go(before))
-        ended = await self._until_it_stands(self._run)
-        if ended is not None and ended.why == "failed":
-            raise Refused(INTERNAL_ERROR, ended.text or "the task failed")
-        return {"stopReason": _STOPS.get(ended.why, "end_turn") if ended else "end_turn"}
+        return self._run
 
     async def _go(self, cancels: int) -> Ended:
         """Run it, unless it was stopped before it began."""
@@ -222,7 +277,21 @@ class EditorSession:
     # What happens in it
 
     def send(self, update: Update) -> None:
-        self._peer.notify("session/update", {"sessionId": self.id, "update": update})
+        for each in self._version_two.of(update) if self._version_two else [update]:
+            self._peer.notify("session/update", {"sessionId": self.id, "update": each})
+
+    def _echo(self, thing: e.UserSaid | e.MessageQueued | e.QuestionAnswered) -> None:
+        """v2: what a person said has its place in the session now; all that see the session are told so."""
+        if self._message_id == user_message(thing.at):  # an answer, which comes with the words themselves
+            return
+        own = thing.text in self._said
+        self._place(thing.at, self._said.pop(thing.text, [{"type": "text", "text": thing.text}]))
+        if own:
+            self._message.set()
+
+    def _place(self, at: float, content: object) -> None:
+        self._message_id = user_message(at)
+        self.send({"sessionUpdate": "user_message", "messageId": self._message_id, "content": content})
 
     def _heard(self, _: int | None, thing: e.TaskEvent | s.Signal) -> None:
         if isinstance(thing, s.OutputStreamed | e.ToolFinished):
@@ -232,6 +301,11 @@ class EditorSession:
             if missed := self._untold.pop(thing.call, 0):
                 for each in self._updates.missed(thing.call, missed):
                     self.send(each)
+        if self._version_two and (
+            isinstance(thing, e.UserSaid | e.MessageQueued)
+            or (isinstance(thing, e.QuestionAnswered) and thing.answer == AnswerKind.MESSAGE)
+        ):
+            self._echo(thing)
         for each in self._updates.of(thing):
             self.send(each)
         match thing:
@@ -253,8 +327,12 @@ class EditorSession:
                 self.send({"sessionUpdate": "config_option_update", "configOptions": self.options()})
             case e.QuestionAsked():
                 self._questions.ask(thing, self._tools.get(thing.call or "", ""))
+                if self._version_two and self._questions.shows(thing):
+                    self._state("requires_action")
             case e.QuestionAnswered(question=question):
                 self._questions.closed(question)
+                if self._version_two and self._turn and not self._turn.done() and not self._questions.waiting:
+                    self._state("running")
             case _:
                 pass
 
@@ -321,8 +399,8 @@ class EditorSession:
         if isinstance(self.task, JoinedTask):
             self.task.leave()
         await self.owns.aclose()
-        if self._run is not None:
-            await asyncio.wait([self._run], timeout=10)
+        if running := [each for each in (self._run, self._turn) if each is not None]:
+            await asyncio.wait(running, timeout=10)
         if silent:
             await self.app.store.delete(self.task.id)
 

@@ -1,4 +1,4 @@
-"""The sessions of one editor: each method of ACP v1 is one verb of an App, a Task or the store."""
+"""The sessions of one editor: each method of ACP is one verb of an App, a Task or the store."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from tarmac.acp.content import read_prompt
 from tarmac.acp.editor_abilities import EditorAbilities
 from tarmac.acp.editor_session import EditorSession
+from tarmac.acp.editor_version_two import commands_of, options_of
 from tarmac.acp.rpc_peer import PeerReply, Refused, RpcPeer
 from tarmac.acp.updates import Updates
 from tarmac.acp.wire import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, NOT_FOUND, Json
@@ -99,11 +100,12 @@ class EditorSessions:
         self._check_room()
         app = await self._app(workspace)
         async with AsyncExitStack() as owns:
-            servers, unusable = _servers(params, app.config.user_folder if app.place else app.config.workspace)
+            servers, unusable = self._servers(params, app.config.user_folder if app.place else app.config.workspace)
             task = await owns.enter_async_context(app.create_task(None, cwd=workspace, servers=servers))
             session = self._session(app, task, workspace, unusable, model=app.config.model or "")
             session.owns.push_async_callback(owns.pop_all().aclose)
-        return PeerReply({"sessionId": session.id, **_state(session)}, then=lambda: session.send(session.commands()))
+        state = {"sessionId": session.id, **self._state(session)}
+        return PeerReply(state, then=lambda: session.send(session.commands()))
 
     async def _load(self, params: Params) -> Json | PeerReply:
         session = await self._reopened(params)
@@ -115,11 +117,15 @@ class EditorSessions:
         if not session.task.running:
             for update in replay.cut_off():
                 session.send(update)
-        return PeerReply(_state(session), then=session.begin)
+        return PeerReply(self._state(session), then=session.begin)
 
     async def _resume(self, params: Params) -> Json | PeerReply:
+        if self._client.version == 2 and (start := params.get("replayFrom")) is not None:
+            if not isinstance(start, dict) or start.get("type") != "start":
+                raise Refused(INVALID_PARAMS, "a session can be replayed from its `start` only")
+            return await self._load(params)
         session = await self._reopened(params)
-        return PeerReply(_state(session), then=session.begin)
+        return PeerReply(self._state(session), then=session.begin)
 
     async def _reopened(self, params: Params) -> EditorSession:
         id = await self._known(params)
@@ -134,7 +140,7 @@ class EditorSessions:
             raise Refused(INVALID_PARAMS, f"session {id} belongs to {own}: load it with that as its `cwd`")
         app = await self._app(own)
         async with AsyncExitStack() as owns:
-            servers, unusable = _servers(params, app.config.user_folder if app.place else app.config.workspace)
+            servers, unusable = self._servers(params, app.config.user_folder if app.place else app.config.workspace)
             task = await owns.enter_async_context(resume_or_join(app, id, door="acp", servers=servers))
             session = self._session(app, task, own, unusable, model=task.metadata.model or app.config.model or "")
             session.owns.push_async_callback(owns.pop_all().aclose)
@@ -241,8 +247,9 @@ class EditorSessions:
 
     # Turns
 
-    async def _prompt(self, params: Params) -> Json:
-        return await self._opened(params).prompt(read_prompt(params.get("prompt")))
+    async def _prompt(self, params: Params) -> Json | PeerReply:
+        session, said = self._opened(params), read_prompt(blocks := params.get("prompt"))
+        return await (session.prompt(said) if self._client.version == 1 else session.accept(said, blocks))
 
     async def _set_mode(self, params: Params) -> Json:
         await self._opened(params).task.switch_mode(_text(params, "modeId"))
@@ -257,7 +264,30 @@ class EditorSessions:
             session.model = value
         else:
             raise Refused(INVALID_PARAMS, f"there is no option {option!r}: mode and model can be set")
-        return {"configOptions": session.options()}
+        return {"configOptions": self._state(session)["configOptions"]}
+
+    def _state(self, session: EditorSession) -> dict[str, object]:
+        if self._client.version == 1:
+            return {"modes": session.mode_state(), "configOptions": session.options()}
+        commands = commands_of(session.commands()["availableCommands"])
+        return {"configOptions": options_of(session.options()), "availableCommands": commands}
+
+    def _servers(self, params: Params, workspace: Path) -> tuple[tuple[ServerDefinition, ...], tuple[str, ...]]:
+        """The MCP servers that the editor would have us use, and why some of them can't be."""
+        given = params.get("mcpServers")
+        listed = [each for each in given[:50] if isinstance(each, dict)] if isinstance(given, list) else []
+        if self._client.version == 2 and (
+            strange := [each for each in listed if each.get("type") not in ("stdio", "http")]
+        ):
+            raise Refused(INVALID_PARAMS, f"an MCP server is `stdio` or `http`, not {str(strange[0].get('type'))!r}")
+        found, trouble = [], []
+        for each in listed:
+            name = str(each.get("name", ""))[:60]
+            try:
+                found.append(parse_definition(name, each, origin="editor", workspace=workspace, environ={}))
+            except ValueError as error:
+                trouble.append(f"{one_line(name) or 'one without a name'}: {error}")
+        return tuple(found), tuple(trouble)
 
     def _opened(self, params: Params) -> EditorSession:
         session = self._open.get(_text(params, "sessionId"))
@@ -270,10 +300,6 @@ class EditorSessions:
         sessions, self._open = self._open, {}
         await asyncio.gather(*(each.aclose() for each in sessions.values()), return_exceptions=True)
         await self._owns.aclose()
-
-
-def _state(session: EditorSession) -> dict[str, object]:
-    return {"modes": session.mode_state(), "configOptions": session.options()}
 
 
 def _text(params: Params, name: str) -> str:
@@ -292,16 +318,3 @@ def _absolute(params: Params) -> Path:
     if not path.is_absolute():
         raise Refused(INVALID_PARAMS, f"cwd must be an absolute path, not {str(path)!r}")
     return path
-
-
-def _servers(params: Params, workspace: Path) -> tuple[tuple[ServerDefinition, ...], tuple[str, ...]]:
-    """The MCP servers that the editor would have us use, and why some of them can't be."""
-    given = params.get("mcpServers")
-    found, trouble = [], []
-    for each in given[:50] if isinstance(given, list) else []:
-        name = str(each.get("name", ""))[:60] if isinstance(each, dict) else ""
-        try:
-            found.append(parse_definition(name, each, origin="editor", workspace=workspace, environ={}))
-        except ValueError as error:
-            trouble.append(f"{one_line(name) or 'one without a name'}: {error}")
-    return tuple(found), tuple(trouble)

@@ -1,4 +1,4 @@
-"""PURE: what happens in a task as `session/update`s of ACP v1.
+"""PURE: what happens in a task as `session/update`s of ACP v1. For v2, editor_version_two.py translates them.
 
 (seq, event) or (None, signal) → Updates.of() → [update, …]
 
@@ -28,6 +28,7 @@ from tarmac.acp.content import (
     paths_of,
     screen_of,
     text_of,
+    user_message,
 )
 from tarmac.models.messages import Reasoning, Text, ToolUse
 from tarmac.tasks import events as e
@@ -69,6 +70,7 @@ class Updates:
     replay: bool = False
     workspace: Path | None = None  # where relative paths are meant from
     read: Callable[[Path], str | None] = lambda path: None
+    _words: tuple[float, str] = (0.0, "")  # the person's last ones; an answer may record them once more
     _streamed: set[str] = field(default_factory=set)  # requests whose words were sent as they came
     _calls: dict[str, _Call] = field(default_factory=dict)
 
@@ -77,18 +79,19 @@ class Updates:
         match thing:
             case s.TextStreamed(request=request, text=text):
                 self._streamed.add(request)
-                return [chunk("agent_message_chunk", text)]
+                return [chunk("agent_message_chunk", text, request)]
             case s.ReasoningStreamed(request=request, text=text):
                 self._streamed.add(request)
-                return [chunk("agent_thought_chunk", text)]
+                return [chunk("agent_thought_chunk", text, f"{request}-thought")]
             case s.OutputStreamed(call=call, data=data):
                 return self._output(call, data)
             case s.RetryCounted(seconds=seconds) if seconds == int(seconds):
                 return [chunk("agent_thought_chunk", f"The model did not answer; trying again in {seconds:.0f} s.\n")]
             case e.UserSaid(text=text) | e.MessageQueued(text=text) if self.replay:
-                return [chunk("user_message_chunk", text)]
-            case e.QuestionAnswered(answer="message", text=text) if self.replay:
-                return [chunk("user_message_chunk", text)]
+                self._words = (thing.at, text)
+                return [chunk("user_message_chunk", text, user_message(thing.at))]
+            case e.QuestionAnswered(answer="message", text=text) if self.replay and (thing.at, text) != self._words:
+                return [chunk("user_message_chunk", text, user_message(thing.at))]
             case e.ModelSaid():
                 return self._said(thing)
             case e.ToolStarted():
@@ -123,9 +126,9 @@ class Updates:
             elif streamed:
                 continue
             elif isinstance(part, Text) and part.text:
-                updates.append(chunk("agent_message_chunk", part.text))
+                updates.append(chunk("agent_message_chunk", part.text, said.request))
             elif isinstance(part, Reasoning) and part.text:
-                updates.append(chunk("agent_thought_chunk", part.text))
+                updates.append(chunk("agent_thought_chunk", part.text, f"{said.request}-thought"))
         return updates
 
     # Calls

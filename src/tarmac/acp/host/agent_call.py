@@ -12,6 +12,7 @@ from tarmac.acp.host.agent_permission import command_of
 from tarmac.acp.host.parameters import Object, block_text, object_of, objects_of, text_of, whole_of
 from tarmac.models.messages import Text
 from tarmac.tasks.repetition import Repetition, fingerprint
+from tarmac.tools.edit.unified_diff import patched
 from tarmac.tools.execute_command import short
 
 LONGER: Final = 7  # an agent's own calls, which nobody is asked about, may be repeated so many times as often
@@ -176,6 +177,9 @@ def _raw(value: object) -> str:
 def diff_of(each: Object) -> dict[str, object]:
     old, new = each.get("oldText"), text_of(each.get("newText"))
     path = text_of(each.get("path"))
+    if isinstance(patch := each.get("patch"), str):  # of version 2
+        whole = patched("", patch) if each.get("new") is True else None
+        return {"path": path, "diff": (patch if whole is None else whole)[:MOST_LOGGED], "new": whole is not None}
     if not isinstance(old, str):
         return {"path": path, "diff": new[:MOST_LOGGED], "new": True}
     before, after = old.splitlines(), new.splitlines()

@@ -21,6 +21,8 @@ from tarmac.acp.rpc_peer import Refused
 from tarmac.acp.wire import CANCELLED, INTERNAL_ERROR
 from tarmac.calls.call_judge import Answered, Judged, NotAsked, Permission, Question
 from tarmac.calls.pipeline import Call, CallResult, Pipeline, Recorder
+from tarmac.errors import TarmacError
+from tarmac.file_system import read_bytes
 from tarmac.policy import Action, Execute, Verdict
 from tarmac.policy.actions import ReadFile, WriteFile
 from tarmac.policy.approval import Answer, AnswerKind, Approval, Resolution, proven_as
@@ -33,6 +35,7 @@ from tarmac.tasks.questions import ActingAgent, Questions, TaskAsker
 from tarmac.tasks.repetition import STUCK
 from tarmac.tasks.state import TaskState
 from tarmac.tasks.tool_calls import judge_of
+from tarmac.tools.edit.unified_diff import patched
 from tarmac.tools.execute_command import short
 from tarmac.tools.tool import Done, Go, Ready, Want
 
@@ -40,6 +43,7 @@ Turn = Literal["none", "running", "cancelled"]  # of the agent: a person is aske
 
 T = TypeVar("T")
 
+MOST_PATCHED: Final = 1 << 20  # bytes of a file that a patch is applied to, to show what would be in it
 DENIED: Final = -32010  # ours: the policy or the person said no
 LENT: Final = (  # the tools that are told as they act, the longer names first
     "run_persistent_command", "open_persistent_terminal", "kill_persistent_terminal", "send_to_terminal", "run_command",
@@ -285,10 +289,21 @@ class AgentPermission:
         return tuple(self.file_want(Path(each), None, None) for each in paths)
 
     def _change(self, diff: Object) -> Want:
+        if isinstance(patch := diff.get("patch"), str):  # of version 2
+            return self._patch(Path(text_of(diff.get("path"))), patch, new=diff.get("new") is True)
         old = diff.get("oldText")
         before = old.encode("utf-8", "replace") if isinstance(old, str) else None
         after = text_of(diff.get("newText")).encode("utf-8", "replace")
         return self.file_want(Path(text_of(diff.get("path"))), before, after)
+
+    def _patch(self, path: Path, patch: str, *, new: bool) -> Want:
+        """What a patch would make of the file; only its path where the patch does not fit."""
+        try:
+            before = None if new else read_bytes(path, most=MOST_PATCHED)
+            after = patched((before or b"").decode(), patch) if patch else None
+        except (TarmacError, ValueError):
+            return self.file_want(path, None, None)
+        return self.file_want(path, before, after.encode("utf-8", "replace") if after is not None else None)
 
     def file_want(self, path: Path, before: bytes | None, content: bytes | None) -> Want:
         """A file to be written, as the policy and a person look at it."""

@@ -325,6 +325,8 @@ class HostedTask:
                 end = self.agent.describe_end()
                 why = f"{self.name} left in the middle of a turn"
                 raise PeerGone(f"{why}{f': {end}' if end else ''}", hint=self._hint())
+            if session.stop_reason == "error":
+                raise PeerRefused(f"{self.name} failed: {session.error or 'it does not say why'}")
             return {"stopReason": session.stop_reason}
         finally:
             idle.cancel()

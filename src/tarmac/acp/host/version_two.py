@@ -8,11 +8,13 @@ Terminals are the agent's own: their output becomes `_meta.terminal_output` of t
 
 import base64
 import binascii
+import re
 from typing import Final
 
 from tarmac.acp.host.parameters import Object, block_text, object_of, objects_of, text_of, whole_of
 
 NUMBER: Final = 2
+_SECTION: Final = re.compile(r"(?m)^(?=diff --git )")
 MOST_HELD: Final = 1 << 20  # characters of a terminal that no call shows yet
 
 
@@ -22,6 +24,7 @@ class VersionTwo:
     def __init__(self) -> None:
         self.state = ""  # running, requires_action, idle
         self.stop_reason = ""  # of the last `idle`
+        self.error = ""  # that ended the turn, if the reason is `error`
         self._messages: dict[str, str] = {}  # the text of each that was told
         self._content: dict[str, list[Object]] = {}  # of each call, for what is added piece by piece
         self._calls: dict[str, str] = {}  # terminal → the call that shows it
@@ -34,6 +37,7 @@ class VersionTwo:
             case "state_update":
                 self.state = text_of(update.get("state"))
                 self.stop_reason = text_of(update.get("stopReason"))
+                self.error = text_of(object_of(update.get("error")).get("message"))
                 return []
             case "agent_message_chunk" | "agent_thought_chunk":
                 id = f"{kind.removesuffix('_chunk')} {text_of(update.get('messageId'))}"
@@ -66,7 +70,7 @@ class VersionTwo:
         content = objects_of(update.get("content"))
         if isinstance(update.get("content"), list):
             self._content[id] = content
-            update = {**update, "content": [_content(each) for each in content]}
+            update = {**update, "content": _content(content)}
         told: list[Object] = []
         for terminal in (text_of(each.get("terminalId")) for each in content if each.get("type") == "terminal"):
             self._calls[terminal] = id
@@ -110,19 +114,33 @@ def as_v1(params: Object) -> Object:
     if subject.get("type") == "command":
         command = {"command": subject.get("command"), "cwd": subject.get("cwd")}
         call = {"toolCallId": subject.get("toolCallId"), "kind": "execute", "rawInput": command}
+    if isinstance(call.get("content"), list):
+        call = {**call, "content": _content(objects_of(call.get("content")))}
     return {**params, "toolCall": call}
 
 
-def _content(each: Object) -> Object:
-    """A diff of v2 is a patch, or only names what changes."""
-    if each.get("type") != "diff" or "newText" in each:
-        return each
-    patch = text_of(object_of(each.get("patch")).get("data")) or text_of(object_of(each.get("patch")).get("text"))
-    named = "\n".join(
-        f"{text_of(change.get('type')) or 'changes'} {text_of(change.get('path'))}"
-        for change in objects_of(each.get("changes"))
-    )
-    return {"type": "content", "content": {"type": "text", "text": patch or named}}
+def _content(content: list[Object]) -> list[Object]:
+    return [found for each in content for found in (_diffs(each) if each.get("type") == "diff" else [each])]
+
+
+def _diffs(each: Object) -> list[Object]:
+    """One for each file that a diff of v2 names, with its part of the patch."""
+    if "newText" in each:
+        return [each]
+    sections = _SECTION.split(text_of(object_of(each.get("patch")).get("text")))[1:]
+    found: list[Object] = []
+    for change in objects_of(each.get("changes")):
+        paths = [text_of(change.get(name)) for name in ("oldPath", "path")]
+        whole = sections[0] if len(sections) == 1 else next((s for s in sections if paths[-1] in _head(s)), "")
+        _, begins, hunks = whole.partition("\n--- ")
+        for path in filter(None, paths):
+            new = change.get("operation") == "add"
+            found.append({"type": "diff", "path": path, "new": new, "patch": f"--- {hunks}" if begins else ""})
+    return found
+
+
+def _head(section: str) -> str:
+    return section.partition("\n@@ ")[0]
 
 
 def _text(data: object) -> str:

@@ -1,10 +1,12 @@
-"""Make a unified diff of two texts, and count the added and removed lines."""
+"""Make a unified diff of two texts, and count the added and removed lines. Or apply one."""
 
 import difflib
+import re
 from dataclasses import dataclass
 
 from tarmac.tools.edit.text_file import common_ends
 
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,\d+)? @@.*")
 _MOST_TO_ALIGN = 6000  # changed lines on a side; more are shown as one replacement
 
 
@@ -118,3 +120,39 @@ def _range(first: int, end: int) -> str:
     if size == 1:
         return str(first + 1)
     return f"{first + 1 if size else first},{size}"
+
+
+def patched(before: str, diff: str) -> str | None:
+    """The text after a unified diff; None if a line does not fit, as where the diff was shortened or escaped.
+
+    A diff that says nothing about the end of the file leaves that as it is.
+    """
+    old, new, at, left = before.splitlines(), list[str](), 0, 0
+    open_end = bool(before) and not before.endswith("\n")  # of the old last line
+    bare = False  # the last line in `new` has no end
+    rows = diff.removesuffix("\n").split("\n")[2:]
+    for number, row in enumerate(rows):
+        if hunk := _HUNK.fullmatch(row):
+            start = int(hunk[1]) - (hunk[2] != "0")
+            if left or not at <= start <= len(old):
+                return None
+            bare = bare and at == start
+            new, at, left = new + old[at:start], start, int(hunk[2] or 1)
+        elif row.startswith("+"):
+            new.append(row[1:])
+            bare = open_end
+        elif row == "\\ No newline at end of file" and number:
+            bare, open_end = not rows[number - 1].startswith("-"), False
+        elif left and at < len(old) and row[:1] in (" ", "-") and row[1:] == old[at]:
+            if row[0] == " ":
+                new.append(old[at])
+                bare = open_end and at == len(old) - 1
+            at, left = at + 1, left - 1
+        else:
+            return None
+    if left:
+        return None
+    if at < len(old):
+        new, bare = new + old[at:], bool(before) and not before.endswith("\n")
+    end = "\r\n" if "\r\n" in before else "\n"
+    return end.join(new) + (end if new and not bare else "")
