@@ -1,15 +1,15 @@
 """Open terminals by the address of a place."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from tarmac.errors import BadRequest
+from tarmac.errors import BadRequest, PlaceUnavailable, Trouble
 from tarmac.fleet.place_files import PlaceFiles
 from tarmac.fleet.remote_machine import RemoteMachine
-from tarmac.fleet.transport import Transport, UnixTransport, exec_transport, ssh_transport
+from tarmac.fleet.transport import CommandTransport, Transport, UnixTransport, exec_transport, ssh_transport
 from tarmac.terminals.host.host import TIME_TO_LIVE
 from tarmac.terminals.host.wire_values import text
 from tarmac.terminals.machine import Machine, ThisMachine
@@ -18,6 +18,7 @@ from tarmac.terminals.settings import Settings
 
 EXAMPLES = "local:, unix:, ssh://user@host:22, docker://container, podman://container, kubectl://namespace/pod, ray://"
 OPTIONS = ("python", "option")
+WITHOUT_PYTHON = (Trouble.NO_PYTHON, Trouble.OLD_PYTHON)
 
 
 @asynccontextmanager
@@ -43,7 +44,18 @@ async def open_machine(place: str | Transport, *, time_to_live: float = TIME_TO_
     if transport is None:
         yield ThisMachine()
         return
-    async with RemoteMachine(transport, time_to_live=time_to_live) as machine:
+    async with AsyncExitStack() as stack:
+        machine: Machine
+        try:
+            machine = await stack.enter_async_context(RemoteMachine(transport, time_to_live=time_to_live))
+        except PlaceUnavailable as error:
+            relayed = isinstance(transport, CommandTransport) and transport.tty_argv and not transport.python
+            if not relayed or error.trouble not in WITHOUT_PYTHON:
+                raise
+            assert isinstance(transport, CommandTransport)
+            from tarmac.fleet.relay import RelayMachine
+
+            machine = await stack.enter_async_context(RelayMachine(transport, error))
         yield machine
 
 
@@ -69,9 +81,15 @@ async def open_place(place: str | Transport) -> AsyncIterator[WorkingPlace | Non
     if isinstance(place, str) and place.startswith("ray://"):
         raise BadRequest(f"{place} has no files to work on", hint="a task needs one machine or container")
     async with open_machine(place) as machine:
-        if not isinstance(machine, RemoteMachine):
+        if isinstance(machine, ThisMachine):
             yield None
             return
+        if not isinstance(machine, RemoteMachine):  # a relay
+            raise PlaceUnavailable(
+                f"{place} has no Python 3.11 or newer, so its files can't be worked on",
+                trouble=Trouble.NO_PYTHON,
+                hint="`tarmac exec --on` runs commands there; for files install Python 3.11 or newer there",
+            )
         welcome = machine.connection.welcome
         yield WorkingPlace(
             name=place if isinstance(place, str) else machine.name,

@@ -8,6 +8,7 @@ from tarmac.errors import BadRequest, SandboxUnavailable, TarmacError
 from tarmac.fleet.place_connection import PlaceConnection
 from tarmac.fleet.remote_terminal import RemoteTerminal
 from tarmac.fleet.transport import Transport
+from tarmac.terminals.events import TerminalClosedEvent, TerminalEvent
 from tarmac.terminals.host.host import TIME_TO_LIVE
 from tarmac.terminals.host.wire_values import Header, path_text, text
 from tarmac.terminals.machine import NewTerminal
@@ -67,16 +68,15 @@ class RemoteMachine:
             self._terminals.pop(terminal.id, None)
             self.connection.post("close", terminal=terminal.id)
             raise
-        terminal.subscribe(lambda event: self._forget_closed())
+        terminal.subscribe(self._heard)
         if listener is not None:
             terminal.subscribe(listener)
         terminal.opened()
         return terminal
 
-    def _forget_closed(self) -> None:
-        closed = [id for id, each in self._terminals.items() if each.closed and each.current is None]
-        for id in closed:
-            del self._terminals[id]
+    def _heard(self, event: TerminalEvent) -> None:
+        if isinstance(event, TerminalClosedEvent):
+            self._terminals.pop(event.terminal, None)
 
     async def load(self) -> dict[str, object]:
         """How many terminals there are in this session, how many are busy, and the machine's load."""

@@ -98,6 +98,7 @@ class CommandTransport:
     shell: bool = False  # what comes after them is read by a shell, as `ssh` has it
     python: str = ""  # the Python there; empty: the first that is new enough
     environ: dict[str, str] | None = field(default=None, hash=False)
+    tty_argv: tuple[str, ...] = ()  # the same with a terminal there, for a place without Python
 
     async def connect(self, session: str, *, new: bool) -> ByteStream:
         try:
@@ -366,13 +367,18 @@ def ssh_transport(
     if user:
         argv += ["-l", user]
     shown = f"ssh://{user + '@' if user else ''}{host}{f':{port}' if port is not None else ''}"
-    return CommandTransport(shown, (*argv, "--", host), shell=True, python=python)
+    tty = (*("-tt" if word == "-T" else word for word in argv), "--", host)
+    return CommandTransport(shown, (*argv, "--", host), shell=True, python=python, tty_argv=tty)
 
 
 def exec_transport(client: str, container: str, *, namespace: str = "", python: str = "") -> CommandTransport:
     """`docker exec -i`, `podman exec -i` or `kubectl exec -i`."""
+    argv: tuple[str, ...]
     if client == "kubectl":
         scope = ("-n", namespace) if namespace else ()
         shown = f"kubectl://{namespace + '/' if namespace else ''}{container}"
-        return CommandTransport(shown, ("kubectl", "exec", "-i", *scope, container, "--"), python=python)
-    return CommandTransport(f"{client}://{container}", (client, "exec", "-i", container), python=python)
+        argv = ("kubectl", "exec", "-i", *scope, container, "--")
+    else:
+        shown, argv = f"{client}://{container}", (client, "exec", "-i", container)
+    tty = tuple("-it" if word == "-i" else word for word in argv)
+    return CommandTransport(shown, argv, python=python, tty_argv=tty)

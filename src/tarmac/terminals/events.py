@@ -84,7 +84,7 @@ class DirectoryChanged(TerminalEvent):
 class ShellIntegrationChanged(TerminalEvent):
     """How well the shell tells what it does."""
 
-    quality: str  # "none", "basic", "rich"
+    quality: str  # "none", "basic", "rich", "relay"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

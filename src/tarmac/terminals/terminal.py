@@ -208,7 +208,10 @@ class Terminal(ABC):
     @property
     @abstractmethod
     def quality(self) -> str:
-        """How well the shell tells what it does: none, rich; basic while another one runs in it and tells something."""
+        """How well the shell tells what it does: none, rich; basic while another one runs in it and tells something.
+
+        relay: without a host at its place.
+        """
 
     @property
     def hints(self) -> Hints:

@@ -228,7 +228,8 @@ class Entries:
 
     def claim(self, request: LeaseRequest) -> Lease | None:
         """The best there is, claimed at once; None when a limit is reached and nothing can be closed."""
-        seen = [each.candidate() for each in self]
+        open_to_it = () if request.new else (each for each in self if each.terminal.task in (request.task, None))
+        seen = [each.candidate() for each in open_to_it]
         choice = None if request.new else choose(seen, request, self.settings)
         evicted: list[Entry] = []
         if (choice is None or not choice.own) and self.task_is_full(request.task):

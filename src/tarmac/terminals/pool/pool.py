@@ -432,7 +432,7 @@ class Pool:
             case events.CommandFinished(by_person=by_person):
                 if entry.lease is not None and entry.lease.request.until is Until.FIRST_COMMAND and not by_person:
                     self._release(entry)
-                else:
+                elif entry.lease is None:  # else somebody has it, and nothing is free now
                     self._changed()
             case events.BecameIdle():
                 if self._queue:
