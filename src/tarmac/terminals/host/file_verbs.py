@@ -8,18 +8,13 @@ So one request answers all that the client's policy asks about a path. Run these
 import base64
 import json
 import os
-import shutil
-import subprocess
 import sys
-import tempfile
-import threading
 from collections.abc import Iterable
 from pathlib import Path
 
 from tarmac.errors import EditFailed, FileUnavailable
 from tarmac.file_system import digest, follow, read_bytes, remove_file, save_file
 from tarmac.paths import shown
-from tarmac.terminals.host import text_search
 from tarmac.terminals.host.wire_values import Header, whole
 
 IGNORING = (".tarmacignore", ".rooignore", ".gitignore")  # small files that say what is hidden: sent with a look
@@ -167,6 +162,14 @@ def search(body: bytes) -> tuple[dict[str, object], bytes]:
 
     It says `found` false where there is no ripgrep, `late` if the search was ended, and `cut` if there is more.
     """
+    # Imported here: a host starts sooner without them.
+    import shutil
+    import subprocess
+    import tempfile
+    import threading
+
+    from tarmac.terminals.host import text_search
+
     wanted = json.loads(body)
     if "files" in wanted:
         argv = [sys.executable, "-I", "-S", text_search.__file__]
