@@ -350,6 +350,10 @@ async def test_names_that_a_model_made_up_do_not_matter_beside_a_path(shop: Work
             "{\n  a: false,\n  b: 5\n};",
         ),
         ("a  =  1\n", "a = 1\n", "a = 2\n", "a = 2\n"),
+        ("  f( a, b )  {\n}\n", "f(a, b) {", "g(a, b) {", "  g(a, b) {\n}\n"),
+        ("if x:\n    y = [ 1 ]\n", "y = [1]", "y = [1, 2]", "if x:\n    y = [1, 2]\n"),
+        ("  // note\n\n  f() {}", "\nf() {}", "\n  g() {}", "  // note\n\n  g() {}"),
+        ("{\n  a;\n  b;\n}\n", "a ;\nb ;", "  a;\n  if (x) {\n    b;\n  }", "{\n  a;\n  if (x) {\n    b;\n  }\n}\n"),
     ],
 )
 async def test_one_place_is_found_with_other_white_space(
@@ -365,10 +369,14 @@ async def test_one_place_is_found_with_other_white_space(
 async def test_white_space_does_not_choose_between_two_places(shop: Workshop) -> None:
     """S10: two places that differ from the search in white space are both left alone."""
     path = shop.file("a.txt", "  x  = 1\n  y\n  x =  1\n")
+    shop.file("b.txt", "g( x )\ng (x)\n")
     assert "2 places match" in await shop.failure(
         "search_and_replace", path="a.txt", old_string="x = 1", new_string="x = 2"
     )
     assert await shop.failure("search_and_replace", path="a.txt", search="x = 1", replace="x = 2")
+    assert "2 places match" in await shop.failure(
+        "search_and_replace", path="b.txt", old_string="g(x)", new_string="h(x)"
+    )
     assert path.read_text() == "  x  = 1\n  y\n  x =  1\n"
 
 

@@ -34,6 +34,7 @@ _QUOTES = str.maketrans(
         **{chr(0xDC00 + byte): "\ufffd" for byte in range(0x80, 0x100)},  # a stray byte is shown as U+FFFD
     }
 )
+_AROUND = re.compile(r" ?([^\w ]) ?")
 _ODD = re.compile(f"[{re.escape(''.join(map(chr, _QUOTES)))}]")
 
 
@@ -44,6 +45,11 @@ def loose(line: str) -> str:
     if not line.isascii() and _ODD.search(line):
         line = line.translate(_QUOTES)
     return " ".join(line.split())
+
+
+def tight(line: str) -> str:
+    """The same without the spaces around what is no letter or digit: `f( a )` is `f(a)`."""
+    return _AROUND.sub(r"\1", loose(line)) if len(line) <= _RETYPED else line.strip()
 
 
 class Keyed:
@@ -202,6 +208,8 @@ def find_equal(
             if places := _equal_places(hay, wanted, near, start, match_kind, key):
                 return _one(places, near)
         return _one(retyped, near)
+    if places := _equal_places(hay, wanted, near, start, "whitespace", tight):
+        return _one(places, near)
     if places := _places_but_blank(hay, wanted, near, start):
         return _one(places, near)
     return None

@@ -105,6 +105,10 @@ def new_lines(lines: Sequence[str], place: Location, old: Sequence[str], new: Se
             new = [indent + new[0], *new[1:]]
         old = [indent + old[0], *old[1:]]
         pairs[0] = (pairs[0][0], indent, indent)
+    if pairs and _is_absolute(pairs, new):
+        known = {index: lines[place.starts[index]] for index, _, _ in pairs}
+        old = [known.get(index, each) for index, each in enumerate(old)]
+        pairs = [(index, theirs, theirs) for index, _, theirs in pairs]
     result: list[str] = []
     for tag, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if tag == "equal":
@@ -126,6 +130,13 @@ def _lost_at_the_start(pairs: Sequence[tuple[int, str, str]], new: Sequence[str]
     rest = [each for each in new[1:] if each.strip()]
     whole = bool(rest) and all(each.startswith(indent) for each in rest)
     return indent if whole and not new[0].rstrip().endswith(_OPENERS) else ""
+
+
+def _is_absolute(pairs: Sequence[tuple[int, str, str]], new: Sequence[str]) -> bool:
+    """Whether the old lines lost their indentation, and the new ones have that of the file."""
+    _, ours, theirs = pairs[0]
+    filled = [each for each in new if each.strip()]
+    return not ours and bool(theirs and filled) and all(each.startswith(theirs) for each in filled)
 
 
 def _is_relative(old: Sequence[str], new: Sequence[str], indent: str) -> bool:
