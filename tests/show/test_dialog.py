@@ -176,6 +176,15 @@ async def test_a_question_of_the_model_takes_numbers_and_words() -> None:
         assert (await answer(asked, line))[0] == Answer(AnswerKind.MESSAGE, text=text)
 
 
+async def test_a_slash_command_at_a_question_is_no_answer() -> None:
+    """S13: `/diff` was told to the model as the reason of a no. A path is words as before."""
+    for line, found in {"/diff": None, "/diff 3": None, "/etc is not yours": "/etc is not yours"}.items():
+        person = Person(line)
+        said = await QuestionDialog(QUESTIONS["command"][0], person, commands={"diff"}).answered()
+        assert said == (Answer(AnswerKind.MESSAGE, text=found) if found else None)
+        assert ("Answer first" in person.shown[0]) is (found is None)
+
+
 async def test_words_at_a_question_about_the_task_are_no_denial() -> None:
     """S13."""
     for name in ("limit reached", "mistakes", "failed request"):

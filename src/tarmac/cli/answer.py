@@ -5,7 +5,7 @@ AwaitingInput(secret) ─typed unseen→ the program that asked, past the task, 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
@@ -28,13 +28,21 @@ from tarmac.terminals.terminal import Terminal
 
 
 async def answer_question(
-    task: Driven, asked: QuestionAsked, asker: DialogAsker, *, sent: Callable[[bool], object] = bool
+    task: Driven,
+    asked: QuestionAsked,
+    asker: DialogAsker,
+    *,
+    sent: Callable[[bool], object] = bool,
+    commands: Collection[str] = (),
 ) -> None:
-    """Ask until the task takes an answer, or no longer wants one. `sent`: whether an answer is on its way."""
+    """Ask until the task takes an answer, or no longer wants one. `sent`: whether an answer is on its way.
+
+    `commands` are the slash commands of the session, which are no answers.
+    """
     tries: Callable[[], Awaitable[None]] | None = None
     if isinstance(task, Task | JoinedTask) and await asyncio.to_thread(can_try):
         tries = partial(try_it, task, asker, asked, sent)
-    dialog = QuestionDialog(asked, asker, typing=lambda: task.hold(asked.question), tries=tries)
+    dialog = QuestionDialog(asked, asker, typing=lambda: task.hold(asked.question), tries=tries, commands=commands)
     while is_open(task, asked):
         said = await dialog.answered()
         if said is None:

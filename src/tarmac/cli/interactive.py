@@ -491,7 +491,7 @@ class Interactive:
 
         sent(False)
         self._notify("Tarmac asks you something")
-        await answer_question(task, asked, self.ui, sent=sent)
+        await answer_question(task, asked, self.ui, sent=sent, commands=self.commands())
 
     # Secrets
 

@@ -9,7 +9,7 @@ and other words are a "no" that tells the model what the person wrote. `?` lists
 import asyncio
 import os
 import tempfile
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -143,12 +143,14 @@ class QuestionDialog:
         *,
         typing: Callable[[], object] = bool,
         tries: Callable[[], Awaitable[Answer | None]] | None = None,
+        commands: Collection[str] = (),
     ) -> None:
         self._asked = asked
         self._asker = asker
         # Only where somebody else may answer meanwhile: lines are then taken key by key.
         self._typing = typing if details.takes_first_after(asked.details) is not None else bool
         self._tries = tries
+        self._commands = commands
         self._requests = details.requests(asked.details)
 
     async def answered(self) -> Answer | None:
@@ -163,6 +165,9 @@ class QuestionDialog:
             return self._chosen(text)
         word, _, words = text.partition(" ")
         words = words.strip()
+        if word.startswith("/") and word[1:] in self._commands:
+            self._print(f"  Answer first: {word} works afterwards. `n {one_line(text)}` would say it to the model.")
+            return None
         key = _WORDS.get(word.lower(), word.lower())
         if key in ("y", "n"):
             self._print(f"  → {_SHORT[key]}{f': {one_line(words)}' if words else ''}")
