@@ -36,7 +36,8 @@ from tarmac.terminals.process.processes import Process
 from tarmac.terminals.process.pty import Pty, Queries
 from tarmac.terminals.process.tty_probe import Waiting
 from tarmac.terminals.result import Ending
-from tarmac.terminals.shell.shells import Shell, shell_elsewhere
+from tarmac.terminals.shell.dialects import shell_elsewhere
+from tarmac.terminals.shell.shells import Shell
 from tarmac.terminals.terminal import Listener, Provider, Terminal
 from tarmac.vt.marks import Mark, MarkParser, Query
 
