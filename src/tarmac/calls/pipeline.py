@@ -35,7 +35,7 @@ from tarmac.tools.tool import Done, Go, Ready
 
 ENDING: Final = 3.0  # seconds that a cancelled call has to end its processes; most take a few hundredths
 FINISHING: Final = 0.7  # seconds that a file being written has to be finished when its call is cancelled
-MOST_EDITS: Final = 10  # of one command by one person: each is judged, and asked about, anew
+MOST_EDITS: Final = 10  # of one command by a person; each is judged and asked about again
 
 Around = Callable[[Ready], AbstractAsyncContextManager[None]]
 
@@ -54,7 +54,7 @@ class Call:
 
     id: CallId
     name: str  # of the tool
-    prepare: Callable[[], Awaitable[Ready]]  # looks and touches nothing; may be called twice
+    prepare: Callable[[], Awaitable[Ready]]  # changes nothing; may be called twice
     timeout: float | None = None  # seconds that a question waits for its answer
     void: Callable[[], str] = _never_void  # why it is not made any more, or ""
     shown: Around = _nothing_around  # held from the preparation to the result
@@ -63,7 +63,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallResult:
-    """What a call came to."""
+    """The result of a call."""
 
     outcome: CallOutcome
     content: tuple[Part, ...]
@@ -84,7 +84,7 @@ class CallResult:
 
     @property
     def text(self) -> str:
-        """Its words."""
+        """Its text."""
         return "\n".join(each.text for each in self.content if isinstance(each, Text))
 
 
@@ -93,7 +93,7 @@ class NotMade(Exception):
 
 
 class Recorder(Protocol):
-    """Writes down what happens to calls."""
+    """Records what happens to calls."""
 
     def judged(self, call: Call, judged: Sequence[Judged]) -> None:
         """The verdicts, before a person is asked."""
@@ -108,7 +108,7 @@ class Recorder(Protocol):
         """It has a result."""
 
     def cancelled(self, call: Call, ready: Ready) -> None:
-        """Its caller took it back."""
+        """Its caller cancelled it."""
 
 
 Checkpoint = Callable[[Call, Ready, Go], AbstractAsyncContextManager[None]]
@@ -137,7 +137,7 @@ class Pipeline:
         self._finished_late: set[CallId] = set()  # cancelled, and done nevertheless
 
     async def run(self, call: Call) -> CallResult:
-        """Make it. What goes wrong with it is a result; only a cancellation and a broken log are raised."""
+        """Make the call. A failure is a result. Only a cancellation and a broken log are raised."""
         ready: Ready | None = None
         try:
             ready = await call.prepare()
@@ -159,7 +159,7 @@ class Pipeline:
                 self._recorder.cancelled(call, ready)
             self._finished_late.discard(call.id)
             raise
-        except Exception as error:  # a tool's fault must not take its caller with it; it is told, with what it was
+        except Exception as error:  # a bug in a tool must not crash its caller: the result names it
             text = f"The tool failed: {type(error).__name__}: {error}"
             result = CallResult(outcome="failed", content=(Text(text),), ready=ready)
         self._recorder.finished(call, result)
@@ -174,7 +174,7 @@ class Pipeline:
         return permission
 
     async def _decide(self, call: Call, ready: Ready) -> Permission:
-        """An edited command is judged anew."""
+        """Judge and ask. An edited command is judged again."""
         wants, edited = ready.wants, None
         for _ in range(MOST_EDITS):
             judged = [await self._judge.judge(want) for want in wants]
@@ -182,7 +182,7 @@ class Pipeline:
             self._recorder.judged(call, judged)
             denied = frozenset(n for n, each in enumerate(judged) if each.decision == "deny")
             asked = [n for n, each in enumerate(judged) if each.decision == "ask"]
-            batch = all(isinstance(each.action, ReadFile) for each in wants)  # of which some may be read
+            batch = all(isinstance(each.action, ReadFile) for each in wants)  # a person may allow some of them
             if denied and not (batch and len(denied) < len(wants)):
                 told = "\n".join(denied_text(wants[n].action, verdicts[n]) for n in sorted(denied))
                 return Permission(resolution=Resolution.DENIED, told=told, verdicts=verdicts)
@@ -222,7 +222,7 @@ class Pipeline:
             return found
         try:
             return found, question.resolve(found.answer, now=found.at)
-        except TarmacError as error:  # of a door that does not check answers as they come
+        except TarmacError as error:  # from a front end that does not check answers itself
             return NotAsked(resolution=Resolution.DENIED, told=f"{error.what}: it was not done.", by=found.by)
 
     async def _permission(
@@ -234,7 +234,7 @@ class Pipeline:
         *,
         batch: bool,
     ) -> Permission:
-        """What a person's answer comes to; of several files, some may be allowed."""
+        """What a person's answer permits. Of several files, some may be allowed."""
         pairs = list(zip(resolved, asked, strict=True))
         approved = tuple(Approved(approval=each.approval, want=j.want) for each, (_, j) in pairs if each.approval)
         refused = frozenset(n for each, (n, _) in pairs if each.approval is None)
@@ -265,7 +265,7 @@ class Pipeline:
         if permission.go is None:
             return _not_done(ready, permission, permission.told)
         async with call.slot(ready):
-            if permission.approved and not ready.intents:  # files are looked at again as they are written
+            if permission.approved and not ready.intents:  # files are checked again when they are written
                 ready = await call.prepare()
             if permission.edited is not None:
                 ready = _edited(ready, permission.edited)
@@ -277,7 +277,7 @@ class Pipeline:
         return _done(ready, permission, done)
 
     async def _act(self, call: Call, ready: Ready, permission: Permission) -> Done:
-        """Let it act. When it is cancelled, what it writes is written to its end: that takes a moment."""
+        """Let the call act. When it is cancelled, a file that is being written gets a moment to be finished."""
         assert permission.go is not None
         acting = asyncio.ensure_future(ready.act(permission.go))
         try:
@@ -305,7 +305,7 @@ def _done(ready: Ready, permission: Permission, done: Done) -> CallResult:
 
 
 def _not_done(ready: Ready, permission: Permission, why: str) -> CallResult:
-    """It does not act. Somebody who did not answer, or a turn that ended, is no denial; nor is what a person did."""
+    """The result of a call that does not act. No answer, an ended turn and a person's own act are not denials."""
     outcomes: dict[Resolution, CallOutcome] = {
         Resolution.DONE: "done",
         Resolution.UNANSWERED: "skipped",

@@ -55,7 +55,7 @@ class _Current:
 
 
 def load_config(workspace: Path, environ: Mapping[str, str], overrides: Mapping[str, object] | None = None) -> Config:
-    """The configuration for `workspace`. `overrides` are the options of the command line, by name. ConfigError."""
+    """The configuration for `workspace`. `overrides` are options of the command line, by name. Raises ConfigError."""
     folder = config_dir(environ)
     held = {key.name: _Current(key.default, DEFAULT, key.name) for key in KEYS}
     own = user_file(folder)

@@ -1,4 +1,4 @@
-"""Decide about a line: floor > ask always > the user's longest match > built-in allow.
+"""Decide about a line: always denied > always asked > the user's longest match > built-in allow.
 
 Whole (every part of the line, and of the text inside, judged) → Scales.weigh() → Verdict
 """
@@ -18,7 +18,7 @@ from tarmac.policy.rule import FAR_REACHING, Basis, EffectKind, PolicySettings, 
 from tarmac.policy.user_rules import PrefixRules
 from tarmac.policy.verdict import RISKS, Decision, Part, Proof, Risk, SuggestedGrant, Verdict, worst
 
-MOST = 4  # parts told one by one
+MOST = 4  # parts that are explained one by one
 
 
 def reason_of(effect: Effect) -> str:
@@ -27,7 +27,7 @@ def reason_of(effect: Effect) -> str:
 
 
 def explain_part(judged: JudgedCommand) -> str:
-    """What one command does: the heavier half of its effects, the heaviest first."""
+    """What one command does: its most dangerous effects, the worst first."""
     if judged.proof is not None:
         return judged.proof.why
     effects = sorted(judged.effects, key=lambda effect: -RISKS.index(effect.risk))
@@ -35,7 +35,7 @@ def explain_part(judged: JudgedCommand) -> str:
     heavy = [effect for effect in effects if RISKS.index(effect.risk) >= max(1, heaviest - 1)] or effects[:1]
     heavy = [effect for effect in heavy if not effect.vague] or heavy[:1]
     told = list({effect.words: effect for effect in heavy}.values())[:3]
-    last = told[-1]  # `…, as the administrator; …, as the administrator`: how it is done is said at the end, once
+    last = told[-1]  # `…, as the administrator; …, as the administrator`: how it is done is said once, at the end
     said = [replace(each, how=()) if each is not last and each.how == last.how else each for each in told]
     return "; ".join(each.words for each in said)
 
@@ -71,13 +71,13 @@ class Grants(Protocol):
 
 
 _ASKED_FOR = "you want to be asked about every command"
-# What a grant for exactly this line does not lift.
+# What even a grant for exactly this line does not allow.
 _NOT_BY_LINE = ASK_ALWAYS - {Rule.SECRET, Rule.ENVIRONMENT, Rule.IGNORED, Rule.PROTECTED}
 
 
 @dataclass(slots=True)
 class Whole:
-    """A line and all text inside of it, judged."""
+    """The judgement of a line and of all text inside it."""
 
     parts: list[JudgedCommand] = field(default_factory=list)
     extra: list[Effect] = field(default_factory=list)
@@ -87,7 +87,7 @@ class Whole:
 
 @dataclass(frozen=True, slots=True)
 class _Decided:
-    """What is decided of one command, and why."""
+    """The decision about one command, and why."""
 
     decision: Decision
     risk: Risk
@@ -113,7 +113,7 @@ def _far_reaching(judged: JudgedCommand) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Scales:
-    """What a person set, wrote and granted."""
+    """A person's settings, rules and grants: what a line is weighed with."""
 
     settings: PolicySettings
     rules: PrefixRules
@@ -143,7 +143,7 @@ class Scales:
         decision: Decision = "ask"
         reason, rule, part, basis = heaviest.reason, heaviest.rule, heaviest.text, heaviest.basis
         covered = ""  # by the grant of this id
-        asked = next((each.reason for each in decided if each.rule == Rule.USER_ASK), "")  # whatever else allows it
+        asked = next((each.reason for each in decided if each.rule == Rule.USER_ASK), "")  # overrides any allow
         if any(each.decision == "deny" for each in decided):
             decision = "deny"
         elif extra := max(whole.extra, key=lambda e: RISKS.index(e.risk), default=None):
@@ -187,7 +187,7 @@ class Scales:
         )
 
     def _raised(self, judged: JudgedCommand) -> JudgedCommand:
-        """With the risk that the person's rules give to this command, or one inside of it, if that is higher."""
+        """The command, with the risk that the person's rules give it, or one inside it, if that is higher."""
         found = [risk for rule, risk in self.rules.risks for words in judged.reaches if _begins(words, rule)]
         risk = max(found, key=RISKS.index, default=judged.risk)
         if RISKS.index(risk) <= RISKS.index(judged.risk):
@@ -196,7 +196,7 @@ class Scales:
         return replace(judged, proof=None, unproven=own.does, effects=(*judged.effects, own))
 
     def _part(self, judged: JudgedCommand, workspace: Path, task: TaskId | None) -> Part:
-        """One command of the line: what is decided of it, by itself."""
+        """Decide about one command of the line, by itself."""
         words = judged.simple.literal_words()
         decided = self._proven(judged, judged.proof) if judged.proof else self._decide(judged, words, workspace, task)
         return Part(

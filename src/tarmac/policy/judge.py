@@ -45,16 +45,16 @@ from tarmac.policy.verdict import Decision, Enforcement, SuggestedGrant, Unprove
 
 # Hosts that give away the credentials of this machine.
 METADATA = frozenset({"169.254.169.254", "fd00:ec2::254", "metadata.google.internal", "100.100.100.200"})
-KNOWN_VARIABLES = ("HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ")  # nobody's secret
+KNOWN_VARIABLES = ("HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ")  # never secret
 PARSERS_AT_ONCE = 3
 DEEPEST_SCRIPT = 4  # bash -c "bash -c …"
-FEW = 8  # commands of such a line
-QUICK = 512  # characters of a line that is read and judged at once; a longer one beside the event loop
+FEW = 8  # commands of a line that is judged at once
+QUICK = 512  # characters of a line that is read and judged at once; a longer one is judged in a thread
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A verdict, and what it rests on."""
+    """A verdict, and what it depends on."""
 
     verdict: Verdict
     noted: dict[str, budget.Found]
@@ -90,7 +90,7 @@ class Policy:
         return Court(files, self.rules.programs.get, self._variables, self._enforcement)
 
     async def judge(self, action: Action, *, workspace: Path, task: TaskId | None = None) -> Verdict:
-        """May this be done? It never raises for what the action holds, and never waits for a person."""
+        """Judge an action. Never raises because of what the action contains, and never waits for a person."""
         verdict = await self._judge(action, workspace, task)
         if self.settings.only_reads and verdict.decision != "deny" and not _only_reads(action, verdict):
             reason = "at the level `plan` nothing is changed; the person can switch to `ask`"
@@ -140,7 +140,7 @@ class Policy:
             return self._unread(action, error.reason)
         except RecursionError:
             return self._unread(action, "it is nested too deeply")
-        except Exception as error:  # a fault of ours must never let anything pass, nor stop the one who asks
+        except Exception as error:  # a bug of ours must never allow anything, nor crash the caller
             return self._unread(action, f"the judge itself failed: {type(error).__name__}", rule=Rule.ASK_FAILED)
         finally:
             budget.end_notes()
@@ -152,7 +152,7 @@ class Policy:
         return verdict
 
     async def _judge_command_there(self, action: Execute, workspace: Path, task: TaskId | None) -> Verdict:
-        """At another place: with its files, looked at anew for each line. Nothing is proven, as no plan runs there."""
+        """Judge a command at another place, with the files there. Nothing is proven, because no plan runs there."""
         files = self.files.afresh()
         budget.begin(files.system)
         try:
@@ -165,7 +165,7 @@ class Policy:
             return self._unread(action, "it is nested too deeply")
         except PlaceFailed:
             raise
-        except Exception as error:  # a fault of ours must never let anything pass, nor stop the one who asks
+        except Exception as error:  # a bug of ours must never allow anything, nor crash the caller
             return self._unread(action, f"the judge itself failed: {type(error).__name__}", rule=Rule.ASK_FAILED)
         finally:
             budget.end()
@@ -177,7 +177,7 @@ class Policy:
     def _grants_for(
         self, action: Execute, verdict: Verdict, workspace: Path, task: TaskId | None
     ) -> tuple[str | None, ...]:
-        """What the grants say of a line now: a verdict holds only as long as they say the same."""
+        """What the grants say about a line now. A cached verdict is valid only while they say the same."""
         if self.grants is None:
             return ()
         line = self.grants.covers_line(action.command, cwd=action.cwd, workspace=workspace, task=task)
@@ -187,7 +187,7 @@ class Policy:
         return (self.grants.trouble, line, *words)
 
     async def _whole(self, action: Execute, ground: Ground, court: Court | None = None) -> Whole:
-        """Read the line, then all shell text that its commands carry, down to a depth."""
+        """Parse the line, then all shell text inside its commands, down to a limited depth."""
         court = court or self._court
         dialect = dialect_of(action.shell)
         whole = Whole()
@@ -200,7 +200,7 @@ class Policy:
 
                 line = await asyncio.to_thread(read_powershell, action.command)
             else:
-                line = await self._read(plain or action.command, "bash")  # if it is not the same, for its risk only
+                line = await self._read(plain or action.command, "bash")  # if bash differs: only for its risk
         else:
             line = await self._read(action.command, dialect)
             provable = True
@@ -245,25 +245,25 @@ class Policy:
     async def _judged(
         self, court: Court, line: CommandLine, ground: Ground, *, may_prove: bool, dialect: str = "bash"
     ) -> Judgement:
-        """Judge a line that was read; a long one, one with patterns to look up or loops, beside the event loop."""
+        """Judge a parsed line. A long line, or one with patterns or loops, is judged in a thread."""
 
         def judge() -> Judgement:
             with budget.working():
                 return court.judge_line(line, ground, may_prove=may_prove, dialect=dialect)
 
         patterns = any(word.glob or word.brace for simple in line.simples for word in simple.words)
-        much = patterns or len(line.text) > QUICK or len(line.simples) > FEW or line.hurdles  # a loop is written out
+        much = patterns or len(line.text) > QUICK or len(line.simples) > FEW or line.hurdles  # a loop is unrolled
         return await asyncio.to_thread(judge) if much or court.files.elsewhere else judge()
 
     async def _read(self, text: str, dialect: str) -> CommandLine:
-        """Parse a line, or remember it."""
+        """Parse a line, or take it from the cache."""
         key = (text, dialect)
         known = self._lines.get(key)
         if known is None:
             try:
                 settings = self.settings
                 check_text(text, longest=settings.longest_command, deepest=settings.deepest_nesting)
-                async with self._turn():  # waiting for it is no part of the time it has
+                async with self._turn():  # waiting for a slot does not count towards the timeout
                     tree = await parse(text, dialect, timeout=settings.parse_timeout)
                 if len(text) > QUICK:
                     known = await asyncio.to_thread(read_line, tree, text, most=settings.most_parts)
@@ -281,7 +281,7 @@ class Policy:
         return known
 
     def _turn(self) -> asyncio.Semaphore:
-        """A place among the parser's processes, of which few run at once."""
+        """A slot for a parser process. Only a few run at once."""
         loop = asyncio.get_running_loop()
         if self._turns is None or self._turns[0] is not loop:
             self._turns = (loop, asyncio.Semaphore(PARSERS_AT_ONCE))
@@ -342,7 +342,7 @@ class Policy:
 
 
 def _judge_opening_there(action: OpenTerminal) -> Verdict:
-    """At another place: what a shell there runs by itself can't be seen from here."""
+    """Judge a terminal at another place: what a shell there runs by itself can't be seen from here."""
     return Verdict(
         decision="ask",
         risk="medium",
@@ -357,7 +357,7 @@ _SYSTEM_PROGRAMS: Final = ("/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew"
 
 
 def _program_of_whom(action: OpenTerminal, workspace: Path) -> str:
-    """Why a path that is named as the shell may be any program; "" for a name, and for a program of the system."""
+    """Why a path given as the shell may be any program; "" for a plain name, or a program of the system."""
     if "/" not in action.shell:
         return ""
     named = Path(os.path.normpath(action.cwd / action.shell))
@@ -371,7 +371,7 @@ def _program_of_whom(action: OpenTerminal, workspace: Path) -> str:
 
 
 def _why_prompts_run(ground: Ground) -> str:
-    """Why the prompt of a shell here may run a program of the repository: most prompts ask git for its state."""
+    """Why a shell's prompt here may run a program of the repository. Most prompts ask git for its state."""
     try:
         check_repository(ground, planned=False)
     except Unproven as error:
@@ -380,7 +380,7 @@ def _why_prompts_run(ground: Ground) -> str:
 
 
 def _only_reads(action: Action, verdict: Verdict) -> bool:
-    """Whether nothing is changed by it, as far as is known."""
+    """Whether the action changes nothing, as far as is known."""
     match action:
         case ReadFile() | KillTerminal():
             return True
@@ -414,7 +414,7 @@ def _judge_killing(action: KillTerminal) -> Verdict:
 
 
 def read_tables() -> None:
-    """Read all of them now: a few milliseconds, once in a process; more where no compiled files are kept."""
+    """Read all tables now. It takes a few milliseconds, once in a process, or more without a bytecode cache."""
     effects.rules()
     grammar.programs()
     grammar.versions()
@@ -424,7 +424,7 @@ def read_tables() -> None:
 
 
 def _judge_connection(action: Connect, grants: Grants | None, *, workspace: Path, task: TaskId | None) -> Verdict:
-    """Each host is asked about once; one of this machine or a private network in any case."""
+    """Ask about each host once, and always about a host of this machine or a private network."""
     words = ("host", action.host)
     explanation = f"fetches from {action.host}"
     if action.host.strip("[]").rpartition(":")[0] in METADATA or action.host.strip("[]") in METADATA:
@@ -454,7 +454,7 @@ def _judge_connection(action: Connect, grants: Grants | None, *, workspace: Path
 
 
 def _judge_server(action: UseServer, grants: Grants | None, *, workspace: Path, task: TaskId | None) -> Verdict:
-    """Each tool is asked about once, and again when the server describes it in another way."""
+    """Ask about each tool once, and again when the server changes its description."""
     words = ("server", action.server, action.tool, action.digest)
     what = (
         f"the tool {action.tool} of the MCP server {action.server}"

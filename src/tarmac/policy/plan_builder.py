@@ -2,7 +2,7 @@
 
 CommandLine.steps → plan() → Proofs(found, why, plan, trouble)
 
-A loop over words is written out, once for each word. A condition becomes steps that skip others. Known variables
+A loop over words is unrolled, once for each word. A condition becomes steps that skip others. Known variables
 (those of the loops, PWD, the last status) are filled in. The rest is proven like words typed one by one. A second
 reader must agree (agreement.py).
 """
@@ -24,12 +24,12 @@ from tarmac.policy.programs.grammar import Program
 from tarmac.policy.programs.readonly import Prover
 from tarmac.policy.verdict import STATUS, Enforcement, Plan, Proof, Stage, Step, Unproven, When
 
-MOST_STEPS = 200  # of a plan: a loop is written out
+MOST_STEPS = 200  # of a plan; a loop is unrolled
 
 
 @dataclass(slots=True)
 class Proofs:
-    """What was proven of a line, by the number of each simple command, and the plan when that is all of it."""
+    """What was proven of each simple command, by its number, and the plan if all of them were."""
 
     found: dict[int, Proof] = field(default_factory=dict)
     why: dict[int, str] = field(default_factory=dict)
@@ -42,7 +42,7 @@ _NO_STEP = Step((), cwd=Path("/"))
 
 
 class _NoPlan(Exception):
-    """Where or how often the rest would run is not known."""
+    """Raised when it is unknown where or how often the rest would run."""
 
 
 def plan(
@@ -55,7 +55,7 @@ def plan(
     variables: Mapping[str, str],
     enforcement: Enforcement = Enforcement.LANDLOCK,
 ) -> Proofs:
-    """Prove each stage in order, and make the plan. At zsh's prompt a `#` begins no comment."""
+    """Prove each stage in order, and make the plan. At zsh's prompt, a `#` does not begin a comment."""
     steps = line.steps or ()
     trouble = disagreement(line.text, steps, comments=comments)
     places = {id(simple): number for number, simple in enumerate(line.simples)}
@@ -86,12 +86,12 @@ class _Planner:
     places: Mapping[int, int]
     here: Ground
     complete: bool
-    variables: Mapping[str, str]  # of the person's environment, as far as they are nobody's secret
+    variables: Mapping[str, str]  # of the person's environment, without secrets
     proofs: Proofs = field(default_factory=Proofs)
     steps: list[Step] = field(default_factory=list)
     values: dict[str, str] = field(default_factory=dict)  # of the loops' variables
-    moved: When | None = None  # the command before was a `cd`, which is no step; when it was to run
-    conditional: bool = False  # whether what is walked through runs at all depends on something
+    moved: When | None = None  # when the `cd` just before was to run; a `cd` is not a step
+    conditional: bool = False  # whether the current commands run at all depends on something
 
     def walk(self, courses: Sequence[Course]) -> None:
         for course in courses:
@@ -108,14 +108,14 @@ class _Planner:
     # what a step depends on
 
     def _when(self, when: When) -> When:
-        """The same, seen from the last step: a `cd` is none, and is taken to work."""
+        """The condition, relative to the last step. A `cd` is not a step, and is assumed to work."""
         moved, self.moved = self.moved, None
         if moved is not None and when == "failure":
             raise Unproven("it depends on whether `cd` works")
         return "always" if not self.steps or (moved == "always" and when == "success") else when
 
     def _depending(self, when: When, walk: Callable[[], None]) -> None:
-        """A block that runs by the end of what is before it."""
+        """Walk a block that runs or not, by the status of what is before it."""
         try:
             when = self._when(when)
         except Unproven as error:
@@ -130,12 +130,12 @@ class _Planner:
         self._leave_out(junction, success=when == "failure", failure=when == "success")
 
     def _junction(self) -> int:
-        """A step that runs nothing, and by the status leaves out others."""
+        """Add a step that runs nothing, and skips others by the status."""
         self._add(())
         return len(self.steps) - 1
 
     def _leave_out(self, junction: int, *, success: bool, failure: bool) -> None:
-        """All steps since then."""
+        """Let the junction skip all steps since then, on success or failure."""
         count = len(self.steps) - junction - 1
         self.steps[junction] = replace(self.steps[junction], skips=(count * success, count * failure))
 
@@ -145,7 +145,7 @@ class _Planner:
         if self.complete:
             self.steps.append(Step(tuple(stages), cwd=Path(self.here.cwd), when=when, negated=negated))
         else:
-            self.steps.append(_NO_STEP)  # there will be no plan: that something was here is all that counts
+            self.steps.append(_NO_STEP)  # there will be no plan: only the number of steps counts
 
     # blocks
 
@@ -173,7 +173,7 @@ class _Planner:
         elif condition.otherwise is not None:
             self.walk(condition.otherwise)
         else:
-            self._add((Stage(("true",)),))  # a condition that is not met is no failure
+            self._add((Stage(("true",)),))  # a condition that is not met is not a failure
         self.moved = None
         self._leave_out(end, success=True, failure=True)
         self.conditional = before
@@ -184,14 +184,14 @@ class _Planner:
             values = [each for item in loop.items for each in names_of(item.filled(self._known()), prover.ground)]
         except Unproven as error:
             raise _NoPlan(error.reason) from error
-        if loop.name in self.values:  # a loop in a loop: whether it changes the outer one's variable, only its run says
+        if loop.name in self.values:  # nested: whether it changes the outer one's variable is known only when it runs
             raise _NoPlan(f"two loops, one in the other, use the variable {loop.name}")
         for value in values:
             self.values[loop.name] = value
             self.walk(loop.body)
             if not self.complete:
                 return
-        self.values.pop(loop.name, None)  # nobody knows whether the loop was run at all
+        self.values.pop(loop.name, None)  # it is unknown whether the loop ran at all
 
     # single commands
 
@@ -230,7 +230,7 @@ class _Planner:
     def _unproven(self, simple: Simple, error: Unproven) -> None:
         number = self.places[id(simple)]
         self.proofs.why[number] = error.reason
-        self.proofs.found.pop(number, None)  # in another turn of its loop it may have been
+        self.proofs.found.pop(number, None)  # it may have been proven in another pass of its loop
         self.complete = False
 
     def _move_to(self, simple: Simple, pipeline: CommandPipeline) -> None:
@@ -256,7 +256,7 @@ class _Planner:
 
 
 def _filled(simple: Simple, known: Mapping[str, str]) -> Simple:
-    """With the variables that are known put in; its name must be written as it is."""
+    """The command with the known variables filled in. Its name must be literal."""
     if all(word.text is not None for word in simple.words) and not simple.redirects and not simple.upstream:
         return simple
     certain = {name: value for name, value in known.items() if name != "?"}
@@ -271,7 +271,7 @@ def _filled(simple: Simple, known: Mapping[str, str]) -> Simple:
 
 
 def _move(pipeline: CommandPipeline) -> Simple | None:
-    """The `cd` that is all of a pipeline."""
+    """The `cd`, if it is the whole pipeline."""
     first = pipeline.stages[0]
     return first if len(pipeline.stages) == 1 and first.name == "cd" and first.words[0].plain else None
 

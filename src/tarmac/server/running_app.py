@@ -37,7 +37,7 @@ from tarmac.terminals.terminal import Terminal
 MOST_LISTED: Final = 500
 MOST_OPEN: Final = 100
 MOST_JOINED: Final = 20
-SOON: Final = 0.03  # seconds in which changes of a row are told together
+SOON: Final = 0.03  # seconds in which changes of a row are collected and sent together
 LOOK_EVERY: Final = 3.0  # seconds between looks at what other processes do to tasks
 
 
@@ -54,7 +54,7 @@ class RunningApp:
         self._joins = joins
         self.store = TaskStore(state_dir(environ) / "tasks")
         self.open: dict[TaskId, OpenTask] = {}
-        self.open_changed: Callable[[], object] = bool  # the set of open tasks is another
+        self.open_changed: Callable[[], object] = bool  # called when the set of open tasks has changed
         self.current: TaskId | None = None  # the one that was begun, resumed or shown last
         self.terminals = LiveTerminals(lambda: self._apps.values(), self._tell, self._terminal_changed)
         self._feeds: dict[TaskId, TaskFeed] = {}
@@ -65,7 +65,7 @@ class RunningApp:
         self._clients: set[ClientLike] = set()
         self._task_rows: dict[TaskId, Json] = {}
         self._listed: dict[TaskId, Listed] = {}
-        self._unjoinable: dict[TaskId, int] = {}  # by the process that lets nobody join
+        self._unjoinable: dict[TaskId, int] = {}  # and the process that lets nobody join
         self._dirty_tasks: set[TaskId] = set()
         self._dirty_terminals: set[TerminalId] = set()
         self._flushing: asyncio.TimerHandle | None = None
@@ -151,7 +151,7 @@ class RunningApp:
         self._task_changed(task.id)
 
     def _remove(self, id: TaskId) -> None:
-        """It was closed by the door that had it, or its process is gone."""
+        """The front end that had the task closed it, or its process is gone."""
         opened = self.open.pop(id)
         opened.leave()
 
@@ -251,7 +251,7 @@ class RunningApp:
             self._task_changed(joined.id)
 
     def opened(self, id: str) -> OpenTask:
-        """One that is open here; BadRequest for others."""
+        """The task of that id that is open here. Raises BadRequest for others."""
         found = self.open.get(TaskId(id))
         if found is None:
             raise BadRequest(f"the task {id} is not open here", hint="resume it first")
@@ -278,7 +278,7 @@ class RunningApp:
         return found
 
     async def shut(self, id: str) -> None:
-        """Close it, so that another door may open it. A result that is on the screen is accepted."""
+        """Close it, so that another front end may open it. A result that is on the screen is accepted."""
         opened = self.opened(id)
         if isinstance(opened.task, JoinedTask):
             await opened.task.shut()
@@ -318,7 +318,7 @@ class RunningApp:
         self.open_changed()
 
     async def switch_level(self, opened: OpenTask, level: Auto) -> None:
-        """What it may do without asking, from now on."""
+        """Change what the task may do without asking."""
         if level not in LEVELS:
             raise BadRequest(f"there is no level `{level}`", hint=", ".join(LEVELS))
         if isinstance(opened.task, JoinedTask):
@@ -346,7 +346,7 @@ class RunningApp:
         return feed if feed is not None and feed.loaded else None
 
     async def unfollowed(self, id: str) -> None:
-        """Somebody stopped following: a feed that nobody follows is dropped."""
+        """A client stopped following. A feed that nobody follows is dropped."""
         feed = self._feeds.get(TaskId(id))
         if feed is not None and not feed.followed:
             del self._feeds[TaskId(id)]
@@ -363,13 +363,13 @@ class RunningApp:
         return rows[:MOST_LISTED]
 
     async def _look_at_tasks(self) -> None:
-        """Other processes work on tasks, too."""
+        """Look now and then at what other processes do to tasks."""
         while True:
             await asyncio.sleep(LOOK_EVERY)
             if self._clients:
                 try:
                     await self._list()
-                except TarmacError:  # the disk: the next look may be luckier
+                except TarmacError:  # a disk error: the next look may succeed
                     continue
 
     async def _list(self) -> None:
@@ -404,7 +404,7 @@ class RunningApp:
             self._gone(id)
 
     def _elsewhere(self, ids: Iterable[TaskId]) -> dict[TaskId, int]:
-        """Those on which another process says that it works, and which."""
+        """The tasks that another process says it works on, and its pid."""
         found = {}
         for id in ids:
             pid = process_with(self.store, id)
@@ -456,7 +456,7 @@ class RunningApp:
             self._flushing = asyncio.get_running_loop().call_later(SOON, self.flush)
 
     def flush(self) -> None:
-        """Tell of all that changed, now."""
+        """Send everything that has changed, now."""
         if self._flushing is not None:
             self._flushing.cancel()
         self._flushing = None
@@ -472,7 +472,7 @@ class RunningApp:
                 continue
 
     async def open_terminal(self, *, cwd: str | None, task: str | None) -> Terminal:
-        """A terminal of the person's own; of a task, in its workspace."""
+        """Open a terminal for the person; with `task`, in the workspace of that task."""
         app = self.opened(task).app if task else await self.app(self.config.workspace)
         if app is None:
             raise BadRequest(f"task {task} is open in another process", hint="open the terminal there")

@@ -1,14 +1,14 @@
-"""The engine of a task: ask the model, make its calls, tell it what came of them, until there is an end.
+"""The engine of a task: ask the model, make its calls, send it the results, and repeat until the run ends.
 
 until_idle ─ begin ─┬→ words of the person → environment → request → answer ─calls→ results ─┐
                     └────────────────────────────────────────────────────────────────────────┘→ Ended
 
-    a run     begins (what an earlier process left open is told), goes on turn by turn, and is finished in order
-    a turn    one request to the model, and what follows from its answer: calls, or a word that it used no tool
+    a run     begins (and reports what an earlier process left open), goes on turn by turn, and is closed in order
+    a turn    one request to the model, and what follows from its answer: calls, or a note that it used no tool
     an end    the result is accepted, it is the person's turn, a limit is reached, or it can't go on
 
 A run is an asyncio task of its own. Cancelling it, at any await, stops it. Then every open call gets its result
-(`interrupted_calls.py`), as after a crash. The caller of `until_idle` owns it. If the caller is cancelled,
+(`interrupted_calls.py`), as after a crash. The caller of `until_idle` owns the run. If the caller is cancelled,
 the run is stopped, and the cancellation waits until the run is left in order.
 
 Beside it: requests.py (the model, retries), tool_calls.py (the calls of one answer), repetition.py, limits.py, rest.py
@@ -45,7 +45,7 @@ from tarmac.tasks.surroundings import Surroundings
 from tarmac.tasks.tool_calls import Calls, Tally
 from tarmac.tools.call_decoder import example
 
-MOST_PAUSES: Final = 20  # answers in a row that a provider broke off to be asked on
+MOST_PAUSES: Final = 20  # answers in a row that the provider paused, so that we ask it to continue
 NO_TOOL: Final = (
     "[ERROR] You did not use a tool in your answer. Every answer uses one: when you have done what was asked, "
     "use attempt_completion; when you need something from the person, use ask_followup_question; else go on with the "
@@ -107,15 +107,15 @@ class Engine:
         self._work: asyncio.Task[Ended] | None = None
         self._at_work = False  # it has made its first step
         self._stop: Ended | None = None  # why it was stopped
-        self._interrupted = False  # and that was the end of the last run
+        self._interrupted = False  # the last run ended with a stop
         self._presented: str | None = None  # the result of this run
-        self._tables: asyncio.Future[None] | None = None  # the policy's, read while the model thinks
+        self._tables: asyncio.Future[None] | None = None  # the policy's tables, read while the model thinks
         self._priced = ""  # the model whose price is known
         # Its turns
-        self._mistakes = 0  # in a row, in which nothing worked
+        self._mistakes = 0  # turns in a row in which nothing worked
         self._nudged = False  # the last answer was plain text, and the model was told to go on
         self._pauses = 0
-        self._heeded = 0  # the last fact with words of the person that the model has answered
+        self._heeded = 0  # the last event with words of the person that the model has answered
         questions.left = state.unanswered
 
     @property
@@ -125,7 +125,7 @@ class Engine:
     # The run
 
     async def until_idle(self) -> Ended:
-        """Run until it is done, or it is somebody else's turn."""
+        """Run until the task is done, or it is the person's turn."""
         if self.active:
             raise BadRequest(f"task {self._state.context.task} is running already")
         self._stop = None
@@ -135,7 +135,7 @@ class Engine:
         try:
             await asyncio.wait([work])
         except asyncio.CancelledError:
-            self._questions.leaving = True  # the door goes away: what it was asked is asked again
+            self._questions.leaving = True  # the front end leaves: its questions are asked again
             self.end(Ended("interrupted", "it was stopped"))
             await _until_done(work)
             raise
@@ -153,24 +153,24 @@ class Engine:
         try:
             try:
                 ended = self._stop or await self._begin() or await self._turns()
-                while ended.why == "completed" and await self._wanted():  # words that came with the result
+                while ended.why == "completed" and await self._wanted():  # words that came along with the result
                     ended = await self._begin() or await self._turns()
                 if self._stop:
-                    await asyncio.sleep(0)  # a stop that came with the last step is heeded here
+                    await asyncio.sleep(0)  # a stop that came with the last step takes effect here
             except asyncio.CancelledError:
                 _uncancel()
                 await self._settle()
                 if self._presented is not None and state.metadata.outcome == "completed":
-                    ended = Ended("completed", self._presented)  # the stop came while that was written
+                    ended = Ended("completed", self._presented)  # the stop came while the result was written
                 ended = ended if ended.why == "completed" else self._stop or ended
             self._interrupted = ended.why == "interrupted"
-            self._stop = self._stop or ended  # from here on nothing is to be stopped
+            self._stop = self._stop or ended  # from here on there is nothing to stop
             return await self._finish(self._stop if self._stop.why == "aborted" else ended)
         except StateUnavailable as error:
             return Ended("failed", str(error))
 
     async def _begin(self) -> Ended | None:
-        """Say that this process runs it; find out first what became of calls that were cut off."""
+        """Record that this process runs the task, and find out what became of calls that were cut off."""
         state, log, rest = self._state, self._state.context.log, self.rest
         outcome = state.metadata.outcome
         if not await self._wanted():
@@ -179,7 +179,7 @@ class Engine:
             if rest.wanted == "stay":
                 return Ended("idle", "the person did not want it to go on")
         spoken = await rest.goes_on()
-        paused = not self.unpaused.is_set()  # by a person, who has not let it go on yet
+        paused = not self.unpaused.is_set()  # a person paused it, and has not unpaused it yet
         if not self.begun:
             started = e.TaskStarted(at=now(), pid=os.getpid(), version=__version__)
             await log.append(started, *([e.TaskPaused(at=now())] if paused else []))
@@ -193,7 +193,7 @@ class Engine:
             state.not_begun(kept)
         if not self.begun and self._resumes:
             state.add(e.ModelTold(at=now(), text=RESUMED + left, about="resumption"))
-        elif self._interrupted and not (state.history.owed or self._queue):  # in the middle of an answer
+        elif self._interrupted and not (state.history.owed or self._queue):  # it was stopped in the middle of an answer
             state.add(e.ModelTold(at=now(), text=STOPPED, about="resumption"))
         self._interrupted = False
         self.begun = True
@@ -201,12 +201,12 @@ class Engine:
         return None
 
     async def _wanted(self) -> bool:
-        """Whether a person said that it shall go on, or anything else."""
+        """Whether a person wants the task to go on, or has said anything else."""
         await self._questions.settled()
         return bool(self.rest.spoken or self._queue or self.rest.wanted == "go")
 
     def _asked_again(self) -> set[e.CallId]:
-        """Calls that did nothing yet but ask: they are made again, and ask again."""
+        """Calls that have only asked so far. They are made again, and ask again."""
         started = {call: each.started for call, each in self._state.under_way.items()}
         again = {call for call in self._questions.left if (to := started.get(call)) and not (to.intents or to.command)}
         self._state.not_begun(again)
@@ -214,7 +214,7 @@ class Engine:
         return again
 
     def _unfinished(self) -> set[e.CallId]:
-        """Calls whose subtask was cut off: it is taken up again."""
+        """Calls whose subtask was cut off. The subtask is resumed."""
         return self._subtasks.unfinished if self._subtasks else set()
 
     async def _finish(self, ended: Ended) -> Ended:
@@ -244,7 +244,7 @@ class Engine:
         await self._may_go()
         await state.context.log.commit()
         await self._consent.settle()
-        if left := [use for use, _ in state.history.open_calls]:  # asked for before a restart, and not begun
+        if left := [use for use, _ in state.history.open_calls]:  # calls from before a restart that have not begun
             ended = await self._make(left, cut=False)
         elif not (state.history.owed or self._queue or self._pauses):
             ended = Ended("idle")
@@ -275,7 +275,7 @@ class Engine:
         return said if isinstance(said, Ended) else await self._heed(said)
 
     async def _condensed(self, prompt: Prompt) -> bool:
-        """Whether the conversation was condensed: then rules are read again, and the model is told all around it."""
+        """Whether the conversation was condensed. Then rules are read again, and the whole environment is sent."""
         try:
             done = await self.condenser.before_request(prompt)
         except BadRequest as error:
@@ -287,7 +287,7 @@ class Engine:
         return done
 
     async def condense(self, focus: str) -> None:
-        """Condense the conversation: now, or before the next request if it runs."""
+        """Condense the conversation now, or before the next request if the task runs."""
         if self.active:
             self.condenser.wanted = focus
             return
@@ -334,7 +334,7 @@ class Engine:
         return Ended("idle", text)
 
     def _right_call(self, text: str) -> str:
-        """How the call that is written in a text would be made; "" if there is none."""
+        """How to make the call that is written in `text`; "" if there is none."""
         tools = self._state.context.toolbox
         if not self._state.model.info.native_tools or not looks_like_a_call(text, tools.names):
             return ""
@@ -343,7 +343,7 @@ class Engine:
         return AS_TEXT.format(name=schema.name, arguments=json.dumps(example(schema.parameters), ensure_ascii=False))
 
     def _means_to_go_on(self, text: str) -> bool:
-        """It has no native tools, open items on its list, or wrote a call as text."""
+        """Whether the model has no native tools, has open items on its list, or wrote a call as text."""
         state = self._state
         open_items = any(todo.status != "done" for todo in state.todos)
         return not state.model.info.native_tools or open_items or looks_like_a_call(text, state.context.toolbox.names)
@@ -362,7 +362,7 @@ class Engine:
 
     async def _completed(self, result: str) -> Ended:
         state = self._state
-        await state.context.log.commit()  # the usage is that of all answers
+        await state.context.log.commit()  # so that the usage includes all answers
         self._presented = result
         meta = state.metadata
         self._tell_what_runs()
@@ -376,7 +376,7 @@ class Engine:
         return Ended("completed", result)
 
     def _tell_what_runs(self) -> None:
-        """Commands go on when a task is done: the person and the model know of them."""
+        """Tell the person and the model which commands still run when a task is done."""
         busy = self._state.context.registry.listing(busy=True, task=self._state.context.task)
         running = [f"`{each.current.command}` in {each.id}" for each in busy if each.current is not None]
         if running:
@@ -392,7 +392,7 @@ class Engine:
         return None
 
     async def _mistaken(self, told: str, *, tell: bool) -> Ended | None:
-        """Nothing worked in this turn; after some such turns in a row a person must help, or it ends."""
+        """Nothing worked in this turn. After some such turns in a row, ask a person, or end the run."""
         state = self._state
         self._mistakes += 1
         if tell:
@@ -413,7 +413,7 @@ class Engine:
         return None
 
     async def _affordable(self) -> Ended | None:
-        """With a limit on cost, a model whose price nobody knows is not asked at all."""
+        """With a limit on cost, a model with an unknown price is not asked at all."""
         info = self._state.model.info
         if self._state.context.settings.limits.max_cost is None or self._priced == info.id:
             return None
@@ -426,7 +426,7 @@ class Engine:
             "(models.price_input and price_output in config.toml say what it costs)",
         )
 
-    # Stopping and standing still
+    # Stopping and pausing
 
     def _clock(self) -> WorkTime:
         clock, seconds = WorkTime(), self._state.context.settings.limits.max_seconds
@@ -436,27 +436,27 @@ class Engine:
         return clock
 
     async def _may_go(self) -> None:
-        """Return when it is not paused."""
+        """Wait while the task is paused."""
         if not self.unpaused.is_set():
             with self._state.waits():
                 await self.unpaused.wait()
 
     def end(self, ended: Ended) -> None:
-        """Stop the run, once; an abort also counts while it is being stopped."""
+        """Stop the run, once. An abort also counts while the run is being stopped."""
         if self._work is None:
             return
-        if self._stop is None and self._at_work:  # before its first step it need not be: it looks
+        if self._stop is None and self._at_work:  # before its first step, the run looks at `_stop` itself
             self._work.cancel()
         if self._stop is None or ended.why == "aborted":
             self._stop = ended
 
     async def ended(self) -> None:
-        """Wait until the run, if there is one, has come to its end."""
+        """Wait for the end of the run, if there is one."""
         if self._work is not None:
             await _until_done(self._work)
 
     async def abort(self, why: str) -> None:
-        """End it before it is done, whether it runs or not."""
+        """End the task before it is done, whether it runs or not."""
         if self._work is None:
             await self._aborted(why)
         else:
@@ -470,14 +470,14 @@ class Engine:
         self._mistakes = self._pauses = 0
 
     async def leave(self) -> None:
-        """Stop it because the process goes: what only waited is asked again another time."""
+        """Stop the run because the process exits. Calls that only waited for an answer ask again later."""
         await self.wake.aclose()
         self._questions.leaving = True
         self.end(Ended("interrupted", "Tarmac was closed"))
         await self.ended()
 
     async def _settle(self) -> None:
-        """After a stop: every call gets its result; but what only waited, when the process goes, is asked again."""
+        """After a stop, give every call a result. If the process exits, calls that only waited ask again later."""
         why = self._stop.text if self._stop else "it was stopped"
         await self._state.context.log.commit()
         again = self._questions.left | self._unfinished() if self._questions.leaving else set[e.CallId]()
@@ -493,14 +493,14 @@ class Engine:
 
 
 def _uncancel() -> None:
-    """The stop was heeded: what is awaited from now on is no longer cancelled."""
+    """The stop took effect: what is awaited from now on is not cancelled."""
     current = asyncio.current_task()
     while current and current.cancelling():
         current.uncancel()
 
 
 async def _until_done(work: "asyncio.Task[Ended]") -> None:
-    """Wait for its end, whoever else loses patience: it closes what it had open, and that has an end."""
+    """Wait for its end, even if we are cancelled: it only closes what it had open, and that ends."""
     while not work.done():
         try:
             await asyncio.wait([work])

@@ -3,7 +3,7 @@
 RequestStarted ─stream→ signals … → ModelSaid
                └ModelError→ RequestFailed ─countdown→ again, at most [3] times → a person is asked, or it is given up
 
-What had come when a person stopped it is kept, as an answer that was cut. Its usage is an estimate then, and marked so.
+When a person stops a request, the part that came is kept as a cut answer. Its usage is an estimate, and marked so.
 """
 
 import asyncio
@@ -35,19 +35,19 @@ from tarmac.tasks.state import TaskState
 from tarmac.tasks.talk import commands
 from tarmac.tasks.views.last_prompt import kept_prompt
 
-LETTERS: Final = 4  # to a token
+LETTERS: Final = 4  # characters of a token
 
 
 @dataclass(slots=True)
 class Came:
-    """What a model had sent when it was stopped."""
+    """What a model has sent so far, in case it is stopped."""
 
     said: list[str] = field(default_factory=list)
-    other: int = 0  # letters of thoughts and calls
-    _looked: int = 0  # pieces of `said` when somebody looked last
+    other: int = 0  # characters of reasoning and calls
+    _looked: int = 0  # pieces of `said` at the last look
 
     def grew(self, by: int) -> bool:
-        """Whether so many characters of text came since this was last true."""
+        """Whether `by` characters of text came since this was last true."""
         if sum(map(len, self.said[self._looked :])) < by:
             return False
         self._looked = len(self.said)
@@ -62,9 +62,10 @@ class Came:
 
 
 def estimate(prompt: Prompt, came: Came, *, before: int, caching: bool) -> Usage:
-    """A guess: the window as it was `before`, counted by the provider, and what was added; nothing if nothing came.
+    """Estimate the usage of a stopped request; nothing if nothing came.
 
-    Only the last message is measured: a long conversation costs no more to stop than a short one.
+    It is the window `before`, as the provider counted it, and what was added. Only the last message is measured, so a
+    long conversation costs no more to stop than a short one.
     """
     if not came:
         return NO_USAGE
@@ -76,27 +77,27 @@ def estimate(prompt: Prompt, came: Came, *, before: int, caching: bool) -> Usage
 
 
 FIRST_DELAY: Final = 1.0  # seconds
-JITTER: Final = 0.25  # of the delay: many tasks that were refused together do not come back together
-OFTEN: Final = 2_000  # characters between two looks for text that repeats itself
+JITTER: Final = 0.25  # of the delay, so that tasks that were refused together do not retry together
+OFTEN: Final = 2_000  # characters between two checks for text that repeats itself
 KEPT_LOOP: Final = 4_000  # characters of an answer that repeats itself
-LONGEST_DELAY: Final = 600.0  # a provider that wants more than this is not waited for
+LONGEST_DELAY: Final = 600.0  # seconds; we do not wait for a provider that wants more
 
 
 class Requests:
-    """Those of one task."""
+    """The requests of one task."""
 
     def __init__(self, state: TaskState, questions: Questions, condenser: Condenser) -> None:
         self._state = state
         self._questions = questions
         self._condenser = condenser
-        self._kept: tuple[str, tuple[ToolSchema, ...], Blob] | None = None  # what the log's blobs have already
-        self.repeated = False  # the last answer was stopped, as it said the same over and over
-        self._priced = ""  # the model whose price was asked for once: from then on it is quick
+        self._kept: tuple[str, tuple[ToolSchema, ...], Blob] | None = None  # what is already in the log's blobs
+        self.repeated = False  # the last answer was stopped because it repeated itself
+        self._priced = ""  # the model whose price was looked up: the next lookup is quick
 
     async def ask(
         self, prompt: Prompt, first: tuple[TaskEvent, ...], *, recorded: Callable[[], None]
     ) -> ModelSaid | Ended:
-        """The model's next answer, recorded; or why there is none. `first` is recorded before it is asked."""
+        """Return the model's next answer, recorded, or why there is none. `first` is recorded before the request."""
         failures = 0
         state = self._state
         while True:
@@ -160,7 +161,7 @@ class Requests:
         )
         try:
             await self._state.append(*first, started)
-        except asyncio.CancelledError:  # it is recorded nevertheless, so its end is, too
+        except asyncio.CancelledError:  # the start is recorded nevertheless, so the end is, too
             recorded()
             self._state.add(RequestFailed(at=now(), request=started.request, what="it was stopped"))
             raise
@@ -168,7 +169,7 @@ class Requests:
         return started
 
     async def _keep(self, prompt: Prompt) -> Blob:
-        """What does not change from turn to turn is kept once."""
+        """Store what does not change from turn to turn only once."""
         if self._kept is None or self._kept[0] is not prompt.system or self._kept[1] is not prompt.tools:
             data = kept_prompt(prompt, native_tools=self._state.model.info.native_tools)
             blob = await asyncio.to_thread(self._state.context.log.blobs.keep, data, "application/json")
@@ -231,7 +232,7 @@ class Requests:
         return data
 
     def _stopped(self, request: RequestId, prompt: Prompt, came: Came, began: float) -> None:
-        """It was cut off from our side: what had come stays."""
+        """Keep what has come of an answer that we cut off."""
         text = "".join(came.said)
         usage = estimate(prompt, came, before=self._state.context_tokens, caching=self._state.model.info.caching)
         cost = price(self._state.model.info, usage) if came else 0.0
@@ -253,7 +254,7 @@ class Requests:
             self._state.add(failed)
 
     def _unique(self, parts: tuple[Part, ...]) -> tuple[Part, ...]:
-        """Calls by ids that no other call of the task has: some servers count from 0 in each answer."""
+        """Give calls ids that are unique in the task: some servers count from 0 in each answer."""
         found: list[Part] = []
         taken = set[str](self._state.calls)
         for part in parts:
@@ -275,7 +276,7 @@ class Requests:
     # No answer
 
     async def _failed(self, request: RequestId, error: ModelError, failures: int) -> Ended | None:
-        """Record it, and wait for the right moment to try again; or the end of it."""
+        """Record the failure, and wait before the next attempt. If there is none, return the end."""
         state = self._state
         limit = state.context.settings.limits.max_retries
         trusted = state.context.settings.approved.retries and failures > limit
@@ -309,7 +310,7 @@ class Requests:
         return None if answered.answer in (AnswerKind.YES, AnswerKind.MESSAGE) else Ended("failed", str(error))
 
     async def _shortened(self, request: RequestId, error: ModelError, prompt: Prompt) -> bool:
-        """The provider refused it as too long: leave something out. False when nothing more can be."""
+        """Shorten a request that the provider refused as too long. False if nothing more can be left out."""
         if not await self._condenser.refused(prompt):
             return False
         failed = RequestFailed(at=now(), request=request, what=str(error), status=error.status, retry_in=0.0)
@@ -317,7 +318,7 @@ class Requests:
         return True
 
     async def _count_down(self, request: RequestId, seconds: float) -> None:
-        """Visible, and cut short by whoever stops the task."""
+        """Wait, with a visible countdown. Stopping the task ends the wait."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             self._state.audience.show(RetryCounted(request=request, seconds=float(math.ceil(left))))
@@ -327,9 +328,9 @@ class Requests:
 def retry_delay(
     failures: int, *, most: int | None = 3, wanted: float | None = None, chance: float = 0.0
 ) -> float | None:
-    """Seconds to wait after so many failures in a row; None, after more than `most` (if any): ask a person, or give up.
+    """Seconds to wait after so many failures in a row. None after more than `most` (if set): ask a person, or give up.
 
-    `wanted` is the provider's Retry-After, which counts when it is more. `chance` is from 0 to 1.
+    `wanted` is the provider's Retry-After, which counts if it is longer. `chance` is from 0 to 1.
     """
     if (most is not None and failures > most) or (wanted is not None and wanted > LONGEST_DELAY):
         return None
@@ -346,7 +347,7 @@ class TaskPrompt:
         self._made: tuple[object, Prompt] | None = None
 
     async def prepared(self) -> Prompt:
-        """System prompt and tools: the same from turn to turn, so that a provider can remember them."""
+        """System prompt and tools: the same from turn to turn, so that a provider can cache them."""
         key = self._key()
         if self._made is None or self._made[0] != key:
             self._made = (key, await asyncio.to_thread(self._write))

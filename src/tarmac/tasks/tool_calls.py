@@ -42,8 +42,8 @@ ONE: Final = (
     "one call is made in each message, and this was not the first; look at the result of that one, and make this call "
     "if it is still right"
 )
-MOST_CIRCLES: Final = 3  # the first are told to the model; with the last the task ends, where nobody can be asked
-MOST_CALLS: Final = 100  # of one answer: who makes more has lost the thread
+MOST_CIRCLES: Final = 3  # the model is told; with the last one the task ends, if nobody can be asked
+MOST_CALLS: Final = 100  # of one answer; a model that makes more is confused
 TOO_MANY: Final = f"no more than {MOST_CALLS} calls are made in one message"
 REPEATED: Final = (
     "This call was not run: it is the same as the last ones, whose result did not change. "
@@ -62,11 +62,11 @@ class Tally:
     worked: int = 0
     failed: int = 0
     mistakes: list[str] = field(default_factory=list)
-    stopped: str = ""  # why the calls behind are not made
-    circle: str = ""  # the model goes in circles, and nobody is there to say whether that is right
+    stopped: str = ""  # why the later calls are not made
+    circle: str = ""  # the model repeats itself, and nobody is there to say whether that is right
 
     def count(self, result: CallResult, *, attended: bool) -> None:
-        """How one of them went. After a denial the calls behind it are not made."""
+        """Count one result. After a denial, the later calls are not made."""
         if result.mistake:
             self.mistakes.append(result.mistake)
         if result.outcome == "done":
@@ -76,7 +76,7 @@ class Tally:
             self.failed += 1
         elif result.outcome == "denied" or result.unanswered:
             self.stopped = "an earlier call of this message was denied"
-            if not attended:  # nobody else would stop a model that wants what it can't have
+            if not attended:  # nobody else would stop a model that keeps asking
                 self.mistakes.append(result.text)
 
 
@@ -96,16 +96,16 @@ class Calls:
         self._subtasks = subtasks
         self._questions = questions
         self._queue = queue
-        self._circles = 0  # found while nobody is there
+        self._circles = 0  # repetitions found while nobody is there
         self._hidden: set[str] = set()
         self._repetition = Repetition(state.context.settings.limits.max_repetitions)
 
     async def run(self, uses: Sequence[ToolUse], *, cut: bool = False) -> Tally:
-        """All of them. `cut`: the answer was broken off, so the last one may not be whole."""
+        """Make all calls. `cut`: the answer was cut off, so the last call may be incomplete."""
         tally = Tally()
         ordered = sorted(uses, key=self.ends)  # the result is presented when all else is done
         native = self.state.model.info.native_tools
-        made = MOST_CALLS if native else 1  # calls in words: one a message
+        made = MOST_CALLS if native else 1  # calls written as text: one in a message
         for group in self._groups(ordered[:made]):
             if self._subtasks:
                 self._subtasks.expect(len(group))
@@ -128,7 +128,7 @@ class Calls:
         return self.state.context.toolbox.canonical(use.name) == AttemptCompletion.name
 
     def _groups(self, uses: Sequence[ToolUse]) -> Iterator[list[ToolUse]]:
-        """Neighbours that only read together, subtasks together, all others by themselves."""
+        """Group neighbours that only read, and neighbours that are subtasks. All others are alone."""
         for kind, group in groupby(uses, self._together):
             if kind:
                 yield list(group)
@@ -136,12 +136,12 @@ class Calls:
                 yield from ([use] for use in group)
 
     def _together(self, use: ToolUse) -> str:
-        """Neighbours of the same kind run at the same time; "" is no such kind."""
+        """The kind of call that runs together with neighbours of the same kind; "" if it runs alone."""
         tool = self.state.context.toolbox.tools.get(self.state.context.toolbox.canonical(use.name))
         return "" if tool is None else "read" if tool.parallel else NewTask.name if tool is NewTask else ""
 
     async def _one(self, use: ToolUse, tally: Tally, *, cut: bool) -> None:
-        """One call, to its result."""
+        """Make one call."""
         recorder = CallRecorder(self.state, self._questions, self._repetition, use)
         if tally.stopped:
             recorder.finish((Text(f"[not run: {tally.stopped}]"),), outcome="skipped", made=False)
@@ -158,11 +158,11 @@ class Calls:
         tally.count(await pipeline.run(call), attended=self.state.attended)
 
     def stuck(self, use: ToolUse) -> bool:
-        """Whether it goes in circles. To present a result again is none."""
+        """Whether the model repeats itself. Presenting a result again does not count."""
         return not self.ends(use) and self._repetition.stuck(*self.state.context.toolbox.meant(use.name, use.arguments))
 
     async def go_round(self, use: ToolUse, tally: Tally) -> None:
-        """The same call once more: a person decides whether that makes sense. NotMade, if it is not run."""
+        """Ask a person whether to make a repeated call once more. Raises NotMade if it is not made."""
         told = REPEATED
         if self.state.attended:
             answered = await self._questions.ask(
@@ -184,12 +184,12 @@ class Calls:
         raise NotMade(told)
 
     def spoken_to(self) -> None:
-        """The person said something: what is done after it is no repetition of what was done before."""
+        """The person said something. Calls after that do not count as repetitions of earlier ones."""
         self._repetition.forget()
         self._circles = 0
 
     def _note_hidden(self, name: str) -> None:
-        """The person sees that the model wanted a file which an ignore file hides; once for each file."""
+        """Tell the person that the model wanted a file that an ignore file hides, once for each file."""
         if name not in self._hidden:
             self._hidden.add(name)
             text = f"the model wanted {name}, which .tarmacignore or .rooignore hides"
@@ -226,7 +226,7 @@ class Calls:
 
 
 async def _names(state: TaskState, ready: Ready) -> list[str]:
-    """Each file the call is about, as it was said and as it leads, seen from the workspace."""
+    """The files of the call, as named and as resolved, relative to the workspace."""
     if not state.context.place:
         return list(_named(state, state.context.files, ready))
     files = state.context.files.afresh()
@@ -244,7 +244,7 @@ def _named(state: TaskState, files: Files, ready: Ready) -> Iterator[str]:
 
 
 class _Preparation:
-    """Reads one call and looks at what it is about. What is checked once is not checked again before it acts."""
+    """Decodes and prepares one call. What is checked once is not checked again before it acts."""
 
     def __init__(self, calls: Calls, use: ToolUse, tally: Tally, recorder: CallRecorder, *, cut: bool) -> None:
         self._calls = calls
@@ -256,7 +256,7 @@ class _Preparation:
         self._tool: Tool | None = None
 
     async def prepare(self) -> Ready:
-        """Its arguments, its mode, whether it goes in circles; then what the tool itself finds."""
+        """Check the arguments, the mode and repetition. Then let the tool prepare."""
         tool = self._tool or await self._first()
         ready = await tool.prepare(self._calls.bench(self._use))
         for name in await _names(self._state, ready):
@@ -295,7 +295,7 @@ class _Preparation:
 
 
 def judge_of(state: TaskState) -> Judge:
-    """What judges the calls of a task."""
+    """The judge of a task's calls."""
     return Judge(
         policy=state.context.policy,
         workspace=state.context.workspace,

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 FOREVER = float("inf")
 BEGIN_PATIENCE = 2.0
-HEARTBEAT = 5.0  # while we wait, we look at the clock so often
-FROZEN = 1.0  # woken so much too late, we were stopped: a suspended machine, SIGSTOP, the cgroup freezer
+HEARTBEAT = 5.0  # seconds between two looks at the clock while we wait
+FROZEN = 1.0  # seconds; woken this late, we were stopped: a suspended machine, SIGSTOP, the cgroup freezer
 LONGEST_PROMPT = 4096
 LONGEST_SCREEN = 16384
 READ_BACK = 1 << 18
@@ -50,15 +50,15 @@ class Execution:
 
     inputs = 0  # how often something was typed into it
     last_input = 0.0
-    asleep: Sleep | None = None  # who slept when it was typed: until this sleep ends, nobody has read it
+    asleep: Sleep | None = None  # the sleep of its reader when input was typed: until it ends, the input is unread
     line_typed = False  # the last input ended with Enter
-    escaped = False  # the last key was Escape: a program waits a moment whether more of a key's sequence comes
-    refused = False  # its shell could not run it where it was to run
+    escaped = False  # the last key was Escape: the program waits a moment for the rest of a key sequence
+    refused = False  # its shell could not run it in its directory
     signalled = False  # something of it got a signal of ours
     handled_signal = False  # and was able to act on it before it ended
-    streamed = False  # somebody had all its output while it ran, so its result need not say what is kept
+    streamed = False  # a caller had all its output while it ran, so its result need not say what is kept
     secrets: Secrets | None = None  # those typed into it, to be kept out of its output
-    _asks_from = 0  # where in its output the question after the last line typed begins
+    _asks_from = 0  # the offset of the question after the last typed line
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Execution:
         self.number = number
         self.command = command
         self.by_person = by_person
-        self.internal = internal  # a question of ours to the shell: nobody is told of it
+        self.internal = internal  # our own question to the shell, which nobody is told of
         self.cwd_before = runner.cwd
         self.fresh_shell = False
         self.forged_marks = 0
@@ -84,8 +84,8 @@ class Execution:
         self._spool: Spool | None = None
         self.ending: Ending | None = None
         self.began = False
-        self.read = False  # somebody has had its result
-        self.shown = 0  # how many of its bytes somebody has had while it ran
+        self.read = False  # a caller has had its result
+        self.shown = 0  # how many of its bytes a caller has had while it ran
         self.cause: Reason | None = None  # why we ended it, if we did
         self.notes: list[str] = list(notes)
         self.started_at = time.monotonic()
@@ -96,7 +96,7 @@ class Execution:
         self._kept: HeadTail | None = None  # made with the first byte: many commands print nothing
         self._total = 0
         self._ended = Bell()  # it ended, or was left
-        self._news = Bell()  # that, or it began, or it printed something
+        self._news = Bell()  # it ended, was left, began, or printed something
         self._rendered: Rendered | None = None
         self._left: Reason | None = None
 
@@ -118,7 +118,7 @@ class Execution:
         return self._total
 
     async def send(self, data: str | bytes) -> None:
-        """Type into it. Raises ExecutionEnded when there is nobody to read it any more."""
+        """Type into it. Raises ExecutionEnded when nothing can read it any more."""
         if self.ending is not None:
             raise ExecutionEnded(
                 f"`{short(self.command)}` has ended ({self.ending.reason}, exit code {self.ending.exit_code}): "
@@ -131,16 +131,16 @@ class Execution:
     async def send_secret(
         self, text: str, *, prompt: "str | re.Pattern[str] | None" = None, timeout: float = 10.0
     ) -> None:
-        """Type a secret and Enter, once one is asked for: not before, as the terminal would show it.
+        """Type a secret and Enter once the program asks for one. Before that, the terminal would show it.
 
-        Asked for means: the kernel says that a line is read with the echo off. A program that reads keys and shows
-        what it likes (`sudo` with feedback, pinentry) counts when its question matches `prompt`. Raises SecretNotAsked.
+        A program asks if the kernel says that it reads a line with the echo off. One that reads keys and draws its own
+        feedback (`sudo` with feedback, pinentry) counts if its question matches `prompt`. Raises SecretNotAsked.
         """
         await send_secret(self, text, prompt=prompt, timeout=timeout)
 
     @property
     def waiting(self) -> Waiting | None:
-        """What it waits for somebody to type, by the kernel's word, and the text of its question; else None."""
+        """What input it waits for, according to the kernel, and the text of its question; else None."""
         return self._runner.waiting(self) if self.ending is None and self.began else None
 
     async def waiting_for(self, **conditions: Unpack[Conditions]) -> Happened:
@@ -154,7 +154,7 @@ class Execution:
         return await self._runner.look(since=since)
 
     def prompt(self) -> str:
-        """The last line with any text on the terminal since something was answered; none of a drawn screen."""
+        """The last line with text since the last answer. A drawn screen does not count."""
         size = min(self._total - self._asks_from, LONGEST_SCREEN)
         if size <= 0 or self._kept is None:
             return ""
@@ -186,7 +186,7 @@ class Execution:
                 await self._runner.kill(self)
 
     async def _withdrawn(self) -> bool:
-        """Whether it was not begun, and now never will be."""
+        """Whether it had not begun, and now never will."""
         if not self.began and self.ending is None:
             await self._runner.withdraw(self)
         return self.ending is not None
@@ -198,7 +198,7 @@ class Execution:
 
     @property
     def left(self) -> bool:
-        """Whether somebody said that it goes on in the background."""
+        """Whether it was left to go on in the background."""
         return self._left is not None
 
     async def until_begun(self, seconds: float = BEGIN_PATIENCE) -> None:
@@ -216,14 +216,14 @@ class Execution:
     async def result(
         self, timeout: float | None = None, *, on_timeout: OnTimeout = "leave", idle_timeout: float | None = None
     ) -> Result:
-        """Wait for its end; after `timeout` (or `idle_timeout` without output) what is known so far."""
+        """Wait for its end. After `timeout` (or `idle_timeout` without output), return what is known so far."""
         check_timeout(timeout)
         check_timeout(idle_timeout, "idle_timeout")
         check_on_timeout(on_timeout)
         return await self.checked_result(timeout, on_timeout, idle_timeout)
 
     async def checked_result(self, timeout: float | None, on_timeout: OnTimeout, idle_timeout: float | None) -> Result:
-        """`result()`, for who has checked what it says."""
+        """`result()`, for callers that have checked its arguments."""
         limit = time.monotonic() + timeout if timeout is not None else FOREVER
         self._left = None
         thawed = 0.0
@@ -239,7 +239,7 @@ class Execution:
             if (late := time.monotonic() - tick) > FROZEN:  # we did not run meanwhile, so that time does not count
                 limit += late
                 thawed = time.monotonic()
-        if self.ending is None:  # what the terminal holds is read before the clock is believed
+        if self.ending is None:  # what the terminal holds is read before the timeout counts
             await asyncio.sleep(0)
             await asyncio.sleep(0)
         if self.ending is not None:
@@ -270,7 +270,7 @@ class Execution:
     # What its provider does
 
     def typed(self, data: bytes, *, hidden: bool) -> None:
-        """Something is typed into it; `hidden`: and the terminal does not show it."""
+        """Something is typed into it. `hidden`: the terminal does not show it."""
         self.inputs += 1
         self.last_input = time.monotonic()
         self.escaped = data[-1:] == b"\x1b"
@@ -294,11 +294,11 @@ class Execution:
             self.notes.append(text)
 
     def asks(self) -> None:
-        """It began to wait for somebody to type: wake who waits for that."""
+        """It began to wait for input: wake those who wait for that."""
         self._news.ring()
 
     async def news(self, seconds: float | None) -> None:
-        """Wait until it prints, asks, or ends, or for so long."""
+        """Wait until it prints, asks or ends, or until `seconds` have passed."""
         if self.ending is None:
             await self._news.wait(seconds)
 
@@ -333,7 +333,7 @@ class Execution:
         self._news.ring()
 
     def forget_output(self) -> None:
-        """Somebody else has all that it printed."""
+        """Forget its output, because another reader has all of it."""
         self.read, self._kept, self._rendered = True, None, NOTHING
         if self._spool is not None:
             self._spool.remove()
@@ -346,7 +346,7 @@ class Execution:
             if self._kept is None and self._total:
                 self._read_back()
             self._rendered = NOTHING if self._kept is None else await self._render()
-            if self._rendered.truncated:  # bytes that are no text, too
+            if self._rendered.truncated:  # this also covers bytes that are not text
                 self.spool.worth_keeping = True
             self._kept = None  # the text is made: let go of the bytes
         self.read = True
@@ -366,7 +366,7 @@ class Execution:
         ending: Ending,
         duration: float,
     ) -> "Execution":
-        """One that ran under another program: its output is read from its spool when somebody wants it."""
+        """A command that ran under another program. Its output is read from its spool on demand."""
 
         def no_spool() -> Spool:
             return Spool(Path(os.devnull))
@@ -396,7 +396,7 @@ class Execution:
         return NOTHING if self._kept is None else await render(self._kept, self._settings)
 
     async def so_far(self, reason: Literal["left running", "idle"] = "left running") -> Result:
-        """What is known now, without waiting; `reason` is why it is not waited for."""
+        """What is known now, without waiting. `reason` says why we do not wait."""
         if self.ending is not None:
             return await self._final()
         awaiting = self.waiting

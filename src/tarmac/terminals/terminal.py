@@ -61,7 +61,7 @@ class Past(NamedTuple):
 
 
 class Default:
-    """The type of DEFAULT: a time from the settings, as None means no limit."""
+    """The type of DEFAULT: use the time from the settings. (None means no limit.)"""
 
 
 DEFAULT = Default()
@@ -71,7 +71,7 @@ class Terminal(ABC):
     """A terminal: open it with `open_terminal`, use it with `run` or `start`, leave the block to close it."""
 
     elsewhere = False  # its commands don't see this machine's files and processes
-    provider: Provider | Literal["editor"]  # an editor's is none that we could open: see registry.adopt
+    provider: Provider | Literal["editor"]  # "editor": opened by an editor, see Pool.adopt
     shell: "Shell"
     outlives: bool = False  # another program can go on with it
 
@@ -117,12 +117,12 @@ class Terminal(ABC):
 
     @property
     def sandbox(self) -> Sandbox | None:
-        """What its commands can't get out of, if anything."""
+        """The sandbox that its commands run in, if any."""
         return self.settings.sandbox
 
     @property
     def busy(self) -> bool:
-        """From the start to the end of any command, also one that a person typed."""
+        """Whether a command runs in it, including one that a person typed."""
         return self.current is not None
 
     @property
@@ -135,7 +135,7 @@ class Terminal(ABC):
 
     @property
     def alive(self) -> bool:
-        """Whether a command would find it as the last one left it."""
+        """Whether the next command would find it as the last one left it."""
         return not self._closed
 
     @property
@@ -145,7 +145,7 @@ class Terminal(ABC):
 
     @property
     def unread(self) -> list[Execution]:
-        """Finished executions whose result nobody has had yet, oldest first."""
+        """Finished executions whose result nobody has read yet, oldest first."""
         return [each for each in self._finished if not each.read]
 
     @property
@@ -158,7 +158,7 @@ class Terminal(ABC):
         return self.tape.since_command()
 
     def recent_output(self, *, max_chars: int = 16_000) -> str:
-        """What was last written to it, of the last 40 writes, as text."""
+        """The last 40 writes to it, as text."""
         return clean(self.tape.recent())[-max_chars:]
 
     async def snapshot(self) -> Snapshot:
@@ -169,9 +169,9 @@ class Terminal(ABC):
             return Snapshot(self.tape.end, *self.tape.size, self.tape.since_reset())
 
     async def look(self, *, since: str | None = None, limit: float = LONGEST_SETTLING) -> ScreenLook:
-        """What it shows, once the program in it has reacted to what was typed; `limit` seconds later at most.
+        """What it shows once its program has reacted to what was typed, after at most `limit` seconds.
 
-        With `since`, the hash of an earlier look, the rows that changed are told. ScreenUnavailable: it has no screen.
+        With `since`, the hash of an earlier look, it tells which rows changed. ScreenUnavailable: it has no screen.
         """
         raise ScreenUnavailable(f"terminal {self.id} has no screen", hint="open one with the pty provider")
 
@@ -202,20 +202,20 @@ class Terminal(ABC):
 
     @property
     def shell_version(self) -> str:
-        """By the shell's own word; empty when it did not say."""
+        """The version that the shell reports; empty if it reports none."""
         return ""
 
     @property
     @abstractmethod
     def quality(self) -> str:
-        """How well the shell tells what it does: none, rich; basic while another one runs in it and tells something.
+        """How well the shell reports what it does: none, rich, or basic while another shell in it gives hints.
 
-        relay: without a host at its place.
+        relay: a terminal at another place, without a host there.
         """
 
     @property
     def hints(self) -> Hints:
-        """What a shell that runs in it says of itself: its directory, for example. It proves nothing."""
+        """What a shell that runs in it reports, such as its directory. It proves nothing."""
         return self.current.hints if self.current is not None else Hints()
 
     # Verbs
@@ -233,8 +233,8 @@ class Terminal(ABC):
         """Run `command` and wait for its result; commands given at once run one after another.
 
         After `timeout` seconds [30] it is left running, interrupted or killed, as `on_timeout` says. `cwd` moves the
-        terminal there first. With `answers` its questions are answered, each answer once, within 60 seconds; one that
-        nobody has an answer for ends the wait at once.
+        terminal there first. With `answers` its questions are answered within 60 seconds, each answer once. A question
+        without an answer ends the wait at once.
         """
         default = self.settings.run_timeout if answers is None else self.settings.interactive_timeout
         limit = default if isinstance(timeout, Default) else timeout
@@ -260,7 +260,7 @@ class Terminal(ABC):
                 raise
 
     async def start(self, command: str, *, cwd: Path | str | None = None, input_open: bool = True) -> Execution:
-        """Start `command` and go on; the Execution is how to follow, answer and end it.
+        """Start `command` and return an Execution, with which to follow, answer and end it.
 
         Without `input_open` a command of an `exec` terminal has no input.
         """
@@ -270,7 +270,7 @@ class Terminal(ABC):
     async def waiting_for(self, **conditions: Unpack[Conditions]) -> Happened:
         """Wait until what runs here ends, prints `pattern`, wants `input`, is `quiet` so long, or listens on `port`.
 
-        What comes first is told, with the evidence for it; after `timeout` [30] seconds, that nothing came.
+        Returns what came first, with its evidence, or after `timeout` [30] seconds that nothing came.
         """
         return await waiting_for(self, **conditions)
 
@@ -300,12 +300,12 @@ class Terminal(ABC):
     async def _begin(self, command: str, data: bytes, *, cwd: Path | None, input_open: bool) -> Execution: ...
 
     def _untold(self, execution: Execution) -> None:  # noqa: B027 (most have nothing to say)
-        """Nobody gets the result of `execution`: what it would have said of the terminal is for the next one."""
+        """Nobody gets the result of `execution`, so what it says about the terminal goes to the next one."""
 
     def head_for(self, cwd: Path | None, *, counts: bool = False) -> None:
-        """Run the next command in `cwd` or not at all. With `counts`, that is one of its moves.
+        """Run the next command in `cwd` or not at all. With `counts`, it counts as a move.
 
-        It goes there with that command, not before: so the move costs nothing and leaves no trace.
+        It moves together with that command, not before, so the move costs nothing and leaves no trace.
         """
         self._heading, self._heading_counts = cwd, counts
 
@@ -325,7 +325,7 @@ class Terminal(ABC):
         self._emit(events.ShellIntegrationChanged(at=at, terminal=self.id, quality=self.quality))
 
     def tell_quality(self) -> None:
-        """It has changed."""
+        """Tell that its quality has changed."""
         if self._listeners:
             self._emit(events.ShellIntegrationChanged(at=time.monotonic(), terminal=self.id, quality=self.quality))
 
@@ -346,7 +346,7 @@ class Terminal(ABC):
     def tree(self, *, own: bool) -> set[Process]:
         """The processes in it; `own`: without those that earlier commands left there."""
 
-    # What an Execution asks of who runs it
+    # What an Execution asks of its terminal
 
     @abstractmethod
     def send_input(self, execution: Execution, data: bytes) -> None: ...
@@ -358,7 +358,7 @@ class Terminal(ABC):
         """Wait while much input is still on its way to the command."""
 
     async def withdraw(self, execution: Execution) -> None:  # noqa: B027 (most begin at once)
-        """Take back a command that was given and has not begun; end it as `not run` if it surely never will."""
+        """Take back a command that has not begun. End it as `not run` if it surely never will begin."""
 
     @abstractmethod
     async def interrupt(self, execution: Execution) -> None: ...
@@ -374,7 +374,7 @@ class Terminal(ABC):
         """What its commands changed in the environment since the start (None: unset), secrets masked."""
 
     async def leave(self, *, seconds: float | None = None) -> None:
-        """Leave it running where it outlives the program, for `seconds` if nobody comes back for it; else close it."""
+        """If it outlives the program, leave it running, for `seconds` unless a program takes it over. Else close it."""
         await self.aclose()
 
     async def aclose(self) -> None:

@@ -1,4 +1,4 @@
-"""What a tool is: typed arguments, a look that touches nothing, an act that follows when it may.
+"""What a tool is: typed arguments, a preparation that changes nothing, and an act that needs permission.
 
 arguments ─toolbox.decode→ Tool ─prepare(bench)→ Ready(wants, intents) ─judged, approved, logged→ act(Go) → Done
 
@@ -35,7 +35,7 @@ Group = Literal["read", "edit", "command", "mcp", "modes", "browser", "always"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Want:
-    """One thing it needs leave for; judged by itself. Of a file: its content now, and what it would be."""
+    """One thing that needs permission, judged by itself. For a file: its content now, and its new content."""
 
     action: Action
     before: bytes | None = None
@@ -46,7 +46,7 @@ class Want:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intent:
-    """What will become of a file, by the SHA-256 of its content; None: no file."""
+    """A planned change of a file, by the SHA-256 of its content; None: no file."""
 
     path: Path
     before: str | None
@@ -64,7 +64,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Go:
-    """Leave to act: the verdict on each want, in order, and what a person added to it."""
+    """Permission to act: the verdict on each want, in order, and what a person added to it."""
 
     verdicts: tuple[Verdict, ...] = ()
     approved: bool = False  # a person said yes; else all verdicts allow by themselves, and a command runs by its plan
@@ -74,13 +74,13 @@ class Go:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """What came of it: what the model is told, and what a door shows."""
+    """The outcome of a call: what the model is told, and what a front end shows."""
 
     content: tuple[Part, ...]  # Text, Image
     outcome: Literal["done", "failed"] = "done"
     exit_code: int | None = None
-    details: Mapping[str, Any] = field(default_factory=dict)  # what a door shows: docs/tools.md lists it
-    output: str = ""  # what a command printed, clean and without a boundary, for a door that has one of its own
+    details: Mapping[str, Any] = field(default_factory=dict)  # what a front end shows: docs/tools.md lists it
+    output: str = ""  # of a command, clean and without boundary tags, for a front end that has its own
     seen: tuple[Seen, ...] = ()
     essence: str = ""  # the content without what differs each time (tags, durations), where that is in it
 
@@ -94,13 +94,13 @@ class Done:
         essence: str = "",
         output: str = "",
     ) -> Self:
-        """Words alone."""
+        """An outcome with text only."""
         return cls(content=(Text(text),), outcome=outcome, details=details or {}, essence=essence, output=output)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready:
-    """A call that could be made now. `act` may be called once, soon: files are looked at again as it writes."""
+    """A prepared call. `act` may be called once, soon. It checks the files again when it writes."""
 
     title: str  # "Running `make`"
     done: str  # "Ran `make`"
@@ -126,7 +126,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far it has come."""
+    """The progress of a call."""
 
     text: str
 
@@ -159,7 +159,7 @@ class Reply:
 
 
 class Talk(Protocol):
-    """The task, as far as tools speak with it."""
+    """The part of a task that tools use."""
 
     async def ask(self, question: str, suggestions: tuple[Suggestion, ...]) -> Reply:
         """Wait for a person's answer."""
@@ -168,13 +168,13 @@ class Talk(Protocol):
         """Offer the result; None: it was accepted, and the task is done."""
 
     async def switch_mode(self, mode: str, why: str) -> str:
-        """Go on in another mode: what the model is told. ToolFailed for one that does not exist."""
+        """Switch the mode, and return what the model is told. Raises ToolFailed if there is no such mode."""
 
     async def subtask(self, mode: str, message: str) -> str:
-        """Have something done by a subtask: its result. ToolFailed when there is none."""
+        """Run a subtask, and return its result. Raises ToolFailed if there is none."""
 
     async def set_todos(self, todos: tuple[TodoItem, ...]) -> None:
-        """The whole list, from now on."""
+        """Replace the whole list."""
 
     def condense(self, focus: str) -> None:
         """Condense the conversation before the next request."""
@@ -222,10 +222,10 @@ async def _at_once() -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """Where a tool works: made by the task for each call."""
+    """What a tool works with: made by the task for each call."""
 
     workspace: Path
-    cwd: Path  # relative paths are meant from here
+    cwd: Path  # the base of relative paths
     home: Path | None = None  # what `~` means at another place; None: the files are on this machine
     task: TaskId
     files: Files
@@ -238,7 +238,7 @@ class Bench:
     recorded: Callable[[], Awaitable[None]] = _at_once  # returns when that is durable
     hidden: Callable[[str], None] = lambda _: None  # a file was not touched, as an ignore file hides it
     settings: ToolSettings = ToolSettings()
-    elsewhere: Callable[[Path], Awaitable[Terminal]] | None = None  # where approved commands run instead: one for each
+    elsewhere: Callable[[Path], Awaitable[Terminal]] | None = None  # opens one for each approved command
     buffers: EditorBuffers | None = None  # of a person's editor, which knows of files that are not saved
     # A person types the secrets that commands ask for; held while a call waits for that. None: nobody does.
     secrets: Callable[[], AbstractContextManager[None]] | None = None
@@ -269,9 +269,9 @@ class Tool(ABC):
 
     @classmethod
     def tidy(cls, arguments: dict[str, object]) -> dict[str, object]:
-        """Arguments in another shape that models know, as its own; before they are checked."""
+        """Convert arguments of another shape that models know, before they are checked."""
         return arguments
 
     @abstractmethod
     async def prepare(self, bench: Bench) -> Ready:
-        """Look and compute, touch nothing. ToolFailed, with words for the model, when it can't be done."""
+        """Compute everything, change nothing. Raises ToolFailed, with words for the model, if it can't be done."""

@@ -1,4 +1,4 @@
 """A line of text → commands, words and control flow; and a second reader that must agree.
 
-In: text and a dialect. Out: Line. Pure but for the parser (shfmt), a process of its own. Nothing here judges.
+In: text and a dialect. Out: CommandLine. Pure but for the parser (shfmt), a process of its own. Nothing here judges.
 """

@@ -1,4 +1,4 @@
-"""A pool of terminals: lent to tasks, or kept open under their ids.
+"""A pool of terminals: leased to tasks, or kept open by id.
 
 lease(cwd, task) → claim (entries.py, decided by reuse.py), or wait at a limit (wait_queue.py)
   → prepare: reset, move, take a warm shell (warm.py) or open one
@@ -51,11 +51,11 @@ MOST_SWITCHES = 20  # remembered of each terminal
 class Prepared(Enum):
     READY = auto()
     HELD = auto()  # a person began to type in it
-    LOST = auto()  # it is of no more use
+    LOST = auto()  # it can't be used any more
 
 
 async def prepare(entry: Entry, lease: Lease) -> Prepared:
-    """Reset it or remember its environment, and have its next command run in the wanted directory.
+    """Reset the terminal or note its environment, and have its next command run in the wanted directory.
 
     NoIntegration is raised when a reset could not bring up a shell.
     """
@@ -100,7 +100,7 @@ if TYPE_CHECKING:
 
 
 class Pool:
-    """Lends terminals to tasks and keeps others by their id. `async with` closes all of them."""
+    """Leases terminals to tasks, and keeps others by id. `async with` closes all of them."""
 
     def __init__(self, settings: Settings | None = None, *, machine: Machine | None = None) -> None:
         self.settings = settings or Settings()
@@ -173,7 +173,7 @@ class Pool:
         origin: Origin = "agent",
         outlive: bool = False,
     ) -> Terminal:
-        """Open a terminal that stays until it is killed or the pool is closed. It is lent to nobody.
+        """Open a terminal that stays until it is killed or the pool is closed. It is never leased.
 
         With `outlive` the terminal daemon keeps it when the pool is closed: see docs/daemon.md.
         """
@@ -201,7 +201,7 @@ class Pool:
         return LeaseRequest(cwd=here, task=owner, provider=provider, shell=self.shell(shell), until=until)
 
     def adopt(self, terminal: Terminal, why: str) -> None:
-        """Add a terminal that somebody else opened, by its id, while it is open. It is lent to nobody."""
+        """Add a terminal that somebody else opened, by its id, while it is open. It is never leased."""
         self._check_open()
         if self._entries.task_is_full(terminal.task):
             raise OutOfTerminals(
@@ -215,13 +215,13 @@ class Pool:
         terminal.opened()
 
     def release(self, terminal: Terminal) -> None:
-        """End the lease of a terminal, whoever has it. One that was kept by its id may be lent from now on."""
+        """End the lease of a terminal, whoever has it. One that was kept by its id may be leased from now on."""
         entry = self._entries.get(terminal.id)
         if entry is not None:
             self._release(entry)
 
     def release_for_task(self, task: str) -> list[Terminal]:
-        """The task is done. Its terminals go to the background, where any task may get them; commands go on."""
+        """The task is done. Its terminals go to the background, where any task may get them. Commands go on."""
         released = []
         for entry in list(self._entries):
             if entry.terminal.task == task and entry.terminal.origin != "person":
@@ -247,7 +247,7 @@ class Pool:
             entry.terminal.task = TaskId(task)
 
     async def take_over(self, task: str) -> list[Terminal]:
-        """Go on with the terminals that another program left, or was killed with, while it ran `task`."""
+        """Take over the terminals of `task` that another program left, or had when it was killed."""
         from tarmac.terminals.daemon.takeover import attach_terminal, list_terminals
 
         for entry in self._entries:
@@ -255,11 +255,11 @@ class Pool:
         found: list[Terminal] = []
         for each in await list_terminals(task=task):
             if each.host is not None:
-                continue  # this program has it, or another one that lives
+                continue  # this program has it, or another running one
             try:
                 terminal = await attach_terminal(each.id, settings=self._entries.settings)
             except TarmacError:
-                continue  # somebody was quicker, or it just ended
+                continue  # another program was quicker, or it just ended
             try:
                 self.adopt(terminal, "was taken over from another program")
             except TarmacError:  # the task has all it may have
@@ -473,7 +473,7 @@ class Pool:
         return [each for each in found if busy in (None, each.busy) and task in (None, each.task)]
 
     def associate(self, terminal: Terminal, session: str) -> None:
-        """Count an open terminal among those of a session: a task, or a client of ACP or MCP."""
+        """Associate an open terminal with a session: a task, or a client of ACP or MCP."""
         self._sessions.setdefault(self._entry(terminal.id).terminal.id, set()).add(session)
 
     def terminals_of(self, session: str) -> list[Terminal]:
@@ -494,7 +494,7 @@ class Pool:
         return self._entry(terminal.id).why
 
     def switches(self, id: str) -> list[Switch]:
-        """The moves to other directories for which it was lent, with what its commands had changed by then."""
+        """Its moves to other directories for leases, with what its commands had changed by then."""
         return list(self._entry(id).switches or ())
 
     @property

@@ -64,16 +64,16 @@ def ending_of(
 def was_killed_for_memory(
     execution: Execution, ending: Ending, before: int | None, count: Callable[[], int | None]
 ) -> bool:
-    """Whether the kernel killed it for want of memory: it got SIGKILL, not ours, and its cgroup counts one more."""
+    """Whether the kernel killed it for lack of memory: it got a SIGKILL, not ours, and its cgroup counts one more."""
     if execution.cause is not None or KILLED not in (ending.exit_code, *ending.pipestatus):
         return False
     return before is not None and (now := count()) is not None and now > before
 
 
 def _has_stopped(session: Session, execution: Execution, status: int, baseline: set[processes.Process]) -> bool:
-    """Whether the command ended because what it started was stopped: by its status, or by the kernel's word.
+    """Whether the command ended because what it started was stopped, according to its status or the kernel.
 
-    A stopped child of a command with `&` in it may be one in the background: that says nothing of the command.
+    A stopped child of a command with `&` in it may be a background job, which says nothing about the command.
     """
     if status in STOPS:
         return any(processes.state(each.pid) == "T" for each in processes.descendants(session.pid))
@@ -83,7 +83,7 @@ def _has_stopped(session: Session, execution: Execution, status: int, baseline: 
 
 
 def _is_stopped_job(pid: int) -> bool:
-    """Whether it stands still and leads its group: what a script left behind in the background does not."""
+    """Whether it is stopped and leads its group. What a script left behind in the background does not."""
     found = processes.stat(pid)
     return found is not None and found.state == "T" and found.group == pid
 
@@ -98,7 +98,7 @@ class CommandTracker:
     def __init__(self, terminal: "PtyTerminal") -> None:
         self._terminal = terminal
         self.state: State = Idle()
-        self.internal = 0  # the number of our last internal command: its prompt is no news
+        self.internal = 0  # the number of our last internal command: its prompt is not reported
         self.withdrawn = 0  # the number of the last command that was taken back before it began
         self._prompt_at: int | None = None  # where on the tape our prompt begins, if nothing else can print after it
         self._compacting: set[asyncio.Task[None]] = set()
@@ -110,11 +110,11 @@ class CommandTracker:
             self._prompt_at = None
 
     async def compacted(self) -> None:
-        """Wait until no output is being let go."""
+        """Wait until no output is being dropped."""
         for task in list(self._compacting):
             await task
 
-    # What the session tells: the transitions of `state`
+    # What the session reports: the transitions of `state`
 
     def on_output(self, data: bytes) -> None:
         match self.state:
@@ -168,7 +168,7 @@ class CommandTracker:
             case Loading(given, looks=0) if (
                 given.execution.number == number and why == "stale" and self._terminal.session
             ):
-                give_up(self._terminal.session)  # somebody played with our number: this shell won't run it
+                give_up(self._terminal.session)  # something changed our number: this shell won't run it
             case Loading(given) if given.execution.number == number:
                 notes = (f"the terminal could not move to {os.fsdecode(given.move)}",) if given.move else ()
                 given.execution.refused = True
@@ -182,9 +182,9 @@ class CommandTracker:
         self._end_is_told(begun, session, self._ending(begun.given.execution, session, "mark", status, pipestatus))
 
     def _end_is_told(self, begun: Begun, session: Session, ending: Ending) -> None:
-        """By an end mark. It counts if the shell is in front; else the prompt, or the death of the shell, decides."""
+        """An end mark came. It counts if the shell is in front. Else the prompt or the death of the shell decides."""
         execution = begun.given.execution
-        self._give_up(begun)  # two end marks: the first was a lie
+        self._give_up(begun)  # two end marks: the first was not the end
         if session.in_front():
             self._finish(execution, ending)
         else:
@@ -217,10 +217,10 @@ class CommandTracker:
         self._terminal._moved(session.directory())
         if isinstance(self.state, ByPerson):
             self.end(self.state.execution, "done", "mark", status)
-            turn = "was theirs" if turn == "theirs" else turn  # they took our hook away; but their line is done
+            turn = "was theirs" if turn == "theirs" else turn  # the person removed our hook, but their line is done
         elif begun is not None:
             if discarded and begun.given.execution.cause:
-                status, pipestatus = INTERRUPTED, ()  # whatever zsh says of a line that it did not get through
+                status, pipestatus = INTERRUPTED, ()  # whatever zsh reports for a line that it discarded
             self._ended_by_prompt(begun, session, status, pipestatus, sure=sure)
         if turn == "ours" and isinstance(self.state, Idle):
             self._erase_prompt()  # an internal command was loaded at it
@@ -248,11 +248,11 @@ class CommandTracker:
             self._terminal.monitor.look_soon()
 
     def confirm(self, told: EndTold) -> None:
-        """The end that was told is one; what came after it was a prompt hook's."""
+        """The reported end was right. What came after it was output of a prompt hook."""
         self._finish(told.given.execution, told.ending, at=told.at)
 
     def _give_up(self, begun: Begun) -> Begun:
-        """An end that was told is none: what came after it is output."""
+        """A reported end was wrong: what came after it is output of the command."""
         if not isinstance(begun, EndTold):
             return begun
         execution = begun.given.execution
@@ -269,7 +269,7 @@ class CommandTracker:
         return None
 
     def on_handed_over(self) -> None:
-        """The shell is about to show its prompt once more, for the person. Viewers shall see one, at the left edge."""
+        """The shell is about to show its prompt once more, for the person. Viewers see only one, at the left edge."""
         if self._terminal.keyboard.handed_over():
             self._erase_prompt()
             after = self._cursor(self._terminal.tape.end)
@@ -317,7 +317,7 @@ class CommandTracker:
             case ByPerson(execution):
                 self.end(execution, execution.cause or "terminal closed", "waitpid", code)
             case Restarting() if not self._terminal.closed:
-                pass  # the fresh shell left; its task decides
+                pass  # the fresh shell exited; the task that runs it decides
             case Loading(given) if not self._terminal.closed and not given.execution.cause and not given.restarted:
                 self.state = Restarting(given, asyncio.get_running_loop().create_task(self._run_again(given)))
             case Loading(given) | Restarting(given):
@@ -389,7 +389,7 @@ class CommandTracker:
         self._terminal._released.ring()
 
     def _compact(self, execution: Execution) -> None:
-        """Let the oldest output go, in a thread; the program waits meanwhile."""
+        """Drop the oldest output, in a thread. The program waits meanwhile."""
         session = self._terminal._need_session()
         session.pty.pause()
 

@@ -1,10 +1,10 @@
-"""One live shell: its PTY, its marks, its integration. Facts go up to its owner, one call each.
+"""One live shell: its PTY, its marks, its integration. It reports each fact to its owner, with one call.
 
 bytes → MarkParser → output, start, end, prompt, …   (owner.on_…)
 owner → load(command), hand_over(), heal()            (one typed line each)
 
-It knows nothing of executions, timeouts or people. When the shell dies it says so and is of no more use: the
-terminal opens another.
+It knows nothing of executions, timeouts or people. When the shell dies, the session says so and can't
+be used any more. The terminal opens another.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ TURNS: dict[bytes, Turn] = {b"0": "ours", b"1": "theirs", b"3": "was theirs"}
 
 
 class Owner(Protocol):
-    """Who is told what the shell does."""
+    """Receives what the shell does."""
 
     def on_output(self, data: bytes) -> None: ...
     def on_forged(self, mark: Mark) -> None: ...
@@ -51,7 +51,7 @@ class Owner(Protocol):
     def on_exit(self, status: int) -> None: ...
 
 
-EDITOR_PATIENCE = 0.15  # a line editor listens so soon after its prompt's mark
+EDITOR_PATIENCE = 0.15  # seconds after its prompt's mark until a line editor listens
 LAST_SHOWN = 1000
 
 
@@ -60,10 +60,10 @@ class Typed:
     """A command that was typed as it is."""
 
     number: int
-    line: int  # the shell's own count of lines, when this one runs
+    line: int  # the shell's own count of lines when this one runs
     command: str
     data: bytes
-    move: bytes  # where it goes first; then the start mark comes after that
+    move: bytes  # where it moves first; then the start mark comes after the move
     refused: bool = False  # a prompt came, and it had not run
 
 
@@ -86,9 +86,9 @@ class Session(ShellProcess):
         self.version = ""
         self.integrated = False
         self.prompted = False  # at its prompt, since the last line was typed
-        self.prompt_to_come = False  # but only the end mark said so: the prompt's own is on its way
-        self.fresh = True  # it has run no command of anybody's
-        self.has_had_jobs = False  # in the background: it may talk about them before its prompt
+        self.prompt_to_come = False  # only the end mark has come: the prompt's own is still to come
+        self.fresh = True  # it has run no command yet
+        self.has_had_jobs = False  # in the background: it may print about them before its prompt
         self.shown = b""  # what it showed last before its first prompt
         self._owner = owner
         self._env = env
@@ -132,15 +132,15 @@ class Session(ShellProcess):
                 raise
             if error.errno in USED_UP - {errno.ENOSPC}:
                 raise used_up(error, "cannot open a terminal") from error
-            raise no_room(error) from error  # PTYs have been had by now: it is the disk
+            raise no_room(error) from error  # the PTY is open by now, so it is the disk
         except BaseException:
             self.close()
             raise
 
     def _wrap(self, sandbox: Sandbox, argv: list[str], *, cwd: Path, env: Mapping[str, str]) -> list[str]:
-        """The same in a sandbox. It may read our folder, but write only the files that are its to write.
+        """The command line in a sandbox. The shell may read our folder, but write only its own files there.
 
-        Could it write the folder, a symlink there would make us write elsewhere.
+        If it could write to the folder, a symlink there would make us write elsewhere.
         """
         theirs = [self.files.folder / name for name in ("in.env", "now.env")]
         for each in theirs:
@@ -149,13 +149,13 @@ class Session(ShellProcess):
         return self._wrapped.argv
 
     def exports_file(self) -> Path | None:
-        """Where a shell in a sandbox must tell its exported variables; None: wherever we like."""
+        """The file in which a shell in a sandbox must report its exported variables; None: any file."""
         return self.files.folder / "now.env" if self._wrapped is not None else None
 
     # Lines we type
 
     def load(self, number: int, command: str, data: bytes, *, cwd: bytes, jobs: bool) -> None:
-        """Make the shell run `command`, in bytes `data` (after moving to `cwd`); StateUnavailable: it won't."""
+        """Make the shell run `command`, in bytes `data`, after moving to `cwd`. Raises StateUnavailable if it can't."""
         try:
             self._give(number, command, data, cwd=cwd, jobs=jobs)
         except OSError as error:
@@ -164,7 +164,7 @@ class Session(ShellProcess):
     def _give(self, number: int, command: str, data: bytes, *, cwd: bytes, jobs: bool) -> None:
         line = b""
         if self._lines is not None and not jobs and self.shell.may_type(command):
-            # A move typed along changes what `$?` and `$_` are: nobody misses those of a shell that has run nothing.
+            # A move that is typed along changes `$?` and `$_`. Those of a shell that has run nothing do not matter.
             line = data if not cwd else self.shell.moving(number, cwd, data) if self.fresh else b""
         if line and self._lines is not None:
             self._typed = Typed(number, self._lines + 1, command, data, cwd)
@@ -189,7 +189,7 @@ class Session(ShellProcess):
             self.files.restore(lambda folder: self.shell.write(folder, self._nonce, self._hidden))
 
     def withdraw(self) -> None:
-        """Take the command back that was given last, as far as the shell has not read it."""
+        """Take back the last command, as far as the shell has not read it."""
         self.files.withdraw()
         self.pty.forget_input()
 
@@ -214,7 +214,7 @@ class Session(ShellProcess):
             self.pty.write(self.shell.heal(self.files.folder))
 
     def inject(self, shell: Shell) -> None:
-        """Another shell stands in the place of ours, in its line editor: load our integration into it."""
+        """Another shell has replaced ours, and is in its line editor: load our integration into it."""
         self.shell = shell
         shell.write(self.files.folder, self._nonce, self._hidden)
         self._adopted = self._image()
@@ -225,21 +225,21 @@ class Session(ShellProcess):
         self.pty.write(shell.inject(self.files.folder))
 
     def hand_over(self) -> None:
-        """Line editor and history on, for a person's next line."""
+        """Turn line editor and history on, for a person's next line."""
         self._type(self.shell.hand_over)
 
     def take_back(self) -> None:
-        """Line editor and history off again."""
+        """Turn line editor and history off again."""
         self.prompted = False
         self._when_it_listens(lambda: self.pty.write(self.shell.take_back), or_else=not self.shell.marks_early)
 
     def take_back_plainly(self) -> None:
-        """The same in a shell that has no line editor on."""
+        """The same in a shell whose line editor is off."""
         self.pty.forget_input()
         self.pty.write(self.shell.take_back_plainly)
 
     def ask(self, number: int) -> None:
-        """Have the shell say the status of what it ran last as the end of command `number`."""
+        """Make the shell report the status of what it ran last, as the end of command `number`."""
         self._type(self.shell.ask(number) if self._typed is None else self.shell.ask_typed(number), hidden=True)
 
     def _type(self, line: bytes, *, hidden: bool = False) -> None:
@@ -269,7 +269,7 @@ class Session(ShellProcess):
 
         look()
 
-    # What it tells
+    # What it reports
 
     def _data(self, data: bytes) -> None:
         if not self.integrated:
@@ -322,7 +322,7 @@ class Session(ShellProcess):
                     status, *pipestatus = map(int, said.split())
                     if self.shell.pipe:
                         self._enter(person)
-                    elif int(number) == self._loaded:  # else the prompt of the command before, late; or a stale one
+                    elif int(number) == self._loaded:  # else a late prompt of the command before, or a stale one
                         self.prompted = person == b"0"
                         self._calm(*lines)
                     turn = TURNS.get(person, "ours")
@@ -340,9 +340,9 @@ class Session(ShellProcess):
                     status, *pipestatus = map(int, statuses.split())
                     self._typed = None
                     self._queries.forget()
-                    self._lines = None  # our question was a line, too
+                    self._lines = None  # our question counts as a line, too
                     self.prompted = self.prompt_to_come = True
-                    known = b"r" not in attributes.replace(b"scalar", b"")  # read-only: it could not be noted
+                    known = b"r" not in attributes.replace(b"scalar", b"")  # read-only: it could not be stored
                     self._owner.on_answered(int(number), status if known else None, tuple(pipestatus) if known else ())
                 case "X", (number, why):
                     self._owner.on_refused(int(number), why.decode("ascii", "replace"))
@@ -353,7 +353,7 @@ class Session(ShellProcess):
                 case _:
                     pass
         except ValueError:
-            self._owner.on_forged(mark)  # ours by its nonce, but no sense in it: code in that same shell plays with us
+            self._owner.on_forged(mark)  # it has our nonce, but no sense: code in that same shell made it
 
     def _prompt(
         self, number: int, status: int, turn: Turn, pipestatus: tuple[int, ...], *, sure: bool, discarded: bool
@@ -369,7 +369,7 @@ class Session(ShellProcess):
             tell()
 
     def _enter(self, person: bytes) -> None:
-        """It shows its own prompt: unless that is a person's, the private key makes it read the pipe again."""
+        """The shell shows its own prompt. Unless that is for a person, the private key makes it read the pipe again."""
         self.prompted = False
         if person != b"0":
             return
@@ -381,11 +381,11 @@ class Session(ShellProcess):
         self._when_it_listens(lambda: self.pty.write(self.shell.enter))
 
     def _calm(self, line: bytes = b"", before: bytes = b"", calm: bytes = b"") -> None:
-        """Whether the next command may be typed, and the count of lines that tells it from others."""
+        """Note whether the next command may be typed, and the count of lines that identifies it."""
         self._lines = int(line) if self.prompted and calm and line == before else None
 
     def _typed_ended(self, typed: "Typed", now: bytes, where: bytes, line: bytes, before: bytes, calm: bytes) -> bool:
-        """A prompt came after a typed command: whether it is the one after it."""
+        """Whether the prompt that came is the one right after a typed command."""
         if int(line) != typed.line:
             typed.refused = int(line) < typed.line
             self._owner.on_not_started()
@@ -438,7 +438,7 @@ class Session(ShellProcess):
         self.close()
 
     async def sweep(self) -> None:
-        """After the shell's death: what it left behind went to init, and is found by session and cookie."""
+        """End what a dead shell left behind. It went to init, and is found by session and cookie."""
         cookie = self._env.get(COOKIE, "")
 
         def find() -> set[processes.Process]:
