@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tarmac.policy import Execute, Policy, PolicySettings, Verdict
+from tarmac.policy.budget import FEW, OFTEN, Budget, Spent
 from tarmac.policy.parse.words import _expands, ansi_c
 from tarmac.policy.paths.places import expand
 
@@ -144,6 +145,16 @@ async def judge_in_time(line: str, workspace: Path, *, allowed: bool) -> None:
     assert took < CPU
     assert loop_busy < LATE
     assert allowed or verdict.decision != "allow"
+
+
+def test_the_time_of_a_few_looks_is_not_held_against_a_line() -> None:
+    """P2: a collection of garbage in their middle made a line of three names one that names too many."""
+    late = Budget(since=time.thread_time() - 10)
+    for _ in range(FEW - 1):
+        late.spend(looks=1)
+    with pytest.raises(Spent):
+        for _ in range(OFTEN):
+            late.spend(looks=1)
 
 
 async def judge(policy: Policy, line: str, workspace: Path) -> Verdict:

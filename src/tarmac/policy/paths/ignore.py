@@ -9,7 +9,7 @@ below it: an error means no.
 
 import os
 import stat
-from itertools import product
+from itertools import accumulate, product
 from pathlib import Path
 
 from tarmac.errors import PlaceFailed
@@ -67,14 +67,14 @@ class IgnoreFiles:
     def why(self, root: str, path: str) -> str:
         """Why the file at `path`, seen from `root`, is hidden; empty when it is not."""
         parts = [each for each in path.split("/") if each not in ("", ".")]
-        for depth, own in product(range(max(1, len(parts))), NAMES):
-            folder = "/".join([root.rstrip("/"), *parts[:depth]])
-            spec = self._read(folder + "/" + own)
+        folders = list(accumulate(parts[:-1], lambda above, name: f"{above}/{name}", initial=root.rstrip("/")))
+        for (depth, folder), own in product(enumerate(folders), NAMES):
+            spec = self._read(f"{folder}/{own}")
+            if spec is None:
+                continue
             shown = "/".join([*parts[:depth], own])
             if isinstance(spec, str):
                 return f"{shown} can't be read ({spec}), so all below it counts as hidden"
-            if spec is None:
-                continue
             # Each folder on the way is asked about, as git does: below a hidden one nothing can be shown again.
             for end in range(depth + 1, len(parts) + 1):
                 last = end == len(parts)
