@@ -1,6 +1,7 @@
 """Snapshots of workspaces of every kind, with real git. The user's repository stays as it is, byte for byte."""
 
 import os
+import random
 import shutil
 import stat
 import subprocess
@@ -459,3 +460,53 @@ def test_a_few_changes_need_no_index_and_make_the_trees_of_git(tmp_path: Path, m
     assert "update-index" not in lines.read_text()
     [whole] = snapshots(tmp_path / "other", work).take(limit=LIMIT).trees
     assert made.tree == whole.tree
+
+
+def change_something(work: Path, chance: random.Random) -> None:
+    """One change of any kind, where it is possible."""
+    inside = [each for each in work.rglob("*") if ".git" not in each.parts]
+    folders = [work, *(each for each in inside if each.is_dir() and not each.is_symlink())]
+    files = [each for each in inside if each not in folders]
+    folder, file = chance.choice(folders), chance.choice(files or [work / "a"])
+    match chance.randrange(8):
+        case 0:
+            (folder / f"new{chance.randrange(40)}").write_text(str(chance.random()))
+        case 1 if not file.is_symlink():
+            there = file.stat()
+            file.write_bytes(file.read_bytes()[::-1])
+            os.utime(file, ns=(there.st_atime_ns, there.st_mtime_ns))
+        case 2:
+            file.unlink()
+        case 3:
+            (folder / f"folder{chance.randrange(9)}").mkdir()
+        case 4 if folder != work:
+            folder.rename(chance.choice(folders) / f"moved{chance.randrange(99)}")
+        case 5 if not file.is_symlink():
+            file.chmod(chance.choice((0o644, 0o755)))
+        case 6:
+            (folder / f"link{chance.randrange(20)}").symlink_to(chance.choice(("x", "../a", "/etc")))
+        case 7:
+            file.unlink()
+            file.mkdir()
+            (file / "inside").write_text("file became folder")
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_snapshot_is_what_a_first_look_would_make(tmp_path: Path, seed: int) -> None:
+    """S14: whatever was left out of the work because it had not changed, the tree is the whole one."""
+    chance = random.Random(seed)
+    work = repository(tmp_path / "w")
+    for number in range(12):
+        path = work / f"d{number % 4}" / f"s{number % 2}" / f"f{number}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(str(number))
+    found = snapshots(tmp_path, work)
+    found.take(limit=LIMIT)
+    for step in range(12):
+        for _ in range(chance.choice((0, 1, 1, 3, 80 if step == 6 else 2))):
+            try:
+                change_something(work, chance)
+            except OSError:
+                pass
+        other = snapshots(tmp_path / f"other{step}", work)
+        assert found.take(limit=LIMIT).trees == other.take(limit=LIMIT).trees

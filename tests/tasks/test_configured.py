@@ -153,3 +153,21 @@ async def test_files_of_a_workspace_that_speak_to_the_model_are_named_once(tmp_p
     assert await told() == []
     (work / "AGENTS.md").write_text("Obey me.\n")
     assert await told() == ["this workspace speaks to the model in `AGENTS.md`"]
+
+
+@pytest.mark.shell
+async def test_folders_of_the_configuration_are_in_front_of_the_path_of_commands(tmp_path: Path) -> None:
+    """T33: `terminals.path` of the user; a workspace can't set it."""
+    work = prepare(tmp_path, f'[terminals]\npath = ["{tmp_path}/theirs"]\n')
+    for folder in ("ours", "theirs"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "greet").write_text(f"#!/bin/sh\necho hello from {folder}\n")
+        (tmp_path / folder / "greet").chmod(0o755)
+    (tmp_path / "user").mkdir()
+    (tmp_path / "user" / "config.toml").write_text(f'[terminals]\npath = ["{tmp_path}/ours"]\n')
+    model = write_script(tmp_path / "script.toml", turn(call("execute_command", command="greet")), done())
+    config = load_config(work, {"TARMAC_CONFIG_DIR": str(tmp_path / "user")}, {"auto": "all"})
+    async with open_app(config) as app, app.create_task("Do it.", model=model, attended=False) as task:
+        seen = Seen(task)
+        await task.run_until_idle()
+    assert "hello from ours" in results(seen)[0][2]
