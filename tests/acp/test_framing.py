@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tarmac.acp.agent import SERVED, Agent
 from tarmac.acp.editor_abilities import EditorAbilities
+from tarmac.acp.editor_documents import EditorDocuments
 from tarmac.acp.rpc_peer import RpcPeer
 from tarmac.acp.wire import LONGEST
 
@@ -154,7 +155,7 @@ def test_the_agent_serves_what_the_sessions_have() -> None:
     """A2: the names known before all of Tarmac is loaded are those that are there."""
     from tarmac.acp.editor_sessions import EditorSessions
 
-    sessions = EditorSessions(None, EditorAbilities(), os.environ, {})  # type: ignore[arg-type]
+    sessions = EditorSessions(None, EditorAbilities(), os.environ, {}, EditorDocuments())  # type: ignore[arg-type]
     assert set(sessions.methods) == SERVED[1] and SERVED[2] < SERVED[1]
 
 

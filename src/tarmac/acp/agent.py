@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from tarmac import __version__
 from tarmac.acp.editor_abilities import EditorAbilities, read_client
+from tarmac.acp.editor_documents import OFFERED, EditorDocuments
 from tarmac.acp.rpc_peer import PeerReply, Refused, RpcPeer, unknown
 from tarmac.acp.wire import INVALID_PARAMS, INVALID_REQUEST, Bad, Json, Response
 
@@ -26,6 +27,7 @@ SERVED: Final = {  # by EditorSessions, in each version
     2: frozenset(f"session/{verb}" for verb in _BOTH),
 }
 _ALWAYS: Final = frozenset({("initialize", 1), ("initialize", 2), ("authenticate", 1)})
+_DOCUMENTS: Final = frozenset({"nes/start", "nes/suggest", "nes/close"})
 LOAD_AFTER: Final = 0.05  # seconds: the answer to `initialize` comes first
 
 
@@ -46,6 +48,7 @@ class Agent:
         self._overrides = overrides or {}
         self._peer: RpcPeer | None = None
         self._client: EditorAbilities | None = None  # None: it has not said what it is
+        self._documents = EditorDocuments()
         self._sessions: EditorSessions | None = None
         self._loading: asyncio.Task[object] | None = None
         self._soon: asyncio.TimerHandle | None = None
@@ -56,6 +59,8 @@ class Agent:
     # Handler
 
     async def requested(self, method: str, params: Json) -> Json | PeerReply:
+        if self._client is not None and self._client.tells_documents and method in _DOCUMENTS:
+            return self._document(method, params if isinstance(params, dict) else {})
         version = self._client.version if self._client else 1
         if method not in SERVED[version] and (method, version) not in _ALWAYS:
             raise unknown(method)
@@ -70,7 +75,23 @@ class Agent:
         sessions = self._sessions or await self._loaded(self._client)
         return await sessions.serve(method, params or {})
 
+    def _document(self, method: str, params: Mapping[str, object]) -> Json:
+        """The draft's requests for suggested edits: we take in what they tell, and suggest nothing."""
+        if method == "nes/start":
+            return {"sessionId": "documents"}
+        if method == "nes/close":
+            return {}
+        self._documents.suggest(params)
+        self._look()
+        return {"suggestions": []}
+
+    def _look(self) -> None:
+        if self._sessions is not None:
+            self._sessions.look()
+
     def notified(self, method: str, params: Json) -> None:
+        if isinstance(params, dict) and self._documents.told(method, params):
+            self._look()
         if method == "session/cancel" and isinstance(params, dict) and self._sessions is not None:
             # A prompt that came just before has not made its first step yet; after that it can be stopped.
             asyncio.get_running_loop().call_soon(self._sessions.cancel, params.get("sessionId"))
@@ -84,7 +105,7 @@ class Agent:
         client = read_client(params)
         if self._client is None or self._sessions is None:  # what sessions know of it stays true
             self._client = client
-        return PeerReply(_answer(self._client.version), then=self._load_soon)
+        return PeerReply(_answer(self._client), then=self._load_soon)
 
     def _load_soon(self) -> None:
         if self._soon is None:
@@ -103,7 +124,13 @@ class Agent:
         if self._sessions is None:
             assert self._peer is not None
             self._sessions = EditorSessions(
-                self._peer, client, self._environ, self._overrides, place=self._place, there=self._there
+                self._peer,
+                client,
+                self._environ,
+                self._overrides,
+                self._documents,
+                place=self._place,
+                there=self._there,
             )
         return self._sessions
 
@@ -117,10 +144,11 @@ class Agent:
             await self._sessions.aclose()
 
 
-def _answer(version: int) -> dict[str, object]:
+def _answer(client: EditorAbilities) -> dict[str, object]:
     """PURE: what we are and can."""
+    documents = {"nes": OFFERED} if client.tells_documents else {}
     us = {"name": "tarmac", "title": "Tarmac", "version": __version__}
-    if version == 1:
+    if client.version == 1:
         return {
             "protocolVersion": 1,
             "agentInfo": us,
@@ -129,6 +157,7 @@ def _answer(version: int) -> dict[str, object]:
                 "promptCapabilities": {"image": True, "audio": False, "embeddedContext": True},
                 "mcpCapabilities": {"http": True, "sse": True},
                 "sessionCapabilities": {"list": {}, "resume": {}, "close": {}, "delete": {}},
+                **documents,
             },
             "authMethods": [],
         }
@@ -137,4 +166,4 @@ def _answer(version: int) -> dict[str, object]:
         "mcp": {"stdio": {}, "http": {}},
         "delete": {},
     }
-    return {"protocolVersion": 2, "info": us, "capabilities": {"session": session}, "authMethods": []}
+    return {"protocolVersion": 2, "info": us, "capabilities": {"session": session, **documents}, "authMethods": []}

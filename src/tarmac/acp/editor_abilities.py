@@ -14,6 +14,7 @@ class EditorAbilities:
     reads_files: bool = False  # it tells what its buffers hold: fs/read_text_file
     writes_files: bool = False  # it writes files, into its buffers too: fs/write_text_file
     asks: bool = False  # it shows forms: elicitation/create
+    tells_documents: bool = False  # it asks for suggested edits, and tells which files are open
     names_options: bool = True  # it shows what each "always" of a permission request covers
 
 
@@ -34,6 +35,7 @@ def read_client(params: object) -> EditorAbilities:
         terminals=capabilities.get("terminal") is True,
         reads_files=files.get("readTextFile") is True,
         writes_files=files.get("writeTextFile") is True,
+        tells_documents=isinstance(capabilities.get("nes"), dict),
         names_options=_object(_object(params).get("clientInfo")).get("name") not in WITHOUT_NAMES,
         asks=isinstance(_object(capabilities.get("elicitation")).get("form"), dict),  # an empty one says yes
     )
@@ -41,11 +43,13 @@ def read_client(params: object) -> EditorAbilities:
 
 def _of_version_two(params: dict[str, object]) -> EditorAbilities:
     """Terminals of ours are shown by every editor of v2. Files and terminals of its own are no part of it."""
+    capabilities = _object(params.get("capabilities"))
     return EditorAbilities(
         version=LATEST,
         shows_terminals=True,
+        tells_documents=isinstance(capabilities.get("nes"), dict),
         names_options=_object(params.get("info")).get("name") not in WITHOUT_NAMES,
-        asks=isinstance(_object(_object(params.get("capabilities")).get("elicitation")).get("form"), dict),
+        asks=isinstance(_object(capabilities.get("elicitation")).get("form"), dict),
     )
 
 

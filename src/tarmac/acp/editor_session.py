@@ -15,6 +15,7 @@ from typing import Final
 
 from tarmac.acp.content import EditorPrompt, Update, user_message
 from tarmac.acp.editor_abilities import EditorAbilities
+from tarmac.acp.editor_documents import EditorDocuments
 from tarmac.acp.editor_questions import EditorQuestions
 from tarmac.acp.editor_terminal import EditorTerminal
 from tarmac.acp.editor_version_two import EditorVersionTwo
@@ -30,9 +31,10 @@ from tarmac.prompts.modes import Modes
 from tarmac.server.joined_task import JoinedTask
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
-from tarmac.tasks.context import Ended
+from tarmac.tasks.context import Editor, Ended
 from tarmac.tasks.talk import LONGEST, commands, first_line
 from tarmac.tasks.task import Task
+from tarmac.tools.output import Problem
 
 ANSWERS: Final = 2.0  # seconds to wait for the editor, for each file of each call
 WRITES: Final = 5.0  # seconds for a write: the editor may run a formatter
@@ -164,6 +166,23 @@ class EditorSession:
         self.send(self.commands())
         for asked in self.task.questions if isinstance(self.task, JoinedTask) else ():
             self._questions.ask(asked, self._tools.get(asked.call or "", ""))
+
+    def look(self, documents: EditorDocuments) -> None:
+        """Tell the task what the person's editor shows of its workspace."""
+        if isinstance(self.task, JoinedTask):
+            return
+
+        def inside(path: Path | None) -> str:
+            return str(path.relative_to(self.workspace)) if path and path.is_relative_to(self.workspace) else ""
+
+        current = inside(documents.current)
+        self.task.editor = Editor(
+            open_files=tuple(filter(None, map(inside, documents.open))),
+            current_file=current,
+            selected=documents.selected if current else None,
+            problems=tuple(Problem(name, each.line, each.text) for each in documents.problems
+                           if (name := inside(each.path))),
+        )  # fmt: skip
 
     # Turns
 

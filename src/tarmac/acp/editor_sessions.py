@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from tarmac.acp.content import read_prompt
 from tarmac.acp.editor_abilities import EditorAbilities
+from tarmac.acp.editor_documents import EditorDocuments
 from tarmac.acp.editor_session import EditorSession
 from tarmac.acp.editor_version_two import commands_of, options_of
 from tarmac.acp.rpc_peer import PeerReply, Refused, RpcPeer
@@ -49,12 +50,13 @@ class EditorSessions:
         client: EditorAbilities,
         environ: Mapping[str, str],
         overrides: Mapping[str, object],
+        documents: EditorDocuments,
         *,
         place: str = "",
         there: Path | None = None,
     ) -> None:
         self._peer, self._client = peer, client
-        self._environ, self._overrides = environ, overrides
+        self._environ, self._overrides, self._documents = environ, overrides, documents
         self._store = TaskStore(state_dir(environ) / "tasks")
         self._apps: dict[Path, App] = {}
         self._owns = AsyncExitStack()
@@ -92,6 +94,11 @@ class EditorSessions:
         session = self._open.get(id) if isinstance(id, str) else None
         if session is not None:
             session.cancel()
+
+    def look(self) -> None:
+        """The editor told of its files."""
+        for session in self._open.values():
+            session.look(self._documents)
 
     # Beginning
 
@@ -152,6 +159,7 @@ class EditorSessions:
         modes = app.modes()
         session = EditorSession(app, task, modes, workspace, self._peer, self._client, model=model)
         session.unusable_servers = unusable
+        session.look(self._documents)
         self._open[session.id] = session
         return session
 

@@ -87,6 +87,7 @@ class Facts:
     gone: Sequence[str] = ()
     open_files: Sequence[str] = ()  # if the client reports them
     current_file: str = ""
+    selected: tuple[int, int] | None = None  # lines of the current file
     problems: Sequence[str] = ()  # "src/app.py:3: error: …"
 
 
@@ -171,7 +172,8 @@ def _changes(facts: Facts) -> Iterable[str]:
 
 def _editor(facts: Facts) -> Iterable[str]:
     if facts.current_file:
-        yield f"# File in front of the user: {_line(facts.current_file)}"
+        lines = f" (lines {facts.selected[0]} to {facts.selected[1]} are selected)" if facts.selected else ""
+        yield f"# File in front of the user: {_line(facts.current_file)}{lines}"
     if facts.open_files:
         yield "# Open files"
         yield from _fitting(facts.open_files[:MOST_NAMES], 1_500, more=len(facts.open_files) > MOST_NAMES)

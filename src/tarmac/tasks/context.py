@@ -58,6 +58,7 @@ class Editor:
 
     open_files: tuple[str, ...] = ()
     current_file: str = ""
+    selected: tuple[int, int] | None = None  # its lines, from 1
     problems: tuple[Problem, ...] = ()
 
 

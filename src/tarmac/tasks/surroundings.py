@@ -115,6 +115,7 @@ class Surroundings:
             gone=files.went,
             open_files=files.editor.open_files,
             current_file=files.editor.current_file,
+            selected=files.editor.selected,
             problems=[f"{each.path}:{each.line}: {each.text}" for each in files.editor.problems],
         )
         self._looked = facts
@@ -245,6 +246,7 @@ class Surroundings:
         return Editor(
             open_files=tuple(each for each in editor.open_files[: MOST_NAMES + 1] if shown(each)),
             current_file=editor.current_file if shown(editor.current_file) else "",
+            selected=editor.selected if shown(editor.current_file) else None,
             problems=tuple(each for each in editor.problems[: MOST_NAMES + 1] if shown(each.path)),
         )
 
