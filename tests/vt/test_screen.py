@@ -88,3 +88,12 @@ def test_a_selected_entry_stands_out_and_the_window_around_it_does_not() -> None
 
 def test_columns_of_wide_characters_count_twice() -> None:
     assert painted("中文 \x1b[7mx\x1b[0m".encode()).highlighted == (Span(0, 5, 6),)
+
+
+def test_a_viewer_that_attaches_late_can_scroll_back() -> None:
+    """T26: more than a thousand lines of history are painted, also in a wide terminal."""
+    emulator = new_emulator(40, 120)
+    emulator.feed(b"".join(b"line %d\r\n" % number for number in range(1, 1201)))
+    painted = emulator.repaint()
+    emulator.close()
+    assert painted.startswith(b"\x1b[Hline 1\r\nline 2\r\n")

@@ -10,7 +10,7 @@ import { WebLinksAddon } from "@xterm/addon-web-links";
 import { Terminal as Emulator, type ITheme } from "@xterm/xterm";
 import { signal } from "@preact/signals";
 import { call, send } from "./connection";
-import { Bytes } from "./protocol";
+import { Bytes, type Terminal } from "./protocol";
 
 const ACK_EVERY = 64 * 1024;
 const RESET = "\x1bc";
@@ -93,10 +93,13 @@ export class Screen {
     readonly id: string,
     readonly number: number,
     private readonly live: boolean,
+    size: { rows: number; columns: number } = { rows: 24, columns: 80 },
   ) {
     this.element.className = "screen";
     this.emulator = new Emulator({
       allowProposedApi: true,
+      cols: size.columns, // opened with its size, it is measured and drawn once
+      rows: size.rows,
       convertEol: false,
       cursorBlink: false,
       disableStdin: true,
@@ -186,16 +189,16 @@ export class Screen {
 
   show(place: HTMLElement): void {
     place.append(this.element);
+    this.shown = true;
+    this.watch(); // first: the server prepares the picture while the emulator is opened
     if (!this.opened) {
       this.emulator.open(this.element);
       this.opened = true;
       const area = this.emulator.textarea;
       area?.setAttribute("aria-label", `Terminal ${this.id}`);
     }
-    this.shown = true;
     this.watcher.observe(place);
     this.arrange();
-    if (this.live) this.watch();
   }
 
   hide(): void {
@@ -396,9 +399,9 @@ export class Screen {
 class Screens {
   private readonly open = new Map<string, Screen>();
 
-  of(id: string, number: number): Screen {
+  of({ id, number, rows, columns }: Terminal): Screen {
     let screen = this.open.get(id);
-    if (!screen) this.open.set(id, (screen = new Screen(id, number, true)));
+    if (!screen) this.open.set(id, (screen = new Screen(id, number, true, { rows, columns })));
     return screen;
   }
 

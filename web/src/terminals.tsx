@@ -94,7 +94,7 @@ function TerminalPanel({ terminal }: { terminal: Terminal }): VNode {
   const field = useRef<HTMLInputElement>(null);
   const searching = useSignal(false);
   const needle = useSignal("");
-  const screen = screens.of(terminal.id, terminal.number);
+  const screen = screens.of(terminal);
 
   useLayoutEffect(() => {
     if (!place.current) return;

@@ -91,7 +91,7 @@ export function TimelineList({ source, tail, label }: { source: Source; tail?: C
   const heights = useMemo(() => new Heights(source), [source]);
   const rows = useMemo(() => new Map<Element, number>(), [source]);
 
-  const observer = useMemo(
+  const observer: ResizeObserver = useMemo(
     () =>
       new ResizeObserver((entries) => {
         let above = 0;
@@ -100,6 +100,11 @@ export function TimelineList({ source, tail, label }: { source: Source; tail?: C
         for (const entry of entries) {
           const at = rows.get(entry.target);
           if (at === undefined) continue;
+          if (!entry.target.isConnected) {
+            rows.delete(entry.target); // it left the view: its height of 0 is none
+            observer.unobserve(entry.target);
+            continue;
+          }
           const by = heights.set(at, entry.borderBoxSize[0]?.blockSize ?? 0);
           any ||= by !== 0;
           if (at < first) above += by;

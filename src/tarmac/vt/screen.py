@@ -86,9 +86,13 @@ class GhosttyEmulator:
     """See `Emulator`."""
 
     def __init__(self, rows: int, columns: int) -> None:
+        from pyghostty._ffi import ffi, lib
         from pyghostty.core import Terminal
 
         self._terminal: Any = Terminal(columns, rows, scrollback=SCROLLBACK_LINES)
+        # Without room for them, some 500 lines are kept. A cell takes 8 bytes. The memory is used as lines come.
+        room = ffi.new("size_t*", (rows + SCROLLBACK_LINES) * (columns + 64) * 8 * 2)
+        lib.ghostty_terminal_set(self._terminal._t[0], lib.GHOSTTY_TERMINAL_OPT_SCROLLBACK_MAX_BYTES, room)
         self._rows, self._columns = rows, columns
         self._main = b""  # what paints the main screen, while the alternate one is shown
 

@@ -70,6 +70,11 @@ class Server:
                 await asyncio.sleep(0.02)
         return found[0].decode()
 
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
     def kill(self) -> None:
         """As a crash would."""
         assert self._process is not None
