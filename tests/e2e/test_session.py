@@ -82,6 +82,23 @@ def test_what_is_typed_before_the_session_is_drawn_is_in_the_editor(project: Pat
         tmux.until(READY, "❯ early words")
 
 
+def test_lines_that_are_sent_at_the_first_paint_belong_to_one_task(project: Path) -> None:
+    """U1, U2: the session is not open yet, and the second line does not open another task."""
+    with session(project, done("Both heard."), done("Both heard."), words="") as tmux:
+        tmux.until(READY)
+        tmux.run("send-keys", "-t", "t", "first words", "Enter", "second words", "Enter", "BTab")
+        tmux.until("❯ first words", "❯ second words", "Both heard.", "edits: also edits files")
+        assert tmux.leave() == 0
+    assert said() == ["first words", "second words"]
+
+
+def test_the_session_can_be_left_at_the_first_paint(project: Path) -> None:
+    """U1."""
+    with session(project, done(), words="") as tmux:
+        tmux.until(READY)
+        assert tmux.leave() == 0
+
+
 def test_lines_are_edited_with_the_usual_keys_and_come_back_from_the_history(project: Path) -> None:
     """U2: cursor keys, several lines, history over sessions."""
     with session(project, done(), words="") as tmux:

@@ -3,13 +3,17 @@
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import TextIO, cast
 
 import pytest
 from prompt_toolkit.application import create_app_session
+from prompt_toolkit.completion import WordCompleter
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.input import PipeInput, create_pipe_input
 
+from tarmac.cli.run import SessionStart
+from tarmac.config import load_config
 from tarmac.show.inline_app import FrameOutput
 from tarmac.show.look import Look
 from tarmac.show.ui import SessionUI
@@ -119,3 +123,25 @@ async def test_keys_behind_a_line_that_hands_over_the_terminal_are_for_who_gets_
             await until(lambda: b"end" in got and (not fails or shown.typed))
         typed = shown.typed
     assert (got, typed) == (([b"end"], "ls") if fails else ([b"ls\x1b[D", b"end"], ""))
+
+
+async def test_what_is_typed_before_the_session_is_open_waits_for_it(tmp_path: Path) -> None:
+    """U1, U2: the editor is drawn before the rest of Tarmac is imported. Lines, Tab and Shift-Tab wait."""
+    seen: list[str] = []
+
+    async def submitted(text: str) -> None:
+        seen.append(text)
+
+    with ui() as (shown, stream, keys, _cooked):
+        start = SessionStart(shown, load_config(tmp_path, {}, {"model": "some/model"}))
+        async with shown.running():
+            assert "code · ask (shift-tab) · some/model" in "".join(stream.writes)
+            keys.send_text("first\rsecond line\r\x1b[Z/al\t")
+            await until(lambda: "❯ second line" in "".join(stream.writes) and shown.typed == "/al")
+            assert seen == []
+            shown.on_submit, shown.on_level = submitted, lambda: seen.append("level")
+            shown.complete_with(WordCompleter(["/alone"], WORD=True))
+            start.done.set()
+            await until(lambda: len(seen) == 3)
+            assert [each for each in seen if each != "level"] == ["first", "second line"]
+            assert shown.typed == "/alone"

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarmac.show.look import Look
-from tarmac.show.markdown import BlockSplitter, MarkdownStream, render
+from tarmac.show.markdown import PART, BlockSplitter, MarkdownStream, render
 
 LOOK = Look(columns=60, live=True)
 lines = st.sampled_from(
@@ -17,7 +17,8 @@ documents = st.lists(lines, max_size=30).map("\n".join)
 
 def blocks(pieces: list[str]) -> list[str]:
     splitter = BlockSplitter()
-    return [block for piece in pieces for block in splitter.feed(piece)] + splitter.finish()
+    found = [block for piece in pieces for block in splitter.feed(piece)] + splitter.finish()
+    return [block.text for block in found]
 
 
 def cut(text: str, size: int) -> list[str]:
@@ -73,3 +74,29 @@ def test_the_block_that_grows_is_shown_until_it_is_whole() -> None:
     stream = MarkdownStream(LOOK)
     assert stream.feed("Half a sen") == "" and stream.partial == ["Half a sen"]
     assert stream.feed("tence.\n\n") == "Half a sentence.\n" and stream.partial == []
+
+
+@settings(deadline=None, max_examples=20)
+@given(
+    st.lists(st.sampled_from(["", "x = 1", "    y('a', b, c)", "# why not", "'''"]), min_size=300, max_size=500),
+    st.integers(1, 900),
+)
+def test_long_code_is_given_out_in_parts_and_reads_as_if_it_were_whole(code: list[str], size: int) -> None:
+    """U6: no key waits for the rendering of a thousand lines. Blank lines count in code, also where it is cut."""
+    stream, told, longest = MarkdownStream(LOOK), "", 0
+    for piece in cut("\n".join(["```python", "first", *code, "last", "```", "after"]), size):
+        told += stream.feed(piece)
+        longest = max(longest, len("\n".join(stream.partial)))
+    told += stream.finish()
+    assert told.split("\n") == [f" {line}".rstrip() for line in ["first", *code, "last"]] + ["", "after", ""]
+    assert longest <= PART + size + 20
+
+
+def test_a_long_list_is_rendered_in_parts_and_stays_one_list() -> None:
+    """U6."""
+    whole = "\n".join(f"{number}. the item {number}\n   goes on" for number in range(1, 301))
+    stream = MarkdownStream(LOOK)
+    told = "".join(stream.feed(piece) for piece in cut(whole, 50)) + stream.finish()
+    numbers = [line.split()[0] for line in told.split("\n") if line and line.split()[0].isdecimal()]
+    assert numbers == [str(number) for number in range(1, 301)] and "\n\n" not in told
+    assert max(len(block) for block in blocks([whole])) < PART + 100

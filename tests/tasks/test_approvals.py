@@ -365,8 +365,8 @@ async def test_a_yes_does_not_hold_for_a_file_that_changed_meanwhile(tmp_path: P
     assert (work / "a.txt").read_text() == "somebody else's\n"
 
 
-async def test_of_a_patch_that_changes_several_files_a_no_to_one_is_a_no_to_all(tmp_path: Path) -> None:
-    """S13: a patch is written whole or not at all."""
+async def test_of_a_patch_that_changes_several_files_those_are_changed_that_the_person_allowed(tmp_path: Path) -> None:
+    """S13, U8: what they did not name is not allowed, and the model is told."""
     work = tmp_path / "work"
     patch = "*** Begin Patch\n*** Add File: a.txt\n+a\n*** Add File: b.txt\n+b\n*** End Patch"
     async with running(work, turn(call("apply_patch", patch=patch)), done()) as (task, seen, run):
@@ -374,8 +374,9 @@ async def test_of_a_patch_that_changes_several_files_a_no_to_one_is_a_no_to_all(
         choices = (Choice(path=work / "a.txt", answer=AnswerKind.YES),)
         await task.answer(asked.question, Answer(AnswerKind.PER_FILE, choices=choices))
         await run
-    assert results(seen)[0][1] == "denied"
-    assert list(work.iterdir()) == []
+    _, outcome, text = results(seen)[0]
+    assert outcome == "done" and "did not approve the change to b.txt" in text
+    assert [each.name for each in work.iterdir()] == ["a.txt"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -264,15 +264,27 @@ async def test_a_patch_that_can_not_be_written_whole_is_put_back(shop: Workshop)
     assert (shop.folder / "old.txt").read_text() == "changed meanwhile"
 
 
-async def test_a_patch_of_which_a_part_is_refused_changes_nothing(shop: Workshop) -> None:
-    """S13: half a patch is no patch."""
+async def test_of_a_patch_the_files_that_a_person_allowed_are_changed(shop: Workshop) -> None:
+    """S13, U8: a file that is renamed is allowed whole or not at all, else its content would be lost."""
     shop.file("run.sh", "echo one\n")
     shop.file("old.txt", "old")
     ready = await shop.prepare("apply_patch", patch=PATCH)
-    with pytest.raises(ToolFailed, match=r"did not approve the change to run\.sh, so nothing was changed"):
-        await shop.act(ready, go=Go(approved=True, refused=frozenset([0])))
-    assert (shop.folder / "run.sh").read_text() == "echo one\n"
-    assert not (shop.folder / "new.txt").exists()
+    paths = [each.path.name for each in ready.intents]
+    result = await shop.act(ready, go=Go(approved=True, refused=frozenset([paths.index("run")])))
+    assert (shop.folder / "run.sh").read_text() == "echo one\n" and not (shop.folder / "bin/run").exists()
+    assert (shop.folder / "new.txt").exists() and not (shop.folder / "old.txt").exists()
+    assert "The person did not approve the change to run.sh, bin/run: left as it was." in str(result.content)
+    assert [each.path.name for each in result.seen] == ["new.txt", "old.txt"]
+
+
+async def test_a_patch_of_which_all_is_refused_changes_nothing(shop: Workshop) -> None:
+    """S13."""
+    shop.file("run.sh", "echo one\n")
+    shop.file("old.txt", "old")
+    ready = await shop.prepare("apply_patch", patch=PATCH)
+    with pytest.raises(ToolFailed, match="so nothing was changed"):
+        await shop.act(ready, go=Go(approved=True, refused=frozenset(range(len(ready.wants)))))
+    assert (shop.folder / "run.sh").exists() and not (shop.folder / "new.txt").exists()
 
 
 async def test_a_patch_that_does_not_fit_changes_nothing(shop: Workshop) -> None:

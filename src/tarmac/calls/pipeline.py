@@ -28,7 +28,7 @@ from tarmac.calls.call_judge import (
 from tarmac.errors import BadArguments, StateUnavailable, TarmacError, ToolDenied, ToolFailed
 from tarmac.events import CallId, CallOutcome
 from tarmac.models.messages import Image, Part, Text
-from tarmac.policy import ReadFile
+from tarmac.policy import ReadFile, WriteFile
 from tarmac.policy.approval import Authority, Resolution, Resolved, denied_text
 from tarmac.tools.file_access import aside
 from tarmac.tools.tool import Done, Go, Ready
@@ -197,7 +197,8 @@ class Pipeline:
             answered, resolved = found
             anew = resolved[0].anew
             if anew is None:
-                return await self._permission(go, answered, resolved, [(n, judged[n]) for n in asked], batch=batch)
+                files = batch or all(isinstance(each.action, WriteFile) for each in wants)
+                return await self._permission(go, answered, resolved, [(n, judged[n]) for n in asked], files=files)
             edited = anew.command
             wants = tuple(renamed(each, anew) if n in asked else each for n, each in enumerate(wants))
         return Permission(resolution=Resolution.DENIED, told="The command was changed too many times, and was not run.")
@@ -232,16 +233,16 @@ class Pipeline:
         resolved: Sequence[Resolved],
         asked: Sequence[tuple[int, Judged]],
         *,
-        batch: bool,
+        files: bool,
     ) -> Permission:
-        """What a person's answer permits. Of several files, some may be allowed."""
+        """What a person's answer permits. Of several `files`, some may be allowed."""
         pairs = list(zip(resolved, asked, strict=True))
         approved = tuple(Approved(approval=each.approval, want=j.want) for each, (_, j) in pairs if each.approval)
         refused = frozenset(n for each, (n, _) in pairs if each.approval is None)
         note = await self._judge.remember(resolved[0], asked[0][1], origin=answered.answer.by)
         notes = (note,) if note else ()
         by = answered.by or Authority.POLICY
-        if not approved or (refused and not batch):
+        if not approved or (refused and not files):
             first = next(each for each in resolved if each.approval is None)
             images = tuple(each for each in answered.remarks if isinstance(each, Image))
             return Permission(

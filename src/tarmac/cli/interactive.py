@@ -8,6 +8,7 @@ is on the screen, and names every command that ends with the session.
 """
 
 import asyncio
+import gc
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
@@ -32,7 +33,6 @@ from tarmac.cli.driven import Driven, cannot_see, notes_before, status_of
 from tarmac.cli.shutdown import Stop
 from tarmac.cli.slash import Slash, next_level
 from tarmac.errors import BadRequest, TarmacError, TerminalNotFound
-from tarmac.paths import state_dir
 from tarmac.policy.approval import Answer, AnswerKind, Picture
 from tarmac.server.joined_task import JoinedTask, wants_secret
 from tarmac.show.columns import cut, width, wrapped
@@ -74,6 +74,7 @@ class Interactive:
     app: App
     stop: Stop
     tasks: Tasks
+    ui: SessionUI  # it is drawn already; `run` closes it
     look: Look = field(default_factory=lambda: look_of(sys.stdout, os.environ))
     header: str = ""
     task: Driven | None = None
@@ -81,7 +82,6 @@ class Interactive:
     starts: bool = True  # False: a task of before waits for the person's words
     level: str = ""
     ended: Ended = field(default_factory=lambda: Ended("idle"))
-    ui: SessionUI = field(init=False)
     renderer: TaskRenderer = field(init=False)
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     _go: asyncio.Event = field(default_factory=asyncio.Event)
@@ -90,6 +90,7 @@ class Interactive:
     _waiting: "asyncio.Queue[QuestionAsked | SecretWanted | None]" = field(default_factory=asyncio.Queue)
     _asking: "asyncio.Task[None] | None" = None
     _asked: str = ""  # the id of the question on the screen
+    _saying: asyncio.Lock = field(default_factory=asyncio.Lock)  # the next words wait until the first have their task
     _own_words: str | None = None  # words on their way to the task: they are on the screen already
     _leave_task: Callable[[], object] = bool
     _secrets_asked: set[str] = field(default_factory=set)  # terminals of a joined task whose commands ask for one
@@ -101,12 +102,7 @@ class Interactive:
     def __post_init__(self) -> None:
         self.level = self.app.config.auto
         self._slash = Slash(self)
-        workspace = self.app.project
-        self.ui = SessionUI(
-            self.look,
-            history=state_dir(os.environ) / "history",
-            completer=SessionCompleter(workspace, self._slash.offered),
-        )
+        self.ui.complete_with(SessionCompleter(self.app.project, self._slash.offered))
         self.renderer = TaskRenderer(self.look)
         self.ui.shows = self
         self.ui.on_submit = self._submitted
@@ -141,8 +137,9 @@ class Interactive:
         self.stop.interrupt = self._interrupted
         self.stop.elsewhere = lambda: self.ui.lent
         unsubscribe = self.app.registry.subscribe(self._terminal_event)
+        self.ui.later(asyncio.to_thread(_load_the_rest))
         try:
-            async with self.ui.running(), self._worker(self._answer_questions()):
+            async with self._worker(self._answer_questions()):
                 if self.header:
                     self.tell(f"  {one_line(self.header)}", colour="2", indent="  ")
                 if self.task is not None:
@@ -151,6 +148,7 @@ class Interactive:
                 await self._loop()
                 await self._farewell()
         finally:
+            await self.ui.close()
             unsubscribe()
             self._leave_task()
             self.stop.interrupt = None
@@ -328,6 +326,10 @@ class Interactive:
 
     async def say(self, text: str) -> None:
         """Words for the task; the first ones open one."""
+        async with self._saying:
+            await self._say(text)
+
+    async def _say(self, text: str) -> None:
         task = self.task
         if task is not None and hides_input(self.app.registry, task):
             raise BadRequest("a command asks for a secret: this line went nowhere", hint="answer the question first")
@@ -525,6 +527,14 @@ class Interactive:
         if wanted.prompt() is not None:
             self._notify("Tarmac: a command asks for a secret")
             await pass_secret(wanted, self.ui)
+
+
+def _load_the_rest() -> None:
+    """What an answer needs, before it comes, and in a thread: keys are drawn meanwhile."""
+    from tarmac.show.rich_markdown import warm_up
+
+    warm_up()
+    gc.freeze()  # what was imported stays: to look through it for garbage held a key up for 50 ms
 
 
 def recap(meta: Metadata) -> str:

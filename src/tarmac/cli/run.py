@@ -25,7 +25,8 @@ from tarmac.errors import (
     TarmacError,
     TaskNotFound,
 )
-from tarmac.show.harmless import harmless
+from tarmac.show.columns import cut, wrapped
+from tarmac.show.harmless import harmless, one_line
 from tarmac.show.look import Look, look_of
 from tarmac.show.pictures import picture, pictures_in
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from tarmac.cli.interactive import Tasks
     from tarmac.cli.shutdown import Stop
     from tarmac.config import Config
+    from tarmac.show.ui import SessionUI
     from tarmac.tasks.store import Listed, TaskStore
     from tarmac.tasks.views.metadata import Metadata
 
@@ -99,8 +101,6 @@ def resume(arguments: list[str]) -> int:
 
 def _guarded(work: Callable[[], int]) -> int:
     """Errors of a task are its failure: 1, or 2 when the arguments make no sense."""
-    from tarmac.models.provider import ModelError
-
     try:
         return work()
     except (BadRequest, ConfigError):
@@ -111,10 +111,11 @@ def _guarded(work: Callable[[], int]) -> int:
         from tarmac.cli.exec import PLACE_FAILED
 
         return complain(error.what, hint=error.hint, code=PLACE_FAILED)
-    except ModelError as error:
-        return complain(error.what, hint=error.hint, code=2 if error.kind in ("auth", "not_found") else 1)
     except TarmacError as error:
-        return complain(error.what, hint=error.hint, code=1)
+        from tarmac.models.provider import ModelError  # here: the first paint does not wait for it
+
+        unusable = isinstance(error, ModelError) and error.kind in ("auth", "not_found")
+        return complain(error.what, hint=error.hint, code=2 if unusable else 1)
 
 
 # A session without a task yet
@@ -133,18 +134,77 @@ def _chat(where: "Where", overrides: dict[str, object]) -> int:
 
 
 async def _session(config: "Config", where: "Where", stop: "Stop") -> int:
-    from tarmac.cli.interactive import Interactive
-    from tarmac.cli.shutdown import meanwhile
-    from tarmac.terminals.environment import wipe_own_environment
+    """The editor is drawn first, and takes keys. The rest of Tarmac is imported and opened meanwhile."""
+    import asyncio
+    from importlib import import_module
 
-    async with _open(config, where) as app, meanwhile(_shared(app)):
-        wipe_own_environment(config.terminals)
-        there = app.config.workspace
-        home = Path.home()
-        shown = Path("~") / there.relative_to(home) if not where.place and there.is_relative_to(home) else there
-        at = f"{where.place} " if where.place else ""
-        header = f"Tarmac · {config.model} · {at}{shown} · {config.mode} · /help lists the commands"
-        return await Interactive(app, stop, _tasks(app), header=header).run()
+    from tarmac.paths import state_dir
+    from tarmac.show.ui import SessionUI
+
+    look = look_of(sys.stdout, os.environ)
+    ui = SessionUI(look, history=state_dir(os.environ) / "history")
+    start = SessionStart(ui, config)
+    try:
+        async with asyncio.timeout(None) as opening, ui.running():
+            ui.on_leave = ui.on_gone = lambda: opening.reschedule(0)
+            ui.print("\n".join(look.paint("2", line) for line in _session_header(config, where, look)))
+            await asyncio.to_thread(import_module, "tarmac.cli.interactive")  # keys are drawn meanwhile
+            from tarmac.cli.interactive import Interactive
+            from tarmac.cli.shutdown import meanwhile
+            from tarmac.terminals.environment import wipe_own_environment
+
+            async with _open(config, where) as app, meanwhile(_shared(app)):
+                wipe_own_environment(config.terminals)
+                session = Interactive(app, stop, _tasks(app), ui, look=look)
+                start.done.set()
+                return await session.run()
+    except TimeoutError:
+        if not opening.expired():
+            raise
+        return 0  # they left before it was open
+
+
+class SessionStart:
+    """What the session does until it is open: nothing typed is lost, and what was submitted waits."""
+
+    def __init__(self, ui: "SessionUI", config: "Config") -> None:
+        import asyncio
+
+        self.done = asyncio.Event()
+        self._ui = ui
+        self._config = config
+        self._said: list[str] = []
+        ui.shows = self
+        ui.on_submit = self._submitted
+        ui.on_level = lambda: ui.later(self._level())
+
+    async def _submitted(self, text: str) -> None:
+        self._said.append(text)
+        await self.done.wait()
+        assert self._ui.on_submit is not None
+        await self._ui.on_submit(text)
+
+    async def _level(self) -> None:
+        await self.done.wait()
+        self._ui.on_level()
+
+    def live(self, columns: int) -> list[str]:
+        """What was submitted."""
+        return [cut(f"❯ {one_line(text)}", columns - 1) for text in self._said]
+
+    def status(self, columns: int) -> str:
+        """As it will be in a moment."""
+        model = self._config.model or ""
+        name = model.rpartition("/")[2] if model.startswith("scripted/") else model
+        return cut(one_line(f"  {self._config.mode} · {self._config.auto} (shift-tab) · {name}"), columns - 1)
+
+
+def _session_header(config: "Config", where: "Where", look: Look) -> list[str]:
+    there, home = where.there or config.workspace, Path.home()
+    shown = Path("~") / there.relative_to(home) if not where.place and there.is_relative_to(home) else there
+    at = f"{where.place} " if where.place else ""
+    said = f"Tarmac · {config.model} · {at}{shown} · {config.mode} · /help lists the commands"
+    return wrapped(f"  {one_line(said)}", look.columns - 1, indent="  ")
 
 
 def _tasks(app: "App") -> "Tasks":

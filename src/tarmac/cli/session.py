@@ -15,6 +15,7 @@ from tarmac.cli.exit_status import complain
 from tarmac.cli.person import Person, at_terminal
 from tarmac.cli.shutdown import Stop
 from tarmac.cli.task_driver import Door
+from tarmac.paths import state_dir
 from tarmac.policy.approval import Picture
 from tarmac.show.columns import cut, wrapped
 from tarmac.show.harmless import one_line
@@ -55,12 +56,15 @@ async def drive(
     wipe_own_environment(app.config.terminals)
     if task.attended and not yes and not as_json and can_be_interactive(look):
         from tarmac.cli.interactive import Interactive, Tasks
+        from tarmac.show.ui import SessionUI
 
         said = header or _header(app, task)
+        ui = SessionUI(look, history=state_dir(os.environ) / "history")
         session = Interactive(
-            app, stop, tasks or Tasks(), look=look, header=said, task=task, starts=starts, once=not offers
+            app, stop, tasks or Tasks(), ui, look=look, header=said, task=task, starts=starts, once=not offers
         )
-        return await session.run(words, images)
+        async with ui.running():
+            return await session.run(words, images)
     screen = Screen(sys.stdout, look)
     renderer = TaskRenderer(look, meta=task.metadata)
     after = after or task.afterwards

@@ -62,11 +62,12 @@ class ReadFile:
 
 @dataclass(frozen=True, slots=True)
 class WriteFile:
-    """Make or change a file with a tool; `new` None: as the disk says. `leads_to` as for ReadFile."""
+    """Make, change or delete a file with a tool; `new` None: as the disk says. `leads_to` as for ReadFile."""
 
     path: Path
     _: KW_ONLY
     new: bool | None = None
+    deletes: bool = False
     leads_to: Path | None = field(default=None, compare=False)
 
 

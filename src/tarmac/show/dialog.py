@@ -104,8 +104,10 @@ def choices_for(asked: QuestionAsked, *, tries: bool = False) -> Choices:
         keys = tuple((key, _SHORT[key]) for key, possible in can.items() if possible)
         return Choices(keys=keys, words="say why not")
     if asked.ask == "followup":
-        keys = tuple((str(number), "") for number in range(1, min(len(asked.choices), 9) + 1))
-        return Choices(keys=keys, words="your own words" if asked.choices else "type your answer")
+        numbers = tuple((str(number), "") for number in range(1, min(len(asked.choices), 9) + 1))
+        return Choices(
+            keys=(*numbers, ("?", _SHORT["?"])), words="your own words" if asked.choices else "type your answer"
+        )
     keys = tuple((key, _SHORT[key]) for key in ("y", "n", "?"))
     return Choices(keys=keys, words=_PLAIN.get(asked.ask, ("", "", "say what to do instead"))[2])
 
@@ -116,6 +118,9 @@ def help_lines(asked: QuestionAsked, choices: Choices, columns: int) -> list[str
     words = "no, and the model reads them; @shot.png in them attaches a picture"
     if asked.ask in _PLAIN:
         explained["y"], explained["n"], words = _PLAIN[asked.ask]
+    if asked.ask == "followup" and not details.requests(asked.details):
+        explained = {str(number): one_line(choice) for number, choice in enumerate(asked.choices, 1)}
+        words = "your own answer; @shot.png in it attaches a picture"
     items = [(key, explained[key]) for key, _ in choices.keys if key in explained]
     lines = [f"{key}  {what}" for key, what in items]
     lines += [f"words and Enter: {words}", "Ctrl-C: stop the task"]
@@ -161,7 +166,7 @@ class QuestionDialog:
             self._print("  → no: the input has ended")
             return Answer(AnswerKind.NO, text=NO_INPUT)
         text = line.strip()
-        if self._asked.ask == "followup" and not self._requests:
+        if self._asked.ask == "followup" and not self._requests and text != "?":
             return self._chosen(text)
         word, _, words = text.partition(" ")
         words = words.strip()

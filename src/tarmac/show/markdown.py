@@ -3,19 +3,31 @@
 pieces of text → MarkdownStream.feed() → rendered blocks (whole lines) · `partial`: the block that still grows
 
 A block ends at a blank line, or where a code fence closes. A finished block is printed once and never changes, so
-the terminal's own scrollback stays right. The block that still grows is shown as plain text until it ends.
+the terminal's own scrollback stays right. The block that still grows is shown as plain text until it ends. Long code
+and long lists are given out in parts: no key waits until a thousand lines are rendered.
 """
 
 import re
+from typing import NamedTuple
 
 from tarmac.show.columns import wrapped
 from tarmac.show.harmless import harmless
 from tarmac.show.look import Look
 
-LONGEST = 20_000  # characters of one block; a longer one is cut at a line end and rendered in parts
+LONGEST = 20_000  # characters of one block; a longer one is cut at a line end
+PART = 2_000  # characters of code or of a list that are rendered at once: some 10 ms
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$")
 _SGR = re.compile(r"\x1b\[[0-9;]*m")
 _ITEM = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s")
+_TOP_ITEM = re.compile(r"^(?:[-*+]|\d+[.)])\s")
+
+
+class MarkdownBlock(NamedTuple):
+    """Markdown that can be rendered by itself."""
+
+    text: str
+    part: bool = False  # of a code block: its blank lines count
+    first: bool = True  # False: it goes on with the code or the list of the block before
 
 
 class BlockSplitter:
@@ -25,6 +37,8 @@ class BlockSplitter:
         self._lines: list[str] = []  # whole lines of the block that grows
         self._rest = ""  # a line without its end
         self._fence = ""  # what closes the code block we are in
+        self._opened = ""  # the line that opened it, if a part was given out
+        self._goes_on = False  # what it begins with was given out
         self._size = 0
 
     @property
@@ -32,27 +46,46 @@ class BlockSplitter:
         """The block that still grows."""
         return "\n".join([*self._lines, self._rest])
 
-    def feed(self, text: str) -> list[str]:
+    def feed(self, text: str) -> list[MarkdownBlock]:
         """Take the next piece; return the blocks that are whole now."""
         *lines, self._rest = (self._rest + text).split("\n")
-        return [self._take() for line in lines if self._line(line)]
+        blocks = []
+        for line in lines:
+            if self._is_cut_before(line):
+                blocks.append(self._part() if self._fence else self._take())
+                self._goes_on = True
+            if self._line(line):
+                blocks.append(self._take())
+        return blocks
 
-    def finish(self) -> list[str]:
+    def finish(self) -> list[MarkdownBlock]:
         """The text has ended: return what is left."""
         if self._rest:
             self._lines.append(self._rest)
             self._rest = ""
-        return [self._take()] if any(line.strip() for line in self._lines) else self._nothing()
+        is_something = any(line.strip() for line in self._lines)
+        blocks = [self._take()] if is_something else []
+        self._nothing()
+        return blocks
+
+    def _is_cut_before(self, line: str) -> bool:
+        """Whether the block is long, and what comes before this line can be rendered by itself."""
+        if self._size < PART:
+            return False
+        if self._fence:
+            return not self._closes(line)
+        return bool(_TOP_ITEM.match(line) and _TOP_ITEM.match(self._lines[0]))
+
+    def _closes(self, line: str) -> bool:
+        found = _FENCE.match(line)
+        return bool(found and found[1].startswith(self._fence) and not found[2].strip())
 
     def _line(self, line: str) -> bool:
         """Add a line; True: it ends the block."""
-        found = _FENCE.match(line)
         if self._fence:
             self._add(line)
-            if found and found[1].startswith(self._fence) and not found[2].strip():
-                self._fence = ""
-                return True
-        elif found:
+            return self._closes(line)
+        if found := _FENCE.match(line):
             self._add(line)
             self._fence = found[1]
         elif line.strip():
@@ -65,14 +98,22 @@ class BlockSplitter:
         self._lines.append(line)
         self._size += len(line) + 1
 
-    def _take(self) -> str:
-        block = "\n".join(self._lines)
+    def _part(self) -> MarkdownBlock:
+        """The code that has come. More of it follows."""
+        opened = self._opened or self._lines[0]
+        lines = [opened, *self._lines] if self._opened else self._lines
+        part = MarkdownBlock("\n".join([*lines, self._fence]), part=True, first=not self._goes_on)
+        self._lines, self._size, self._opened = [], 0, opened
+        return part
+
+    def _take(self) -> MarkdownBlock:
+        lines = [self._opened, *self._lines] if self._opened else self._lines
+        block = MarkdownBlock("\n".join(lines), part=bool(self._opened), first=not self._goes_on)
         self._nothing()
         return block
 
-    def _nothing(self) -> list[str]:
-        self._lines, self._size, self._fence = [], 0, ""
-        return []
+    def _nothing(self) -> None:
+        self._lines, self._size, self._fence, self._opened, self._goes_on = [], 0, "", "", False
 
 
 class MarkdownStream:
@@ -99,20 +140,23 @@ class MarkdownStream:
         self._last = ""
         return printed
 
-    def _rendered(self, blocks: list[str]) -> str:
+    def _rendered(self, blocks: list[MarkdownBlock]) -> str:
         printed = ""
         for block in blocks:
-            together = _ITEM.match(block) and _ITEM.match(self._last.split("\n")[-1] if self._last else "")
-            printed += ("\n" if self._last and not together else "") + render(block, self.look)
-            self._last = block
+            items = _ITEM.match(block.text) and _ITEM.match(self._last.split("\n")[-1] if self._last else "")
+            apart = self._last and block.first and not items
+            printed += ("\n" if apart else "") + render(block.text, self.look, part=block.part)
+            self._last = block.text
         return printed
 
 
-def render(markdown: str, look: Look) -> str:
-    """A block of Markdown as text for a terminal, with a line end after each line."""
+def render(markdown: str, look: Look, *, part: bool = False) -> str:
+    """A block of Markdown as text for a terminal, with a line end after each line. `part`: it is code that goes on."""
     from tarmac.show.rich_markdown import rendered
 
     lines = [line.rstrip() for line in rendered(harmless(markdown), look).split("\n")]
+    if part:  # blank lines at its ends count
+        return "".join(f"{line}\n" for line in lines[:-1])
     while lines and not _SGR.sub("", lines[-1]).strip():
         lines.pop()
     while lines and not _SGR.sub("", lines[0]).strip():

@@ -97,6 +97,8 @@ def _request(request: Mapping[str, object], look: Look, *, most: int) -> Iterato
     explanation = one_line(details.text(request, "explanation"))
     if kind == "ReadFile" and explanation.startswith("reads the folder "):
         head = "Look into this folder?"
+    if kind == "WriteFile" and explanation.startswith("deletes the file "):
+        head = "Delete this file?"
     reason = one_line(details.text(request, "reason"))
     subject = one_line(details.text(request, "shown"))
     known = request.get("file") is not None and explanation.endswith((f" the file {subject}", f" the folder {subject}"))

@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from prompt_toolkit.application import in_terminal
 from prompt_toolkit.application.current import set_app
@@ -51,9 +51,11 @@ from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 
 from tarmac.show.columns import width
-from tarmac.show.dialog import Choices
 from tarmac.show.inline_app import InlineApplication, frame_output
 from tarmac.show.look import Look
+
+if TYPE_CHECKING:
+    from tarmac.show.dialog import Choices  # with it comes the policy, and the first paint does not wait for that
 
 READ = 0.3  # seconds before a question takes keys
 TYPING = 0.7  # seconds without a key after which a person who was typing has stopped
@@ -83,7 +85,6 @@ class SessionUI:
         look: Look,
         *,
         history: Path | None = None,
-        completer: Completer | None = None,
         vi: bool = False,
         input: Input | None = None,
         output: Output | None = None,
@@ -103,16 +104,18 @@ class SessionUI:
         self._flushing: asyncio.Task[None] | None = None
         self._drawing: asyncio.TimerHandle | None = None
         self._jobs: set[asyncio.Task[None]] = set()
+        self._running: asyncio.Task[None] | None = None
         self._question: _Question | None = None
         self._last_key = 0.0
         self._drop = ("", 0.0)  # the rest of a word after a single key, and until when it is dropped
         self._leaving = 0.0
+        self._tabbed = False  # Tab was pressed before there was something to offer
         self._hint = ""
         self._editor = Buffer(
             name="editor",
             multiline=True,
             history=_history(history),
-            completer=completer or DummyCompleter(),
+            completer=DummyCompleter(),
             complete_while_typing=Condition(self._completes),
             auto_suggest=AutoSuggestFromHistory(),
             enable_history_search=False,
@@ -144,24 +147,50 @@ class SessionUI:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Show it during the block. What is printed in the block is on the screen when it ends."""
-        running = asyncio.create_task(self.app.run_async(handle_sigint=False, set_exception_handler=False))
-        running.add_done_callback(lambda _: self.on_gone())  # the terminal is gone: nobody can type any more
+        """Show it during the block, or until it is closed. It is drawn when the block begins."""
+        drawn = asyncio.Event()
+        self.app.after_render += lambda _: drawn.set()
+        self._running = asyncio.create_task(self.app.run_async(handle_sigint=False, set_exception_handler=False))
+        self._running.add_done_callback(self._gone)
+        drawing = asyncio.create_task(drawn.wait())
         try:
+            await asyncio.wait({drawing, self._running}, return_when=asyncio.FIRST_COMPLETED)
             yield
         finally:
-            for job in list(self._jobs):  # first: a program that has the terminal would keep us from printing
-                job.cancel()
-            await asyncio.gather(*self._jobs, return_exceptions=True)
-            if self._flushing is not None:
-                await asyncio.wait({self._flushing}, timeout=LAST_DRAWING)
-                self._flushing.cancel()
-            if self.app.is_running and self.app.future is not None and not self.app.future.done():
-                self.app.exit()
-            await asyncio.wait({running}, timeout=LAST_DRAWING)  # on a terminal that is gone it never ends
-            running.cancel()
-            await asyncio.gather(running, return_exceptions=True)
-            self._print_pending()
+            drawing.cancel()
+            await self.close()
+
+    def _gone(self, _: object) -> None:
+        """The terminal is gone: nobody can type any more."""
+        if self._running is not None:
+            self.on_gone()
+
+    async def close(self) -> None:
+        """Take it off the screen. What was printed stays there."""
+        if self._running is None:
+            return
+        running, self._running = self._running, None
+        for job in list(self._jobs):  # first: a program that has the terminal would keep us from printing
+            job.cancel()
+        await asyncio.gather(*self._jobs, return_exceptions=True)
+        if self._flushing is not None:
+            await asyncio.wait({self._flushing}, timeout=LAST_DRAWING)
+            self._flushing.cancel()
+        if self.app.is_running and self.app.future is not None and not self.app.future.done():
+            self.app.exit()
+        await asyncio.wait({running}, timeout=LAST_DRAWING)  # on a terminal that is gone it never ends
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        self._print_pending()
+
+    def complete_with(self, completer: Completer) -> None:
+        """What Tab offers in the editor. A Tab that was pressed before counts now."""
+        self._editor.completer = completer
+        with set_app(self.app):
+            if self._tabbed:
+                self._complete(self._editor)
+            else:
+                self.offer_again()
 
     def print(self, text: str) -> None:
         """Print whole lines above the editor, at once; while another program has the terminal, when it has ended."""
@@ -234,7 +263,7 @@ class SessionUI:
 
     # Questions
 
-    async def ask(self, choices: Choices, typing: Callable[[], object] = bool) -> str | None:
+    async def ask(self, choices: "Choices", typing: Callable[[], object] = bool) -> str | None:
         """The person's answer: one of the keys, or words; None: they ended the input. One question at a time.
 
         `typing` is called when they begin to type.
@@ -294,6 +323,7 @@ class SessionUI:
             return
         buffer.append_to_history()
         buffer.reset()
+        self._tabbed = False
         self._pastes.clear()
         if self.hands_over(text):
             self._early = []
@@ -343,6 +373,9 @@ class SessionUI:
 
     def _complete(self, buffer: Buffer) -> None:
         """Tab. While names are looked up for the menu, prompt_toolkit would drop the key."""
+        self._tabbed = isinstance(buffer.completer, DummyCompleter)
+        if self._tabbed:
+            return
         if buffer.complete_state:
             buffer.complete_next()
             return
@@ -481,7 +514,7 @@ class SessionUI:
             self._leaving = now
             self.hint("Ctrl-C again leaves")
 
-    def later(self, work: Awaitable[None]) -> None:
+    def later(self, work: Awaitable[object]) -> None:
         """Do something beside; what is left of it ends with the session."""
 
         async def run() -> None:
@@ -581,7 +614,7 @@ class SessionUI:
 
 @dataclass(slots=True)
 class _Question:
-    choices: Choices
+    choices: "Choices"
     answered: "asyncio.Future[str | None]"
     typing: Callable[[], object]
     takes_keys: bool = False

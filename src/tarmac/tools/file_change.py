@@ -204,15 +204,16 @@ async def ready(
     intents = await aside(size, lambda: tuple(map(_intent, changes)))
 
     async def act(go: Go) -> Done:
-        if go.refused:
-            names = ", ".join(changes[each].place.name for each in sorted(go.refused))
+        kept, names = _refused(changes, go)
+        allowed = [each for n, each in enumerate(changes) if n not in kept]
+        if not allowed:
             raise ToolFailed(f"The person did not approve the change to {names}, so nothing was changed.")
         silent: dict[Path, str] = {}
-        for each in changes:
+        for each in allowed:
             await file_access.looking(bench, file_access.unmoved, each.place)
             silent[each.place.path] = await check_saved(bench, each.place, each.before)
         editor = None if any(silent.values()) else bench.buffers  # one that was silent is not waited for again
-        saves = [Save(each) for each in changes] if editor is None else await _write_through(editor, changes)
+        saves = [Save(each) for each in allowed] if editor is None else await _write_through(editor, allowed)
         extra = await asyncio.to_thread(_write, saves, bench.files.system.afresh())
         told = [
             _told(
@@ -223,13 +224,18 @@ async def ready(
             for each in saves
         ]
         told += [note for note in dict.fromkeys(silent.values()) if note]
-        told += await _problems(bench, changes)
+        told += (
+            [f"The person did not approve the change to {names}: left as it was. The rest was done."] if kept else []
+        )
+        told += await _problems(bench, allowed)
+        made = [each for n, each in enumerate(diffs) if n not in kept]
         if show_diff:
-            told += [f"The changes as they were made:\n{_bounded(each['diff'])}" for each in diffs]
+            told += [f"The changes as they were made:\n{_bounded(each['diff'])}" for each in made]
+        written = [each for n, each in enumerate(intents) if n not in kept]
         return Done(
             content=(Text("\n".join(told)),),
-            details={"files": diffs},
-            seen=tuple(Seen(path=each.path, digest=each.after, how="edited") for each in intents),
+            details={"files": made},
+            seen=tuple(Seen(path=each.path, digest=each.after, how="edited") for each in written),
         )
 
     return Ready(
@@ -237,7 +243,9 @@ async def ready(
         done=done,
         wants=tuple(
             Want(
-                action=WriteFile(each.place.full, new=each.before is None, leads_to=each.place.path),
+                action=WriteFile(
+                    each.place.full, new=each.before is None, deletes=each.after is None, leads_to=each.place.path
+                ),
                 before=each.before,
                 content=each.after if each.after is not None else b"",
                 outside=not each.place.look.inside,
@@ -248,6 +256,16 @@ async def ready(
         intents=intents,
         act=act,
     )
+
+
+def _refused(changes: Sequence[Change], go: Go) -> tuple[set[int], str]:
+    """Which changes are left out, and their names. Of a file that is renamed, a no to one half is a no to both."""
+    left = set(go.refused)
+    for n, each in enumerate(changes):
+        halves = {n, *(m for m, other in enumerate(changes) if each.like and other.place.path == each.like)}
+        if halves & left:
+            left |= halves
+    return left, ", ".join(changes[n].place.name for n in sorted(left))
 
 
 async def _problems(bench: Bench, changes: Sequence[Change]) -> list[str]:

@@ -163,7 +163,8 @@ class Files:
         reading = isinstance(action, ReadFile)
         new = not seen.exists if isinstance(action, ReadFile) or action.new is None else action.new
         decision, risk, reason, rule = _read(seen, settings) if reading else _written(seen, settings)
-        verb = "reads" if reading else "makes" if new else "changes"
+        deletes = isinstance(action, WriteFile) and action.deletes
+        verb = "reads" if reading else "deletes" if deletes else "makes" if new else "changes"
         what = "folder" if reading and is_folder(str(seen.path), self.system) else "file"
         place = "" if seen.inside else ", outside of the workspace"
         return Verdict(
