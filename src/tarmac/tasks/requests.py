@@ -134,7 +134,7 @@ class Requests:
             return None
         why = f"{reached.what}: the limit is {f'${reached.count:g}' if reached.type == 'cost' else reached.count}"
         if not state.attended:
-            return Ended("limit", f"{why}, and nobody is here to say that it shall go on")
+            return Ended("limit", f"{why}, and nobody is here who could extend it")
         answered = await self._questions.ask(
             "auto_approval_limit",
             f"{why}. Go on?",

@@ -24,7 +24,7 @@ from tarmac.vt.text import clean
 
 OLDEST = {"bash": (4, 4), "zsh": (5, 3), "fish": (3, 4)}
 DEFAULT_SHELL = "bash"
-FILES = {"bash": "~/.bashrc", "zsh": "~/.zshrc and its kin", "fish": "~/.config/fish/config.fish"}
+FILES = {"bash": "~/.bashrc", "zsh": "~/.zshrc", "fish": "~/.config/fish/config.fish"}
 # What to put into these files, so that they stop early for an agent.
 EARLY = {"bash": "[[ $AI_AGENT ]] && return", "zsh": "[[ $AI_AGENT ]] && return", "fish": "set -q AI_AGENT; and exit"}
 SLOW = 0.5  # a share of shell_integration_timeout
