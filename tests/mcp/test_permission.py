@@ -58,6 +58,17 @@ async def test_an_answer_counts_once(tmp_path: Path) -> None:
     assert (tmp_path / "log").read_text() == "x\n"
 
 
+async def test_an_answer_that_is_sent_many_times_at_once_counts_once(tmp_path: Path) -> None:
+    """A3: the copies race, and one of them runs."""
+    async with a_door(tmp_path) as door, client_of(door, "2026-07-28", Person()) as client:
+        question = await asked(client, "echo x >> log")
+        await asyncio.sleep(0.25)
+        copies = await asyncio.gather(
+            *(again(client, "echo x >> log", question.request_state) for _ in range(8)), return_exceptions=True
+        )
+    assert (tmp_path / "log").read_text() == "x\n", copies
+
+
 async def test_an_answer_counts_for_its_own_command(tmp_path: Path) -> None:
     """A3: bound to the command."""
     async with a_door(tmp_path) as door, client_of(door, "2026-07-28", Person()) as client:

