@@ -75,11 +75,11 @@ async def _many(count: int, busy: int) -> list[Row]:
         pid = terminals.machine.connection.welcome["pid"]
         first = await terminals.open(cwd="/")
         await first.run(":")
-        before = _memory(pid)
+        before = own_memory(pid)
         others = []
         for _ in range(0, count, 20):
             others += await asyncio.gather(*(terminals.open(cwd="/") for _ in range(min(20, count))))
-        each = (_memory(pid) - before) / len(others)
+        each = (own_memory(pid) - before) / len(others)
         running = [await one.start("while :; do echo busy; sleep 0.5; done") for one in others[:busy]]
         times = []
         for _ in range(200):
@@ -95,7 +95,7 @@ async def _many(count: int, busy: int) -> list[Row]:
     ]
 
 
-def _memory(pid: object) -> float:
+def own_memory(pid: object) -> float:
     """KB that are the process's own."""
     lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     return sum(float(line.split()[1]) for line in lines if line.startswith(("Private_Clean", "Private_Dirty")))

@@ -1,7 +1,7 @@
 """10,000 terminals over 10 nodes, as a simulation of the placement alone; and what a terminal costs on one node.
 
     python -m benchmarks.placement             the simulation
-    python -m benchmarks.placement 100 1000    also opens so many terminals here, and prints memory and time for each
+    python -m benchmarks.placement 100 1000    also opens so many terminals on a host, and prints what each costs
 
 The simulation opens and closes at random, kills a node half-way, and counts how uneven the nodes become.
 """
@@ -12,10 +12,14 @@ import sys
 import time
 from pathlib import Path
 
+from benchmarks.fleet import own_memory
+from benchmarks.home import private_home
+from tarmac.fleet import RemoteMachine, open_terminals
 from tarmac.fleet.cluster import NodeRoom, choose_node
-from tarmac.terminals import Pool, Settings
+from tarmac.terminals import Settings, Terminal
 
 NODES, WANTED, LIMIT = 10, 10_000, 1_200
+COMMANDS = 100  # that are run at each count
 
 
 def simulate(seed: int = 1) -> str:
@@ -48,28 +52,47 @@ def simulate(seed: int = 1) -> str:
     )
 
 
-def resident() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+async def open_many(counts: list[int]) -> None:
+    """Open so many terminals on a host of this machine, and print what the last of them cost.
+
+    CPU time is compared, as the clock says little on a machine that others use.
+    """
+    most = max(counts) + 1
+    settings = Settings(warm_pool=0, max_terminals=most, max_per_task=most, start_up_files=False)
+    async with open_terminals("unix:", settings=settings) as pool:
+        assert isinstance(pool.machine, RemoteMachine)
+        pid = pool.machine.connection.welcome["pid"]
+        await (await pool.open(cwd="/")).run(":")
+        terminals: list[Terminal] = []
+        empty = own_memory(pid)
+        for count in sorted(counts):
+            before, opened = cpu(pid), len(terminals)
+            while len(terminals) < count:
+                some = min(10, count - len(terminals))
+                terminals += await asyncio.gather(*(pool.open(cwd="/") for _ in range(some)))
+            opening = (cpu(pid) - before) / max(count - opened, 1)
+            memory = (own_memory(pid) - empty) / count
+            theirs, ours = cpu(pid), time.process_time()
+            picked = terminals[:: max(count // COMMANDS, 1)][:COMMANDS]
+            for each in picked:
+                await each.run(":")
+            theirs, ours = (cpu(pid) - theirs) / len(picked), (time.process_time() - ours) / len(picked)
+            print(
+                f"{count:,} terminals: {memory:.1f} KB of host memory each; CPU: {opening * 1e3:.1f} ms in the host "
+                f"for an opening, {theirs * 1e6:.0f} µs there and {ours * 1e6:.0f} µs here for a command"
+            )
 
 
-async def open_many(count: int) -> str:
-    """Open `count` terminals in this process."""
-    settings = Settings(warm_pool=0, max_terminals=count, max_per_task=count, start_up_files=False)
-    async with Pool(settings) as pool:
-        first = await pool.open(cwd="/tmp")
-        await first.run(":")
-        before, start = resident(), time.perf_counter()
-        for begin in range(1, count, 8):
-            await asyncio.gather(*(pool.open(cwd="/tmp") for _ in range(min(8, count - begin))))
-        seconds = time.perf_counter() - start
-        each = (resident() - before) / (count - 1)
-    return f"{count:,} terminals: {each / 1024:.0f} KB of host memory and {seconds / (count - 1) * 1e3:.1f} ms for each"
+def cpu(pid: object) -> float:
+    """Seconds that the process ran."""
+    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
 
 
 def main() -> None:
     print(simulate())
-    for word in sys.argv[1:]:
-        print(asyncio.run(open_many(int(word))))
+    if sys.argv[1:]:
+        with private_home():
+            asyncio.run(open_many([int(word) for word in sys.argv[1:]]))
 
 
 if __name__ == "__main__":

@@ -11,11 +11,11 @@ import subprocess
 import sys
 import weakref
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, closing
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from pathlib import Path
 
 import pytest
-from tests.web.served import PATIENCE, page, program, served
+from tests.web.served import PATIENCE, Page, page, program, served
 from tests.web.test_page_socket import SCRIPT, asked, script
 
 from tarmac.app import App, open_app
@@ -353,6 +353,56 @@ async def test_the_page_answers_for_a_task_of_a_session(tmp_path: Path) -> None:
         signals = [each["record"] for each in one.frames if each["type"] == "record" and "signal" in each["record"]]
         assert any(each["signal"] == "text_streamed" for each in signals) or one.records(task.id, "model_said")
         assert done["text"] == "It is made."
+
+
+async def test_the_page_shows_the_terminals_of_a_task_of_a_session(tmp_path: Path) -> None:
+    """F8, A4: live, with the keyboard. Each process counts its terminals from 1, and none is taken for another."""
+    async with (
+        shared(tmp_path) as (app, _),
+        AsyncExitStack() as stack,
+        served(tmp_path, script=script(tmp_path)) as server,
+        page(server.port, server.proof()) as one,
+        page(server.port, server.proof()) as two,
+    ):
+        task = await stack.enter_async_context(app.create_task("make the file"))
+        before = await app.registry.open(cwd=tmp_path, task=task.id)
+        await app.registry.open(cwd=tmp_path)  # of another task: it is not shown
+        mine = (await one.do("open"))["terminal"]
+        await one.do("resume", task=task.id)
+        id = f"{before.id}@{task.id}"
+
+        async def shows(some: Page, text: str) -> None:
+            await some.until(lambda: text in some.screen(id).text())
+
+        async def looks(some: Page) -> None:
+            await some.until(lambda: set(some.terminals) == {mine, id})
+            assert some.terminals[id]["task"] == task.id
+            assert some.terminals[id]["number"] != some.terminals[mine]["number"]
+            await some.do("watch", terminal=id)
+            await some.until(lambda: some.screen(id).snapshots)
+
+        await looks(one)
+        await looks(two)
+        await before.run("echo printed-$((6 * 7))")
+        await shows(one, "printed-42")
+        await shows(two, "printed-42")
+        epoch = (await one.do("take", terminal=id))["epoch"]
+        await one.until(lambda: one.terminals[id]["holder"] == one.welcome["page"])
+        await two.until(lambda: two.terminals[id]["holder"] == one.welcome["page"])
+        await one.do("input", terminal=id, epoch=epoch, data="echo typed-$((6 * 8))\r")
+        await shows(two, "typed-48")
+        await two.do("take", terminal=id)
+        await one.until(lambda: {"type": "taken", "terminal": id, "epoch": epoch} in one.frames)
+        late = await one.ask("input", terminal=id, epoch=epoch, data="x")
+        assert "is not yours" in late["error"]["what"]
+        wrong = await one.ask("watch", terminal="t9@nobody")
+        assert "not there any more" in wrong["error"]["what"]
+        after = await app.registry.open(cwd=tmp_path, task=task.id)
+        await one.until(lambda: f"{after.id}@{task.id}" in one.terminals)
+        await app.registry.kill(after.id)
+        await one.until(lambda: f"{after.id}@{task.id}" not in one.terminals)
+        await stack.aclose()
+        await one.until(lambda: set(one.terminals) == {mine})
 
 
 async def test_a_command_is_tried_by_a_joined_door_and_its_changes_are_kept(tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ async def open_joined(store: TaskStore, task: TaskId, *, door: DoorName) -> "Joi
         except (PeerGone, PeerRefused, DirectoryUnavailable) as error:
             why = error.what
             continue
-        joined = JoinedTask(task, store.folder / task, channel)
+        joined = JoinedTask(task, store.folder / task, channel, path)
         try:
             await joined.open(door)
         except (PeerGone, PeerRefused, BadRequest) as error:
@@ -116,7 +116,7 @@ async def open_joined(store: TaskStore, task: TaskId, *, door: DoorName) -> "Joi
 class JoinedTask:
     """A joined task. It has the verbs of a Task that can be sent as messages; see `tarmac.tasks.task`."""
 
-    def __init__(self, id: TaskId, folder: Path, channel: Channel) -> None:
+    def __init__(self, id: TaskId, folder: Path, channel: Channel, socket: Path) -> None:
         self.id = id
         self.metadata = Metadata()
         self.attended = True
@@ -126,6 +126,8 @@ class JoinedTask:
         self.terminals: dict[str, Json] = {}  # rows of docs/web.md
         self.changed: Callable[[], object] = bool  # its row is another
         self.terminal_changed: Callable[[Json], object] = bool  # the row of a terminal of this task is another
+        self.terminal_gone: Callable[[str], object] = bool  # that of this id
+        self.socket = socket  # of the process that has it open
         self._folder = folder
         self._connection = AppConnection(channel, heard=self._heard, drawn=self._drawn, lost=self._closed)
         self._looked_at: dict[int, JoinedTerminal] = {}  # by number
@@ -189,6 +191,10 @@ class JoinedTask:
     def terminal_rows(self) -> list[Json]:
         """Those of this task; each is a row of docs/web.md."""
         return [row for row in self.terminals.values() if row["task"] == self.id]
+
+    def had(self, row: Json) -> bool:
+        """Whether a terminal is of this task, or was before it was released."""
+        return self.id in (row["task"], row.get("last_task"))
 
     @property
     def asks_for_secret(self) -> bool:
@@ -392,14 +398,17 @@ class JoinedTask:
                 self._closed()
             case {"type": "terminals", "terminals": list(rows)}:
                 self.terminals = {row["id"]: row for row in rows}
+                for row in filter(self.had, rows):
+                    self.terminal_changed(row)
             case {"type": "terminal", "terminal": row}:
                 self.terminals[row["id"]] = row
                 self._terminals_moved.set()
-                if row["task"] == self.id:
+                if self.had(row):
                     self.terminal_changed(row)
             case {"type": "terminal_gone", "terminal": id}:
                 row = self.terminals.pop(id, None)
                 self._terminals_moved.set()
+                self.terminal_gone(id)
                 if row and (looked_at := self._looked_at.get(row["number"])) is not None:
                     looked_at.end("it was closed")
             case {"type": "taken", "terminal": id}:

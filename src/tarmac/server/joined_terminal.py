@@ -5,17 +5,21 @@ async with task.attached("t1") as terminal:
     await terminal.type(b"ls\\r")
 
 It has what `/attach` needs of a Terminal. Its keyboard is ours until another window takes it.
+
+PassedOnTerminal is the same for a page of this process: its verbs go there, and the frames come back to it.
 """
 
 import asyncio
 import base64
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 
 from tarmac.errors import TarmacError
 from tarmac.events import TerminalId
 from tarmac.server.app_connection import AppConnection, Json
-from tarmac.server.viewer import SIZE, FrameKind
+from tarmac.server.unix_socket import connect
+from tarmac.server.viewer import HEAD, SIZE, FrameKind
 from tarmac.terminals.output.tape import Printed, Resized, Snapshot
 
 
@@ -76,3 +80,71 @@ class JoinedTerminal:
         with contextlib.suppress(TarmacError):  # it is gone, or another window has the keyboard
             await self._connection.request("unwatch", terminal=self.id)
             await self._connection.request("give", terminal=self.id, epoch=self._epoch)
+
+
+class PassedOnTerminal:
+    """A terminal of another process, for one page of ours, on a connection of its own.
+
+    So the other process sees the page as any window of its own: what it has acknowledged, and that it has the keyboard.
+    """
+
+    def __init__(
+        self,
+        id: str,
+        theirs: str,
+        number: int,
+        *,
+        send: Callable[[bytes], Awaitable[None]],
+        tell: Callable[[Json], object],
+        known: Callable[[str], object],
+    ) -> None:
+        """`id` and `number`: as the page has it; `known` is told as whom the other process knows it."""
+        self._id, self._theirs, self._number = id, theirs, number
+        self._send, self._tell, self._known = send, tell, known
+        self._connection: AppConnection | None = None
+        self._frames: asyncio.Queue[bytes] = asyncio.Queue()  # bounded by what the page acknowledges
+        self._sending: asyncio.Task[None] | None = None
+        self.lost = False  # the other process is gone
+
+    async def open(self, socket: Path) -> None:
+        """Connect. PeerGone, PeerRefused."""
+        channel = await connect(socket)
+        self._connection = AppConnection(channel, heard=self._heard, drawn=self._frames.put_nowait, lost=self._lost)
+        await self._connection.open("web")
+        self._sending = asyncio.create_task(self._pass_on())
+
+    async def do(self, verb: Json) -> Json | None:
+        """Make a verb of the page there. One without an `id` is not waited for."""
+        assert self._connection is not None
+        fields = {name: value for name, value in verb.items() if name not in ("do", "id")}
+        fields["terminal"] = self._theirs
+        if verb.get("id") is None:
+            self._connection.post(verb["do"], **fields)
+            return None
+        return await self._connection.request(verb["do"], **fields)
+
+    def _lost(self) -> None:
+        self.lost = True
+
+    async def _pass_on(self) -> None:
+        while True:
+            frame = await self._frames.get()
+            kind, _, offset = HEAD.unpack_from(frame)
+            await self._send(HEAD.pack(kind, self._number, offset) + frame[HEAD.size :])
+
+    def _heard(self, frame: Json) -> None:
+        match frame:
+            case {"type": "welcome", "page": str(page)}:
+                self._known(page)
+            case {"type": "taken", "terminal": self._theirs}:
+                self._tell({**frame, "terminal": self._id})
+            case {"type": "trouble"}:
+                self._tell(frame)
+
+    async def aclose(self) -> None:
+        """Look away, and give the keyboard back."""
+        if self._sending is not None:
+            self._sending.cancel()
+            await asyncio.gather(self._sending, return_exceptions=True)
+        if self._connection is not None:
+            await self._connection.aclose()

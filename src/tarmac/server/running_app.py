@@ -57,6 +57,7 @@ class RunningApp:
         self.open_changed: Callable[[], object] = bool  # called when the set of open tasks has changed
         self.current: TaskId | None = None  # the one that was begun, resumed or shown last
         self.terminals = LiveTerminals(lambda: self._apps.values(), self._tell, self._terminal_changed)
+        self.known_as: dict[str, str] = {}  # by the name that another process gave it: a client of ours
         self._feeds: dict[TaskId, TaskFeed] = {}
         self._apps: dict[Path, App] = {}
         self._owns = AsyncExitStack()
@@ -154,6 +155,9 @@ class RunningApp:
         """The front end that had the task closed it, or its process is gone."""
         opened = self.open.pop(id)
         opened.leave()
+        if isinstance(opened.task, JoinedTask):
+            for row in filter(opened.task.had, opened.task.terminals.values()):
+                opened.task.terminal_gone(row["id"])
 
         async def after() -> None:
             if isinstance(opened.task, JoinedTask):
@@ -241,8 +245,32 @@ class RunningApp:
         joined = await open_joined(self.store, id, door="web")
         opened = OpenTask(joined, None, _listen(joined, self._task_changed))
         joined.changed = lambda: self._joined_changed(joined)
+        joined.terminal_changed = lambda row: self._tell({"type": "terminal", "terminal": self._joined_row(id, row)})
+        joined.terminal_gone = lambda theirs: self._tell({"type": "terminal_gone", "terminal": joined_id(theirs, id)})
         self._add(opened)
+        for row in filter(joined.had, joined.terminals.values()):
+            joined.terminal_changed(row)
         return opened
+
+    # Terminals of joined tasks
+
+    def _joined_row(self, task: TaskId, row: Json) -> Json:
+        """A terminal of another process, as our clients know it."""
+        id = joined_id(row["id"], task)
+        holder = self.known_as.get(row["holder"] or "", row["holder"])
+        return {**row, "id": id, "number": self.terminals.number(TerminalId(id)), "holder": holder}
+
+    def terminal_rows(self) -> list[Json]:
+        """All terminals, also those of joined tasks."""
+        joined = [each.task for each in self.open.values() if isinstance(each.task, JoinedTask)]
+        theirs = [self._joined_row(task.id, row) for task in joined for row in task.terminals.values() if task.had(row)]
+        return [*self.terminals.rows(), *theirs]
+
+    def joined_terminal(self, id: str) -> tuple[JoinedTask, str] | None:
+        """The task of another process that has the terminal, and its id there; None: it is none of theirs."""
+        theirs, at, task = id.partition("@")
+        opened = self.open.get(TaskId(task)) if at else None
+        return (opened.task, theirs) if opened is not None and isinstance(opened.task, JoinedTask) else None
 
     def _joined_changed(self, joined: JoinedTask) -> None:
         if joined.gone and joined.id in self.open:
@@ -502,6 +530,11 @@ class RunningApp:
             except TarmacError as error:
                 trouble.append(f"task {id} was not opened again: {error.what}")
         return trouble
+
+
+def joined_id(terminal: str, task: TaskId) -> str:
+    """PURE: the id of a terminal of another process. Each process counts its own from 1."""
+    return f"{terminal}@{task}"
 
 
 def _listen(task: Task | JoinedTask, changed: Callable[[TaskId], None]) -> Callable[[], object]:

@@ -14,15 +14,18 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final, Protocol
 
+import msgspec
+
 from tarmac import __version__
 from tarmac.app import App
-from tarmac.errors import BadRequest, DirectoryUnavailable, TarmacError
+from tarmac.errors import BadRequest, DirectoryUnavailable, TarmacError, TerminalNotFound
 from tarmac.events import TaskId, TerminalId
 from tarmac.paths import state_dir
 from tarmac.server import shapes
 from tarmac.server import verbs as v
 from tarmac.server.feed import FactTold, SubtaskFact, TaskFeed
 from tarmac.server.joined_task import TO_TRY, JoinedTask
+from tarmac.server.joined_terminal import PassedOnTerminal
 from tarmac.server.open_task import OpenTask
 from tarmac.server.running_app import RunningApp
 from tarmac.server.shapes import Json
@@ -83,6 +86,7 @@ class ServedClient:
         self._written = asyncio.Event()  # nothing waits
         self._followed: dict[TaskId, Callable[[], None]] = {}
         self._viewers: dict[TerminalId, tuple[Viewer, asyncio.Task[None]]] = {}
+        self._passed_on: dict[str, PassedOnTerminal] = {}  # terminals of other processes
         self._work: set[asyncio.Task[None]] = set()
         self._output = OutputBudget()
 
@@ -105,6 +109,9 @@ class ServedClient:
         for each in left:
             each.cancel()
         await asyncio.gather(*left, return_exceptions=True)
+        await asyncio.gather(*(each.aclose() for each in self._passed_on.values()), return_exceptions=True)
+        for name in [name for name, client in self._running.known_as.items() if client == self.id]:
+            del self._running.known_as[name]
         for task in self._followed:
             await self._running.unfollowed(task)
 
@@ -123,7 +130,7 @@ class ServedClient:
                 "server": self._server,
             }
         )
-        self.tell({"type": "terminals", "terminals": self._running.terminals.rows()})
+        self.tell({"type": "terminals", "terminals": self._running.terminal_rows()})
         self.tell({"type": "tasks", "tasks": await self._running.task_rows()})
         self.tell(self._running.current_frame())
 
@@ -388,6 +395,8 @@ class ServedClient:
 
     async def _do_in_terminal(self, message: v.OneTerminal) -> Json | None:
         terminals, id = self._running.terminals, message.terminal
+        if "@" in id:
+            return await (await self._elsewhere(id)).do(msgspec.to_builtins(message))
         match message:
             case v.Watch(offset=offset):
                 await self._watch(id, offset)
@@ -416,6 +425,28 @@ class ServedClient:
                 if (running := terminals.get(id).current) is not None:
                     await running.interrupt()
         return None
+
+    async def _elsewhere(self, id: str) -> PassedOnTerminal:
+        """A terminal of another process. TerminalNotFound: its task is not joined any more."""
+        found = self._running.joined_terminal(id)
+        passed_on = self._passed_on.get(id)
+        if passed_on is not None and (found is None or passed_on.lost):
+            del self._passed_on[id]
+            await passed_on.aclose()
+        if found is None:
+            raise TerminalNotFound(f"terminal {id} is not there any more", hint="its task is closed there")
+        if id not in self._passed_on:
+            task, theirs = found
+            number = self._running.terminals.number(TerminalId(id))
+            terminal = PassedOnTerminal(
+                id, theirs, number, send=self._send_bytes, tell=self.tell, known=self._known_elsewhere
+            )
+            await terminal.open(task.socket)
+            self._passed_on[id] = terminal
+        return self._passed_on[id]
+
+    def _known_elsewhere(self, name: str) -> None:
+        self._running.known_as[name] = self.id
 
     async def _watch(self, id: str, offset: int | None) -> None:
         terminal = self._running.terminals.get(id)

@@ -158,3 +158,32 @@ async def test_a_shell_outside_is_not_taken_for_one_in_a_sandbox(daemon: Path, t
     with pytest.raises(SandboxUnavailable, match="outside"):
         await attach_terminal(id, settings=Settings(sandbox=Bubblewrap(workspace=tmp_path)))
     await end_terminal(id)
+
+
+async def test_the_terminals_of_a_task_come_back_where_their_shells_are_gone(daemon: Path, tmp_path: Path) -> None:
+    """T34: another program knows whose they are and where they stood; variables come back, and secrets do not.
+
+    What cleans up after the daemon kills all that has the old cookie, so the new shell must not have it.
+    """
+    (tmp_path / "sub").mkdir()
+    settings = Settings(start_up_files=False, outlive=True)
+    async with Pool(settings) as pool:
+        terminal = await pool.open(cwd=tmp_path, task="task-1")
+        await terminal.run("export COLOUR=green API_TOKEN=hunter2; cd sub; echo painted")
+        await pool.open(cwd=tmp_path, task="task-2")
+        pool.leave_task("task-1")
+        pool.leave_task("task-2")
+    pid = daemon_pid(daemon)
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    await asyncio.to_thread(wait_gone, pid)
+    async with Pool(settings) as pool:
+        (restored,) = await pool.take_over("task-1")
+        assert restored.cookie != terminal.cookie
+        assert pool.terminals_of("task-1") == [restored]
+        assert pool.cwd_of("task-1") == tmp_path / "sub"
+        assert b"painted" in restored.tape.read(0, restored.tape.end)
+        result = await restored.run("echo $COLOUR-$API_TOKEN", timeout=60)
+        assert (result.output, result.cwd, result.fresh_shell) == ("green-\n", tmp_path / "sub", True), result
+        for each in await list_terminals():
+            await end_terminal(each.id) if each.id != restored.id else await pool.kill(each.id)

@@ -166,6 +166,15 @@ async def attach_terminal(id: str, *, settings: Settings | None = None) -> KeptT
             f"the shell of terminal {id} runs outside the sandbox", hint="end it, or attach it without a sandbox"
         )
     commands = read_commands(folder)
+    try:
+        return await _attached(record, commands, settings, restores=False)
+    except TerminalNotFound:  # by the daemon: it is another one than had the shell
+        return await _attached(record, commands, settings, restores=True)
+
+
+async def _attached(
+    record: TerminalRecord, commands: list[StoredCommand], settings: Settings | None, *, restores: bool
+) -> KeptTerminal:
     terminal = KeptTerminal(
         find_shell(record.shell),
         id=TerminalId(record.id),
@@ -175,16 +184,15 @@ async def attach_terminal(id: str, *, settings: Settings | None = None) -> KeptT
         name=record.name,
         origin=cast("Origin", record.origin),
         task=TaskId(record.task) if record.task is not None else None,
-        cookie=record.cookie,
+        # What cleans up after a killed daemon still looks for the old cookie, and would end the new shell.
+        cookie="" if restores else record.cookie,
     )
     terminal.created, terminal.changed = record.created, record.changed
     await asyncio.get_running_loop().run_in_executor(None, terminal.keeper.connect)
     try:
         terminal.keeper.listen()
-        try:
-            await _Takeover(terminal, record, commands).run()
-        except TerminalNotFound:  # by the daemon: it is another one than had the shell
-            await _Takeover(terminal, record, commands).restore()
+        takeover = _Takeover(terminal, record, commands)
+        await (takeover.restore() if restores else takeover.run())
     except BaseException:
         terminal.keeper.close()
         raise
