@@ -114,9 +114,11 @@ ROWS = (
         10,
         "The state folder becomes read-only",
         "As row 7; lists still work",
-        "partly",
-        ("test_a_state_folder_that_became_read_only_is_told",),
-        "The kernel does not remount while the log is open for writing, so it is remounted between two runs.",
+        "holds",
+        (
+            "test_a_state_folder_that_became_read_only_is_told",
+            "test_a_state_folder_that_becomes_read_only_under_a_task_is_told",
+        ),
     ),
     Row(
         11,

@@ -3,6 +3,7 @@
 import os
 import random
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,44 @@ async def test_a_state_folder_that_became_read_only_is_told(tiny_disk: Path, tmp
     async with store.open(task) as log:
         await log.append(UserSaid(at=1.0, text="two"))
     assert len((await store.read(task)).events) == 3
+
+
+@pytest.fixture
+def failing_disk(tmp_path: Path) -> Iterator[Path]:
+    """A real ext4 that becomes read-only at its first error, whoever has files open on it."""
+    image, disk = tmp_path / "image", tmp_path / "failing"
+    disk.mkdir()
+    with image.open("wb") as file:
+        file.truncate(8 << 20)
+    steps = (["mkfs.ext4", "-q", "-F", str(image)], ["mount", "-o", "loop,errors=remount-ro", str(image), str(disk)])
+    if os.geteuid() != 0 or any(subprocess.run(each, check=False, capture_output=True).returncode for each in steps):
+        pytest.skip("no right to mount an ext4, or no loop device")
+    try:
+        yield disk
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def _fail(disk: Path) -> None:
+    """The kernel finds an error of the file system."""
+    source = subprocess.run(
+        ["findmnt", "-n", "-o", "SOURCE", str(disk)], check=True, capture_output=True, text=True
+    ).stdout.strip()
+    (Path("/sys/fs/ext4") / Path(source).name / "trigger_fs_error").write_text("1")
+
+
+async def test_a_state_folder_that_becomes_read_only_under_a_task_is_told(failing_disk: Path, tmp_path: Path) -> None:
+    """Row 10: the log is open; nothing is acknowledged any more, why is said, and lists go on."""
+    store = TaskStore(failing_disk / "tasks")
+    with pytest.raises(StateUnavailable, match="Read-only file system"):
+        async with store.create(workspace=tmp_path) as log:
+            await log.append(UserSaid(at=1.0, text="one"))
+            _fail(failing_disk)
+            await log.append(UserSaid(at=2.0, text="two"))
+    (listed,) = await store.listing()
+    assert listed.metadata.title == "one"
+    facts = (await store.read(TaskId(log.folder.name))).events
+    assert [each.text for each in facts if isinstance(each, UserSaid)] == ["one"]
 
 
 def _remount(disk: Path, how: str) -> None:
