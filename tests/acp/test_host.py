@@ -465,6 +465,23 @@ async def test_updates_become_the_task(tmp_path: Path) -> None:
     assert "(late)" in log  # an update after the response
 
 
+async def test_both_ends_of_what_an_agents_terminal_printed_are_kept(tmp_path: Path) -> None:
+    """A1: also where it printed more than is kept."""
+    own = {"terminal_id": "theirs"}
+    rows = [f"row {number}\n" for number in range(5000)]
+    call = {"sessionUpdate": "tool_call_update", "toolCallId": "v"}
+    pieces = ["".join(rows[at : at + 500]) for at in range(0, len(rows), 500)]
+    async with hosting(tmp_path) as stage:
+        await stage.play(
+            {"update": {**call, "title": "make", "kind": "execute", "status": "in_progress"}},
+            *({"update": {**call, "_meta": {"terminal_output": {**own, "data": piece}}}} for piece in pieces),
+            {"update": {**call, "status": "completed", "_meta": {"terminal_exit": {**own, "exit_code": 0}}}},
+        )
+    text = stage.of(e.ToolFinished)[0].content[0].text
+    assert text.startswith("row 0\nrow 1\n") and text.endswith("row 4998\nrow 4999\n")
+    assert "characters …]" in text and len(text) < 16_100
+
+
 async def test_nonsense_is_borne(tmp_path: Path) -> None:
     """A1: junk on stdout, a batch, unknown kinds and methods, a line of megabytes."""
     big = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "x" * 3_000_000}}

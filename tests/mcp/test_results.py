@@ -15,7 +15,7 @@ from tarmac.mcp.adapter import _result
 from tarmac.mcp.catalog import BY_NAME, ENTRIES
 from tarmac.mcp.client import ToolAnswer
 from tarmac.models.provider import ToolSchema
-from tarmac.models.tokens import tools_size
+from tarmac.models.tokens import text_size, tools_size
 from tarmac.policy.verdict import Decision, Part, Risk, Verdict
 from tarmac.terminals.result import Evidence, Reason, Result
 from tarmac.tools.execute_command import done
@@ -137,7 +137,8 @@ def test_all_tools_together_cost_little() -> None:
 @settings(deadline=None)
 @given(st.text(max_size=3))
 def test_a_short_result_is_short(output: str) -> None:
-    """A3: what is as usual is left out, so that three bytes cost a few dozen tokens at most."""
+    """A3: what is as usual is left out, so that three bytes cost 40 tokens at most."""
     usual = {"command": "x" * 200, "cwd": "/a", "cwd_after": "/a", "running": False, "reason": "done"}
     told = workspace.lean({**usual, "truncated": False, "duration": 0.02, "exit_code": 0, "output": output})
     assert told == {"exit_code": 0, "output": output}
+    assert text_size(json.dumps(told)) <= 40

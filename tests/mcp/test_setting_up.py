@@ -38,7 +38,8 @@ def configurations() -> dict[str, dict[str, Any]]:
 
 def command_line(client: str, said: dict[str, Any]) -> list[str]:
     server = said[WHERE[client]]["tarmac"]
-    assert set(server) <= {"type", "command", "args", "env", "timeout", "tool_timeout_sec", "enabled"}
+    assert set(server) <= {"type", "command", "args", "env", "timeout", "tool_timeout_sec", "enabled",
+                           "supports_parallel_tool_calls"}  # fmt: skip
     command = server["command"]
     return list(command) if isinstance(command, list) else [command, *server["args"]]
 

@@ -71,6 +71,8 @@ def test_garbage_on_the_wire_costs_only_itself(tmp_path: Path) -> None:
         assert pipe.answer(95)["result"] == {}
         pipe.write(b'{"x": "' + b"y" * (17 << 20) + b'"}\n')
         assert "bytes" in pipe.until(lambda each: "error" in each)["error"]["message"]
+        pipe.write(b'{"jsonrpc": "2.0", "id": 97, "method": "ping", "params": {"x": "' + b"y" * (50 << 20) + b'"}}\n')
+        assert "52,4" in pipe.answer(97)["error"]["message"]
         id = run(pipe, "pwd")
         answer = pipe.answer(id)
         assert answer["result"]["structuredContent"]["output"] == f"{tmp_path}\n"

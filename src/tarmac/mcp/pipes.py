@@ -39,9 +39,8 @@ async def serve_lines(tools: ToolServer, pieces: AsyncIterator[bytes], write: Wr
 
     async def take(line: bytes | TooLong) -> None:
         if isinstance(line, TooLong):
-            await write(
-                _complaint(types.INVALID_REQUEST, f"a message of {line.bytes:,} bytes; {LONGEST:,} are the most")
-            )
+            what = f"a message of {line.bytes:,} bytes; {LONGEST:,} are the most"
+            await write(_complaint(types.INVALID_REQUEST, what, line.id))
             return
         for message in _messages(line):
             if isinstance(message, bytes):

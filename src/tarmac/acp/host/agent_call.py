@@ -56,7 +56,9 @@ class AgentCall:
     started: bool = False
     finished: bool = False
     streamed: str = ""  # text content that was shown as it grew
-    output: str = ""  # of a terminal of the agent's own
+    output: str = ""  # of a terminal of the agent's own: its last part …
+    begin: str = ""  # … its first part …
+    printed: int = 0  # … and how many characters it has
     exit_code: int | None = None
     began: float = 0.0
 
@@ -71,7 +73,19 @@ class AgentCall:
     @property
     def text(self) -> str:
         """What it printed, or came to."""
-        return (self.output or content_text(self.content) or _raw(self.facts.get("rawOutput")))[-MOST_LOGGED:]
+        if self.printed > MOST_LOGGED:
+            left_out = self.printed - len(self.begin) - len(self.output)
+            return f"{self.begin}\n[… {left_out:,} characters …]\n{self.output}"
+        if self.printed:
+            return self.begin + self.output
+        return (content_text(self.content) or _raw(self.facts.get("rawOutput")))[-MOST_LOGGED:]
+
+    def print(self, text: str) -> None:
+        """Its terminal shows more: both ends are kept."""
+        half = MOST_LOGGED // 2
+        room = half - len(self.begin)
+        self.begin, self.printed = self.begin + text[:room], self.printed + len(text)
+        self.output = (self.output + text[room:])[-half:]
 
     def learn(self, told: Object) -> None:
         """An update: the last word on each of its fields."""

@@ -20,7 +20,6 @@ from tarmac.tasks import signals as s
 
 Told = e.TaskEvent | s.Signal
 MOST_SAID: Final = 256 << 10  # characters held before they become a fact
-MOST_LOGGED: Final = 16_000  # characters of a terminal of the agent's own
 MOST_CALLS: Final = 10_000
 _ENDS: Final[dict[str, e.Outcome]] = {"completed": "done", "failed": "failed", "cancelled": "interrupted"}
 _TODOS: Final = {"pending": "open", "in_progress": "doing", "completed": "done"}
@@ -171,7 +170,7 @@ class Translation:
         if (code := whole_of(exit.get("exit_code"))) is not None:
             call.exit_code = code
         text = text_of(object_of(meta.get("terminal_output")).get("data"))
-        call.output = (call.output + text)[-MOST_LOGGED:]
+        call.print(text)
         return text
 
     def _grown(self, call: AgentCall, update: Object) -> str:
