@@ -106,7 +106,7 @@ export function App(): VNode {
         {now_.page === "home" ? <Home /> : null}
         {now_.page === "task" && now_.replay ? <Film key={now_.task} task={now_.task} /> : null}
         {now_.page === "task" && !now_.replay ? <TaskView key={now_.task} id={now_.task} terminalsShown={wide.value} toggleTerminals={toggle} /> : null}
-        {split ? <Terminals key={`terminals-${task}`} task={task} /> : null}
+        {split ? <Terminals key={`terminals-${task}`} task={task} alone={narrow.value && part.value === "terminals"} /> : null}
         {now_.page === "terminals" ? (
           <main class="all-terminals" aria-label="All terminals">
             <h1 class="hidden-text">All terminals</h1>

@@ -156,7 +156,7 @@ export function Diff({ path, diff, isNew = false, added, removed }: FileDiff): V
           {sideBySide.value ? "Unified" : "Side by side"}
         </button>
       </figcaption>
-      <div class="diff-scroll" tabIndex={0} role="region" aria-label={`Changes in ${path}`}>
+      <div class="diff-scroll" tabIndex={0} role="group" aria-label={`Changes in ${path}`}>
         {sideBySide.value ? <Sides rows={rows} /> : <Unified rows={rows} />}
         {all.length > MOST ? <p class="faint">{all.length - MOST} more lines are not shown here.</p> : null}
       </div>

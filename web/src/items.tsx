@@ -165,7 +165,7 @@ export function printed(about: TaskRecord | null): string {
   const parts = (about?.["content"] as { type: string; text?: string }[] | undefined) ?? [];
   const text = parts.map((part) => part.text ?? "").join("\n");
   const tagged = /<(output-[0-9a-f]+)>\n?([\s\S]*?)\n?<\/\1>/.exec(text);
-  return tagged ? tagged[2]! : text;
+  return tagged ? tagged[2]! : /(^|\n)Output: \(none\)$/.test(text) ? "" : text;
 }
 
 const TOOL_WORDS: Readonly<Record<string, string>> = { denied: "denied", skipped: "skipped", interrupted: "interrupted", failed: "failed" };
@@ -265,7 +265,7 @@ function Output({ item, command }: { item: Item; command: CommandDetails | undef
   if (!text.trim()) return <p class="faint">No output.</p>;
   return (
     <div>
-      <pre class="output" tabIndex={0} role="region" aria-label="Output">
+      <pre class="output" tabIndex={0} role="group" aria-label="Output">
         {cut ? [...lines.slice(0, 10), `⋯ ${lines.length - 30} lines ⋯`, ...lines.slice(-20)].join("\n") : lines.join("\n")}
       </pre>
       {cut ? (

@@ -177,7 +177,7 @@ function draw(block: Block): VNode {
     }
     case "table":
       return (
-        <div class="table" tabIndex={0} role="region" aria-label="Table">
+        <div class="table" tabIndex={0} role="group" aria-label="Table">
           <table>
             <thead>
               <tr>{block.rows[0]!.map((cell, at) => <th key={at} class={block.align[at] ?? "left"}>{inline(cell)}</th>)}</tr>
@@ -210,7 +210,7 @@ export function CodeBlock({ text, language }: { text: string; language?: string 
   return (
     <div class="code">
       {language ? <span class="language">{language}</span> : null}
-      <pre tabIndex={0} role="region" aria-label={language ? `Code, ${language}` : "Code"}>
+      <pre tabIndex={0} role="group" aria-label={language ? `Code, ${language}` : "Code"}>
         <code>{text}</code>
       </pre>
       <button class="quiet copy" type="button" onClick={() => void navigator.clipboard.writeText(text)}>

@@ -280,7 +280,7 @@ function RequestBody({ request, whole, chosen, choose }: { request: ApprovalRequ
       ) : null}
       {explained && !file ? <p class="effect">{sentence(request.explanation)}</p> : null}
       {file ? null : (
-        <pre class="command" tabIndex={0} role="region" aria-label="What would run">
+        <pre class="command" tabIndex={0} role="group" aria-label="What would run">
           {request.shown}
         </pre>
       )}

@@ -10,6 +10,7 @@ import type { Task } from "./protocol";
 import { QuestionCard } from "./question";
 import { go, toTask } from "./routes";
 import { attempt, isPressing, tasks, timeline, type Timeline } from "./store";
+import { narrow } from "./tasklist";
 import { STATE_WORDS, stateOf } from "./tasks";
 import { SecretField, terminalsOf } from "./terminals";
 import { TimelineList } from "./timeline";
@@ -28,7 +29,7 @@ export function TaskView({ id, terminalsShown, toggleTerminals }: { id: string; 
           {questions.map((question) => (
             <QuestionCard key={question.question} question={question} />
           ))}
-          {terminalsShown ? null : secrets.map((terminal) => <SecretField key={terminal.id} terminal={terminal} />)}
+          {terminalsShown && !narrow.value ? null : secrets.map((terminal) => <SecretField key={terminal.id} terminal={terminal} />)}
           {task?.trouble ? <p class="notice bad">{task.trouble}</p> : null}
           {task?.elsewhere && task.open ? <p class="notice quiet-notice">Another window works on this task. What you say and answer here goes there.</p> : null}
           {task?.elsewhere && !task.open ? (

@@ -31,7 +31,8 @@ async function openTerminal(task: string | null): Promise<void> {
   }
 }
 
-export function Terminals({ task }: { task: string | null }): VNode {
+/** `alone`: nothing else of the page is in view. */
+export function Terminals({ task, alone = false }: { task: string | null; alone?: boolean }): VNode {
   const list = terminalsOf(task);
   const wanted = chosen.value.get(task ?? "");
   const busiest = list.find((terminal) => terminal.awaits) ?? list.findLast((terminal) => terminal.busy) ?? list.at(-1);
@@ -48,7 +49,8 @@ export function Terminals({ task }: { task: string | null }): VNode {
   };
 
   return (
-    <section class="terminals" aria-label="Terminals">
+    <section class="terminals" aria-label="Terminals" {...(alone ? { role: "main" } : {})}>
+      {alone ? <h1 class="hidden-text">Terminals</h1> : null}
       <div class="tabs-bar">
         <div class="tabs" role="tablist" aria-label="Terminals" onKeyDown={keys}>
           {list.map((terminal) => (

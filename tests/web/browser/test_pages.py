@@ -1,10 +1,10 @@
 """Every page for everybody: screen readers, narrow screens, light and dark, the keyboard alone."""
 
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Locator, Page, expect
 from tests.web.browser.conftest import Open, Serve, Visitor, finish, run, turn
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
@@ -105,6 +105,146 @@ async def test_the_keyboard_does_everything(serve: Serve, visit: Open) -> None:
     await expect(page.locator("a.entry")).to_have_count(1)
     await page.keyboard.type(" nothing like it")
     await expect(page.locator("a.entry")).to_have_count(0)
+
+
+NARROW: Final = {"viewport": {"width": 360, "height": 740}, "color_scheme": "dark"}
+
+
+async def reach(page: Page, target: Locator) -> None:
+    """Press Tab until it has the focus, as somebody without a mouse does."""
+    await expect(target.first).to_be_visible()
+    for _ in range(120):
+        if await target.evaluate_all("(all) => all.includes(document.activeElement)"):
+            return
+        await page.keyboard.press("Tab")
+    raise AssertionError(f"Tab does not reach {target}")
+
+
+async def choose(page: Page, role: Literal["button", "link", "tab", "checkbox"], name: str) -> None:
+    await reach(page, page.get_by_role(role, name=name))
+    await page.keyboard.press("Space" if role == "checkbox" else "Enter")
+
+
+async def to_card(page: Page) -> None:
+    """F6 goes to the question, which takes letters as answers."""
+    card = page.locator(".dock .question")
+    await expect(card.get_by_role("button", name="Allow once")).to_be_enabled()
+    for _ in range(8):
+        if await card.evaluate("(card) => card === document.activeElement"):
+            return
+        await page.keyboard.press("F6")
+    raise AssertionError("F6 does not reach the question")
+
+
+async def test_a_narrow_page_needs_no_mouse_for_a_task(serve: Serve, visit: Open) -> None:
+    """A4: 360 px wide, by keyboard: begin, answer, always, diffs, todos, undo, replay, grants; axe finds nothing."""
+    todos = ("update_todo_list", {"todos": "[x] look\n[-] repair"})
+    script = (
+        turn("I look.", run("mkdir -p build/docs"), todos, reasoning="Hm.")
+        + turn("", EDIT)
+        + turn("", finish("Raised."))
+    )
+    server = serve(script)
+    price = server.workspace / "price.py"
+    price.write_text("net = 100\ntax = 7\ntotal = net + tax\n")
+    visitor = await visit(await server.start(), **NARROW)
+    page = visitor.page
+    wrong = await faults(page)
+    await reach(page, page.locator("#composer"))
+    await page.keyboard.type("raise the tax")
+    await page.keyboard.press("Enter")
+    await to_card(page)
+    await page.keyboard.press("a")
+    await choose(page, "button", "in this workspace")
+    await expect(page.locator(".dock .question .diff")).to_be_visible()
+    await choose(page, "button", "Side by side")
+    await expect(page.get_by_role("button", name="Unified")).to_be_visible()
+    wrong += await faults(page)
+    await to_card(page)
+    await page.keyboard.press("y")
+    await expect(page.locator(".result")).to_be_visible()
+    assert "tax = 19" in price.read_text()
+    await reach(page, page.locator(".task-head .fold-head"))
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".todos")).to_contain_text("repair")
+    await reach(page, page.locator(".fold-head", has_text="Thought"))
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".timeline")).to_contain_text("Hm.")
+    await choose(page, "button", "Undo to here…")
+    await choose(page, "button", "Bring back")
+    await expect(page.locator(".undo")).to_have_count(0)
+    assert "tax = 7" in price.read_text()
+    await choose(page, "button", "Replay")
+    await expect(page.get_by_role("slider", name="Place in the replay")).to_be_focused()
+    await page.keyboard.press("End")
+    await expect(page.locator(".film .result")).to_be_visible()
+    wrong += await faults(page)
+    await choose(page, "link", "Settings")
+    await choose(page, "checkbox", "only what differs from its default")
+    await reach(page, page.locator(".grants li", has_text="mkdir").get_by_role("button"))
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".grants li", has_text="mkdir")).to_have_count(0)
+    await choose(page, "link", "Usage")
+    await choose(page, "button", "Tokens")
+    await choose(page, "link", "Tasks")
+    await reach(page, page.locator("#search"))
+    await page.keyboard.type("raise")
+    await reach(page, page.locator("a.entry"))
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".result")).to_be_visible()
+    wide = await page.evaluate("() => document.documentElement.scrollWidth - innerWidth")
+    assert (wrong, wide) == ([], 0)
+
+
+async def test_a_narrow_page_needs_no_mouse_for_terminals(serve: Serve, visit: Open) -> None:
+    """A4, T31: 360 px wide, by keyboard: a secret, the keyboard, search, what was found as context, more terminals."""
+    command = 'read -rs -p "Password: " word; echo; echo "it has ${#word} letters"'
+    visitor = await visit(await serve(turn("", run(command)) + turn("Made.") + turn("I see.")).start(), **NARROW)
+    page = visitor.page
+    await reach(page, page.locator("#composer"))
+    await page.keyboard.type("ask me")
+    await page.keyboard.press("Enter")
+    await to_card(page)
+    await page.keyboard.press("y")
+    await reach(page, page.locator(".secret input"))
+    wrong = await faults(page)
+    await page.keyboard.type("hunter2")
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".said", has_text="Made.")).to_be_visible()
+    await reach(page, page.locator(".parts").get_by_role("button", name="Terminals"))
+    await page.keyboard.press("Enter")
+    screen = page.locator(".screen .xterm-rows")
+    await expect(screen).to_contain_text("it has 7 letters")
+    await reach(page, page.locator(".xterm-helper-textarea"))
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("button", name="Give it back")).to_be_visible()
+    await page.keyboard.type("echo typed-$((1+1))")
+    await page.keyboard.press("Enter")
+    await expect(screen).to_contain_text("typed-2")
+    wrong += await faults(page)
+    await page.keyboard.press("F6")
+    await choose(page, "button", "Give it back")
+    await choose(page, "button", "Search")
+    await expect(page.get_by_role("searchbox", name="Search in this terminal")).to_be_focused()
+    await page.keyboard.type("typed-2")
+    await expect(page.locator(".terminal-search")).to_contain_text("1 of 1")
+    await choose(page, "button", "Ask about it")
+    await reach(page, page.locator(".parts").get_by_role("button", name="Timeline"))
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".chip")).to_contain_text("typed-2")
+    await reach(page, page.locator("#composer"))
+    await page.keyboard.type("what is this?")
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".user").last).to_contain_text("typed-2")
+    await reach(page, page.locator(".parts").get_by_role("button", name="Terminals"))
+    await page.keyboard.press("Enter")
+    await choose(page, "button", "New terminal")
+    await expect(page.get_by_role("tab")).to_have_count(2)
+    await reach(page, page.get_by_role("tab", selected=True))
+    await page.keyboard.press("ArrowLeft")
+    await expect(screen).to_contain_text("typed-2")
+    wrong += await faults(page)
+    assert wrong == []
 
 
 async def test_settings_tell_value_default_and_origin(serve: Serve, visit: Open) -> None:

@@ -141,11 +141,11 @@ SEEK = """(slider, place) => {
 
 
 async def test_a_replay_shows_any_second(serve: Serve, visit: Open) -> None:
-    """A4: at any second the timeline, the files and the bytes of the terminal of then; also after a restart."""
+    """A4: at any second the reasoning, the files and the bytes of the terminal of then; also after a restart."""
     gates = "".join(f"echo tick-$(({n}+0)); until [ -e go{n} ]; do sleep 0.05; done; " for n in (1, 2))
     script = (
         turn("I write.", ("write_to_file", {"path": "notes.txt", "content": "one line\n"}))
-        + turn("I count.", run(f"{gates}echo tick-$((1+2))"))
+        + turn("I count.", run(f"{gates}echo tick-$((1+2))"), reasoning="How far?")
         + turn("", finish("Counted."))
     )
     server = serve(script)
@@ -182,6 +182,8 @@ async def test_a_replay_shows_any_second(serve: Serve, visit: Open) -> None:
         await expect(screen).to_contain_text(f"tick-{number}")
         await expect(screen).not_to_contain_text(f"tick-{number + 1}")
         await expect(page.locator(".film .tool.running")).to_be_visible()
+        await expect(page.locator(".film .fold-head", has_text="Thought")).to_contain_text("How far?")
+        await expect(page.get_by_role("tab", name="Files (1)")).to_be_visible()
         await expect(page.locator(".film .result")).to_have_count(0)
     await page.get_by_role("tab", name="Files (1)").click()
     await expect(page.locator(".film-files .diff")).to_contain_text("one line")
