@@ -67,7 +67,7 @@ export function Terminals({ task, alone = false }: { task: string | null; alone?
               onClick={() => choose(task ?? "", terminal.id)}
             >
               <span class={`dot ${terminal.awaits ? "waiting" : terminal.busy ? "running" : "idle"}`} aria-hidden="true" />
-              {terminal.name || terminal.id}
+              {terminal.name || (task ? terminal.id.split("@")[0] : terminal.id)}
               <span class="faint clip">{terminal.busy && terminal.command ? terminal.command.split("\n")[0] : ""}</span>
             </button>
           ))}
