@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import lacking
 
-from tarmac.policy import Execute, Policy
+from tarmac.policy import Enforcement, Execute, Policy
 from tarmac.policy.plan import environment
 from tarmac.policy.plan_confinement import asks_a_server
 from tarmac.policy.verdict import Plan, Stage, Step, Verdict
@@ -323,3 +323,19 @@ def test_a_program_that_embeds_us_may_change_its_user(project: Path) -> None:
         [sys.executable, "-c", CHANGES_USER], cwd=project, capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.returncode, done.stdout) == (0, "still here\n"), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "decision"),
+    [
+        ("cat a.txt", "allow"), ("grep -rn TODO .", "allow"), ("cd . && git log | head", "allow"),
+        ("sort a.txt", "ask"), ("jq . a.txt", "ask"), ("git blame a.txt", "ask"), ("cat a.txt | sort", "ask"),
+    ],
+)  # fmt: skip
+async def test_where_nothing_keeps_a_command_to_reading_only_a_small_core_is_allowed(
+    project: Path, line: str, decision: str
+) -> None:
+    """P9: and the question says why."""
+    verdict = await Policy(enforcement=Enforcement.NONE).judge(Execute(line, cwd=project), workspace=project)
+    assert verdict.decision == decision, verdict.reason
+    assert decision == "allow" or "neither Landlock nor bubblewrap" in verdict.reason
