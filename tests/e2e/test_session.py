@@ -1,6 +1,8 @@
 """The session at the terminal: what a person types, sees and answers, on a real screen."""
 
 import json
+import re
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import tarmac
 from tests.e2e.scripts import command, done, script, turn
-from tests.e2e.tmux import READY, Tmux, tarmac_in_tmux
+from tests.e2e.tmux import PATIENCE, READY, Tmux, tarmac_in_tmux
 
 pytestmark = [pytest.mark.shell, pytest.mark.slow]
 
@@ -45,6 +47,14 @@ def result() -> dict[str, object]:
 def said() -> list[object]:
     """What the person said, in order."""
     return [each["text"] for each in facts() if each["kind"] in ("user_said", "message_queued")]
+
+
+def until_matches(tmux: Tmux, *patterns: str) -> None:
+    """Wait until each of these is on the screen at once."""
+    end = time.monotonic() + PATIENCE
+    while not all(re.search(each, screen := tmux.screen()) for each in patterns):
+        assert time.monotonic() < end, f"{patterns} did not come; the screen:\n{screen}"
+        time.sleep(0.05)
 
 
 # The editor
@@ -131,6 +141,14 @@ def test_commands_and_files_complete(project: Path) -> None:
         tmux.type("look at @dura")
         tmux.keys("Tab")
         tmux.until("❯ look at @durations.py")
+
+
+def test_names_to_complete_have_room_at_the_bottom_of_a_full_screen(project: Path) -> None:
+    """U2: one of them was shown."""
+    with session(project, done("\n\n".join(f"row {number}" for number in range(40)))) as tmux:
+        tmux.until("row 39", "✓ Done", READY, history=True)
+        tmux.type("/")
+        tmux.until("❯ /", "/attach", "/auto", "/clear", "/compact")
 
 
 def test_what_is_typed_while_it_works_stays_and_is_sent_when_the_person_says_so(project: Path) -> None:
@@ -327,6 +345,26 @@ def test_a_running_command_shows_its_latest_lines_and_its_time(project: Path) ->
         assert "row 1\n" not in screen
         tmux.keys("C-c")
         tmux.until("– Stopped")
+
+
+def test_the_status_line_says_how_things_stand_and_what_takes_long_shows_its_time(project: Path) -> None:
+    """U4: mode, level, model, context, cost, what runs in the background; time from the first second on."""
+    turns = (turn("", command("touch made; sleep 60")), turn("Words.", delay=5))
+    play = script(project.parent, *turns, head="context_window = 10_000\nprice = { input = 3.0, output = 15.0 }\n")
+    with tarmac_in_tmux("run", "do it", "--script", play, cwd=project) as tmux:
+        tmux.question("Run this command?")
+        assert "  code · ask (shift-tab) · script · 11% context · $0.0045\n" in tmux.screen()
+        tmux.type("y")
+        until_matches(tmux, r"Running `touch made; sleep 60`\n  │ … · \d+ s\n", r"\$0\.0045 · 1 running\n")
+        tmux.keys("C-b")
+        until_matches(tmux, r"• asking .* · \d+ s\n")
+        tmux.until("Words.", "goes on in the background")
+        tmux.keys("x", "BSpace")  # what was said in its place goes with the next key
+        until_matches(tmux, r"(?m)^  code · ask \(shift-tab\) · script · 11% context · \$0\.0090 · 1 running$")
+        tmux.keys("BTab")
+        tmux.until("edits: also edits files")
+        tmux.keys("x", "BSpace")
+        tmux.until("  code · edits (shift-tab) · script ·")
 
 
 @pytest.mark.parametrize(("columns", "rows"), [(60, 20), (200, 50)])

@@ -145,3 +145,22 @@ async def test_what_is_typed_before_the_session_is_open_waits_for_it(tmp_path: P
             await until(lambda: len(seen) == 3)
             assert [each for each in seen if each != "level"] == ["first", "second line"]
             assert shown.typed == "/alone"
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "auto-suggestion",
+        "completion-menu.completion",
+        "completion-menu.completion.current",
+        "completion-menu.meta.completion",
+        "completion-menu.meta.completion.current",
+    ],
+)
+def test_what_is_offered_has_the_colours_of_the_screen(part: str) -> None:
+    """U6: names to complete were black, also on a black screen."""
+    with ui() as (shown, _, _keys, _cooked):
+        names = part.split(".")
+        whole = " ".join(f"class:{'.'.join(names[:end])}" for end in range(1, len(names) + 1))
+        drawn = shown.app.renderer.style.get_attrs_for_style_str(whole)
+    assert drawn.color == "default" and drawn.bgcolor in ("default", "")

@@ -102,7 +102,7 @@ MOST_DIFF = 60  # lines
 MOST_TROUBLE = 8
 LATEST = 8  # lines of a running command
 TITLE = 20  # columns that a title needs to say something
-SLOW = 3.0  # seconds after which the status says how long it takes
+SLOW = 1.0  # seconds after which the status says how long it takes
 MARKS = {
     "done": ("32", "✓"),
     "failed": ("31", "✗"),
@@ -130,7 +130,7 @@ class ToolCalls:
         """What runs now: each command with its latest lines and its time, other tools on one line."""
         lines = []
         for call in self._told & self._running.keys():
-            took = elapsed(self._since[call], always=True)
+            took = elapsed(self._since[call])
             output = self._outputs.get(call)
             latest = output.latest[-LATEST:] if output else []
             lines += [cut(f"  │ {line}", columns - 1) for line in latest]
@@ -263,9 +263,9 @@ def _reason(text: str) -> str:
     return "\n".join(f"{path}: {why}" for path, why in found) if found else text.removeprefix("[ERROR] ")
 
 
-def elapsed(since: float, *, always: bool = False) -> str:
+def elapsed(since: float) -> str:
     """` · 12 s`, of what takes long."""
     took = time.monotonic() - since
-    if took < (1.0 if always else SLOW):
+    if took < SLOW:
         return ""
     return f" · {took:.0f} s" if took < 60 else f" · {seconds(took)}"

@@ -26,7 +26,7 @@ from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import CompleteEvent, Completer, DummyCompleter, get_common_complete_suffix
 from prompt_toolkit.document import Document
 from prompt_toolkit.enums import EditingMode
-from prompt_toolkit.filters import Condition, has_focus
+from prompt_toolkit.filters import Condition, has_completions, has_focus
 from prompt_toolkit.formatted_text import ANSI, AnyFormattedText, StyleAndTextTuples
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.input import Input
@@ -65,6 +65,7 @@ FOLD_LINES = 4  # lines of a paste that are shown as they are
 FOLD_CHARACTERS = 800
 TALLEST = 10  # rows of the input editor
 LIVE = 10  # rows of what changes
+MENU = 8  # rows of names to complete
 EVERY = 0.05  # seconds between two drawings of what changes; a key is drawn at once
 LAST_DRAWING = 2.0  # seconds for the editor to take itself off the screen
 WORDS = ("yes", "no", "always", "session", "edit", "view", "help")
@@ -567,9 +568,10 @@ class SessionUI:
                 ConditionalContainer(editor, filter=~asking | Condition(self._editing)),
                 search,
                 Window(FormattedTextControl(self._status_text), height=1, style="class:status"),
+                ConditionalContainer(Window(height=MENU - 1), filter=has_completions),  # room for the menu
             ]
         )
-        menu = Float(xcursor=True, ycursor=True, content=CompletionsMenu(max_height=8, scroll_offset=1))
+        menu = Float(xcursor=True, ycursor=True, content=CompletionsMenu(max_height=MENU, scroll_offset=1))
         return Layout(FloatContainer(body, floats=[menu]), focused_element=self._editor)
 
     def _editing(self) -> bool:
@@ -656,11 +658,13 @@ _STYLE = Style.from_dict(
         "key": "bold",
         "dim": "italic",
         "status": "noreverse",
-        "auto-suggestion": "italic",
-        "completion-menu": "noreverse bg:default",
-        "completion-menu.completion": "noreverse bg:default",
-        "completion-menu.completion.current": "reverse",
-        "completion-menu.meta.completion": "noreverse bg:default italic",
+        # prompt_toolkit's own are black, white and grey: on a screen of that colour nobody could read them.
+        "auto-suggestion": "fg:default italic",
+        "completion-menu": "noreverse fg:default bg:default",
+        "completion-menu.completion": "noreverse fg:default bg:default",
+        "completion-menu.completion.current": "fg:default bg:default reverse",
+        "completion-menu.meta.completion": "noreverse fg:default bg:default italic",
+        "completion-menu.meta.completion.current": "fg:default bg:default italic reverse",
         "scrollbar.background": "bg:default",
         "scrollbar.button": "reverse",
     }
