@@ -108,12 +108,12 @@ export function Composer({ task }: { task: Task | null }): VNode {
     const to = Math.max(word.current.to, area.current?.selectionStart ?? 0); // typed since the offers came
     text.value = text.value.slice(0, from) + offer.text + text.value.slice(to);
     offers.value = [];
-    requestAnimationFrame(() => {
-      const end = from + offer.text.length;
-      area.current?.focus();
-      area.current?.setSelectionRange(end, end);
-      if (offer.text.startsWith("/")) void complete();
-    });
+    const element = area.current;
+    if (!element) return;
+    element.value = text.value; // now: the next key may come before the next frame
+    element.focus();
+    element.setSelectionRange(from + offer.text.length, from + offer.text.length);
+    if (offer.text.startsWith("/")) requestAnimationFrame(() => void complete());
   };
 
   const submit = async (): Promise<void> => {

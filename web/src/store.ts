@@ -31,6 +31,7 @@ export const isPressing = (question: Question): boolean => !RESTING.has(question
 export const pressing = computed(() => questions.value.filter(isPressing));
 
 const PAGE = 200;
+const KEPT = 1000; // items above the view that stay in memory
 let troubleId = 0;
 
 export function tell(what: string, hint = ""): void {
@@ -75,6 +76,8 @@ export class Timeline {
   private opening = false;
   private late: Item[] | null = null; // items that changed while the end was fetched
   private readonly asked = new Set<number>();
+  private wanted = 0; // the first item in view
+  private dropped = 0; // items before this one were let go; they are fetched again when wanted
   private pieces: TaskRecord[] = [];
   private frame = 0;
 
@@ -118,6 +121,8 @@ export class Timeline {
 
   /** See that the items from `first` to `last` are there, or come. */
   want(first: number, last: number): void {
+    this.wanted = first;
+    this.dropped = Math.min(this.dropped, Math.floor(first / PAGE) * PAGE);
     for (let page = Math.floor(first / PAGE); page <= Math.floor(last / PAGE); page++) {
       const from = page * PAGE;
       const to = Math.min(from + PAGE, this.length.value);
@@ -160,6 +165,9 @@ export class Timeline {
       if (length !== undefined) {
         this.items.length = Math.max(length, 0);
         this.length.value = length;
+      }
+      for (const end = Math.min(this.wanted, this.items.length) - KEPT; this.dropped < end; this.dropped++) {
+        this.items[this.dropped] = undefined;
       }
       this.changed.value++;
     });

@@ -24,7 +24,7 @@ const AROUND = 500; // pixels above and below the view that exist, too
 const NEAR = 40;
 
 class Heights {
-  private readonly known = new Map<number, number>(); // by the item's id
+  private readonly known = new Map<number, number>(); // by the item's place
   private offsets = new Float64Array(1);
   private stale = true;
   private length = 0;
@@ -37,9 +37,11 @@ class Heights {
 
   private of(at: number): number {
     const item = this.source.items[at];
-    if (!item) return GUESS;
-    if (isHidden(item)) return 0;
-    return this.known.get(item.n) ?? GUESS;
+    if (item && isHidden(item)) {
+      this.known.set(at, 0); // also when the item is let go
+      return 0;
+    }
+    return this.known.get(at) ?? GUESS;
   }
 
   set(at: number, height: number): number {
