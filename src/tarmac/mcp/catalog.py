@@ -124,9 +124,7 @@ class LookAtTerminal(Tool):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenWorkspaceTerminal(OpenPersistentTerminal):
-    stay: Annotated[
-        bool, Meta(description="Keep it when this client disconnects, where the server goes on (HTTP).")
-    ] = False
+    stay: Annotated[bool, Meta(description="Keep it when this client disconnects (HTTP).")] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,9 +42,9 @@ class ReadTerminal(Tool):
     lines: Annotated[str, Meta(description="A range of lines of the output, such as `1-50`. `-20` is the last 20.")] = (
         ""
     )
-    search: Annotated[str, Meta(description="A regular expression. Shows the lines of the output that match.")] = ""
+    search: Annotated[str, Meta(description="Show the lines that match this regular expression.")] = ""
     command: Annotated[int | None, Meta(description="The number of the command. Default: the last one.")] = None
-    state: Annotated[bool, Meta(description="Show the shell, history and environment instead.")] = False
+    state: Annotated[bool, Meta(description="Show its state instead.")] = False
 
     screen: Annotated[bool, Meta(description="Show the screen of a full-screen program, such as vim, instead.")] = False
 

@@ -33,7 +33,7 @@ class WaitForTerminal(Tool):
     spellings: ClassVar[Mapping[str, str]] = SPELLINGS
 
     id: Annotated[str, Meta(description="The terminal's id. Default: all busy terminals of this task.")] = ""
-    pattern: Annotated[str, Meta(description="Until it prints something that matches this regular expression.")] = ""
+    pattern: Annotated[str, Meta(description="Until its output matches this regular expression.")] = ""
     port: Annotated[Port | None, Meta(description="Until it listens on this TCP port.")] = None
     any_port: Annotated[bool, Meta(description="Until it listens on any TCP port.")] = False
     input: Annotated[bool, Meta(description="Until it waits for input.")] = True
