@@ -423,13 +423,21 @@ async def test_a_result_is_json_safe_whatever_a_file_holds(tmp_path: Path) -> No
 
 @pytest.mark.shell
 async def test_without_a_person_a_model_that_wants_what_it_may_not_have_is_stopped(tmp_path: Path) -> None:
-    """S11: three turns in a row in which nothing worked."""
-    wants = [turn(call("execute_command", command=f"git push origin branch{n}")) for n in range(9)]
+    """S6: a denial is no mistake, so three of them end nothing. Ten in a row do: nobody else would stop it."""
+    wants = [turn(call("execute_command", command=f"git push origin branch{n}")) for n in range(19)]
     async with a_task(tmp_path / "work", *wants, auto="edit") as task:
         seen = Seen(task)
         ended = await task.run_until_idle()
-    assert ended.why == "failed" and "3 mistakes in a row" in ended.text
-    assert [each[1] for each in results(seen)] == ["denied"] * 3
+    assert ended.why == "failed" and "10 answers" in ended.text and "nobody here can allow" in ended.text
+    assert [each[1] for each in results(seen)] == ["denied"] * 10
+
+
+@pytest.mark.shell
+async def test_without_a_person_a_model_that_was_denied_can_go_another_way(tmp_path: Path) -> None:
+    """S6: a denial is no mistake, with nobody there either."""
+    wants = [turn(call("execute_command", command=f"git push origin branch{n}")) for n in range(5)]
+    async with a_task(tmp_path / "work", *wants, done(), auto="edit") as task:
+        assert (await task.run_until_idle()).why == "completed"
 
 
 async def test_a_hidden_file_is_told_to_the_person_once(tmp_path: Path) -> None:

@@ -45,6 +45,7 @@ from tarmac.tasks.surroundings import Surroundings
 from tarmac.tasks.tool_calls import Calls, Tally
 from tarmac.tools.call_decoder import example
 
+MOST_DENIALS: Final = 10  # answers in a row in which all was denied, where nobody is there to stop the model
 MOST_PAUSES: Final = 20  # answers in a row that the provider paused, so that we ask it to continue
 NO_TOOL: Final = (
     "[ERROR] You did not use a tool in your answer. Every answer uses one: when you have done what was asked, "
@@ -113,6 +114,7 @@ class Engine:
         self._priced = ""  # the model whose price is known
         # Its turns
         self._mistakes = 0  # turns in a row in which nothing worked
+        self._denials = 0  # turns in a row in which all was denied
         self._nudged = False  # the last answer was plain text, and the model was told to go on
         self._pauses = 0
         self._heeded = 0  # the last event with words of the person that the model has answered
@@ -388,7 +390,11 @@ class Engine:
         if tally.mistakes and not tally.worked:
             return await self._mistaken(tally.mistakes[-1], tell=False)
         if tally.worked:
-            self._mistakes = 0
+            self._mistakes = self._denials = 0
+        elif tally.denied:
+            self._denials += 1
+        if self._denials >= MOST_DENIALS and not self._state.attended:
+            return Ended("failed", f"{self._denials} answers of the model in a row wanted what nobody here can allow")
         return None
 
     async def _mistaken(self, told: str, *, tell: bool) -> Ended | None:
@@ -467,7 +473,7 @@ class Engine:
         """The conversation goes on from an earlier point, with the person's next words."""
         self.rest.rewound()
         self._presented, self._interrupted, self._nudged = None, False, False
-        self._mistakes = self._pauses = 0
+        self._mistakes = self._denials = self._pauses = 0
 
     async def leave(self) -> None:
         """Stop the run because the process exits. Calls that only waited for an answer ask again later."""

@@ -62,11 +62,12 @@ class Tally:
     worked: int = 0
     failed: int = 0
     mistakes: list[str] = field(default_factory=list)
+    denied: bool = False
     stopped: str = ""  # why the later calls are not made
     circle: str = ""  # the model repeats itself, and nobody is there to say whether that is right
 
-    def count(self, result: CallResult, *, attended: bool) -> None:
-        """Count one result. After a denial, the later calls are not made."""
+    def count(self, result: CallResult) -> None:
+        """Count one result. After a denial, which is no mistake, the later calls are not made."""
         if result.mistake:
             self.mistakes.append(result.mistake)
         if result.outcome == "done":
@@ -75,9 +76,8 @@ class Tally:
         elif result.outcome == "failed" or result.allowed:  # it was allowed, and could not be done as it was shown
             self.failed += 1
         elif result.outcome == "denied" or result.unanswered:
+            self.denied = True
             self.stopped = "an earlier call of this message was denied"
-            if not attended:  # nobody else would stop a model that keeps asking
-                self.mistakes.append(result.text)
 
 
 class Calls:
@@ -155,7 +155,7 @@ class Calls:
         )
         asker = TaskAsker(self.state, self._questions, call.id, void=call.void)
         pipeline = Pipeline(judge_of(self.state), asker, recorder, checkpoint=self.state.checkpoints.around)
-        tally.count(await pipeline.run(call), attended=self.state.attended)
+        tally.count(await pipeline.run(call))
 
     def stuck(self, use: ToolUse) -> bool:
         """Whether the model repeats itself. Presenting a result again does not count."""
