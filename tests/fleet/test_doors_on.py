@@ -139,6 +139,8 @@ async def test_an_editor_hears_why_a_place_can_not_be_used(tmp_path: Path) -> No
         (["mcp", "--on", "unix:"], "--cwd DIR: a folder there"),
         (["mcp", "--on", "nobody", "--cwd", "/"], "there is no place `nobody`"),
         (["acp", "--on", "nobody"], "there is no place `nobody`"),
+        (["acp", "--on", "docker://"], "`docker://` is not the address of a place"),
+        (["mcp", "--on", "shh://host", "--cwd", "/"], "`shh://host` is not the address of a place"),
         (["acp", "--cwd", "/"], "only with --on"),
         (["acp", "--on", "unix:", "--client-terminals"], "can't be used at another place"),
     ],

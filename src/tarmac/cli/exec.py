@@ -190,9 +190,13 @@ async def open_where(request: ExecRequest, settings: Settings) -> AsyncIterator[
 
 
 def place_of(given: Given) -> str:
-    """The address that --on gives; empty for this machine."""
-    address = address_of(given["on"][-1]) if "on" in given else ""
-    return "" if address == "local:" else address
+    """The address that --on gives; empty for this machine. BadRequest for one that is none."""
+    if "on" not in given:
+        return ""
+    from tarmac.fleet.open_address import parse_place
+
+    address = address_of(given["on"][-1])
+    return "" if parse_place(address) is None else address
 
 
 def address_of(place: str) -> str:

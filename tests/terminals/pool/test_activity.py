@@ -6,30 +6,12 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.terminals.pool.test_limits import settled, started
 
 from tarmac.terminals import Settings, TerminalRegistry
-from tarmac.terminals.execution import Execution
 from tarmac.terminals.pool.activity import looks_like_compiling
-from tarmac.terminals.terminal import Terminal
 
 pytestmark = pytest.mark.shell
-
-
-async def started(terminal: Terminal, command: str = "read x") -> Execution:
-    """A command that runs, and has printed that it does."""
-    execution = await terminal.start(f"echo up; {command}")
-    seen = ""
-    async for chunk in execution:
-        seen += str(chunk)
-        if "up" in seen:
-            break
-    return execution
-
-
-async def settled() -> None:
-    """Everybody who can run has run."""
-    for _ in range(5):
-        await asyncio.sleep(0)
 
 
 @pytest.mark.parametrize(
