@@ -10,7 +10,7 @@ from tests.tasks.samples import one_of_each
 from tarmac.cli.driven import STATUS
 from tarmac.show.json_records import record, signal_record
 from tarmac.tasks import signals as s
-from tarmac.tasks.log.codec import KINDS
+from tarmac.tasks.log.records import KINDS
 
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "json.md").read_text()
 

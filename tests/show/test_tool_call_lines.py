@@ -13,7 +13,7 @@ from tarmac.show.renderer import TaskRenderer
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
 from tarmac.tasks.events import CallId, QuestionId
-from tarmac.tools.boundary import inside, labelled
+from tarmac.tools.report import inside, labelled
 
 C = CallId("c")
 LONG = "for each in one two three four five six seven eight nine ten; do echo $each; done"

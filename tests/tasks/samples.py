@@ -15,7 +15,7 @@ from tarmac.models.messages import Blob, Image, Part, Reasoning, Text, ToolResul
 from tarmac.policy.approval import AnswerKind, Choice
 from tarmac.tasks import events as e
 from tarmac.tasks.events import CallId, MessageId, QuestionId, RequestId
-from tarmac.tasks.log.codec import KINDS
+from tarmac.tasks.log.records import KINDS
 
 texts = st.text(st.characters(exclude_categories=()), max_size=40)  # lone surrogates too: file names have them
 paths = st.text(st.characters(exclude_characters="\0", exclude_categories=()), max_size=20).map(Path)

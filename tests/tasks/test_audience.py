@@ -4,10 +4,9 @@ import asyncio
 from pathlib import Path
 
 from tarmac.events import TaskId
-from tarmac.tasks.audience import MOST_HELD, Audience
 from tarmac.tasks.events import CallId, TaskEvent, UserSaid
 from tarmac.tasks.log import create_log
-from tarmac.tasks.signals import ProgressMade, Signal
+from tarmac.tasks.signals import MOST_HELD, Audience, ProgressMade, Signal
 
 
 def _signal(text: str) -> ProgressMade:

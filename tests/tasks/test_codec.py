@@ -10,8 +10,7 @@ from tests.tasks.samples import any_event, of_type, one_of_each
 
 from tarmac.models.messages import Text
 from tarmac.tasks import events as e
-from tarmac.tasks.log.codec import INLINE, KINDS, decode, encode, kind_of
-from tarmac.tasks.log.records import FORMAT, Scanner, frame, header_line
+from tarmac.tasks.log.records import FORMAT, INLINE, KINDS, Scanner, decode, encode, frame, header_line, kind_of
 
 GOLDEN = Path(__file__).parent / "golden"
 

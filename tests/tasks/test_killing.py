@@ -16,8 +16,8 @@ from tests.tasks.engine import Seen, an_app, call, check_pairs, done, messages_o
 from tarmac.models.messages import Text
 from tarmac.tasks.events import TaskEvent, ToolFinished, ToolStarted
 from tarmac.tasks.log.reader import read_log
+from tarmac.tasks.state import digest_of, fate, unfinished
 from tarmac.tasks.views.model_history import model_messages
-from tarmac.tasks.views.recovery import digest_of, fate, unfinished
 
 TIMES = int(os.environ.get("TARMAC_KILLS", "25"))
 MOST_FACTS = 52  # about as many as the task has

@@ -19,9 +19,8 @@ from tarmac.errors import BadRequest, StateUnavailable, TaskInUse, TaskNotFound
 from tarmac.events import TaskId
 from tarmac.tasks.events import RecordLost, TaskEvent, UserSaid
 from tarmac.tasks.log import create_log, open_log
-from tarmac.tasks.log.doorbell import FOLDER, Doorbell
 from tarmac.tasks.log.lock import writer_of
-from tarmac.tasks.log.reader import BLOBS, LOG, follow, read_log
+from tarmac.tasks.log.reader import BLOBS, FOLLOWERS, LOG, WakePipe, follow, read_log
 
 pytestmark = pytest.mark.slow
 
@@ -431,7 +430,7 @@ async def test_a_follower_in_this_process_sees_everything_in_order_and_without_p
             await asyncio.gather(*(log.append(said(str(start + each))) for each in range(3)))
         await watching
     assert found == [(each + 1, said(str(each))) for each in range(1, 301)]
-    assert list((folder / FOLDER).iterdir()) == []
+    assert list((folder / FOLLOWERS).iterdir()) == []
 
 
 async def test_a_follower_of_another_process_is_woken_by_it(tmp_path: Path) -> None:
@@ -456,17 +455,17 @@ async def test_a_follower_of_another_process_is_woken_by_it(tmp_path: Path) -> N
 
 async def test_a_dead_followers_pipe_is_removed_by_the_writer(tmp_path: Path) -> None:
     folder = await made(tmp_path / "t")
-    (folder / FOLDER).mkdir()
-    os.mkfifo(folder / FOLDER / "dead")
+    (folder / FOLLOWERS).mkdir()
+    os.mkfifo(folder / FOLLOWERS / "dead")
     async with open_log(folder) as log:
         await log.append(said("one"))
-    assert list((folder / FOLDER).iterdir()) == []
+    assert list((folder / FOLLOWERS).iterdir()) == []
 
 
 async def test_where_no_pipe_can_be_made_a_follower_looks_now_and_then(tmp_path: Path) -> None:
     folder = await made(tmp_path / "t")
-    (folder / FOLDER).write_text("in the way")
-    bell = Doorbell(folder)
+    (folder / FOLLOWERS).write_text("in the way")
+    bell = WakePipe(folder)
     bell.open()
     assert bell.polls
     async with open_log(folder) as log, aclosing(follow(folder, patience=0.01)) as events, asyncio.timeout(10):

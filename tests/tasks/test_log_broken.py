@@ -15,10 +15,9 @@ from tarmac.tasks.checkup import look_at
 from tarmac.tasks.events import RecordLost, TaskEvent, UserSaid
 from tarmac.tasks.index import Index
 from tarmac.tasks.log import create_log, open_log
-from tarmac.tasks.log.blobs import Blobs
-from tarmac.tasks.log.codec import encode
+from tarmac.tasks.log.disk import Blobs
 from tarmac.tasks.log.reader import BLOBS, LOG, read_log
-from tarmac.tasks.log.records import frame
+from tarmac.tasks.log.records import encode, frame
 from tarmac.tasks.store import TaskStore
 
 pytestmark = pytest.mark.slow

@@ -7,8 +7,7 @@ from tests.tasks.samples import a_task, one_of_each
 
 from tarmac.errors import StateUnavailable
 from tarmac.tasks.events import RecordLost, TaskEvent, UserSaid
-from tarmac.tasks.log.codec import encode
-from tarmac.tasks.log.records import Scanner, frame, header_line
+from tarmac.tasks.log.records import Scanner, encode, frame, header_line
 
 some_event = st.sampled_from([*a_task(2), *one_of_each()])  # that any event survives is test_codec.py's
 HEADER = header_line("t", at=1.0, by="test")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tarmac.events import TerminalId
 from tarmac.tasks.events import CallId, CommandOutput, FileIntent, TaskEvent, ToolFinished, ToolStarted
-from tarmac.tasks.views.recovery import digest_of, fates, unfinished
+from tarmac.tasks.state import digest_of, fates, unfinished
 
 
 def started(call: str, *intents: FileIntent) -> ToolStarted:

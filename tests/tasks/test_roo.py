@@ -13,7 +13,7 @@ from tarmac.errors import ImportFailed
 from tarmac.models.messages import NO_USAGE, Blob, Image, Message, Part, Reasoning, Text, ToolResult, ToolUse
 from tarmac.policy.approval import AnswerKind
 from tarmac.tasks import events as e
-from tarmac.tasks.log.blobs import Blobs
+from tarmac.tasks.log.disk import Blobs
 from tarmac.tasks.roo.exporter import api_messages, ui_messages, write_task
 from tarmac.tasks.roo.importer import facts_of, workspace_of
 from tarmac.tasks.roo.task_files import API, UI, RooTask, find_tasks, read_task

@@ -14,7 +14,7 @@ from tarmac.models.messages import Message, Text, ToolResult, ToolUse, Usage
 from tarmac.policy.approval import AnswerKind
 from tarmac.tasks import events as e
 from tarmac.tasks.events import CallId, MessageId, QuestionId, RequestId
-from tarmac.tasks.log.codec import from_plain, to_plain
+from tarmac.tasks.log.records import from_plain, to_plain
 from tarmac.tasks.signals import ProgressMade
 from tarmac.tasks.views import Metadata, ModelHistory, Timeline, metadata, model_messages, timeline
 from tarmac.tasks.views.model_history import INTERRUPTED, LOST, NOT_RUN

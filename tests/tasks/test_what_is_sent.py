@@ -17,7 +17,7 @@ from tarmac.models.model_catalog import model_info
 from tarmac.models.openai_responses import Responses
 from tarmac.models.provider import ModelSettings
 from tarmac.show.prompt import prompt_lines, prompt_record
-from tarmac.tasks.views.last_prompt import last_prompt
+from tarmac.tasks.views.model_history import last_prompt
 
 TURNS = 60
 Body = dict[str, Any]

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from tarmac.tasks.log.worker_thread import WorkerThread
+from tarmac.tasks.log.disk import WorkerThread
 
 
 async def test_a_worker_does_one_thing_after_another_in_order() -> None:

@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarmac.tools.boundary import fenced, labelled
+from tarmac.tools.report import fenced, labelled
 
 tags = st.from_regex(r"</?(output|prompt)-[0-9a-f]{12}>", fullmatch=True)
 texts = st.lists(st.text() | tags | st.just("\n")).map("".join)

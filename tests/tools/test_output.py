@@ -10,9 +10,7 @@ from tests.tools.workshop import Workshop, text_of
 
 from tarmac.models.tokens import text_size
 from tarmac.tools.output import brief, understand
-from tarmac.tools.output.compilers import parse_problems
-from tarmac.tools.output.listings import diff_stat, file_listing, git_log, git_status
-from tarmac.tools.output.test_runners import parse_tests
+from tarmac.tools.output.parsers import diff_stat, file_listing, git_log, git_status, parse_problems, parse_tests
 from tarmac.tools.output.values import FailedTest, GitStatus, ListedFile, TestRun
 from tarmac.vt.text import clean
 

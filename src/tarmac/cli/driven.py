@@ -9,9 +9,9 @@ from tarmac.errors import BadRequest
 from tarmac.events import TaskId
 from tarmac.models.model_catalog import model_info
 from tarmac.policy.approval import Answer, Picture
-from tarmac.tasks.audience import Listener
 from tarmac.tasks.context import Ended
 from tarmac.tasks.events import MessageId, Noted, QuestionAsked, QuestionId
+from tarmac.tasks.signals import Listener
 from tarmac.tasks.views.metadata import Metadata
 
 STATUS = {

@@ -21,9 +21,9 @@ from tarmac.show.json_records import record
 from tarmac.show.summary import spent, status
 from tarmac.tasks import events as e
 from tarmac.tasks.events import TaskEvent, ToolFinished, UserSaid
-from tarmac.tasks.log.blobs import Blobs
-from tarmac.tasks.log.codec import to_plain
+from tarmac.tasks.log.disk import Blobs
 from tarmac.tasks.log.reader import BLOBS
+from tarmac.tasks.log.records import to_plain
 from tarmac.tasks.store import TaskStore
 from tarmac.tasks.views.metadata import metadata
 from tarmac.tasks.views.model_history import text_of

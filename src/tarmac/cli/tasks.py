@@ -21,7 +21,7 @@ from tarmac.show.columns import cut, padded
 from tarmac.show.harmless import one_line
 from tarmac.show.look import Look, look_of
 from tarmac.show.summary import money, size, status, when
-from tarmac.tasks.log.blobs import Blobs
+from tarmac.tasks.log.disk import Blobs
 from tarmac.tasks.log.lock import writer_of
 from tarmac.tasks.log.reader import BLOBS
 from tarmac.tasks.store import Listed, Sort, TaskStore
@@ -233,7 +233,7 @@ async def _show(store: TaskStore, task: str, given: Given) -> int:
 
 async def _audit(store: TaskStore, task: str, given: Given) -> int:
     from tarmac.show.summary import audit_lines
-    from tarmac.tasks.views.audit import audit
+    from tarmac.tasks.views.timeline import audit
 
     entries = audit((await store.read(TaskId(store.path(task).name))).events)
     if "json" in given:
@@ -270,7 +270,7 @@ async def _usage(store: TaskStore, task: str, given: Given) -> int:
 async def _prompt(store: TaskStore, task: str, given: Given) -> int:
     """What the model was sent last: system prompt, tools and messages."""
     from tarmac.show.prompt import prompt_lines, prompt_record
-    from tarmac.tasks.views.last_prompt import last_prompt
+    from tarmac.tasks.views.model_history import last_prompt
 
     folder = store.path(task)
     events = (await store.read(TaskId(folder.name))).events

@@ -14,7 +14,6 @@ from msgspec import Meta
 from tarmac.errors import TarmacError, ToolFailed
 from tarmac.terminals.output.terminal_screen import Settled
 from tarmac.tools import terminal_access, terminal_status
-from tarmac.tools.boundary import untagged
 from tarmac.tools.call_decoder import parameters
 from tarmac.tools.edit_file import ApplyDiff, SearchAndReplace, WriteToFile
 from tarmac.tools.execute_command import ExecuteCommand, short
@@ -25,13 +24,13 @@ from tarmac.tools.persistent_terminal import (
     KillPersistentTerminal,
     OpenPersistentTerminal,
     RunPersistentCommand,
+    SendToTerminal,
 )
 from tarmac.tools.read_file import ReadFile
-from tarmac.tools.read_terminal import ReadTerminal
+from tarmac.tools.read_terminal import ReadTerminal, WaitForTerminal
+from tarmac.tools.report import untagged
 from tarmac.tools.search_files import SearchFiles
-from tarmac.tools.send_to_terminal import SendToTerminal
 from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool
-from tarmac.tools.wait_for_terminal import WaitForTerminal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,6 @@ from tarmac.server.trials import ChangeShown, TrialReport
 from tarmac.server.unix_socket import Channel, connect, sockets_of
 from tarmac.server.viewer import HEAD
 from tarmac.show.json_records import read_record, read_signal
-from tarmac.tasks.audience import Listener
 from tarmac.tasks.auto import Auto
 from tarmac.tasks.checkpoints import Fate, Restoration, RestoredFile
 from tarmac.tasks.context import Ended, now
@@ -41,7 +40,7 @@ from tarmac.tasks.events import (
 )
 from tarmac.tasks.log.lock import is_alive, writer_of
 from tarmac.tasks.log.reader import read_log
-from tarmac.tasks.signals import Signal
+from tarmac.tasks.signals import Listener, Signal
 from tarmac.tasks.store import TaskStore
 from tarmac.tasks.views.file_history import FileHistory
 from tarmac.tasks.views.metadata import Metadata

@@ -14,7 +14,7 @@ from tarmac.show.harmless import one_line
 from tarmac.tasks.auto import Auto
 from tarmac.tasks.checkpoints import RestoredFile
 from tarmac.tasks.events import MessageQueued, QuestionAsked, TaskEvent, UnknownEvent
-from tarmac.tasks.log.codec import kind_of, to_plain
+from tarmac.tasks.log.records import kind_of, to_plain
 from tarmac.tasks.views.metadata import Metadata
 from tarmac.tasks.views.timeline import Item
 from tarmac.terminals.events import AwaitingInput

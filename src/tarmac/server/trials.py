@@ -13,8 +13,8 @@ from tarmac.policy.approval import Answer, AnswerKind
 from tarmac.policy.trial import Kind, Trial, TrialChange, trial_program
 from tarmac.show import details
 from tarmac.tasks.events import QuestionAsked, QuestionId
-from tarmac.tools.boundary import labelled
 from tarmac.tools.edit.unified_diff import unified_diff
+from tarmac.tools.report import labelled
 from tarmac.vt.text import clean
 
 if TYPE_CHECKING:

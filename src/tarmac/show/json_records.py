@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from tarmac.tasks import signals
 from tarmac.tasks.events import TaskEvent, UnknownEvent
-from tarmac.tasks.log.codec import decode, kind_of, to_plain, unknown
+from tarmac.tasks.log.records import decode, kind_of, to_plain, unknown
 from tarmac.tasks.signals import Signal
 
 

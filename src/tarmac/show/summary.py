@@ -9,8 +9,8 @@ from tarmac.show.columns import cut
 from tarmac.show.harmless import one_line
 from tarmac.show.look import Look
 from tarmac.tasks.events import ModelSaid, RequestFailed, RequestStarted, TaskEvent
-from tarmac.tasks.views.audit import AuditEntry
 from tarmac.tasks.views.metadata import Metadata
+from tarmac.tasks.views.timeline import AuditEntry
 
 
 def when(at: float, *, now: float | None = None) -> str:

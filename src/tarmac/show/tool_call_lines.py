@@ -17,7 +17,7 @@ from tarmac.show.look import Look
 from tarmac.show.summary import seconds
 from tarmac.tasks import events as e
 from tarmac.tasks.views.model_history import text_of
-from tarmac.tools.boundary import inside
+from tarmac.tools.report import inside
 from tarmac.vt.live import LiveText
 
 HEAD = 12

@@ -13,7 +13,7 @@ from tarmac.errors import TarmacError, TaskInUse
 from tarmac.events import TaskId
 from tarmac.paths import state_dir
 from tarmac.tasks.log import open_log
-from tarmac.tasks.log.blobs import Blobs
+from tarmac.tasks.log.disk import Blobs
 from tarmac.tasks.log.reader import BLOBS, opened, read_all
 from tarmac.tasks.log.records import Damage, Scanner
 from tarmac.tasks.store import TaskStore

@@ -54,7 +54,7 @@ class TaskSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Editor:
-    """What the person's editor shows, if the door knows it. Paths are relative to the workspace, or absolute."""
+    """What the person's editor shows, if the front end knows it. Paths are relative to the workspace, or absolute."""
 
     open_files: tuple[str, ...] = ()
     current_file: str = ""

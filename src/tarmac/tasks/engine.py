@@ -8,7 +8,7 @@ until_idle ─ begin ─┬→ words of the person → environment → request �
     an end    the result is accepted, it is the person's turn, a limit is reached, or it can't go on
 
 A run is an asyncio task of its own. Cancelling it, at any await, stops it. Then every open call gets its result
-(`interrupted_calls.py`), as after a crash. The caller of `until_idle` owns the run. If the caller is cancelled,
+(`call_recorder.py`), as after a crash. The caller of `until_idle` owns the run. If the caller is cancelled,
 the run is stopped, and the cancellation waits until the run is left in order.
 
 Beside it: requests.py (the model, retries), tool_calls.py (the calls of one answer), repetition.py, limits.py, rest.py
@@ -30,18 +30,18 @@ from tarmac.models.provider import Prompt
 from tarmac.policy.approval import AnswerKind
 from tarmac.policy.judge import read_tables
 from tarmac.tasks import events as e
+from tarmac.tasks.call_recorder import end_survivors, killed_host, settle, take_over
 from tarmac.tasks.condense import Condenser
 from tarmac.tasks.consent import Consent
 from tarmac.tasks.context import Ended, now
-from tarmac.tasks.interrupted_calls import end_survivors, killed_host, settle, take_over
 from tarmac.tasks.limits import WorkTime
 from tarmac.tasks.questions import Questions, words
-from tarmac.tasks.queue import Queue
 from tarmac.tasks.requests import Requests, TaskPrompt
 from tarmac.tasks.rest import Rest, Wake
 from tarmac.tasks.state import TaskState
 from tarmac.tasks.subtasks import Subtasks
 from tarmac.tasks.surroundings import Surroundings
+from tarmac.tasks.talk import Queue
 from tarmac.tasks.tool_calls import Calls, Tally
 from tarmac.tools.call_decoder import example
 

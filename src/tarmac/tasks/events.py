@@ -232,7 +232,7 @@ class QuestionAsked(TaskEvent):
     text: str
     call: CallId | None = None
     choices: tuple[str, ...] = ()
-    details: str = ""  # JSON: what a door shows of a request for approval
+    details: str = ""  # JSON: what a front end shows of a request for approval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,7 +246,7 @@ class QuestionAnswered(TaskEvent):
     choices: tuple[Choice, ...] = ()
     edited: str | None = None  # the command they would rather have
     always: str = ""  # the scope of an "always allow"; older logs may have the offer behind it ("task:1")
-    by: str = ""  # the door
+    by: str = ""  # the front end
     offer: int = 0  # of an "always allow": which of those that the request offered
 
     @classmethod
@@ -300,7 +300,7 @@ class CommandOutput(TaskEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolFinished(TaskEvent):
-    """What the model is told of a call, and what a door shows."""
+    """What the model is told of a call, and what a person is shown."""
 
     call: CallId
     name: str

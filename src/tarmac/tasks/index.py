@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 
 from tarmac.errors import StateUnavailable
 from tarmac.events import TaskId
-from tarmac.tasks.log.codec import from_plain, to_plain
+from tarmac.tasks.log.records import from_plain, to_plain
 from tarmac.tasks.views.metadata import Metadata
 
 SCHEMA: Final = 1

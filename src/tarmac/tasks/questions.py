@@ -1,4 +1,4 @@
-"""Questions to a person: part of the log, open until one answer comes, through any door of this process .
+"""Questions to a person: part of the log, open until one answer comes, through any front end of this process.
 
 ask(QuestionAsked) ─ durable ─ waits ─ answer(QuestionAnswered) ─ durable ─ goes on
 stand(QuestionAsked) ─ durable ─ nobody waits ─ answer(…) ─ durable, with what follows from it     (`rest.py`)
@@ -38,8 +38,8 @@ from tarmac.tasks.log import TaskLog
 from tarmac.tasks.state import TaskState
 
 MOST_REMEMBERED: Final = 100
-DOORS: Final = {"cli": "a terminal", "web": "the page", "acp": "the editor"}  # who says `by` in an answer
-LONGEST_QUOTE: Final = 80  # characters of an answer that another door is told
+FRONT_ENDS: Final = {"cli": "a terminal", "web": "the page", "acp": "the editor"}  # who says `by` in an answer
+LONGEST_QUOTE: Final = 80  # characters of an answer that another front end is told
 SKIPPED: Final = Answer(AnswerKind.SKIP, by="approval_timeout")  # nobody answered in time
 STOPPED: Final = Answer(AnswerKind.SKIP, by="stopped")
 Check = Callable[[Answer], None]
@@ -59,9 +59,9 @@ def words(answered: QuestionAnswered) -> tuple[TaskEvent, ...]:
 
 
 def who_answered(answered: QuestionAnswered, *, told: str) -> str:
-    """PURE: "the page answered". `told` is the door that is told; another one of its kind is "another"."""
-    who = DOORS.get(answered.by, answered.by or "somebody else")
-    return f"{f'another {who.split()[-1]}' if answered.by == told and told in DOORS else who} answered"
+    """PURE: "the page answered". `told` is the front end that is told; another one of its kind is "another"."""
+    who = FRONT_ENDS.get(answered.by, answered.by or "somebody else")
+    return f"{f'another {who.split()[-1]}' if answered.by == told and told in FRONT_ENDS else who} answered"
 
 
 def said_in(answered: QuestionAnswered) -> str:
@@ -233,7 +233,7 @@ class Questions:
         waiting.recording = asyncio.ensure_future(self._record(waiting, answered))
         self._writing.add(waiting.recording)
         waiting.recording.add_done_callback(self._written)
-        await asyncio.shield(waiting.recording)  # a door that goes away does not take its answer back
+        await asyncio.shield(waiting.recording)  # a front end that goes away does not take its answer back
 
     def _too_late(self, question: QuestionId, late: Answer) -> BadRequest:
         first = self._first.get(question)
@@ -326,7 +326,7 @@ class TaskAsker:
         return NotAsked(resolution=Resolution.NOBODY, told=no_person_text(verdicts), by=Authority.NOBODY)
 
     async def ask(self, question: Question) -> Answered | NotAsked:
-        """Wait for an answer. One that makes no sense is refused at the door it came through."""
+        """Wait for an answer. One that makes no sense is refused where it came from."""
         given, at = Answer(AnswerKind.SKIP), time.monotonic()
 
         def check(answer: Answer) -> None:

@@ -33,7 +33,7 @@ from tarmac.tasks.repetition import LONGEST_LOOP, repeats
 from tarmac.tasks.signals import CallStreamed, ReasoningStreamed, RetryCounted, TextStreamed
 from tarmac.tasks.state import TaskState
 from tarmac.tasks.talk import commands
-from tarmac.tasks.views.last_prompt import kept_prompt
+from tarmac.tasks.views.model_history import kept_prompt
 
 LETTERS: Final = 4  # characters of a token
 

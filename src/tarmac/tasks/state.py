@@ -4,26 +4,33 @@ event ─add, append→ folded here at once → the log ─on disk→ history, m
 
 `history` and `metadata` know what is durable. The next call of the same answer must know more: the files that were just
 written, the mode, what this run has used. So every event is folded here when it is added, before it is on disk.
-Nobody else writes these fields. What a door says about its person (`attended`, `editor` …) and the model are set from
-outside.
+Nobody else writes these fields. What a front end says about its person (`attended`, `editor` …) and the model are set
+from outside.
+
+`unfinished` finds the calls that were running when a task's process died. Before a tool changes a file, the log has the
+file's hash before and after (`FileIntent`). So the file itself tells whether it was changed as intended, not changed,
+or changed by somebody else.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
+from typing import Literal
 
-from tarmac.errors import StateUnavailable
+from tarmac.errors import FileUnavailable, StateUnavailable
+from tarmac.file_system import LOCAL, FileSystem
 from tarmac.models.messages import Message, ToolUse
 from tarmac.models.provider import Model
 from tarmac.models.tokens import messages_size, text_size
 from tarmac.prompts.modes import Mode, Modes
-from tarmac.tasks.audience import Audience
 from tarmac.tasks.checkpoints import Checkpoints
 from tarmac.tasks.context import Editor, TaskContext, find_mode, now
 from tarmac.tasks.events import (
     CallId,
     CommandOutput,
+    FileIntent,
     FileSeen,
     HistoryCondensed,
     ModelSaid,
@@ -45,12 +52,64 @@ from tarmac.tasks.events import (
 )
 from tarmac.tasks.limits import Used, WorkTime
 from tarmac.tasks.log.reader import uncollected
+from tarmac.tasks.signals import Audience
 from tarmac.tasks.views.metadata import Metadata
 from tarmac.tasks.views.model_history import ModelHistory
-from tarmac.tasks.views.recovery import Unfinished, unfinished
 from tarmac.terminals.terminal import Terminal
 from tarmac.tools.browser_action import Browser
 from tarmac.tools.tool import EditorBuffers
+
+Fate = Literal["happened", "did not happen", "unknown"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unfinished:
+    """A call that was started and never came back."""
+
+    seq: int
+    started: ToolStarted
+    output: CommandOutput | None  # of a command: what it had printed until then
+    tail: bytes = b""  # the end of that, of one that has no terminal, as long as our process lives
+
+
+def unfinished(events: Iterable[TaskEvent]) -> list[Unfinished]:
+    """The calls that were under way at the end of the log, in the order of their start."""
+    found: dict[CallId, Unfinished] = {}
+    for seq, event in enumerate(events, 1):
+        match event:
+            case ToolStarted(call=call):
+                found[call] = Unfinished(seq=seq, started=event, output=None)
+            case CommandOutput(call=call) if call in found:
+                found[call] = Unfinished(seq=found[call].seq, started=found[call].started, output=event)
+            case ToolFinished(call=call):
+                found.pop(call, None)
+    return list(found.values())
+
+
+def fate(intent: FileIntent, now: str | None) -> Fate:
+    """Whether a file that is `now` so (a hash, None for no file) was changed as intended."""
+    if now == intent.after:
+        return "happened"  # also when nothing was to change
+    return "did not happen" if now == intent.before else "unknown"
+
+
+def fates(started: ToolStarted, digest: Callable[[Path], str | None]) -> list[tuple[FileIntent, Fate]]:
+    """What became of each file that a call was to change; `digest` looks at one."""
+    return [(intent, fate(intent, digest(intent.path))) for intent in started.intents]
+
+
+def digest_of(path: Path, system: FileSystem = LOCAL) -> str | None:
+    """The hash of a file's content as intents have it; None when there is no file. It never waits for a pipe."""
+    try:
+        data = system.read(path)
+    except FileUnavailable:
+        try:
+            system.lstat(str(path))
+        except (FileNotFoundError, NotADirectoryError):
+            data = None  # a folder on the way is a file now
+        else:
+            raise
+    return None if data is None else sha256(data).hexdigest()
 
 
 class TaskState:
@@ -91,8 +150,8 @@ class TaskState:
         # Set from outside
         self.model = model
         self.attended = attended  # a person can be asked
-        self.types_secrets = False  # and by a door that hands over what commands ask for in secret
-        self.wakes = False  # a door runs the task again when it is woken
+        self.types_secrets = False  # and by a front end that hands over what commands ask for in secret
+        self.wakes = False  # a front end runs the task again when it is woken
         self.elsewhere: Callable[[CallId, Path], Awaitable[Terminal]] | None = None  # where approved commands run
         self.buffers: EditorBuffers | None = None  # a person's editor, which knows of files that are not saved
         self.editor = Editor()

@@ -34,8 +34,7 @@ from tarmac.tasks.events import (
 )
 from tarmac.tasks.index import Found, Index, Row, Words
 from tarmac.tasks.log import TaskLog, create_log, open_log
-from tarmac.tasks.log.blobs import Blobs
-from tarmac.tasks.log.disk import unavailable
+from tarmac.tasks.log.disk import Blobs, unavailable
 from tarmac.tasks.log.lock import lock
 from tarmac.tasks.log.reader import BLOBS, LOG, RECORDINGS, Reading, opened, read_all, read_log
 from tarmac.tasks.log.records import Scanner

@@ -3,9 +3,9 @@
 new_task ─SubtaskStarted→ child task, run to its result ─SubtaskFinished→ the call's result
 
 Both are logs. After a crash the parent's open call is made again, and takes up the child that it had started. A child's
-questions are asked in the parent's name, so that every door shows them. Children that run at once and may write get a
-git worktree each, which is their workspace for the policy too. What they changed is merged back, file by file. Without
-a repository they work one after the other.
+questions are asked in the parent's name, so that every front end shows them. Children that run at once and may write
+get a git worktree each, which is their workspace for the policy too. What they changed is merged back, file by file.
+Without a repository they work one after the other.
 """
 
 import asyncio
@@ -22,7 +22,6 @@ from typing import Final, Protocol
 from tarmac.errors import BadRequest, ToolDenied, ToolFailed
 from tarmac.events import TaskId
 from tarmac.policy.approval import Answer, AnswerKind, Authority
-from tarmac.tasks.audience import Listener
 from tarmac.tasks.context import Ended, find_mode, judged, now
 from tarmac.tasks.events import (
     RESTING,
@@ -37,7 +36,7 @@ from tarmac.tasks.events import (
 )
 from tarmac.tasks.limits import Limits, Used
 from tarmac.tasks.questions import Questions
-from tarmac.tasks.signals import ProgressMade, Signal
+from tarmac.tasks.signals import Listener, ProgressMade, Signal
 from tarmac.tasks.state import TaskState
 from tarmac.tasks.views.metadata import Metadata
 

@@ -28,9 +28,8 @@ from tarmac.prompts.environment_details import (
     environment_details,
 )
 from tarmac.tasks.context import Editor
-from tarmac.tasks.log.worker_thread import WorkerThread
-from tarmac.tasks.state import TaskState
-from tarmac.tasks.views.recovery import digest_of
+from tarmac.tasks.log.disk import WorkerThread
+from tarmac.tasks.state import TaskState, digest_of
 from tarmac.tools.list_files import FileList, list_folder
 from tarmac.tools.terminal_status import facts_of
 from tarmac.tools.tree import Changes, Tree

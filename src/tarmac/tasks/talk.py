@@ -1,9 +1,13 @@
-"""What tools may say to the person, and change in the task itself: the `Talk` of a bench. And slash commands."""
+"""What is said beside the model: messages that wait for a busy task, and the `Talk` of a bench.
+
+Queue    messages of the person, in order, until they are delivered or taken back
+Talk     what tools may say to the person, and change in the task itself; slash commands too
+"""
 
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -12,13 +16,69 @@ from tarmac.policy import Decision
 from tarmac.policy.approval import Answer, AnswerKind, Authority
 from tarmac.tasks.condense import Condenser
 from tarmac.tasks.context import find_mode, judged, now
-from tarmac.tasks.events import CallId, ModeSwitched, Todo, TodosUpdated
+from tarmac.tasks.events import (
+    CallId,
+    MessageDelivered,
+    MessageId,
+    MessageQueued,
+    MessageWithdrawn,
+    ModeSwitched,
+    TaskEvent,
+    Todo,
+    TodosUpdated,
+)
+from tarmac.tasks.log import TaskLog
 from tarmac.tasks.questions import SKIPPED, Questions
-from tarmac.tasks.queue import Queue
 from tarmac.tasks.state import TaskState
 from tarmac.tasks.subtasks import Subtasks
 from tarmac.tasks.views.model_history import text_of
 from tarmac.tools.tool import Reply, Suggestion, TodoItem
+
+
+class Queue:
+    """The words that wait. It survives a restart: they are in the log."""
+
+    def __init__(self, log: TaskLog, past: Iterable[TaskEvent] = ()) -> None:
+        self._log = log
+        self._waiting: dict[MessageId, MessageQueued] = {}
+        for event in past:
+            match event:
+                case MessageQueued(message=message):
+                    self._waiting[message] = event
+                case MessageDelivered(message=message) | MessageWithdrawn(message=message):
+                    self._waiting.pop(message, None)
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    @property
+    def waiting(self) -> tuple[MessageQueued, ...]:
+        """In the order they were said."""
+        return tuple(self._waiting.values())
+
+    async def put(self, message: MessageQueued) -> None:
+        """Durable on return."""
+        self._waiting[message.message] = message
+        try:
+            await self._log.append(message)
+        except BaseException:
+            self._waiting.pop(message.message, None)
+            raise
+
+    def take(self) -> tuple[MessageQueued, ...]:
+        """All of them: they are delivered with the next group of facts, and can't be withdrawn any more."""
+        taken, self._waiting = self.waiting, {}
+        for each in taken:
+            self._log.add(MessageDelivered(at=now(), message=each.message))
+        return taken
+
+    async def withdraw(self, message: MessageId) -> bool:
+        """Take one back; False when it has been delivered, or never was."""
+        if self._waiting.pop(message, None) is None:
+            return False
+        await self._log.append(MessageWithdrawn(at=now(), message=message))
+        return True
+
 
 NOBODY: Final = (
     "Nobody is here to answer. Decide by what is most likely meant, say in your result what you assumed, and go on."

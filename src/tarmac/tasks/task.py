@@ -29,19 +29,18 @@ from tarmac.policy.plan import environment as command_environment
 from tarmac.policy.trial import Trial, try_command
 from tarmac.prompts.modes import Modes
 from tarmac.tasks import events as e
-from tarmac.tasks.audience import Listener
 from tarmac.tasks.auto import Auto
 from tarmac.tasks.checkpoints import Checkpoints, Fate, Restoration, RestoredFile, undone_text
 from tarmac.tasks.context import Editor, Ended, TaskSettings, find_mode, now
 from tarmac.tasks.engine import Engine
 from tarmac.tasks.log import TaskLog
 from tarmac.tasks.questions import Questions
-from tarmac.tasks.queue import Queue
-from tarmac.tasks.state import TaskState
+from tarmac.tasks.signals import Listener
+from tarmac.tasks.state import TaskState, digest_of
 from tarmac.tasks.subtasks import OpenChild, Subtasks
+from tarmac.tasks.talk import Queue
 from tarmac.tasks.views.file_history import FileHistory
 from tarmac.tasks.views.metadata import Metadata
-from tarmac.tasks.views.recovery import digest_of
 from tarmac.terminals.terminal import Terminal
 from tarmac.tools.edit.unified_diff import FileDiff
 from tarmac.tools.execute_command import short
@@ -108,7 +107,7 @@ class Task:
 
     @property
     def editor(self) -> Editor:
-        """What the person has before them; a door that knows it says so, and the model is told with its next turn."""
+        """What the person has before them, if the front end knows it; the model is told with its next turn."""
         return self._state.editor
 
     @editor.setter
@@ -159,20 +158,20 @@ class Task:
         return lambda: self._rest_listeners.remove(listener)
 
     def wake(self) -> None:
-        """Another door said or answered something: who drives it runs it."""
+        """Another front end said or answered something: who drives it runs it."""
         for listener in self._engine.wake.listeners:
             listener()
 
     def type_secrets(self) -> None:
-        """A door has a person who types the secrets that commands ask for: calls wait for that."""
+        """A front end has a person who types the secrets that commands ask for: calls wait for that."""
         self._state.types_secrets = True
 
     def run_elsewhere(self, open: Callable[[e.CallId, Path], Awaitable[Terminal]]) -> None:
-        """Commands that a person approved run where `open` says, in a terminal for each: a door's, not ours."""
+        """Commands that a person approved run where `open` says, in a terminal for each: a front end's, not ours."""
         self._state.elsewhere = open
 
     def use_buffers(self, buffers: EditorBuffers) -> None:
-        """A door's editor knows of files that are not saved: its text is read, and nothing is written over it."""
+        """The person's editor knows of files that are not saved: its text is read, and nothing is written over it."""
         self._state.buffers = buffers
 
     # What a person does

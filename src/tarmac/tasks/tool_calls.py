@@ -26,11 +26,10 @@ from tarmac.tasks.condense import Condenser
 from tarmac.tasks.context import judged, now
 from tarmac.tasks.events import CallId, Noted
 from tarmac.tasks.questions import Questions, TaskAsker
-from tarmac.tasks.queue import Queue
 from tarmac.tasks.repetition import Repetition
 from tarmac.tasks.state import TaskState
 from tarmac.tasks.subtasks import Subtasks
-from tarmac.tasks.talk import Conversation
+from tarmac.tasks.talk import Conversation, Queue
 from tarmac.tools.task_tools import AttemptCompletion, NewTask
 from tarmac.tools.tool import Bench, Ready, Tool
 

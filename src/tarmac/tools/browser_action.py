@@ -14,9 +14,9 @@ from msgspec import Meta
 from tarmac.errors import BadArguments, ToolFailed
 from tarmac.models.messages import Image, Part, Text
 from tarmac.policy import Connect
-from tarmac.tools.boundary import fenced, untagged
 from tarmac.tools.chromium import HEIGHT, Chromium
 from tarmac.tools.fetch_url import UNTRUSTED, resolve
+from tarmac.tools.report import fenced, untagged
 from tarmac.tools.tool import Bench, Done, Go, Group, Need, Ready, Tool, Want
 from tarmac.vt.fold import bound, show_invisibles
 

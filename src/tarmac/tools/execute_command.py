@@ -30,7 +30,7 @@ from tarmac.terminals.process.tty_probe import Waiting
 from tarmac.terminals.result import Result
 from tarmac.terminals.terminal import Terminal
 from tarmac.terminals.validation import check_command
-from tarmac.tools import screen_looks, terminal_access
+from tarmac.tools import terminal_access
 from tarmac.tools.file_access import directory, looking
 from tarmac.tools.output import Understanding, understand
 from tarmac.tools.report import Report
@@ -224,7 +224,7 @@ async def run_in(
         cwd=cwd,
         terminal=terminal.id,
         number=execution.number,
-        screen=await screen_looks.drawn(terminal, result, bench.viewer),
+        screen=await terminal_access.drawn(terminal, result, bench.viewer),
         alone=bench.alone,
         wakes=bench.wakes,
         sandboxed=terminal.sandbox is not None,

@@ -25,7 +25,7 @@ from msgspec import Meta
 
 from tarmac.errors import ToolFailed
 from tarmac.policy import Connect
-from tarmac.tools.boundary import fenced, untagged
+from tarmac.tools.report import fenced, untagged
 from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool, Want
 from tarmac.vt.fold import bound, show_invisibles
 

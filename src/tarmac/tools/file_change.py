@@ -27,7 +27,7 @@ from tarmac.tools.edit.text_file import is_binary
 from tarmac.tools.file_access import ResolvedPath, aside, digest
 from tarmac.tools.list_files import suggestion
 from tarmac.tools.output import Problem
-from tarmac.tools.output.compilers import parse_problems
+from tarmac.tools.output.parsers import parse_problems
 from tarmac.tools.read_file import unsaved_text
 from tarmac.tools.tool import Bench, Done, EditorBuffers, Go, Intent, Ready, Seen, Want
 

@@ -14,10 +14,9 @@ from tarmac.terminals.pool.protocol import Terminals
 from tarmac.terminals.process.tty_probe import Wants
 from tarmac.terminals.result import show_path, signal_name
 from tarmac.terminals.terminal import Past, Terminal
-from tarmac.tools import screen_looks
-from tarmac.tools.boundary import labelled
+from tarmac.tools import terminal_access
 from tarmac.tools.execute_command import short
-from tarmac.tools.report import duration
+from tarmac.tools.report import duration, labelled
 from tarmac.vt.fold import bound, fold_repeats, show_invisibles
 from tarmac.vt.marks import Hints
 
@@ -51,13 +50,13 @@ async def look(terminal: Terminal, *, most: int = MOST_CHARACTERS) -> TerminalSt
 
 async def screen(terminal: Terminal, viewer: str | None, *, full: bool = False) -> TerminalStatus:
     """The state of a terminal and its screen, once the program in it has settled: what changed, or all rows."""
-    return with_screen(terminal, await screen_looks.look(terminal, viewer, full=full), viewer)
+    return with_screen(terminal, await terminal_access.look(terminal, viewer, full=full), viewer)
 
 
 def with_screen(terminal: Terminal, found: ScreenLook, viewer: str | None) -> TerminalStatus:
     """The state of a terminal and its screen, which this viewer now has seen."""
     news = [ending(each) for each in terminal.unread]
-    text = screen_looks.text_for(terminal, viewer, found)
+    text = terminal_access.text_for(terminal, viewer, found)
     state = facts(terminal) | {"screen": {"settled": str(found.settled), "alternate": found.alternate}}
     told = "\n".join([*news, standing(terminal), labelled(text, what="Screen")])
     return TerminalStatus(told, text, state, screen=True)

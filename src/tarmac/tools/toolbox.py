@@ -23,21 +23,23 @@ import msgspec
 from tarmac.errors import BadArguments
 from tarmac.models.provider import ToolSchema
 from tarmac.tools import call_decoder
-from tarmac.tools.apply_patch import ApplyPatch
 from tarmac.tools.browser_action import BrowserAction
 from tarmac.tools.call_decoder import parameters
 from tarmac.tools.code_definitions import ListCodeDefinitionNames
 from tarmac.tools.codebase_search import CodebaseSearch
-from tarmac.tools.edit_file import ApplyDiff, InsertContent, SearchAndReplace, WriteToFile
+from tarmac.tools.edit_file import ApplyDiff, ApplyPatch, GenerateImage, InsertContent, SearchAndReplace, WriteToFile
 from tarmac.tools.execute_command import ExecuteCommand, RunCommand
 from tarmac.tools.fetch_url import FetchUrl
-from tarmac.tools.generate_image import GenerateImage
 from tarmac.tools.list_files import ListFiles
-from tarmac.tools.persistent_terminal import KillPersistentTerminal, OpenPersistentTerminal, RunPersistentCommand
+from tarmac.tools.persistent_terminal import (
+    KillPersistentTerminal,
+    OpenPersistentTerminal,
+    RunPersistentCommand,
+    SendToTerminal,
+)
 from tarmac.tools.read_file import ReadFile
-from tarmac.tools.read_terminal import ReadTerminal
+from tarmac.tools.read_terminal import ReadTerminal, WaitForTerminal
 from tarmac.tools.search_files import SearchFiles
-from tarmac.tools.send_to_terminal import SendToTerminal
 from tarmac.tools.servers.use_mcp_tool import AccessMcpResource, UseMcpTool
 from tarmac.tools.task_tools import (
     AskFollowupQuestion,
@@ -51,7 +53,6 @@ from tarmac.tools.task_tools import (
     UpdateTodoList,
 )
 from tarmac.tools.tool import Group, Need, Tool
-from tarmac.tools.wait_for_terminal import WaitForTerminal
 
 TOOLS: tuple[type[Tool], ...] = (
     ReadFile,

@@ -31,7 +31,7 @@ from tarmac.show.editor_completion import files, matching
 from tarmac.show.json_records import record
 from tarmac.tasks.auto import LEVELS
 from tarmac.tasks.events import CommandOutput, HistoryCondensed, ModelSaid, RequestFailed, RequestStarted, TaskEvent
-from tarmac.tasks.log.blobs import Blobs
+from tarmac.tasks.log.disk import Blobs
 from tarmac.tasks.log.reader import BLOBS, read_log
 from tarmac.tasks.recordings import read_recording, recordings_of
 from tarmac.tasks.talk import commands, first_line

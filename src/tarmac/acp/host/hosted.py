@@ -24,9 +24,9 @@ from tarmac.models.messages import NO_USAGE
 from tarmac.policy.approval import Answer, Picture
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
-from tarmac.tasks.audience import Listener
 from tarmac.tasks.context import Ended, Why, now
 from tarmac.tasks.questions import Questions
+from tarmac.tasks.signals import Listener
 from tarmac.tasks.state import TaskState
 from tarmac.tasks.views.metadata import Metadata
 

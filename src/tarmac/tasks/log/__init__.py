@@ -3,10 +3,8 @@
 writer         TaskLog: append facts, durable before anything acts on them
 lock           create, lock and recover a log
 reader         read a log, or follow it while it grows
-records        a line of the file: sequence number, body, checksum
-codec          events ⇄ JSON
-blobs          contents that are too large for a line
-disk, doorbell, worker_thread    sync to the disk, wake followers, one thread for blocking work
+records        events ⇄ lines of the file: sequence number, JSON, checksum
+disk           synced writes, contents that are too large for a line, one thread for blocking work
 """
 
 from tarmac.tasks.log.writer import LINGER, Listener, TaskLog, create_log, open_log

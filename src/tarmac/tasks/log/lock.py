@@ -17,8 +17,7 @@ from typing import TypeVar
 from tarmac import __version__
 from tarmac.errors import BadRequest, StateUnavailable, TaskInUse, TaskNotFound
 from tarmac.events import TaskId
-from tarmac.tasks.log.blobs import Blobs
-from tarmac.tasks.log.disk import sync, sync_folder, unavailable, write_all
+from tarmac.tasks.log.disk import Blobs, sync, sync_folder, unavailable, write_all
 from tarmac.tasks.log.reader import BLOBS, LOG, Reading, read_all
 from tarmac.tasks.log.records import Damage, Scanner, header_line
 

@@ -1,7 +1,7 @@
 """Append facts to a task's log. They are on the disk before anything acts on them.
 
 append(event) ─┐
-append(event) ─┼→ one group: blobs, lines, one sync → sequence numbers → listeners, followers' doorbells
+append(event) ─┼→ one group: blobs, lines, one sync → sequence numbers → listeners, followers
 add(event) ────┘   (events that arrive while a group is written form the next group)
 
 Before a group is acknowledged, the log is compared with the file of its name. If the file was removed or replaced, the
@@ -22,14 +22,10 @@ from pathlib import Path
 from tarmac.errors import BadRequest, StateUnavailable
 from tarmac.events import TaskId
 from tarmac.tasks.events import TaskEvent
-from tarmac.tasks.log.blobs import Blobs
-from tarmac.tasks.log.codec import encode
-from tarmac.tasks.log.disk import FULL, sync, unavailable, write_all
-from tarmac.tasks.log.doorbell import ring
+from tarmac.tasks.log.disk import FULL, Blobs, WorkerThread, sync, unavailable, write_all
 from tarmac.tasks.log.lock import WRITER, check_unchanged, create, is_here, locked, recover, to_its_end
-from tarmac.tasks.log.reader import BLOBS, LOG, Reading
-from tarmac.tasks.log.records import frame
-from tarmac.tasks.log.worker_thread import WorkerThread
+from tarmac.tasks.log.reader import BLOBS, LOG, Reading, wake_followers
+from tarmac.tasks.log.records import encode, frame
 
 LINGER = 0.05  # seconds that what was added waits for company
 
@@ -170,7 +166,7 @@ class TaskLog:
             os.ftruncate(self._fd, self.size)
             raise
         check_unchanged(self.folder, self._fd, self.size + len(data))
-        ring(self.folder)
+        wake_followers(self.folder)
         return len(data)
 
     def _written(self, group: list[_Batch], size: int | None, error: BaseException | None) -> None:

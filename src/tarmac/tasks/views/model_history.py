@@ -7,14 +7,19 @@ result, directly after it. A call that never came back (kill −9) gets a result
 Folding, condensing and rewinding change what counts, never the log. Rewinding behind one of them brings back what it
 hid. A summary keeps the person's own words, if it says so. Environment details are inside the last result of their
 turn, unless the person spoke in it. In a user message of their own they would look like new words of the person.
+
+`last_prompt` gives the last request whole: its messages, and the system prompt and tools from the blob that it names.
 """
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from tarmac.models.messages import Image, Message, Part, Reasoning, Text, ToolResult, ToolUse
+from tarmac.models.provider import Prompt, ToolSchema
 from tarmac.models.tokens import messages_size
+from tarmac.models.xml_calls import as_text
 from tarmac.tasks.events import (
     CallId,
     HistoryCondensed,
@@ -27,6 +32,7 @@ from tarmac.tasks.events import (
     QuestionAnswered,
     QuestionAsked,
     RecordLost,
+    RequestStarted,
     TaskEvent,
     ToolFinished,
     ToolStarted,
@@ -309,3 +315,30 @@ def reasoning_of(said: ModelSaid) -> str:
 def text_of(parts: Iterable[Part]) -> str:
     """The words among them."""
     return "\n\n".join(part.text for part in parts if isinstance(part, Text))
+
+
+def kept_prompt(prompt: Prompt, *, native_tools: bool) -> bytes:
+    """System prompt and tools, as a log keeps them."""
+    tools = [
+        {"name": each.name, "description": each.description, "parameters": each.parameters} for each in prompt.tools
+    ]
+    whole = {"system": prompt.system, "native_tools": native_tools, "tools": tools}
+    return json.dumps(whole, ensure_ascii=False, default=dict).encode("utf-8", "surrogatepass")
+
+
+def last_prompt(events: Sequence[TaskEvent], fetch: Callable[[str], bytes | None]) -> Prompt | None:
+    """The last request, whole; None when there was none. Older logs kept the tools as text."""
+    asked = [at for at, event in enumerate(events) if isinstance(event, RequestStarted)]
+    if not asked:
+        return None
+    started = events[asked[-1]]
+    assert isinstance(started, RequestStarted)
+    messages = tuple(model_messages(events[: asked[-1] + 1]))
+    text = (fetch(started.prompt.sha256) or b"" if started.prompt else b"").decode("utf-8", "surrogatepass")
+    try:
+        kept = json.loads(text)
+        tools = tuple(ToolSchema(each["name"], each["description"], each["parameters"]) for each in kept["tools"])
+        prompt = Prompt(kept["system"], messages, tools)
+        return prompt if kept["native_tools"] else as_text(prompt)
+    except (ValueError, KeyError, TypeError):
+        return Prompt(text, messages)

@@ -1,15 +1,17 @@
-"""PURE: what a person sees of a task, folded from its log.
+"""PURE: what a person sees of a task, folded from its log: the timeline, and the audit log (who decided what, and why).
 
-Each event adds or changes one item. `add` returns what changed, so a client is sent only that.
+Each event adds or changes one item of the timeline. `add` returns what changed, so a client is sent only that.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
 
-from tarmac.models.messages import Blob, Image, Reasoning, Text
+from tarmac.models.messages import Blob, Image, Reasoning, Text, ToolUse
 from tarmac.tasks import events as e
+from tarmac.tasks.events import CallJudged, ModelSaid, QuestionAnswered, QuestionAsked, TaskEvent
 from tarmac.tasks.signals import ProgressMade, Signal
 from tarmac.tasks.views.model_history import text_of
 
@@ -231,3 +233,63 @@ class Timeline:
         self._places = {place: there for place, there in self._places.items() if there < len(self.items)}
         self._running &= self._places.keys()
         return []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditEntry:
+    """One decision."""
+
+    seq: int  # of the fact
+    at: float
+    who: str  # "policy", "grant", "rules", "auto-approval", "mode", "nobody to ask"; of an answer the front end
+    decision: str  # allow, ask, deny; of an answer yes, no, message, object, skip
+    what: str
+    why: str
+    risk: str = ""
+    call: str = ""
+
+
+def audit(events: Iterable[TaskEvent]) -> list[AuditEntry]:
+    """All decisions, in their order."""
+    tools: dict[str, str] = {}
+    asked: dict[str, QuestionAsked] = {}
+    found: list[AuditEntry] = []
+    for seq, event in enumerate(events, 1):
+        match event:
+            case ModelSaid(parts=parts):
+                tools |= {part.id: part.name for part in parts if isinstance(part, ToolUse)}
+            case QuestionAsked(question=question):
+                asked[question] = event
+            case CallJudged(call=call, part=part, reason=reason, risk=risk):
+                what = ": ".join(each for each in (tools.get(call, ""), part) if each) or call
+                entry = AuditEntry(
+                    seq=seq,
+                    at=event.at,
+                    who=event.by,
+                    decision=event.decision,
+                    what=what,
+                    why=reason,
+                    risk=risk,
+                    call=call,
+                )
+                found.append(entry)
+            case QuestionAnswered(question=question):
+                found.append(_answer(seq, event, asked.get(question)))
+    return found
+
+
+def _answer(seq: int, answered: QuestionAnswered, asked: QuestionAsked | None) -> AuditEntry:
+    why = [answered.text]
+    if answered.edited is not None:
+        why.insert(0, f"as: {answered.edited}")
+    if answered.always:
+        why.insert(0, f"always ({answered.always})")
+    return AuditEntry(
+        seq=seq,
+        at=answered.at,
+        who=answered.by or "a person",
+        decision=answered.answer,
+        what=f"{asked.ask}: {asked.text}" if asked else answered.question,
+        why="; ".join(each for each in why if each),
+        call=(asked.call if asked else None) or "",
+    )

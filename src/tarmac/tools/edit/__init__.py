@@ -19,11 +19,9 @@ from tarmac.tools.edit.content_checks import (
     strip_line_numbers,
 )
 from tarmac.tools.edit.diff_blocks import Block, apply_diff, parse_blocks
-from tarmac.tools.edit.edit_result import Applied, Edited, FailedPart
-from tarmac.tools.edit.patch import FileChange, plan_patch
-from tarmac.tools.edit.patch_parser import headless, is_patch, parse_patch
+from tarmac.tools.edit.patch import FileChange, headless, is_patch, parse_patch, plan_patch
 from tarmac.tools.edit.replace import insert_content, search_and_replace
-from tarmac.tools.edit.splice import broken_by
+from tarmac.tools.edit.splice import Applied, Edited, FailedPart, broken_by
 from tarmac.tools.edit.text_file import TextFile, decode, line_ending, new_text_file
 from tarmac.tools.edit.unified_diff import FileDiff, unified_diff
 

@@ -22,9 +22,8 @@ from dataclasses import dataclass, replace
 
 from tarmac.errors import EditFailed
 from tarmac.tools.edit.content_checks import WRITE_ALL, refuse_omissions
-from tarmac.tools.edit.edit_result import Edited, FailedPart, ambiguous, not_found
 from tarmac.tools.edit.locate import THRESHOLD, Ambiguous, Haystack, Location, NotFound, find, find_equal
-from tarmac.tools.edit.splice import Insert, broken_by, repaired, spliced
+from tarmac.tools.edit.splice import Edited, FailedPart, Insert, ambiguous, broken_by, not_found, repaired, spliced
 from tarmac.tools.edit.text_file import join_lines, split_lines
 
 _OPENING = re.compile(r"([<-])\1{4,8} ?SEARCH>?")

@@ -10,9 +10,18 @@ from typing import TYPE_CHECKING
 
 from tarmac.prompts.mode import check_size
 from tarmac.tools.edit.content_checks import WRITE_ALL, refuse_omissions
-from tarmac.tools.edit.edit_result import Applied, Edited, FailedPart, Reason, not_found
 from tarmac.tools.edit.locate import Haystack, Location, NotFound, find
-from tarmac.tools.edit.splice import broken_by, first_indent, placements, shifted
+from tarmac.tools.edit.splice import (
+    Applied,
+    Edited,
+    FailedPart,
+    Reason,
+    broken_by,
+    first_indent,
+    not_found,
+    placements,
+    shifted,
+)
 from tarmac.tools.edit.text_file import join_lines, split_lines
 
 if TYPE_CHECKING:

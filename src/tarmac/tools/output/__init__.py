@@ -3,12 +3,9 @@
 understand(command, text, exit_code) → Understanding(summary, tests, problems, facts, hints)
 brief(understanding)                 → the failures first, in few words
 
-test_runners.py   pytest, unittest, jest, vitest, cargo, go
-compilers.py      gcc, clang, tsc, rustc, ruff, mypy, eslint
-listings.py       ls, git status, git log, git diff --stat
-hints.py          what helps after known errors and builds
-output_summary.py  which parser reads an output, and one line about each command
-values.py         what the parsers return
+parsers.py         test runners, compilers and linters, ls, git
+output_summary.py  which parser reads an output, one line about each command, hints
+values.py          what the parsers return
 
 A text may come from anyone: every pattern is anchored to a line, and lines of more than 2,000 characters are skipped.
 """

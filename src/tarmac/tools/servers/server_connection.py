@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from tarmac.errors import TarmacError, ToolFailed
-from tarmac.tools.servers.definition import ServerDefinition
+from tarmac.tools.servers.hub import ServerDefinition
 from tarmac.tools.servers.sign_in import SignInListener, SignInNeeded, TokenFile, provider
 
 CLOSING: Final = 10.0  # seconds that a server has to end; the SDK kills it before that
