@@ -19,8 +19,8 @@ from tarmac.errors import BadRequest, StateUnavailable, TaskInUse, TaskNotFound
 from tarmac.events import TaskId
 from tarmac.tasks.events import RecordLost, TaskEvent, UserSaid
 from tarmac.tasks.log import create_log, open_log
-from tarmac.tasks.log.lock import writer_of
 from tarmac.tasks.log.reader import BLOBS, FOLLOWERS, LOG, WakePipe, follow, read_log
+from tarmac.tasks.log.writer import writer_of
 
 pytestmark = pytest.mark.slow
 

@@ -14,9 +14,9 @@ from tarmac.models.messages import NO_USAGE, Blob, Image, Message, Part, Reasoni
 from tarmac.policy.approval import AnswerKind
 from tarmac.tasks import events as e
 from tarmac.tasks.log.disk import Blobs
+from tarmac.tasks.roo import API, UI, RooTask, find_tasks, read_task
 from tarmac.tasks.roo.exporter import api_messages, ui_messages, write_task
 from tarmac.tasks.roo.importer import facts_of, workspace_of
-from tarmac.tasks.roo.task_files import API, UI, RooTask, find_tasks, read_task
 from tarmac.tasks.views import model_messages, timeline
 from tarmac.tasks.views.metadata import metadata
 
@@ -239,9 +239,9 @@ def test_wherever_it_is_cut_what_is_whole_before_is_salvaged(cut: int) -> None:
     """S3: nothing that can be read is lost."""
     whole = (NATIVE / API).read_bytes()
     cut = min(cut, len(whole) - 1)
-    from tarmac.tasks.roo import task_files
+    from tarmac.tasks.roo import _whole
 
-    found = task_files._whole(whole[:cut].decode("utf-8", "ignore"))
+    found = _whole(whole[:cut].decode("utf-8", "ignore"))
     every = json.loads(whole)
     assert found == every[: len(found)]
     ends = [len(json.dumps(every[: n + 1], ensure_ascii=False).encode()) - 1 for n in range(len(every))]

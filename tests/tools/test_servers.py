@@ -20,7 +20,7 @@ from tarmac.models.messages import Image
 from tarmac.policy import Policy, UseServer
 from tarmac.policy.grants import GrantFile
 from tarmac.tools.servers import Hub, read_definitions
-from tarmac.tools.servers.hub import Definitions, parse_definition
+from tarmac.tools.servers.definition import Definitions, parse_definition
 
 SCRIPT = Path(mcp_server.__file__)
 

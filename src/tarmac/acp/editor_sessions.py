@@ -30,7 +30,7 @@ from tarmac.tasks.store import TaskStore
 from tarmac.tasks.task import Task
 from tarmac.terminals.environment import wipe_own_environment
 from tarmac.tools.servers import ServerDefinition
-from tarmac.tools.servers.hub import parse_definition
+from tarmac.tools.servers.definition import parse_definition
 
 if TYPE_CHECKING:
     from tarmac.fleet.open_address import WorkingPlace

@@ -18,8 +18,8 @@ from tarmac.paths import shown
 from tarmac.show.columns import cut
 from tarmac.show.harmless import one_line
 from tarmac.tasks.events import KeptFile, TaskImported
+from tarmac.tasks.roo import RooTask, find_tasks, read_task
 from tarmac.tasks.roo.importer import began, facts_of, workspace_of
-from tarmac.tasks.roo.task_files import RooTask, find_tasks, read_task
 from tarmac.tasks.store import TaskStore
 from tarmac.tasks.views.metadata import metadata
 

@@ -22,8 +22,8 @@ from tarmac.show.harmless import one_line
 from tarmac.show.look import Look, look_of
 from tarmac.show.summary import money, size, status, when
 from tarmac.tasks.log.disk import Blobs
-from tarmac.tasks.log.lock import writer_of
 from tarmac.tasks.log.reader import BLOBS
+from tarmac.tasks.log.writer import writer_of
 from tarmac.tasks.store import Listed, Sort, TaskStore
 
 TAKES: Final = {

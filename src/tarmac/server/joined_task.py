@@ -38,8 +38,8 @@ from tarmac.tasks.events import (
     TaskEvent,
     UserSaid,
 )
-from tarmac.tasks.log.lock import is_alive, writer_of
 from tarmac.tasks.log.reader import read_log
+from tarmac.tasks.log.writer import is_alive, writer_of
 from tarmac.tasks.signals import Listener, Signal
 from tarmac.tasks.store import TaskStore
 from tarmac.tasks.views.file_history import FileHistory

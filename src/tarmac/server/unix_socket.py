@@ -21,7 +21,7 @@ from typing import Final
 from tarmac.errors import BadFrame, DirectoryUnavailable, PeerGone, PeerRefused
 from tarmac.loopback.peer import Peer, peer_of_socket
 from tarmac.paths import private_dir
-from tarmac.tasks.log.lock import is_alive
+from tarmac.tasks.log.writer import is_alive
 from tarmac.terminals.frames import Frame, FrameParser, encode
 
 FOLDER: Final = "apps"

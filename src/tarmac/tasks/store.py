@@ -35,9 +35,9 @@ from tarmac.tasks.events import (
 from tarmac.tasks.index import Found, Index, Row, Words
 from tarmac.tasks.log import TaskLog, create_log, open_log
 from tarmac.tasks.log.disk import Blobs, unavailable
-from tarmac.tasks.log.lock import lock
 from tarmac.tasks.log.reader import BLOBS, LOG, RECORDINGS, Reading, opened, read_all, read_log
 from tarmac.tasks.log.records import Scanner
+from tarmac.tasks.log.writer import lock
 from tarmac.tasks.views.metadata import Metadata, metadata
 from tarmac.tasks.views.model_history import text_of
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from tarmac.paths import private_dir
-from tarmac.tasks.log.lock import is_alive
+from tarmac.tasks.log.writer import is_alive
 
 NAME: Final = "web.json"
 

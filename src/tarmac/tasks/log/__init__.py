@@ -1,7 +1,6 @@
 """The log of one task: an append-only file of facts, written by one process and read by any.
 
-writer         TaskLog: append facts, durable before anything acts on them
-lock           create, lock and recover a log
+writer         TaskLog: create, lock and recover a log; append facts, durable before anything acts on them
 reader         read a log, or follow it while it grows
 records        events ⇄ lines of the file: sequence number, JSON, checksum
 disk           synced writes, contents that are too large for a line, one thread for blocking work

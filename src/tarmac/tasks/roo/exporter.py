@@ -12,7 +12,7 @@ from typing import Final
 from tarmac.errors import BadRequest, FileUnavailable
 from tarmac.models.messages import Blob, Image, Message, Part, Reasoning, Text, ToolResult, ToolUse, Usage
 from tarmac.tasks import events as e
-from tarmac.tasks.roo.task_files import API, ITEM, METADATA, OLD_API, UI, Object, RooTask, read_task
+from tarmac.tasks.roo import API, ITEM, METADATA, OLD_API, UI, Object, RooTask, read_task
 from tarmac.tasks.views.metadata import metadata
 from tarmac.tasks.views.model_history import model_messages, text_of
 

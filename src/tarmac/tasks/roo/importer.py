@@ -18,7 +18,7 @@ from tarmac.models.messages import NO_USAGE, Blob, Image, Part, Reasoning, Text,
 from tarmac.policy.approval import AnswerKind
 from tarmac.tasks import events as e
 from tarmac.tasks.events import CallId, RequestId
-from tarmac.tasks.roo.task_files import Object, RooTask
+from tarmac.tasks.roo import Object, RooTask
 
 
 def blocks(message: Object) -> list[Object]:

@@ -1,8 +1,9 @@
-"""Which MCP servers there are, and those of a task. None is started before it is used; all are ended with the task.
+"""The MCP servers of a task. None is started before it is used; all are ended with the task.
 
-mcp_servers.toml, files of Claude Code, Roo Code, VS Code ─read_definitions→ ServerDefinition … ─Hub→ ServerConnection
+Hub(definitions).connect(name) → ServerConnection → call(tool, arguments) · read(uri) → aclose()
 
-Of two servers with one name, the user's own counts before the workspace's, and our file before those of others.
+The SDK's client of a server is entered, used and left by one task of its own. The SDK is imported when the first
+server is used: it takes a second.
 
 Pins: what a server said of a tool when it was used last, and how the server was started, by hash. A tool that its
 server describes in another way is asked about again, whatever was allowed before.
@@ -10,217 +11,300 @@ server describes in another way is asked about again, whatever was allowed befor
 
 import asyncio
 import json
+import logging
 import os
-import re
 import secrets
-import tomllib
+import tempfile
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Final, Literal
+from typing import IO, Any, Final, Literal
 
 from tarmac.errors import TarmacError, ToolFailed
 from tarmac.nearest import nearest
 from tarmac.paths import private_dir
-from tarmac.tools.servers.server_connection import ServerConnection
+from tarmac.tools.servers.definition import Definitions, ServerDefinition
+from tarmac.tools.servers.sign_in import SignInListener, SignInNeeded, TokenFile, provider
 
-Origin = Literal["user", "editor", "workspace"]
-MOST_BYTES: Final = 1 << 20
-NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
-_VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_]\w*)(?::-([^}]*))?\}")
-_SPACE = re.compile(r"[^A-Za-z0-9_.-]+")
+CLOSING: Final = 10.0  # seconds that a server has to end; the SDK kills it before that
+MOST_TOOLS: Final = 500
+MOST_PAGES: Final = 20
+LOG_TAIL: Final = 1_000  # bytes of what a server printed that an error shows
+
+
+class ServerFailed(ToolFailed):
+    """A server that can't be started, or did not answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServerDefinition:
-    """How a server is reached: a command that is started, or an address."""
+class ServerTool:
+    """A tool, in the words of its server."""
 
     name: str
-    origin: Origin
-    file: str = ""  # where it was read
-    command: str = ""
-    args: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict)
-    cwd: Path | None = None
-    url: str = ""
-    headers: Mapping[str, str] = field(default_factory=dict)
-    sse: bool = False  # the older transport over HTTP
-    timeout: float = 60.0  # seconds of a call
-    start_timeout: float = 30.0  # seconds until it must have said what it can do
-    tools: tuple[str, ...] = ()  # only these; none: all
-    allow: tuple[str, ...] = ()  # tools that are used without asking; only from the user's own files
-    disabled: bool = False
-
-    @property
-    def shown(self) -> str:
-        """The command or the address."""
-        return self.url or " ".join((self.command, *self.args))
+    description: str
+    schema: str  # JSON
 
     @property
     def digest(self) -> str:
-        """The same for servers that are started in the same way."""
-        parts = (self.command, self.args, sorted(self.env.items()), str(self.cwd), self.url, sorted(self.headers))
-        return sha256(repr(parts).encode("utf-8", "backslashreplace")).hexdigest()[:16]
+        """The same as long as the server describes it in the same way."""
+        return sha256(f"{self.name}\0{self.description}\0{self.schema}".encode("utf-8", "replace")).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerResult:
+    """What a tool or a resource returned: the parts of it as the protocol has them."""
+
+    content: tuple[dict[str, Any], ...]
+    failed: bool = False
+    structured: Any = None
+
+
+class ServerConnection:
+    """A server that runs, or that is reached over HTTP."""
+
+    def __init__(
+        self,
+        definition: ServerDefinition,
+        *,
+        workspace: Path,
+        tokens: Path,
+        show: Callable[[str], Awaitable[None]] | None = None,
+    ) -> None:
+        """`show` tells a person the address where they sign in; None: nobody can."""
+        self.definition = definition
+        self.tools: dict[str, ServerTool] = {}
+        self.about = ""  # name and version, in the server's own words
+        self.instructions = ""
+        self._workspace = workspace
+        self._tokens = TokenFile(tokens, definition.url)
+        self._show = show
+        self._client: Any = None
+        self._owner: asyncio.Task[None] | None = None
+        self._ready: asyncio.Future[None] | None = None
+        self._leave = asyncio.Event()
+        self._log: IO[str] | None = None
 
     @property
-    def trusted(self) -> bool:
-        """Whether the user or their editor named it; what a workspace names is asked about."""
-        return self.origin != "workspace"
+    def alive(self) -> bool:
+        """Whether it can be called."""
+        return self._client is not None and self._owner is not None and not self._owner.done()
 
-
-@dataclass(frozen=True, slots=True)
-class Definitions:
-    """The servers by name, and a sentence about each that was left out."""
-
-    servers: Mapping[str, ServerDefinition] = field(default_factory=dict)
-    trouble: tuple[str, ...] = ()
-
-
-def read_definitions(workspace: Path, user_folder: Path, environ: Mapping[str, str] = os.environ) -> Definitions:
-    """All servers that files name."""
-    places: tuple[tuple[Path, Origin, str], ...] = (
-        (user_folder / "mcp_servers.toml", "user", "servers"),
-        (user_folder / "mcp_settings.json", "user", "mcpServers"),  # Roo Code's, brought by `tarmac import`
-        (workspace / ".tarmac" / "mcp_servers.toml", "workspace", "servers"),
-        (workspace / ".mcp.json", "workspace", "mcpServers"),  # Claude Code
-        (workspace / ".roo" / "mcp.json", "workspace", "mcpServers"),
-        (workspace / ".vscode" / "mcp.json", "workspace", "servers"),
-    )
-    found: dict[str, ServerDefinition] = {}
-    trouble: list[str] = []
-    for path, origin, key in places:
+    async def connect(self) -> None:
+        """Start it, and learn its tools. ServerFailed says why that did not work."""
+        patience = self.definition.start_timeout if self._show is None else 330.0
+        self._ready = asyncio.get_running_loop().create_future()
+        self._owner = asyncio.create_task(self._own())
         try:
-            raw = _read(path)
-        except (OSError, ValueError) as error:
-            trouble.append(f"the MCP servers in {path} can't be read: {error}")
-            continue
-        servers = raw.get(key, {}) if isinstance(raw, dict) else raw
-        if not isinstance(servers, dict):
-            trouble.append(f"{path}: `{key}` is not a table of servers")
-            continue
-        for name, values in servers.items():
-            try:
-                each = parse_definition(
-                    str(name), values, origin=origin, workspace=workspace, environ=environ, file=path
-                )
-            except ValueError as error:
-                trouble.append(f"the MCP server {name!r} in {path} was left out: {error}")
-            else:
-                found.setdefault(each.name, each)
-    return Definitions(found, tuple(trouble))
+            async with asyncio.timeout(patience):
+                await asyncio.shield(self._ready)
+        except TimeoutError:
+            tail = self._tail()
+            await self.aclose()
+            raise self._failed(f"did not answer within {patience:g} s", tail) from None
+        except BaseException:
+            await self.aclose()
+            raise
+
+    async def _own(self) -> None:
+        """Enter the client, wait until somebody wants to leave, leave: all in one task, as the SDK wants it."""
+        assert self._ready is not None
+        try:
+            async with AsyncExitStack() as stack:
+                client = await self._open(stack)
+                await self._learn(client)
+                self._client = client
+                if not self._ready.done():
+                    self._ready.set_result(None)
+                await self._leave.wait()
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # the SDK raises groups of whatever went wrong below it
+            if not self._ready.done():
+                self._ready.set_exception(self._translated(error))
+        finally:
+            self._client = None
+            if self._log is not None:
+                self._log.close()
+            if not self._ready.done():
+                self._ready.cancel()
+
+    async def _open(self, stack: AsyncExitStack) -> Any:
+        sdk = await asyncio.to_thread(_sdk)
+        definition = self.definition
+
+        async def roots(_: Any) -> Any:
+            return sdk["ListRootsResult"](roots=[{"uri": self._workspace.as_uri(), "name": self._workspace.name}])
+
+        if definition.url:
+            server: Any = await self._http(stack, sdk)
+        else:
+            self._log = tempfile.TemporaryFile("w+", prefix="tarmac-mcp-", errors="replace")  # noqa: SIM115
+            cwd = definition.cwd or self._workspace
+            params = sdk["StdioServerParameters"](
+                command=definition.command,
+                args=list(definition.args),
+                env=dict(definition.env),
+                cwd=cwd,
+                encoding_error_handler="replace",
+            )
+            server = sdk["stdio_client"](params, errlog=self._log)
+        client = sdk["Client"](server, list_roots_callback=roots, cache=None)
+        return await stack.enter_async_context(client)
+
+    async def _http(self, stack: AsyncExitStack, sdk: dict[str, Any]) -> Any:
+        definition = self.definition
+        redirect = SignInListener(self._tokens.port()) if self._show is not None else None
+        if redirect is not None:
+            stack.push_async_callback(redirect.aclose)
+        auth = None
+        if "authorization" not in {key.lower() for key in definition.headers}:
+            auth = provider(definition.url, self._tokens, redirect, self._show)
+        if definition.sse:
+            return sdk["sse_client"](definition.url, headers=dict(definition.headers), auth=auth)
+        http = sdk["create_mcp_http_client"](headers=dict(definition.headers), auth=auth)
+        await stack.enter_async_context(http)
+        return sdk["streamable_http_client"](definition.url, http_client=http)
+
+    async def _learn(self, client: Any) -> None:
+        """Its tools, page by page."""
+        found: dict[str, ServerTool] = {}
+        cursor = None
+        for _ in range(MOST_PAGES):
+            page = await client.list_tools(cursor=cursor)
+            for each in page.tools:
+                raw = each.model_dump(mode="json", by_alias=True, exclude_none=True)
+                if self.definition.tools and each.name not in self.definition.tools:
+                    continue
+                schema = json.dumps(raw.get("inputSchema", {}), sort_keys=True, separators=(",", ":"))
+                found[each.name] = ServerTool(name=each.name, description=each.description or "", schema=schema)
+            cursor = page.model_dump(by_alias=True).get("nextCursor")
+            if not cursor or len(found) >= MOST_TOOLS:
+                break
+        self.tools = found
+        info = client.server_info
+        self.about = f"{info.name} {info.version}".strip() if info else ""
+        self.instructions = client.instructions or ""
+
+    async def call(self, tool: str, arguments: dict[str, Any]) -> ServerResult:
+        """Use a tool. A call that has no result in time is given up; it is not made again."""
+        result = await self._within(lambda client: client.call_tool(tool, arguments), f"the tool {tool}")
+        raw = result.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return ServerResult(
+            content=tuple(raw.get("content", ())),
+            failed=bool(raw.get("isError")),
+            structured=raw.get("structuredContent"),
+        )
+
+    async def resources(self) -> tuple[dict[str, Any], ...]:
+        """What can be read there."""
+        result = await self._within(lambda client: client.list_resources(), "the list of resources")
+        return tuple(result.model_dump(mode="json", by_alias=True, exclude_none=True).get("resources", ()))
+
+    async def read(self, uri: str) -> ServerResult:
+        """Read a resource."""
+        result = await self._within(lambda client: client.read_resource(uri), f"the resource {uri}")
+        raw = result.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return ServerResult(content=tuple({"type": "resource", "resource": each} for each in raw.get("contents", ())))
+
+    async def _within(self, make: Callable[[Any], Awaitable[Any]], what: str) -> Any:
+        client, owner = self._client, self._owner
+        if client is None or owner is None:
+            raise self._failed("is not running")
+        asked = asyncio.ensure_future(make(client))
+        try:
+            async with asyncio.timeout(self.definition.timeout):
+                await asyncio.wait({asked, owner}, return_when=asyncio.FIRST_COMPLETED)
+            if not asked.done():
+                raise self._failed(f"ended before {what} had a result", self._tail())
+            return asked.result()
+        except TimeoutError:
+            limit = self.definition.timeout
+            raise self._failed(
+                f"gave {what} no result within {limit:g} s. Whether it did something is not known"
+            ) from None
+        except TarmacError:
+            raise
+        except Exception as error:
+            raise self._failed(f"refused {what}: {_words(error)}") from None
+        finally:
+            if not asked.done():
+                asked.cancel()
+                await asyncio.wait({asked}, timeout=1)
+
+    async def aclose(self) -> None:
+        """End it, and all it started. May be called twice."""
+        self._leave.set()
+        owner = self._owner
+        if owner is None or owner is asyncio.current_task():
+            return
+        if self._client is None and not owner.done():  # it is still being opened
+            owner.cancel()
+        await asyncio.wait({owner}, timeout=CLOSING)
+        if not owner.done():
+            owner.cancel()
+            await asyncio.wait({owner}, timeout=CLOSING)
+        if self._ready is not None and self._ready.done() and not self._ready.cancelled():
+            self._ready.exception()
+
+    def _translated(self, error: BaseException) -> TarmacError:
+        cause = _cause(error)
+        if isinstance(cause, SignInNeeded):
+            return SignInNeeded(
+                f"the MCP server {self.definition.name} wants you to sign in",
+                hint=f"tarmac mcp-servers login {self.definition.name}",
+            )
+        if isinstance(cause, TarmacError):
+            return cause
+        return self._failed(f"can't be started: {_words(cause)}", self._tail())
+
+    def _failed(self, what: str, tail: str = "") -> ServerFailed:
+        printed = f" It printed: {tail}" if tail else ""
+        return ServerFailed(
+            f"The MCP server {self.definition.name} {what}.{printed}", hint="tarmac mcp-servers shows all"
+        )
+
+    def _tail(self) -> str:
+        if self._log is None or self._log.closed:
+            return ""
+        try:
+            self._log.seek(0, 2)
+            self._log.seek(max(self._log.tell() - LOG_TAIL, 0))
+            return " ".join(self._log.read().split())
+        except (OSError, ValueError):
+            return ""
 
 
-def _read(path: Path) -> object:
-    """The file as data; empty if there is none."""
-    try:
-        with path.open("rb") as file:
-            raw = file.read(MOST_BYTES + 1)
-    except (FileNotFoundError, NotADirectoryError):
-        return {}
-    if len(raw) > MOST_BYTES:
-        raise ValueError(f"it has more than {MOST_BYTES:,} bytes")
-    text = raw.decode("utf-8-sig")
-    return tomllib.loads(text) if path.suffix == ".toml" else json.loads(_without_comments(text))
+def _cause(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
-def _without_comments(text: str) -> str:
-    """JSON as VS Code writes it: lines that are comments, and commas at the end of a list."""
-    lines = [each for each in text.splitlines() if not each.lstrip().startswith("//")]
-    return re.sub(r",(\s*[}\]])", r"\1", "\n".join(lines))
+def _words(error: BaseException) -> str:
+    cause = _cause(error)
+    return str(cause).strip() or type(cause).__name__
 
 
-def parse_definition(
-    name: str,
-    values: object,
-    *,
-    origin: Origin,
-    workspace: Path,
-    environ: Mapping[str, str] = os.environ,
-    file: Path | None = None,
-) -> ServerDefinition:
-    """One server, in the words of any of these files. ValueError says what is wrong."""
-    if not isinstance(values, dict):
-        raise ValueError("it is not a table")
-    short = _SPACE.sub("-", name.strip()).strip("-")
-    if not NAME.fullmatch(short):
-        raise ValueError("its name has no letters")
-    expand = _expander(environ, workspace)
-    command, url = expand(_text(values, "command")), expand(_text(values, "url", "serverUrl", "httpUrl"))
-    if bool(command) == bool(url):
-        raise ValueError("it needs a `command` or a `url`" if not command else "it has both a `command` and a `url`")
-    if url and not url.startswith(("http://", "https://")):
-        raise ValueError(f"{url!r} is not an address")
-    cwd = expand(_text(values, "cwd"))
-    own = origin == "user"
-    return ServerDefinition(
-        name=short,
-        origin=origin,
-        file=str(file or ""),
-        command=command,
-        args=tuple(expand(each) for each in _texts(values, "args")),
-        env={key: expand(value) for key, value in _pairs(values, "env").items()},
-        cwd=(workspace / Path(cwd).expanduser()) if cwd else None,
-        url=url,
-        headers={key: expand(value) for key, value in _pairs(values, "headers").items()},
-        sse=_text(values, "type", "transport") == "sse",
-        timeout=_seconds(values, "timeout", 60.0),
-        start_timeout=_seconds(values, "start_timeout", 30.0),
-        tools=tuple(_texts(values, "tools")),
-        allow=tuple(_texts(values, "allow") or _texts(values, "alwaysAllow")) if own else (),
-        disabled=values.get("disabled") is True or values.get("enabled") is False,
-    )
+def _sdk() -> dict[str, Any]:
+    from mcp.client.sse import sse_client
+    from mcp.client.streamable_http import streamable_http_client
+    from mcp.shared._httpx_utils import create_mcp_http_client
+    from mcp.types import ListRootsResult
 
+    from mcp import Client, StdioServerParameters, stdio_client
 
-def _expander(environ: Mapping[str, str], workspace: Path) -> Callable[[str], str]:
-    def expand(text: str) -> str:
-        text = text.replace("${workspaceFolder}", str(workspace)).replace("${userHome}", str(Path.home()))
-
-        def value(match: re.Match[str]) -> str:
-            found = environ.get(match[1], match[2])
-            if found is None:
-                raise ValueError(f"the variable {match[1]} is not set")
-            return found
-
-        expanded = _VARIABLE.sub(value, text)
-        if "${input:" in expanded:
-            raise ValueError("`${input:…}` works only in VS Code: use a variable of the environment")
-        return expanded
-
-    return expand
-
-
-def _text(values: dict[str, object], *names: str) -> str:
-    for name in names:
-        found = values.get(name)
-        if found is not None:
-            if not isinstance(found, str):
-                raise ValueError(f"`{name}` is not a text")
-            return found.strip()
-    return ""
-
-
-def _texts(values: dict[str, object], name: str) -> list[str]:
-    found = values.get(name, [])
-    if not isinstance(found, list) or not all(isinstance(each, str | int | float) for each in found):
-        raise ValueError(f"`{name}` is not a list of texts")
-    return [str(each) for each in found]
-
-
-def _pairs(values: dict[str, object], name: str) -> dict[str, str]:
-    found = values.get(name, {})
-    if isinstance(found, list):  # as an ACP editor passes them
-        found = {each.get("name"): each.get("value") for each in found if isinstance(each, dict)}
-    if not isinstance(found, dict) or not all(isinstance(each, str | int | float) for each in found.values()):
-        raise ValueError(f"`{name}` is not a table of texts")
-    return {str(key): str(value) for key, value in found.items()}
-
-
-def _seconds(values: dict[str, object], name: str, default: float) -> float:
-    found = values.get(name, default)
-    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 < found <= 3600:
-        raise ValueError(f"`{name}` is not a number of seconds up to 3600")
-    return float(found)
+    logging.getLogger("mcp.client").setLevel(logging.CRITICAL)  # it logs tracebacks of what it raises
+    return {
+        "Client": Client,
+        "StdioServerParameters": StdioServerParameters,
+        "stdio_client": stdio_client,
+        "sse_client": sse_client,
+        "create_mcp_http_client": create_mcp_http_client,
+        "streamable_http_client": streamable_http_client,
+        "ListRootsResult": ListRootsResult,
+    }
 
 
 State = Literal["not started", "starting", "running", "failed", "disabled"]

@@ -17,8 +17,8 @@ from tarmac.models.messages import Image, Part, Text
 from tarmac.nearest import nearest
 from tarmac.policy import UseServer
 from tarmac.tools.report import fenced, untagged
-from tarmac.tools.servers.hub import Hub, ServerDefinition
-from tarmac.tools.servers.server_connection import ServerConnection, ServerResult, ServerTool
+from tarmac.tools.servers.definition import ServerDefinition
+from tarmac.tools.servers.hub import Hub, ServerConnection, ServerResult, ServerTool
 from tarmac.tools.tool import Bench, Done, Go, Group, Need, Ready, Tool, Want
 from tarmac.vt.fold import bound, show_invisibles
 
