@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarmac.nearest import nearest
+from tarmac.errors import nearest
 
 NAMES = ["model", "mode", "auto", "limits.max_cost", "--max-turns"]
 

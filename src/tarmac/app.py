@@ -80,7 +80,7 @@ async def open_app(
 
 
 class App:
-    """What the doors share. Get one from `open_app`."""
+    """What the front ends share. Get one from `open_app`."""
 
     def __init__(self, config: Config, environ: Mapping[str, str], place: "WorkingPlace | None" = None) -> None:
         state = state_dir(environ)

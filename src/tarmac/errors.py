@@ -1,5 +1,7 @@
 """Every error Tarmac raises. Each says what went wrong and where; `hint` says what to do next.
 
+`nearest` finds the name that was probably meant by one that is wrong.
+
 TarmacError
 ├── BadRequest (ValueError)            the call itself makes no sense: an empty command, a NUL, a timeout of 0
 ├── ConfigError (ValueError)           something in the configuration makes no sense; it says in which file and line
@@ -41,6 +43,7 @@ TarmacError
 A command that exits non-zero, times out or is killed is a result, not an error.
 """
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 
@@ -226,3 +229,12 @@ class PeerRefused(TarmacError, RuntimeError):
 
 class ScriptWrong(TarmacError, ValueError):
     """A script for a scripted model can't be played."""
+
+
+def nearest(wrong: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
+    """The one of `known` that looks most like it; empty when none does. Two letters swapped are the likeliest slip."""
+    from difflib import get_close_matches  # only here: nobody needs it who types well
+
+    names = list(known)
+    swapped = [each for each in names if sorted(each) == sorted(wrong)]
+    return next(iter(swapped or get_close_matches(wrong, names, n=1, cutoff=cutoff)), "")

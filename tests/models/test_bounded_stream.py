@@ -9,9 +9,9 @@ import pytest
 from tests.models.asking import ALL, Dialect, asked, failed, talking
 from tests.models.server import Reply
 
-from tarmac.models.bounded_stream import LONGEST_LINE
 from tarmac.models.messages import Text
 from tarmac.models.provider import Completion
+from tarmac.models.remote import LONGEST_LINE
 
 pytestmark = pytest.mark.slow
 

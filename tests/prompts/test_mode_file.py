@@ -5,8 +5,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tarmac.prompts.mode import CHOSEN, FILE_GROUPS, GroupRule, Mode
-from tarmac.prompts.mode_file import mode_text, parse_mode, roo_text
+from tarmac.prompts.mode import CHOSEN, FILE_GROUPS, GroupRule, Mode, mode_text, parse_mode, roo_text
 from tarmac.prompts.modes import read_roo_modes
 
 words = st.text(st.characters(categories=("L", "M", "N", "P", "S"), include_characters=" "), max_size=40)

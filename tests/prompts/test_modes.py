@@ -303,7 +303,7 @@ def test_deep_yaml_and_a_billion_laughs_are_harmless(workspace: Path, user: Path
 @given(st.text(alphabet=st.sampled_from("+-=:[]{}'\"\n rolegups#&*!|>\t\\")) | st.text())
 def test_no_text_breaks_the_reader(text: str) -> None:
     from tarmac.prompts.located import InvalidText
-    from tarmac.prompts.mode_file import parse_mode
+    from tarmac.prompts.mode import parse_mode
 
     for front in (text, f"+++\n{text}\n+++\n", f"---\n{text}\n---\n"):
         try:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tarmac.policy.approval import Always, Answer, AnswerKind, Choice, GrantScope
-from tarmac.show.dialog import NO_INPUT, Choices, QuestionDialog, choices_for, help_lines
 from tarmac.show.look import Look
+from tarmac.show.question import NO_INPUT, Choices, QuestionDialog, choices_for, help_lines
 from tarmac.tasks.events import Ask, QuestionAsked, QuestionId
 
 OFFERS = [{"kind": "exact", "text": "mkdir sub"}, {"kind": "prefix", "text": "mkdir"}]

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarmac.show.columns import width
-from tarmac.show.line_keyboard import InputLine
+from tarmac.cli.person import InputLine
+from tarmac.show.look import width
 
 keys = st.lists(
     st.sampled_from(["a", "b", " ", "é", "漢", "e\u0301", "\x7f", "\x17", "\x15", "\x1b[A", "\x1bOP", "\x00"])

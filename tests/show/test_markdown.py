@@ -5,8 +5,8 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tarmac.show.blocks import PART, BlockSplitter, MarkdownStream, render
 from tarmac.show.look import Look
-from tarmac.show.markdown import PART, BlockSplitter, MarkdownStream, render
 
 LOOK = Look(columns=60, live=True)
 lines = st.sampled_from(

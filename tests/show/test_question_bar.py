@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from tarmac.events import TerminalId
 from tarmac.models.messages import NO_USAGE, Text
-from tarmac.show.harmless import BAR, harmless, one_line
-from tarmac.show.look import Look
+from tarmac.show.look import BAR, Look, harmless, one_line
 from tarmac.show.question import question_lines
 from tarmac.show.renderer import TaskRenderer
 from tarmac.tasks import events as e

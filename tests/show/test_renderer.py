@@ -14,10 +14,7 @@ from tests.tasks.samples import any_event, one_of_each
 from tarmac.cli.export import page
 from tarmac.events import TerminalId
 from tarmac.models.messages import NO_USAGE, Text, Usage
-from tarmac.show.columns import cut, padded, width, wrapped
-from tarmac.show.diffs import diff_lines
-from tarmac.show.harmless import harmless, one_line
-from tarmac.show.look import Look
+from tarmac.show.look import Look, cut, diff_lines, harmless, one_line, padded, width, wrapped
 from tarmac.show.renderer import TaskRenderer, transcript
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s

@@ -7,8 +7,7 @@ from tests.show.test_renderer import PIPE, SCREEN, plain, tell
 
 from tarmac.events import TerminalId
 from tarmac.models.messages import Text
-from tarmac.show.columns import width
-from tarmac.show.look import Look
+from tarmac.show.look import Look, width
 from tarmac.show.renderer import TaskRenderer
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s

@@ -13,10 +13,10 @@ import pytest
 from tests.models.server import Reply, Request, call, claude, gpt, responses, serving
 from tests.tasks.engine import an_app, stored
 
+from tarmac.cli.tasks import prompt_lines, prompt_record
 from tarmac.models.model_catalog import model_info
 from tarmac.models.openai_responses import Responses
 from tarmac.models.provider import ModelSettings
-from tarmac.show.prompt import prompt_lines, prompt_record
 from tarmac.tasks.views.model_history import last_prompt
 
 TURNS = 60

@@ -18,7 +18,7 @@ from tarmac.errors import BadRequest, PeerGone, PeerRefused, TarmacError
 from tarmac.policy.approval import Always, Answer, AnswerKind, GrantScope
 from tarmac.server.joined_task import JoinedTask
 from tarmac.show import details
-from tarmac.show.harmless import harmless, one_line
+from tarmac.show.look import harmless, one_line
 from tarmac.tasks.events import RESTING, QuestionAsked
 from tarmac.tasks.task import Task
 from tarmac.tools.edit.unified_diff import patched

@@ -24,7 +24,7 @@ from tarmac.events import TaskId
 from tarmac.paths import Relation, check_directory, relation, state_dir
 from tarmac.server.joined_task import JoinedTask, resume_or_join
 from tarmac.server.served_client import share
-from tarmac.show.harmless import one_line
+from tarmac.show.look import one_line
 from tarmac.tasks.events import TaskCreated
 from tarmac.tasks.store import TaskStore
 from tarmac.tasks.task import Task

@@ -1,4 +1,4 @@
-"""Judge what a call wants, and say what a person or a door answered about it.
+"""Judge what a call wants, and say what a person or a client answered about it.
 
 want ─policy, level, grants→ Judged ─ask→ Asker.ask(Question) → Answered | NotAsked → Permission
 """
@@ -84,7 +84,7 @@ class Postponed(Exception):
 
 
 class Asker(Protocol):
-    """Puts a question to a person, through one door."""
+    """Puts a question to a person, through one front end."""
 
     def unavailable(self, actions: Sequence[Action], verdicts: Sequence[Verdict]) -> NotAsked | None:
         """Why nobody can be asked about these; None: somebody can."""

@@ -9,10 +9,7 @@ from typing import Final
 
 from tarmac.errors import BadRequest
 from tarmac.events import TaskId
-from tarmac.show.columns import cut, padded
-from tarmac.show.diffs import diff_lines
-from tarmac.show.harmless import one_line
-from tarmac.show.look import Look
+from tarmac.show.look import Look, cut, diff_lines, one_line, padded
 from tarmac.show.summary import when
 from tarmac.tasks.checkpoints import Checkpoints, Fate, Restoration, RestoredFile, undone_text
 from tarmac.tasks.context import now

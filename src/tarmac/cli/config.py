@@ -8,7 +8,7 @@ from tarmac.cli.parser import parse as parse_arguments
 from tarmac.cli.parser import suggest
 from tarmac.config import Config, load_config
 from tarmac.config.config import ShownSetting, shown_settings
-from tarmac.config.sources import nearest_key, user_file, workspace_files
+from tarmac.config.load import nearest_key, user_file, workspace_files
 from tarmac.errors import BadRequest, ConfigError
 from tarmac.paths import check_directory, config_dir
 

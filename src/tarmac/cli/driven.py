@@ -1,4 +1,4 @@
-"""What a door drives, what it says beforehand, and the exit status that says how it ended."""
+"""What `task_driver.py` drives, what is said beforehand, and the exit status that says how it ended."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -27,7 +27,7 @@ STATUS = {
 
 
 class Driven(Protocol):
-    """What a door needs: a Task, or an agent that we host (`tarmac.acp.host`)."""
+    """What is driven: a Task, or an agent that we host (`tarmac.acp.host`)."""
 
     @property
     def id(self) -> TaskId: ...

@@ -204,7 +204,7 @@ def address_of(place: str) -> str:
     if ":" in place:
         return place
     from tarmac.config.load import load_config
-    from tarmac.nearest import nearest
+    from tarmac.errors import nearest
 
     known = load_config(Path.cwd(), os.environ).places
     if place not in known:

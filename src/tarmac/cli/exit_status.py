@@ -10,7 +10,7 @@ def complain(what: str, *, hint: str = "", code: int = UNUSABLE) -> int:
     """Say on standard error what went wrong and what to do next; returns `code`."""
     text = f"tarmac: {what}\n" + (f"  hint: {hint}\n" if hint else "")
     try:
-        from tarmac.show.harmless import harmless
+        from tarmac.show.look import harmless
 
         text = harmless(text)  # it may quote anybody
         if sys.stderr.isatty():
@@ -30,8 +30,7 @@ def _wrapped(text: str) -> str:
     """`text`, broken between words to fit the terminal."""
     import os
 
-    from tarmac.show.columns import wrapped
-    from tarmac.show.look import look_of
+    from tarmac.show.look import look_of, wrapped
 
     return "\n".join(wrapped(text, look_of(sys.stderr, os.environ).columns - 1, indent="    "))
 

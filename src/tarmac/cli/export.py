@@ -16,8 +16,8 @@ from tarmac.cli.parser import suggest
 from tarmac.errors import BadRequest, FileUnavailable
 from tarmac.events import TaskId
 from tarmac.models.messages import Blob, Image, Reasoning, Text, ToolUse
-from tarmac.show.harmless import harmless, one_line
 from tarmac.show.json_records import record
+from tarmac.show.look import harmless, one_line
 from tarmac.show.summary import spent, status
 from tarmac.tasks import events as e
 from tarmac.tasks.events import TaskEvent, ToolFinished, UserSaid

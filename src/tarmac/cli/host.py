@@ -70,7 +70,7 @@ def main(arguments: list[str]) -> int:
 
 def _list(config: "Config", *, as_json: bool) -> int:
     """Print the configured agents; the first word of a line is the name, which completion reads."""
-    from tarmac.show.harmless import one_line
+    from tarmac.show.look import one_line
 
     width = max(map(len, config.agents), default=0)
     for agent in config.agents.values():
@@ -203,7 +203,7 @@ async def _host(wanted: HostOptions, config: "Config", stop: "Stop") -> int:
 def _starting(name: str, *, live: bool) -> Iterator[None]:
     """Agents take seconds to start: a line says so, and goes."""
     if live:
-        from tarmac.show.harmless import one_line
+        from tarmac.show.look import one_line
 
         sys.stdout.write(f"  starting {one_line(name)[:60]} …")
         sys.stdout.flush()

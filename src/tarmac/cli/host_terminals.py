@@ -1,6 +1,6 @@
 """Our terminals for an agent we host, over MCP: one registry, one asker, one log, whichever way it takes.
 
-the agent → bridge → its server ─ serve() → mcp's door → Shared (a Workspace): tools, terminals of the hosted task
+the agent → bridge → its server ─ serve() → mcp.ToolServer → Shared (a Workspace): tools, terminals of the hosted task
                                           ├ LentAsker: judged and asked as all that the agent does is
                                           └ LentRecorder: in the log and on the screen of the hosted task
 
@@ -203,7 +203,7 @@ class Shared(Workspace):
 
 
 class Offering(ToolServer):
-    """The door, which knows whether its tools were asked for."""
+    """The server, which knows whether its tools were asked for."""
 
     listed = False
 
@@ -214,18 +214,18 @@ class Offering(ToolServer):
 
 async def serve(place: Shared, pieces: AsyncIterator[bytes], write: Write, offered: asyncio.Event) -> None:
     """One connection of the agent, to its end; `offered` is set when it has been told which tools there are."""
-    door = Offering(load=_unused, workspace=place.workspace, hosted=place)
+    server = Offering(load=_unused, workspace=place.workspace, hosted=place)
 
     async def written(data: bytes) -> None:
         await write(data)
-        if door.listed:
+        if server.listed:
             offered.set()
 
     try:
-        await serve_lines(door, pieces, written)
+        await serve_lines(server, pieces, written)
     finally:
         await place.aclose()
-        await door.aclose()
+        await server.aclose()
 
 
 def _unused(_: Path) -> Config:

@@ -15,8 +15,7 @@ from tarmac.cli.tasks import open_store
 from tarmac.errors import BadRequest, ImportFailed
 from tarmac.events import TaskId
 from tarmac.paths import shown
-from tarmac.show.columns import cut
-from tarmac.show.harmless import one_line
+from tarmac.show.look import cut, one_line
 from tarmac.tasks.events import KeptFile, TaskImported
 from tarmac.tasks.roo import RooTask, find_tasks, read_task
 from tarmac.tasks.roo.importer import began, facts_of, workspace_of

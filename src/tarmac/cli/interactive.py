@@ -35,12 +35,10 @@ from tarmac.cli.slash import Slash, next_level
 from tarmac.errors import BadRequest, TarmacError, TerminalNotFound
 from tarmac.policy.approval import Answer, AnswerKind, Picture
 from tarmac.server.joined_task import JoinedTask, wants_secret
-from tarmac.show.columns import cut, width, wrapped
-from tarmac.show.dialog import Choices
 from tarmac.show.editor_completion import Offer, SessionCompleter
-from tarmac.show.harmless import harmless, one_line
-from tarmac.show.look import Look, look_of
+from tarmac.show.look import Look, cut, harmless, look_of, one_line, width, wrapped
 from tarmac.show.pictures import pictures_in
+from tarmac.show.question import Choices
 from tarmac.show.renderer import TaskRenderer
 from tarmac.show.summary import money, spent
 from tarmac.show.ui import SessionUI

@@ -1,6 +1,6 @@
 """`tarmac join [ID]`: look on while another process works on a task, speak to it, answer its questions.
 
-arguments → the process that has the task → JoinedTask ─Door→ what is seen
+arguments → the process that has the task → JoinedTask ─TaskDriver→ what is seen
 
 Leaving it stops nothing: the task goes on where it is open.
 """
@@ -86,8 +86,7 @@ def joined_header(task: "JoinedTask") -> str:
 
 def picked(listed: "list[Listed]") -> "Listed":
     """The task that the person picks from a list."""
-    from tarmac.show.columns import padded
-    from tarmac.show.harmless import one_line
+    from tarmac.show.look import one_line, padded
     from tarmac.show.summary import when
 
     for place, each in enumerate(listed, 1):

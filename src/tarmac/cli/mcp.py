@@ -116,7 +116,7 @@ async def _serve(wanted: McpOptions) -> int:
     from tarmac.mcp.tool_server import ToolServer
 
     token = os.environ.pop(TOKEN, "")  # no command may see it
-    door = ToolServer(
+    server = ToolServer(
         load=lambda workspace: _config(wanted, workspace),
         workspace=wanted.workspace,
         place=wanted.place,
@@ -124,15 +124,15 @@ async def _serve(wanted: McpOptions) -> int:
     )
     try:
         if wanted.port is None:
-            await _on_pipes(door)
+            await _on_pipes(server)
         else:
-            await _on_http(door, wanted.port, token)
+            await _on_http(server, wanted.port, token)
     finally:
-        await door.aclose()
+        await server.aclose()
     return 0
 
 
-async def _on_pipes(door: "ToolServer") -> None:
+async def _on_pipes(server: "ToolServer") -> None:
     if os.isatty(0):
         print(BY_HAND, file=sys.stderr)
     pipes = (fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 3), fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 3))
@@ -152,10 +152,10 @@ async def _on_pipes(door: "ToolServer") -> None:
         async with writing:  # a message is whole before the next begins
             await own_stdin.write(pipes[1], data)
 
-    await serve_lines(door, own_stdin.pieces(pipes[0]), write)
+    await serve_lines(server, own_stdin.pieces(pipes[0]), write)
 
 
-async def _on_http(door: "ToolServer", port: int, token: str) -> None:
+async def _on_http(server: "ToolServer", port: int, token: str) -> None:
     from tarmac.mcp import http_gate
 
     secret = http_gate.check_token(token) if token else secrets.token_urlsafe(32)
@@ -170,7 +170,7 @@ async def _on_http(door: "ToolServer", port: int, token: str) -> None:
         if not token:
             print(f"token: {secret}")
         sys.stdout.flush()
-        await serve(http_gate.Gate(http_app(door, port), port, secret), listening)
+        await serve(http_gate.Gate(http_app(server, port), port, secret), listening)
 
 
 def _config(wanted: McpOptions, workspace: Path) -> "Config":

@@ -12,7 +12,7 @@ from tarmac.cli.parser import parse, suggest
 from tarmac.config import load_config
 from tarmac.errors import BadRequest, TarmacError, ToolFailed
 from tarmac.paths import check_directory, state_dir
-from tarmac.show.harmless import one_line
+from tarmac.show.look import one_line
 from tarmac.tools.servers import Hub, read_definitions
 from tarmac.tools.servers.hub import ServerStatus
 from tarmac.tools.servers.sign_in import TokenFile

@@ -11,14 +11,11 @@ from tarmac.cli.exit_status import complain
 from tarmac.cli.parser import parse
 from tarmac.cli.shutdown import run
 from tarmac.config import load_config
-from tarmac.errors import BadRequest
+from tarmac.errors import BadRequest, nearest
 from tarmac.models.model_catalog import PROVIDERS, context_window, model_info, price_per_million
 from tarmac.models.offered import LOCAL, OfferedModel, find_local, list_models
 from tarmac.models.provider import ModelError, ModelSettings
-from tarmac.nearest import nearest
-from tarmac.show.columns import cut, padded
-from tarmac.show.harmless import one_line
-from tarmac.show.look import Look, look_of
+from tarmac.show.look import Look, cut, look_of, one_line, padded
 from tarmac.show.summary import tokens
 
 

@@ -11,8 +11,7 @@ from typing import Final, NoReturn
 
 from tarmac.cli.exit_status import complain
 from tarmac.cli.verb_list import VERBS, HelpShown
-from tarmac.errors import BadRequest
-from tarmac.nearest import nearest
+from tarmac.errors import BadRequest, nearest
 
 Given = dict[str, list[str]]
 LEVELS: Final = ("plan", "ask", "edits", "workspace", "all", "read", "edit", "safe")  # the last three: older names

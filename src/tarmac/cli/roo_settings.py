@@ -39,7 +39,7 @@ def take_settings(place: Path) -> Iterator[dict[str, object]]:
 
 def give_settings(to: Path, *, force: bool) -> list[Path]:
     """Write the modes and servers of the person as Roo-Code's files into `to`; which were written."""
-    from tarmac.prompts.mode_file import roo_text
+    from tarmac.prompts.mode import roo_text
     from tarmac.prompts.modes import load_modes
 
     own = config_dir(os.environ)
@@ -56,7 +56,7 @@ def give_settings(to: Path, *, force: bool) -> list[Path]:
 
 
 def _take_modes(file: Path, own: Path) -> Iterator[dict[str, object]]:
-    from tarmac.prompts.mode_file import mode_text
+    from tarmac.prompts.mode import mode_text
     from tarmac.prompts.modes import built_in, load_modes, read_roo_modes
 
     found = read_roo_modes(file)

@@ -1,6 +1,6 @@
 """`tarmac run "text"` and `tarmac resume [ID]`: a task, from a shell.
 
-arguments → Config → App → Task ─Door→ what is seen, and the exit status
+arguments → Config → App → Task ─TaskDriver→ what is seen, and the exit status
 
 The person's own words are the first line: they are on the screen before the rest of Tarmac is even imported.
 """
@@ -25,9 +25,7 @@ from tarmac.errors import (
     TarmacError,
     TaskNotFound,
 )
-from tarmac.show.columns import cut, wrapped
-from tarmac.show.harmless import harmless, one_line
-from tarmac.show.look import Look, look_of
+from tarmac.show.look import Look, cut, harmless, look_of, one_line, wrapped
 from tarmac.show.pictures import picture, pictures_in
 
 if TYPE_CHECKING:
@@ -219,7 +217,7 @@ def _tasks(app: "App") -> "Tasks":
 
 
 async def _shared(app: "App") -> None:
-    """Let other doors join the tasks of this process. Those at another place stay with it."""
+    """Let other front ends join the tasks of this process. Those at another place stay with it."""
     import asyncio
 
     if app.place is not None:

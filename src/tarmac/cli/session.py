@@ -14,13 +14,11 @@ from tarmac.cli.driven import Driven, notes_before, status_of
 from tarmac.cli.exit_status import complain
 from tarmac.cli.person import Person, at_terminal
 from tarmac.cli.shutdown import Stop
-from tarmac.cli.task_driver import Door
+from tarmac.cli.task_driver import TaskDriver
 from tarmac.paths import state_dir
 from tarmac.policy.approval import Picture
-from tarmac.show.columns import cut, wrapped
-from tarmac.show.harmless import one_line
 from tarmac.show.json_records import record
-from tarmac.show.look import Look, look_of
+from tarmac.show.look import Look, cut, look_of, one_line, wrapped
 from tarmac.show.renderer import TaskRenderer
 from tarmac.show.screen import Screen
 from tarmac.tasks.context import Ended
@@ -69,20 +67,22 @@ async def drive(
     renderer = TaskRenderer(look, meta=task.metadata)
     after = after or task.afterwards
     with at_terminal(screen) if task.attended and not yes else nullcontext() as person:
-        door = Door(
+        driver = TaskDriver(
             task, app.registry, screen, renderer, person=person, as_json=as_json, yes=yes, offers=offers, after=after
         )
         if not as_json:
             _follow_terminal(screen, renderer, person)
         await _begin(app, task, screen, renderer, header, as_json=as_json)
         try:
-            ended = await door.drive(stop, words, images)
+            ended = await driver.drive(stop, words, images)
         except asyncio.CancelledError:
             screen.quiet()
             if not as_json:
                 sys.stderr.write(f"\ntarmac: stopped\n  hint: {after}\n")
             raise
-    tell_end(ended, task, screen, after=after, denied=len(door.denied), critical=len(door.critical), as_json=as_json)
+    tell_end(
+        ended, task, screen, after=after, denied=len(driver.denied), critical=len(driver.critical), as_json=as_json
+    )
     if screen.broken:
         raise BrokenPipeError
     return status_of(ended)

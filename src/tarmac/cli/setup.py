@@ -16,16 +16,13 @@ from pathlib import Path
 
 from tarmac.cli.export import write_whole
 from tarmac.config import Config
-from tarmac.config.sources import user_file
-from tarmac.errors import BadRequest, TarmacError
+from tarmac.config.load import user_file
+from tarmac.errors import BadRequest, TarmacError, nearest
 from tarmac.models.model_catalog import PROVIDERS, Provider, keys_from, parse_spec
 from tarmac.models.offered import LOCAL, OfferedModel, find_local, list_models
 from tarmac.models.provider import ModelError, ModelSettings
-from tarmac.nearest import nearest
 from tarmac.paths import shown
-from tarmac.show.columns import padded, wrapped
-from tarmac.show.harmless import one_line
-from tarmac.show.look import look_of
+from tarmac.show.look import look_of, one_line, padded, wrapped
 
 MOST_LOCAL = 5  # models of one server that are offered
 NAMES = {"ollama": "Ollama", "lmstudio": "LM Studio", "llamacpp": "llama.cpp", "vllm": "vLLM"}

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Final
 from tarmac.errors import BadRequest, TarmacError
 from tarmac.events import TerminalId
 from tarmac.server.joined_task import JoinedTask
-from tarmac.show.columns import padded
 from tarmac.show.editor_completion import Offer
-from tarmac.show.harmless import one_line
+from tarmac.show.look import one_line, padded
 from tarmac.show.summary import money, spent, tokens, when
 from tarmac.tasks.auto import LEVELS, Auto
 from tarmac.tasks.checkpoints import Fate, Restoration
@@ -120,8 +119,8 @@ def _terminal_names(session: "Interactive") -> Sequence[str]:
 async def attach(session: "Interactive", rest: str) -> None:
     import termios
 
-    from tarmac.cli.attach import ScreenGone
-    from tarmac.cli.attach import attach as attach_to
+    from tarmac.cli.terminals import ScreenGone
+    from tarmac.cli.terminals import attach as attach_to
 
     names = _terminal_names(session)
     name = rest or (names[0] if len(names) == 1 else "")

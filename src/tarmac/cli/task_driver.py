@@ -1,6 +1,6 @@
 """A task at work, and the person (or the pipe) before it: shown, asked, stopped, gone on with.
 
-task ─facts, signals→ Door ─text→ screen            (or JSON lines)
+task ─facts, signals→ TaskDriver ─text→ screen            (or JSON lines)
      ←answers, words─      ←keys─ person
 
 PersonAnswers   while the task works: questions one at a time, each bound to what was shown; secrets go to the program
@@ -32,8 +32,8 @@ from tarmac.cli.shutdown import Stop
 from tarmac.errors import BadRequest, TarmacError, TerminalNotFound
 from tarmac.policy.approval import Answer, AnswerKind, Authority, Picture
 from tarmac.server.joined_task import JoinedTask, wants_secret
-from tarmac.show.columns import wrapped
 from tarmac.show.json_records import record, signal_record
+from tarmac.show.look import wrapped
 from tarmac.show.pictures import pictures_in
 from tarmac.show.question import question_lines
 from tarmac.show.renderer import TaskRenderer
@@ -45,7 +45,7 @@ from tarmac.terminals.events import AwaitingInput, TerminalEvent
 from tarmac.terminals.pool import Pool
 
 
-class Door:
+class TaskDriver:
     """One task in one terminal, or in a pipe."""
 
     def __init__(

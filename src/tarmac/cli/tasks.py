@@ -1,4 +1,4 @@
-"""`tarmac tasks`: which tasks there are, what was said in them, taken out and thrown away.
+"""`tarmac tasks`: which tasks there are, what was said in them and sent to the model, taken out and thrown away.
 
 Every list looks at the logs themselves: what exists is shown, and what can't be read is shown with the reason.
 """
@@ -7,24 +7,64 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, get_args
+
+import msgspec
 
 from tarmac.cli.exit_status import complain
 from tarmac.cli.parser import Given, number, parse, suggest
 from tarmac.cli.shutdown import run
 from tarmac.errors import BadRequest, PeerGone, TaskInUse, TaskNotFound
 from tarmac.events import TaskId
+from tarmac.models.messages import Image, Part, Reasoning, Text, ToolResult, ToolUse
+from tarmac.models.provider import Prompt
 from tarmac.paths import state_dir
-from tarmac.show.columns import cut, padded
-from tarmac.show.harmless import one_line
-from tarmac.show.look import Look, look_of
+from tarmac.show.look import Look, cut, harmless, look_of, one_line, padded
 from tarmac.show.summary import money, size, status, when
 from tarmac.tasks.log.disk import Blobs
 from tarmac.tasks.log.reader import BLOBS
 from tarmac.tasks.log.writer import writer_of
 from tarmac.tasks.store import Listed, Sort, TaskStore
+
+
+def prompt_record(prompt: Prompt) -> dict[str, object]:
+    """As a JSON object."""
+    return {
+        "system": prompt.system,
+        "tools": [
+            {"name": each.name, "description": each.description, "parameters": each.parameters} for each in prompt.tools
+        ],
+        "messages": msgspec.to_builtins(list(prompt.messages)),
+    }
+
+
+def prompt_lines(prompt: Prompt) -> Iterator[str]:
+    """As text, in the order in which it is sent."""
+    yield f"=== system\n\n{harmless(prompt.system)}"
+    for tool in prompt.tools:
+        yield f"\n=== tool {harmless(tool.name)}\n\n{harmless(tool.description)}\n{json.dumps(tool.parameters)}"
+    for message in prompt.messages:
+        yield f"\n=== {message.role}"
+        for part in message.parts:
+            yield f"\n{harmless(_part(part))}"
+
+
+def _part(part: Part) -> str:
+    match part:
+        case Text(text=text):
+            return text
+        case Reasoning(text=text):
+            return f"[reasoning] {text}"
+        case Image(blob=blob):
+            return f"[image {blob.media_type}, {blob.size:,} bytes]"
+        case ToolUse(id=call, name=name, arguments=arguments):
+            return f"[call {call}] {name} {arguments}"
+        case ToolResult(call=call, content=content, failed=failed):
+            return f"[{'failed' if failed else 'result'} {call}]\n" + "\n".join(map(_part, content))
+    return ""
+
 
 TAKES: Final = {
     "list": {"json", "workspace", "sort", "limit", "all"},
@@ -269,7 +309,6 @@ async def _usage(store: TaskStore, task: str, given: Given) -> int:
 
 async def _prompt(store: TaskStore, task: str, given: Given) -> int:
     """What the model was sent last: system prompt, tools and messages."""
-    from tarmac.show.prompt import prompt_lines, prompt_record
     from tarmac.tasks.views.model_history import last_prompt
 
     folder = store.path(task)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tarmac.nearest import nearest
+from tarmac.errors import nearest
 
 Value = object
 LONGEST = 20_000  # characters of a text

@@ -10,13 +10,12 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from tarmac.models.bounded_stream import bound
 from tarmac.models.completion_builder import CompletionBuilder
 from tarmac.models.conversation import encodable, json_object, normalized
 from tarmac.models.endpoint import is_local
 from tarmac.models.messages import Image, Message, Part, Reasoning, StopReason, Text, ToolResult, ToolUse, Usage
 from tarmac.models.provider import Chunk, ModelInfo, ModelSettings, Prompt
-from tarmac.models.remote import EncodedImages, EventStream, RemoteModel
+from tarmac.models.remote import EncodedImages, EventStream, RemoteModel, bound
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic

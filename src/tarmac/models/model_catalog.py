@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from tarmac.errors import BadRequest
+from tarmac.errors import BadRequest, nearest
 from tarmac.models.messages import Usage
 from tarmac.models.provider import ModelError, ModelInfo, ModelSettings
-from tarmac.nearest import nearest
 
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo as PricesEntry

@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import Never, get_args
 from uuid import uuid4
 
-from tarmac.errors import FileUnavailable, ScriptWrong
+from tarmac.errors import FileUnavailable, ScriptWrong, nearest
 from tarmac.models.messages import NO_USAGE, Part, Reasoning, StopReason, Text, ToolUse, Usage
 from tarmac.models.provider import (
     CallDelta,
@@ -50,7 +50,6 @@ from tarmac.models.provider import (
     ReasoningDelta,
     TextDelta,
 )
-from tarmac.nearest import nearest
 
 Table = Mapping[str, object]
 

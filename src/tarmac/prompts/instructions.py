@@ -26,8 +26,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from tarmac.policy.paths.ignore import NAMES as IGNORE_FILES
-from tarmac.prompts.mode import Mode
-from tarmac.prompts.mode_file import SLUG
+from tarmac.prompts.mode import SLUG, Mode
 from tarmac.prompts.safe_files import Unread, files_below, folders_of, name_of, read_text
 
 LONGEST = 32_000  # characters of one file

@@ -13,10 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tarmac.nearest import nearest
+from tarmac.errors import nearest
 from tarmac.prompts.located import InvalidText, Key, Located, read_yaml
-from tarmac.prompts.mode import Group, GroupRule, Mode, Source
-from tarmac.prompts.mode_file import ROO_FIELDS, make_mode, parse_mode
+from tarmac.prompts.mode import ROO_FIELDS, Group, GroupRule, Mode, Source, make_mode, parse_mode
 from tarmac.prompts.safe_files import Unread, files_below, folders_of, name_of, read_text
 
 __all__ = ["DEFAULT", "Group", "GroupRule", "Mode", "Modes", "Source", "built_in", "load_modes"]

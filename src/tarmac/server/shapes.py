@@ -10,7 +10,7 @@ import msgspec
 from tarmac.events import TaskId
 from tarmac.models.messages import Usage
 from tarmac.server.trials import TrialReport
-from tarmac.show.harmless import one_line
+from tarmac.show.look import one_line
 from tarmac.tasks.auto import Auto
 from tarmac.tasks.checkpoints import RestoredFile
 from tarmac.tasks.events import MessageQueued, QuestionAsked, TaskEvent, UnknownEvent

@@ -1,9 +1,9 @@
-"""PURE: what facts carry for doors as JSON (`details`), read with care: a log may be of another version, or damaged."""
+"""PURE: the JSON that events carry for front ends (`details`), read with care: a log may be damaged or newer."""
 
 import json
 from collections.abc import Mapping
 
-from tarmac.show.harmless import one_line
+from tarmac.show.look import one_line
 
 
 def read(details: str) -> Mapping[str, object]:

@@ -11,12 +11,8 @@ import time
 from collections.abc import Iterator
 
 from tarmac.models.messages import Reasoning, Text
-from tarmac.show.blocks import Blocks
-from tarmac.show.columns import cut, width, wrapped
-from tarmac.show.diffs import bounded
-from tarmac.show.harmless import harmless, one_line
-from tarmac.show.look import Look
-from tarmac.show.markdown import MarkdownStream
+from tarmac.show.blocks import Blocks, MarkdownStream
+from tarmac.show.look import Look, bounded, cut, harmless, one_line, width, wrapped
 from tarmac.show.question import question_lines
 from tarmac.show.summary import size, spent, status, tool_line, when
 from tarmac.show.tool_call_lines import ToolCalls, elapsed

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO
 
-from tarmac.show.columns import width
-from tarmac.show.look import Look
+from tarmac.show.look import Look, width
 
 WIPE = "\r\x1b[K"
 LONGEST = 400  # characters of a line that are shown again

@@ -5,9 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tarmac.models.messages import NO_USAGE, Usage
-from tarmac.show.columns import cut
-from tarmac.show.harmless import one_line
-from tarmac.show.look import Look
+from tarmac.show.look import Look, cut, one_line
 from tarmac.tasks.events import ModelSaid, RequestFailed, RequestStarted, TaskEvent
 from tarmac.tasks.views.metadata import Metadata
 from tarmac.tasks.views.timeline import AuditEntry

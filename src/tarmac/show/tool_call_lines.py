@@ -10,10 +10,7 @@ from collections import deque
 
 from tarmac.show import details
 from tarmac.show.blocks import Blocks
-from tarmac.show.columns import cut, width, wrapped
-from tarmac.show.diffs import bounded, content_lines, counts, diff_lines
-from tarmac.show.harmless import harmless, one_line
-from tarmac.show.look import Look
+from tarmac.show.look import Look, bounded, content_lines, counts, cut, diff_lines, harmless, one_line, width, wrapped
 from tarmac.show.summary import seconds
 from tarmac.tasks import events as e
 from tarmac.tasks.views.model_history import text_of

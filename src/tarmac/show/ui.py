@@ -50,12 +50,11 @@ from prompt_toolkit.output import ColorDepth, Output
 from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 
-from tarmac.show.columns import width
 from tarmac.show.inline_app import InlineApplication, frame_output
-from tarmac.show.look import Look
+from tarmac.show.look import Look, width
 
 if TYPE_CHECKING:
-    from tarmac.show.dialog import Choices  # with it comes the policy, and the first paint does not wait for that
+    from tarmac.show.question import Choices  # with it comes the policy, and the first paint does not wait for that
 
 READ = 0.3  # seconds before a question takes keys
 TYPING = 0.7  # seconds without a key after which a person who was typing has stopped

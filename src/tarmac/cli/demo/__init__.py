@@ -14,8 +14,7 @@ from pathlib import Path
 
 from tarmac.cli.parser import parse
 from tarmac.errors import BadRequest
-from tarmac.show.columns import wrapped
-from tarmac.show.look import Look, look_of
+from tarmac.show.look import Look, look_of, wrapped
 
 HERE = Path(__file__).parent
 TASK = "The tests fail. Repair that, and make a release."

@@ -22,8 +22,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any, Final, Literal
 
-from tarmac.errors import TarmacError, ToolFailed
-from tarmac.nearest import nearest
+from tarmac.errors import TarmacError, ToolFailed, nearest
 from tarmac.paths import private_dir
 from tarmac.tools.servers.definition import Definitions, ServerDefinition
 from tarmac.tools.servers.sign_in import SignInListener, SignInNeeded, TokenFile, provider

@@ -12,9 +12,8 @@ from typing import Annotated, Any, ClassVar, Final
 
 from msgspec import Meta
 
-from tarmac.errors import BadArguments, ToolFailed
+from tarmac.errors import BadArguments, ToolFailed, nearest
 from tarmac.models.messages import Image, Part, Text
-from tarmac.nearest import nearest
 from tarmac.policy import UseServer
 from tarmac.tools.report import fenced, untagged
 from tarmac.tools.servers.definition import ServerDefinition

@@ -1,8 +1,0 @@
-"""`python -m tarmac.cli`: the same as the command `tarmac`."""
-
-import sys
-
-from tarmac.cli import main
-
-if __name__ == "__main__":
-    sys.exit(main())
