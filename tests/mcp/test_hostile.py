@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import re
+import select
 import signal
 import socket
 import subprocess
@@ -193,6 +194,67 @@ async def test_300_silent_strangers_lock_nobody_out(tmp_path: Path) -> None:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
     assert answer.startswith(b"HTTP/1.1 401")
+
+
+async def test_strangers_that_come_all_at_once_find_no_more_room_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A3: they are accepted in one go, before any of those that make room is gone."""
+    monkeypatch.setattr(loopback, "MOST_CONNECTIONS", 20)
+    monkeypatch.setattr(loopback, "TO_ASK", 10 * PATIENCE)
+    async with a_door(tmp_path) as door:
+        with http_gate.listen(0) as listening:
+            port = listening.getsockname()[1]
+            app = http_gate.Gate(adapter.http_app(door, port), port, TOKEN)
+            task = asyncio.create_task(http_gate.serve(app, listening))
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert await asyncio.wait_for(reader.read(), PATIENCE)  # it serves
+            writer.close()
+            strangers = [socket.create_connection(("127.0.0.1", port)) for _ in range(80)]
+            await until(lambda: len(select.select(strangers, [], [], 0)[0]) >= 60)
+            for each in strangers:
+                each.close()
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+BODIES = {
+    "by bytes": ("Content-Length: 1000\r\n\r\n", b" "),
+    "by chunks": ("Transfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n"),
+}
+
+
+@pytest.mark.parametrize(("headers", "piece"), BODIES.values(), ids=BODIES.keys())
+async def test_a_body_that_comes_slowly_is_given_up_quietly(
+    tmp_path: Path,
+    headers: str,
+    piece: bytes,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A3: also with the token; the whole body has one time, however many pieces come. It is nobody's mistake to log."""
+    monkeypatch.setattr(loopback, "TO_SEND", 1.0)
+    caplog.set_level("INFO", "mcp")
+    async with a_door(tmp_path) as door:
+        with http_gate.listen(0) as listening:
+            port = listening.getsockname()[1]
+            app = http_gate.Gate(adapter.http_app(door, port), port, TOKEN)
+            task = asyncio.create_task(http_gate.serve(app, listening))
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            asks = f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {TOKEN}\r\n"
+            asks += "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
+            writer.write((asks + headers).encode())
+            with contextlib.suppress(ConnectionError):
+                async with asyncio.timeout(PATIENCE):
+                    while not reader.at_eof():
+                        writer.write(piece)
+                        await writer.drain()
+                        await asyncio.sleep(0.02)
+            writer.close()
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+    assert "Traceback" not in caplog.text
 
 
 def test_the_token_is_in_nobodys_sight(tmp_path: Path) -> None:

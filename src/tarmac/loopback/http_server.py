@@ -39,9 +39,10 @@ class ImpatientProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._wait(TO_ASK)
-        if len(self.connections) > MOST_CONNECTIONS:
-            theirs = (each for each in self.connections if isinstance(each, ImpatientProtocol))
-            slow = [each for each in theirs if each.alarm is not None]
+        # One that was told to make room is still among them until the loop's next turn. Many may come before that.
+        open_ones = [each for each in self.connections if not each.transport.is_closing()]
+        if len(open_ones) > MOST_CONNECTIONS:
+            slow = [each for each in open_ones if isinstance(each, ImpatientProtocol) and each.alarm is not None]
             min(slow, key=lambda each: each.since).transport.abort()
 
     def data_received(self, data: bytes) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from sse_starlette.sse import AppStatus
+from starlette.requests import ClientDisconnect
 
 from tarmac.errors import BadRequest
 from tarmac.loopback import http_server
@@ -77,6 +78,11 @@ def listen(port: int) -> socket.socket:
     return loopback.listen(port, hint="--http 0 chooses a free port")
 
 
+def _is_news(record: logging.LogRecord) -> bool:
+    """Not that a client went away in the middle of a body, or was too slow with it."""
+    return not (record.exc_info and isinstance(record.exc_info[1], ClientDisconnect))
+
+
 async def serve(app: AsgiApp, listening: socket.socket) -> None:
     """Serve until cancelled; then requests under way end first."""
 
@@ -85,4 +91,5 @@ async def serve(app: AsgiApp, listening: socket.socket) -> None:
         logging.getLogger("mcp").setLevel(logging.CRITICAL)  # that streams were cut is no news
 
     AppStatus.should_exit = False
+    logging.getLogger("mcp.server.streamable_http").addFilter(_is_news)
     await http_server.serve(app, listening, ending=end_streams)
