@@ -1,17 +1,23 @@
 """Terminals at other places: what the way there adds to a command, to the first one, and to the memory of the host.
 
-For ssh, name a machine that takes your key: TARMAC_BENCH_SSH=ssh://localhost. The floor is then a bare `ssh host :`
-over a shared connection.
+Over ssh the other machine is this one, by an sshd on loopback that takes only a key of the benchmark. The floor is a
+bare `ssh host :` on a connection that is shared (ControlMaster) and open.
 """
 
 import asyncio
+import getpass
 import os
+import shutil
+import socket
 import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median, quantiles
 from tempfile import TemporaryDirectory
-from time import perf_counter
+from time import monotonic, perf_counter, sleep
+from urllib.parse import quote
 
 from benchmarks.home import private_home
 from benchmarks.rounds import Goal, Row, compared
@@ -26,8 +32,12 @@ def measure(*, quick: bool) -> Iterator[Row]:
         yield from asyncio.run(_round_trip(rounds=3 if quick else 40))
         yield asyncio.run(_carry(times=2 if quick else 15))
         yield from asyncio.run(_many(count=12 if quick else 1000, busy=6 if quick else 500))
-        if address := os.environ.get("TARMAC_BENCH_SSH"):
-            yield asyncio.run(_over_ssh(address, rounds=3 if quick else 20))
+        what = "round trip of `:` over ssh; floor: `ssh host :` on a shared connection"
+        if sshd := shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:" + os.environ["PATH"]):
+            with _listening(sshd) as (host, options):
+                yield asyncio.run(_over_ssh(what, host, options, rounds=3 if quick else 20))
+        else:
+            yield Row(what=what, ours=None, note="there is no sshd here")
 
 
 async def _trip(terminal: Terminal) -> float:
@@ -101,17 +111,52 @@ def own_memory(pid: object) -> float:
     return sum(float(line.split()[1]) for line in lines if line.startswith(("Private_Clean", "Private_Dirty")))
 
 
-async def _over_ssh(address: str, rounds: int) -> Row:
-    host = address.removeprefix("ssh://").partition("?")[0]
+@contextmanager
+def _listening(program: str) -> Iterator[tuple[str, list[str]]]:
+    """An sshd on loopback with keys of its own: its host with the port, and the options with which ssh gets in."""
+    with TemporaryDirectory(prefix="b", dir="/tmp") as name, socket.socket() as free:
+        folder = Path(name)
+        for key in ("host_key", "key"):
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / key], check=True)
+        if os.geteuid() == 0:
+            Path("/run/sshd").mkdir(exist_ok=True)
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+        free.close()
+        (folder / "config").write_text(
+            f"ListenAddress 127.0.0.1\nPort {port}\nHostKey {folder}/host_key\nPidFile none\nUsePAM no\n"
+            f"StrictModes no\nAuthorizedKeysFile {folder}/key.pub\nPasswordAuthentication no\nLogLevel ERROR\n"
+            f"SetEnv XDG_CACHE_HOME={folder}/cache XDG_RUNTIME_DIR={folder}\n"
+        )
+        sshd = subprocess.Popen([program, "-D", "-f", folder / "config", "-E", folder / "log"])
+        try:
+            end = monotonic() + 20
+            while socket.socket().connect_ex(("127.0.0.1", port)):
+                assert sshd.poll() is None and monotonic() < end, (folder / "log").read_text()
+                sleep(0.02)
+            trust = ["UserKnownHostsFile=" + str(folder / "known"), "StrictHostKeyChecking=accept-new"]
+            yield (
+                f"{getpass.getuser()}@127.0.0.1:{port}",
+                [f"IdentityFile={folder}/key", "IdentitiesOnly=yes", "IdentityAgent=none", *trust],
+            )
+        finally:
+            sshd.terminate()
+            sshd.wait()
+
+
+async def _over_ssh(what: str, host: str, options: list[str], rounds: int) -> Row:
+    python = f"{sys.base_prefix}/bin/python3"
+    address = f"ssh://{host}?python={python}" + "".join(f"&option={quote(each, safe='')}" for each in options)
     with TemporaryDirectory(prefix="b", dir="/tmp") as folder:
-        shared = ["ssh", "-o", "BatchMode=yes", "-o", "ControlMaster=auto", "-o", f"ControlPath={folder}/%C"]
-        _bare([*shared, "-o", "ControlPersist=60", host, ":"])
+        given = [word for each in (*options, "ControlMaster=auto", f"ControlPath={folder}/%C") for word in ("-o", each)]
+        shared = ["ssh", "-F", "none", "-o", "BatchMode=yes", *given]
+        _bare([*shared, "-o", "ControlPersist=60", f"ssh://{host}", ":"])
         async with open_terminals(address) as terminals, terminals.lease(cwd="/") as there:
             await _trip(there)
-            pairs = [(await _trip(there), _bare([*shared, host, ":"])) for _ in range(rounds)]
-        _bare([*shared, "-O", "exit", host])
+            pairs = [(await _trip(there), _bare([*shared, f"ssh://{host}", ":"])) for _ in range(rounds)]
+        _bare([*shared, "-O", "exit", f"ssh://{host}"])
     far, bare = zip(*pairs, strict=True)
-    return compared("round trip of `:` over ssh; floor: `ssh host :`", far, bare, unit="µs", goal=Goal("≤", 1))
+    return compared(what, far, bare, unit="µs", goal=Goal("≤", 1))
 
 
 def _bare(argv: list[str]) -> float:
