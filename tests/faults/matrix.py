@@ -194,6 +194,7 @@ ROWS = (
         (
             "test_a_command_that_ignores_ctrl_c_is_terminated_then_killed",
             "test_a_timeout_kills_what_ignores_everything",
+            "test_ctrl_c_is_waited_for_where_there_is_no_processor",
         ),
     ),
     Row(

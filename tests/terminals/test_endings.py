@@ -284,3 +284,14 @@ async def test_a_shell_whose_variables_are_all_read_only_does_not_tell_a_wrong_c
             after = await terminal.run("echo after", timeout=20)
         assert (result.exit_code, result.reason) in ((None, "done"), (0, "done"))
         assert (after.output, after.exit_code) == ("after\n", 0)
+
+
+async def test_a_last_argument_that_must_be_a_number_breaks_none_of_our_words(tmp_path: Path) -> None:
+    """T15: `declare -i _` makes bash discard whatever ends with another word. The next commands are right and clean."""
+    async with open_terminal(cwd=tmp_path, shell="bash") as terminal:
+        for command in ("declare -i _", "true 5; declare -i _; (exit 3)", "typeset -i _; echo 'a b'"):
+            await terminal.run(command, timeout=60)
+            failed = await terminal.run("echo 'one two' /; (exit 3)", timeout=60)
+            after = await terminal.run("ls -d /", timeout=60)
+            assert (failed.output, failed.exit_code, failed.reason) == ("one two /\n", 3, "done"), command
+            assert (after.output, after.exit_code, after.fresh_shell) == ("/\n", 0, False), command

@@ -1,6 +1,7 @@
 """Ctrl-C at any moment: the command ends as interrupted, with its code; the shell lives and is in step."""
 
 import asyncio
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -255,3 +256,53 @@ async def test_leave_wakes_whoever_waits_and_the_command_goes_on(tmp_path: Path)
         await execution.send("it\n")
         result = await execution.result(timeout=60)
         assert (result.output, result.exit_code) == ("it\ngot it\n", 0)
+
+
+# Like `sh` in vfork: until its child lets it go, the program can't act on a signal, and it ends on Ctrl-C by a handler.
+HELD_BY_ITS_CHILD = """
+import ctypes, os, platform, signal, sys, time
+
+def end(*_):
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, end)
+CLONE_VFORK, clone = 0x4000, {"x86_64": 56, "aarch64": 220}[platform.machine()]
+if ctypes.PyDLL(None).syscall(clone, CLONE_VFORK | signal.SIGCHLD, 0, 0, 0, 0) == 0:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    print("ready", flush=True)
+    time.sleep(float(sys.argv[1]))
+    os._exit(0)
+time.sleep(100)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="by the kernel's word on each process")
+async def test_a_program_that_can_not_act_on_ctrl_c_yet_is_not_terminated(tmp_path: Path, speech: Speech) -> None:
+    """T17, D46: on a busy machine `sh` waits long for a program to start. Then it ends with 130, and not with 143."""
+    (tmp_path / "held.py").write_text(HELD_BY_ITS_CHILD)
+    settings = Settings(interrupt_grace=0.1)
+    async with open_terminal(cwd=tmp_path, shell=speech.shell, settings=settings) as terminal:
+        execution = await terminal.start(f"{sys.executable} held.py 1.5")
+        await until(execution, "ready")
+        await execution.interrupt()
+        result = await execution.result(timeout=60)
+        assert (result.exit_code, result.reason, result.notes) == (130, "interrupted", ())
+        assert (await terminal.run("echo after", timeout=60)).output == "after\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="by the kernel's word on each process")
+async def test_a_program_that_can_never_act_is_ended_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """T17: no wait is without an end."""
+    monkeypatch.setattr("tarmac.terminals.shell.interrupt.STARVED", 0.5)
+    (tmp_path / "held.py").write_text(HELD_BY_ITS_CHILD)
+    async with open_terminal(cwd=tmp_path, settings=Settings(interrupt_grace=0.1)) as terminal:
+        execution = await terminal.start(f"{sys.executable} held.py 1000")
+        await until(execution, "ready")
+        await execution.interrupt()
+        result = await execution.result(timeout=60)
+        assert (result.exit_code, result.reason) == (143, "interrupted")
+        assert result.notes == ("it did not end on Ctrl-C: terminated",)
+        assert await in_step(terminal)

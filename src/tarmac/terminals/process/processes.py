@@ -88,6 +88,15 @@ def sleeps(pid: int, thread: int = 0) -> int:
     return int(rest.split(None, 1)[0]) if rest else 0
 
 
+def seconds_on_processor(pid: int) -> float | None:
+    """How long it has run; None when it is gone, or the kernel does not tell."""
+    try:
+        spent = int(read(f"/proc/{pid}/schedstat").split(None, 1)[0])
+    except (OSError, IndexError):
+        return None
+    return spent / 1e9 or None
+
+
 def descendants(pid: int) -> set[Process]:
     """All living processes below `pid`, however deep, whatever their session.
 

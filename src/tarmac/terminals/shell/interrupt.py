@@ -25,6 +25,9 @@ NEWBORN = 0.1
 YOUNG = 3  # clock ticks: a process of that age may not have got to its own signal handling yet
 PATIENCE = 1.0
 BUSY_SHELL = 4.0
+STARVED = 10.0  # so much longer at most we wait for processes that get no processor
+SHORT, LONG = 0.004, 0.04  # between two looks
+OFTEN = 0.2  # at first they are short: a loop of short programs is hard to hit
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -54,22 +57,25 @@ def _was_in_front(process: processes.Process, session: "Session", execution: Exe
 
 async def _interrupt(terminal: "PtyTerminal", session: "Session", execution: Execution) -> None:
     settings = terminal.settings
-    if await _ctrl_c(terminal, session, execution, settings.interrupt_grace):
+    time_to_act = _TimeToAct(session, terminal.baseline)
+    if await _ctrl_c(terminal, session, execution, settings.interrupt_grace, time_to_act):
         return
     execution.signalled = execution.handled_signal = True
     execution.notes.append("it did not end on Ctrl-C: terminated")
     find = _own(terminal, session)
     if find():
         await signals.end(find, grace=settings.terminate_grace)
-        if await execution.ended(BACK):
+        if await time_to_act.ended(execution, BACK):
             return
     # With nothing else to end: a busy shell, deep in one of its builtins, heeds the interrupt when it comes out.
-    elif _is_busy(session.pid) and await execution.ended(BUSY_SHELL):
+    elif _is_busy(session.pid) and await time_to_act.ended(execution, BUSY_SHELL):
         return
-    await kill(terminal, session, execution)
+    await _kill(terminal, session, execution, time_to_act)
 
 
-async def _ctrl_c(terminal: "PtyTerminal", session: "Session", execution: Execution, grace: float) -> bool:
+async def _ctrl_c(
+    terminal: "PtyTerminal", session: "Session", execution: Execution, grace: float, time_to_act: "_TimeToAct"
+) -> bool:
     """Ctrl-C for everything the command is, once each.
 
     A shell that is just starting a program takes our signal for the program's, which never sees it (and bash 5.2 may
@@ -79,25 +85,30 @@ async def _ctrl_c(terminal: "PtyTerminal", session: "Session", execution: Execut
     there gets no second one: it may be in the middle of its last words.
     """
     shell = session.pid
-    group, asked = -1, False
+    group, asked, nudged = -1, False, not session.shell.skips_after_interrupt
     newborn = time.monotonic() - execution.started_at < NEWBORN  # some of its processes may not be there yet
     front = _Front(terminal, session, execution)
-    waited, step = 0.0, 0.005
+    waited = since_signal = 0.0  # in their time
+    began = time.monotonic()
     now = session.pty.foreground()
     looks = int(now == shell)  # so often in a row the shell was in front
     if now != shell:
         group, newborn = now, newborn or _is_young(now)
         front.signal(now)
-    while waited < grace:
-        if await execution.ended(step):
+    while since_signal < grace and waited < 2 * grace:
+        pause = SHORT if time.monotonic() - began < OFTEN else LONG
+        if await execution.ended(pause):
             return True
-        waited += step
-        step = 0.004 if waited < 0.2 else 0.04  # often at first: a loop of short programs is hard to hit
+        passed = time_to_act.of(pause)
+        waited, since_signal = waited + passed, since_signal + passed
         now = session.pty.foreground()
-        looks = looks + 1 if now == shell else 0
+        looks = looks + (passed > 0) if now == shell else 0
         is_in_shell = looks >= (2 if group == -1 else HOOKS)
         if group != -1 and _is_back(session):
-            if waited > BACK and not asked:
+            if waited > BACK and not nudged:
+                nudged = True
+                _send(shell, signal.SIGINT)
+            elif waited > (2 * BACK if session.shell.skips_after_interrupt else BACK) and not asked:
                 asked = True
                 terminal.monitor.ask(execution, session)
         elif now == group != shell:
@@ -107,7 +118,51 @@ async def _ctrl_c(terminal: "PtyTerminal", session: "Session", execution: Execut
             front.signal_late()  # the first of a pipeline may be gone, and the shell in front, before the others came
             group = now
             front.signal(group)
+            since_signal = 0.0
     return execution.ending is not None
+
+
+class _TimeToAct:
+    """How long the command's processes could act on a signal: while they slept by themselves, or had a processor.
+
+    The clock says nothing: on a busy machine, or under a limit, a process may wait for a processor for seconds. It did
+    not ignore what it could not act on yet. (`sh` and Python end on Ctrl-C by a handler of their own; while `sh` starts
+    a program it can't.) After `STARVED` seconds of such waits in all, the clock counts.
+    """
+
+    def __init__(self, session: "Session", before: set[processes.Process]) -> None:
+        self._session = session
+        self._before = before
+        self._spare = STARVED
+        self._ran = self._look()
+
+    def of(self, pause: float) -> float:
+        """How much of a pause that is just over each of them had. One that was not there before has no say yet."""
+        ran, self._ran = self._ran, self._look()
+        had = min([pause, *(now - ran[each] for each, now in self._ran.items() if each in ran)])
+        self._spare -= pause - had
+        return had if self._spare > 0 else pause
+
+    async def ended(self, execution: Execution, seconds: float) -> bool:
+        """Whether the command ends before its processes had so many seconds."""
+        self._ran = self._look()
+        while seconds > 0:
+            pause = min(seconds, LONG)
+            if await execution.ended(pause):
+                return True
+            seconds -= self.of(pause)
+        return False
+
+    def _look(self) -> dict[processes.Process, float]:
+        """The processor time of each that wants a processor, or the disk. Others sleep, stand still or end."""
+        shell = self._session.pid
+        found = [processes.stat(shell), *(each for _, each in processes.below(shell))]
+        return {
+            each.process: seconds
+            for each in found
+            if each is not None and each.state in "RD" and each.process not in self._before
+            if (seconds := processes.seconds_on_processor(each.process.pid)) is not None
+        }
 
 
 class _Front:
@@ -208,6 +263,10 @@ def _is_back(session: "Session") -> bool:
 
 async def kill(terminal: "PtyTerminal", session: "Session", execution: Execution) -> None:
     """SIGKILL to all the command started. The shell is held still meanwhile: it must not go on with `a; b; c`."""
+    await _kill(terminal, session, execution, _TimeToAct(session, terminal.baseline))
+
+
+async def _kill(terminal: "PtyTerminal", session: "Session", execution: Execution, time_to_act: "_TimeToAct") -> None:
     find = _own(terminal, session)
     execution.signalled = execution.signalled or bool(find())
     execution.handled_signal = execution.handled_signal or execution.signalled
@@ -219,17 +278,17 @@ async def kill(terminal: "PtyTerminal", session: "Session", execution: Execution
         if session.shell.goes_on(execution.command):
             _send(session.pid, signal.SIGINT)
         _send(session.pid, signal.SIGCONT)
-    if await execution.ended(PATIENCE / 4):
+    if await time_to_act.ended(execution, PATIENCE / 4):
         return
     if not _ignores_interrupt(session.pid):  # else nothing but its own end stops what it goes on with
         _send(session.pid, signal.SIGINT)
-        if await execution.ended(PATIENCE / 4):
+        if await time_to_act.ended(execution, PATIENCE / 4):
             return
         if find():  # it started something more before the interrupt reached it
             await signals.end(find, grace=0)
         if _is_back(session):
             terminal.monitor.ask(execution, session)
-        if await execution.ended(PATIENCE / 4):
+        if await time_to_act.ended(execution, PATIENCE / 4):
             return
     execution.notes.append("the shell itself had to be killed")
     _send(session.pid, signal.SIGKILL)

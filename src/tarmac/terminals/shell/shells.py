@@ -37,6 +37,7 @@ class Shell(ABC):
     pipe: ClassVar[bool] = False  # it reads our lines from a pipe, not from the terminal
     enter: ClassVar[bytes] = b""  # the key that makes it do so
     hides_stops: ClassVar[bool] = False  # its status does not tell that a program was stopped
+    skips_after_interrupt: ClassVar[bool] = False  # one at the end of a loop: it runs nothing before the next one
     marks_early: ClassVar[bool] = False  # the mark of its prompt comes before its line editor listens
 
     @abstractmethod

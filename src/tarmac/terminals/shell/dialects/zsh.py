@@ -70,6 +70,7 @@ class Zsh(Shell):
 
     name: ClassVar[str] = "zsh"
     hand_over: ClassVar[bytes] = b" \\__tarmac_hand_over 2>/dev/null\n"
+    skips_after_interrupt: ClassVar[bool] = True
     marks_early: ClassVar[bool] = True
     take_back: ClassVar[bytes] = b"\x1b[7776~"
     take_back_plainly: ClassVar[bytes] = b" \\__tarmac_driven\n"

@@ -37,6 +37,7 @@ fi
 # `builtin` itself may have become a function. In posix mode special builtins come before functions, and an
 # assignment is all it takes to enter it.
 __tarmac_heal() {
+  if [[ ${_+${_@a}} == *i* ]]; then \declare -g +i _; fi # after `declare -i _` the last word of whatever runs must be a number
   __tarmac_ok=
   \builtin eval __tarmac_ok=1
   if [[ -z $__tarmac_ok ]]; then
@@ -159,7 +160,7 @@ __tarmac_hush() {
 __tarmac_restore() { \builtin return "${__tarmac_status%% *}"; }
 
 # All that may come between a command's end and our prompt, or change what that prompt is, in one word.
-__tarmac_state='${SHELLOPTS-}${!-}${PS0-}${PS1-}${PROMPT_COMMAND[*]-}'
+__tarmac_state='${SHELLOPTS-}${!-}${_+${_@a}}${PS0-}${PS1-}${PROMPT_COMMAND[*]-}'
 
 # The status: what the note inside says ("0 1 0" of a pipeline), or $1. The end mark is the prompt's own, which follows
 # at once, unless something is not as it was at the last calm prompt: hooks, bash's words about background jobs. After a
