@@ -15,8 +15,8 @@ from tests.cli.conftest import alive, on_a_screen, running, tarmac
 
 from tarmac.terminals import Settings, open_terminal
 from tarmac.terminals.doctor import Case, Check, Finding, Findings, aside, examine
-from tarmac.terminals.doctor.limit_checks import FILES_EACH, SPARE_FILES
-from tarmac.terminals.doctor.shell_checks import EARLY, Tried, check_shell, judge
+from tarmac.terminals.doctor.system_checks import FILES_EACH, SPARE_FILES
+from tarmac.terminals.doctor.terminal_checks import EARLY, Tried, check_shell, judge
 
 pytestmark = pytest.mark.slow
 

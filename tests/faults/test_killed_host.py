@@ -14,7 +14,7 @@ from tests.e2e.scripts import command, done, script, turn
 
 from tarmac.terminals import Settings
 from tarmac.terminals.process.processes import look
-from tarmac.terminals.process.survivors import end_survivors
+from tarmac.terminals.process.signals import end_survivors
 
 KILLS = int(os.environ.get("TARMAC_KILLS", "4"))
 

@@ -15,7 +15,7 @@ from tarmac.fleet.cluster import ClusterMachine, NodeLimits, NodeRoom, choose_no
 from tarmac.fleet.transport import UnixTransport
 from tarmac.terminals import Pool, Settings
 from tarmac.terminals.host.byte_stream import ByteStream
-from tarmac.terminals.host.process import socket_path
+from tarmac.terminals.host.host import socket_path
 
 LONG = 30.0
 

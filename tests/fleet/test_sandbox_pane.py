@@ -8,7 +8,7 @@ import pytest
 
 from tarmac.errors import ConnectionLost, PlaceUnavailable, Trouble
 from tarmac.fleet.sandbox_pane import ExecOutcome, SandboxPane
-from tarmac.terminals.pane.pane import PaneState
+from tarmac.terminals.pane import PaneState
 
 pytestmark = pytest.mark.shell
 LONG = 60.0

@@ -17,7 +17,7 @@ from tarmac.errors import BadRequest, SandboxUnavailable
 from tarmac.policy.sandbox import Bubblewrap
 from tarmac.seccomp import sandbox_filter
 from tarmac.terminals import Settings, open_terminal
-from tarmac.terminals.sandbox import Sandbox
+from tarmac.terminals.settings import Sandbox
 from tarmac.terminals.terminal import Provider
 
 pytestmark = pytest.mark.shell

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tarmac.errors import BadRequest, ExecutionEnded, SecretNotAsked
 from tarmac.terminals import Answer, Settings, Terminal, events, open_terminal, run_once
-from tarmac.terminals.input.secrets import MASK, SHORTEST, Secrets
+from tarmac.terminals.answers import MASK, SHORTEST, Secrets
 
 shell = pytest.mark.shell
 SECRET = "hunter2-correct-horse"

@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 
-from tarmac.terminals.input.input_detection import runs_a_script
+from tarmac.terminals.shell.monitor import runs_a_script
 
 
 @pytest.mark.parametrize(

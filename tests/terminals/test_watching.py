@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from tarmac.errors import BadRequest, TerminalClosed, TerminalNotFound
-from tarmac.terminals import TerminalRegistry, open_terminal
-from tarmac.terminals.input import wait_conditions
-from tarmac.terminals.input.wait_conditions import first_of
+from tarmac.terminals import TerminalRegistry, open_terminal, wait_conditions
 from tarmac.terminals.terminal import Provider
+from tarmac.terminals.wait_conditions import first_of
 
 pytestmark = [pytest.mark.shell, pytest.mark.skipif(sys.platform != "linux", reason="asks the Linux kernel")]
 

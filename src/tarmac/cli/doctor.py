@@ -24,7 +24,7 @@ from tarmac.errors import BadRequest, TarmacError
 from tarmac.models.provider import Model
 from tarmac.tasks.checkup import checks as tasks_checks
 from tarmac.terminals.doctor import CHECKS, Case, Check, Finding, Findings, Level, aside, examine
-from tarmac.terminals.doctor.kernel_checks import check_confinement
+from tarmac.terminals.doctor.system_checks import check_confinement
 from tarmac.terminals.process.confinement import Means, means
 from tarmac.terminals.settings import Settings
 from tarmac.terminals.shell.dialects import KNOWN

@@ -178,7 +178,7 @@ async def open_where(request: ExecRequest, settings: Settings) -> AsyncIterator[
             yield terminal
         return
     from tarmac.fleet import open_machine
-    from tarmac.terminals.machine import NewTerminal
+    from tarmac.terminals.open import NewTerminal
 
     # A stream can't be typed into a terminal: the command reads it from a pipe.
     provider: Provider = "exec" if own_stdin.is_stream() and not request.jsonl else request.provider
@@ -232,7 +232,7 @@ def _own_folder() -> Iterator[Path]:
 async def _result(execution: Execution, request: ExecRequest, limit: float | None) -> Result:
     if not request.answers:
         return await execution.result(limit, on_timeout="interrupt")
-    from tarmac.terminals.input.answers import run_answering
+    from tarmac.terminals.answers import run_answering
 
     return await run_answering(
         execution, list(request.answers), timeout=limit, idle_timeout=None, on_timeout="interrupt"

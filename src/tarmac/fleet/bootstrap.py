@@ -129,7 +129,7 @@ def main(marker: str, content: str, session: str, new: str) -> None:
     sys.path.insert(0, place(marker, content))
     try:
         from tarmac.errors import TarmacError
-        from tarmac.terminals.host.process import relay
+        from tarmac.terminals.host.host import relay
 
         relay(session, new=new == "new", ready=lambda: say(marker, "READY"))
     except Exception as error:

@@ -16,7 +16,7 @@ from tarmac.errors import PlaceFailed, PlaceUnavailable, Trouble
 from tarmac.fleet.remote_machine import RemoteMachine
 from tarmac.fleet.transport import Transport
 from tarmac.terminals.events import TerminalClosedEvent, TerminalEvent
-from tarmac.terminals.machine import NewTerminal
+from tarmac.terminals.open import NewTerminal
 from tarmac.terminals.shell.dialects import shell_elsewhere
 from tarmac.terminals.shell.shells import Shell
 from tarmac.terminals.terminal import Listener, Terminal

@@ -12,7 +12,7 @@ from tarmac.fleet.remote_machine import RemoteMachine
 from tarmac.fleet.transport import CommandTransport, Transport, UnixTransport, exec_transport, ssh_transport
 from tarmac.terminals.host.host import TIME_TO_LIVE
 from tarmac.terminals.host.wire_values import text
-from tarmac.terminals.machine import Machine, ThisMachine
+from tarmac.terminals.open import Machine, ThisMachine
 from tarmac.terminals.pool import Pool
 from tarmac.terminals.settings import Settings
 

@@ -30,8 +30,7 @@ from tarmac.terminals import events
 from tarmac.terminals.bell import Bell
 from tarmac.terminals.environment import QUIET
 from tarmac.terminals.execution import Execution
-from tarmac.terminals.machine import NewTerminal
-from tarmac.terminals.open import new_id
+from tarmac.terminals.open import NewTerminal, new_id
 from tarmac.terminals.process.processes import Process
 from tarmac.terminals.process.pty import Pty, Queries
 from tarmac.terminals.process.tty_probe import Waiting

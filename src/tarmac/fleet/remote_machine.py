@@ -11,8 +11,7 @@ from tarmac.fleet.transport import Transport
 from tarmac.terminals.events import TerminalClosedEvent, TerminalEvent
 from tarmac.terminals.host.host import TIME_TO_LIVE
 from tarmac.terminals.host.wire_values import Header, path_text, text
-from tarmac.terminals.machine import NewTerminal
-from tarmac.terminals.open import new_id
+from tarmac.terminals.open import NewTerminal, new_id
 from tarmac.terminals.shell.dialects import shell_elsewhere
 from tarmac.terminals.shell.shells import Shell
 from tarmac.terminals.terminal import Listener, Terminal

@@ -28,17 +28,17 @@ from tarmac.terminals.host.wire_values import (
     waiting_from_wire,
     whole,
 )
-from tarmac.terminals.input.wait_conditions import Happened, What
-from tarmac.terminals.machine import NewTerminal
+from tarmac.terminals.open import NewTerminal
 from tarmac.terminals.output.terminal_screen import LONGEST_SETTLING, ScreenLook, Settled
 from tarmac.terminals.process.processes import Process
 from tarmac.terminals.process.tty_probe import Waiting, Wants
 from tarmac.terminals.result import Ending, Reason
 from tarmac.terminals.shell.dialects import shell_elsewhere
 from tarmac.terminals.terminal import Provider, Terminal
+from tarmac.terminals.wait_conditions import Happened, What
 
 if TYPE_CHECKING:
-    from tarmac.terminals.input.wait_conditions import Conditions
+    from tarmac.terminals.wait_conditions import Conditions
 
 JOBS_AGE = 1.0  # seconds for which it is believed that something still runs in the background
 CLOSE_PATIENCE = 5.0

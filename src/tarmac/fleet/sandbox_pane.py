@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 from tarmac.errors import ConnectionLost, PlaceUnavailable, Trouble
 from tarmac.fleet.carried import carried_bytes, is_same_python
-from tarmac.terminals.pane.pane import PaneView
-from tarmac.terminals.pane.pane_server import CALL, SOCKET, decode_view
+from tarmac.terminals.pane import CALL, SOCKET, PaneView, decode_view
 from tarmac.vt.screen import new_emulator
 
 SLACK = 30.0  # seconds that a call may take beyond the wait that was asked for
@@ -36,7 +35,7 @@ for name, size in json.loads(index):
         file.write(data[:size])
     data = data[size:]
 sys.path.insert(0, folder + "/code")
-from tarmac.terminals.pane.pane_server import main
+from tarmac.terminals.pane import main
 sys.exit(main([folder, options]))"""
 
 

@@ -21,7 +21,7 @@ from typing import Protocol
 from tarmac.errors import ConnectionLost, PlaceFailed, PlaceUnavailable, Trouble
 from tarmac.fleet.carried import BOOTSTRAP, carried_bytes, carried_hash, is_same_python
 from tarmac.terminals.host.byte_stream import MOST, AsyncioStream, ByteStream
-from tarmac.terminals.host.process import runtime_dir, socket_path
+from tarmac.terminals.host.host import runtime_dir, socket_path
 
 CONNECT_TIMEOUT = 20.0  # seconds, for all of it
 MOST_BANNER = 256 << 10  # bytes that may be printed before the host answers

@@ -43,7 +43,7 @@ from tarmac.tasks.repetition import Repetition, fingerprint
 from tarmac.tasks.signals import OutputStreamed, ProgressMade
 from tarmac.tasks.state import TaskState, Unfinished, digest_of, fates
 from tarmac.terminals import Terminal
-from tarmac.terminals.process import survivors
+from tarmac.terminals.process import signals as processes
 from tarmac.tools.execute_command import short
 from tarmac.tools.report import labelled
 from tarmac.tools.tool import Done, Go, Output, Ready
@@ -257,7 +257,7 @@ async def end_survivors(state: TaskState, host: int | None) -> str:
     """End what the killed process `host` left running, and tell the person; a sentence for the model."""
     if host is None:
         return ""
-    found = await survivors.end_survivors(host, state.context.registry.settings)
+    found = await processes.end_survivors(host, state.context.registry.settings)
     if not found:
         return ""
     named = ", ".join(f"`{each.command}` (process {each.pid})" for each in found)

@@ -9,10 +9,9 @@ Standard library only. The names below are loaded when first used: importing a p
 TYPE_CHECKING = False  # as typing has it, without importing typing
 
 if TYPE_CHECKING:
+    from tarmac.terminals.answers import Answer
     from tarmac.terminals.daemon.takeover import LeftTerminal, attach_terminal, end_terminal, list_terminals
     from tarmac.terminals.execution import Execution
-    from tarmac.terminals.input.answers import Answer
-    from tarmac.terminals.input.wait_conditions import Happened
     from tarmac.terminals.open import open_terminal, run_batch, run_once
     from tarmac.terminals.output.follow import Gap
     from tarmac.terminals.plans import run_plan, start_plan
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from tarmac.terminals.result import Result
     from tarmac.terminals.settings import PathContribution, Settings
     from tarmac.terminals.terminal import Terminal
+    from tarmac.terminals.wait_conditions import Happened
 
 __all__ = [
     "Answer",
@@ -46,10 +46,10 @@ __all__ = [
     "start_plan",
 ]
 _HOMES = {
-    "Answer": "input.answers",
+    "Answer": "answers",
     "Execution": "execution",
     "Gap": "output.follow",
-    "Happened": "input.wait_conditions",
+    "Happened": "wait_conditions",
     "LeftTerminal": "daemon.takeover",
     "NoTerminals": "pool.protocol",
     "PathContribution": "settings",

@@ -14,27 +14,29 @@ import re
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import TYPE_CHECKING, Literal, Protocol, Unpack
 
 from tarmac.errors import ExecutionEnded
-from tarmac.terminals.bell import Bell
-from tarmac.terminals.input.answers import send_secret
-from tarmac.terminals.input.secrets import Secrets
-from tarmac.terminals.input.wait_conditions import Conditions, Happened, waiting_for
+from tarmac.terminals.answers import Secrets, send_secret
+from tarmac.terminals.bell import Alarm, Bell
 from tarmac.terminals.output.follow import Gap, as_text, follow
 from tarmac.terminals.output.spool import Spool
 from tarmac.terminals.output.tape import PLACED
 from tarmac.terminals.process.tty_probe import Sleep, Waiting
 from tarmac.terminals.result import NOTHING, Ending, Reason, Rendered, Result, render, signal_name
-from tarmac.terminals.runner import Runner
 from tarmac.terminals.settings import OnTimeout, Settings
 from tarmac.terminals.validation import check_on_timeout, check_timeout, short
+from tarmac.terminals.wait_conditions import Conditions, Happened, waiting_for
 from tarmac.vt.buffer import HeadTail
 from tarmac.vt.marks import Hints
 from tarmac.vt.text import clean
 
 if TYPE_CHECKING:
+    from tarmac.events import TerminalId
     from tarmac.terminals.output.terminal_screen import ScreenLook
+    from tarmac.terminals.process.processes import Process
+    from tarmac.terminals.wait_conditions import Listener
+
 
 FOREVER = float("inf")
 BEGIN_PATIENCE = 2.0
@@ -43,6 +45,29 @@ FROZEN = 1.0  # seconds; woken this late, we were stopped: a suspended machine, 
 LONGEST_PROMPT = 4096
 LONGEST_SCREEN = 16384
 READ_BACK = 1 << 18
+
+
+class Runner(Protocol):
+    """Runs executions: a terminal of any provider."""
+
+    id: "TerminalId"
+    cwd: Path
+    alarm: Alarm
+
+    @property
+    def closed(self) -> bool: ...
+    @property
+    def current(self) -> "Execution | None": ...
+    def subscribe(self, listener: "Listener") -> Callable[[], None]: ...
+    def tree(self, *, own: bool) -> "set[Process]": ...
+    def written_since_last_command(self) -> bytes: ...
+    async def look(self, *, since: str | None = None) -> "ScreenLook": ...
+    def send_input(self, execution: "Execution", data: bytes) -> None: ...
+    async def withdraw(self, execution: "Execution") -> None: ...
+    def close_input(self, execution: "Execution") -> None: ...
+    async def interrupt(self, execution: "Execution") -> None: ...
+    async def kill(self, execution: "Execution") -> None: ...
+    def waiting(self, execution: "Execution") -> Waiting | None: ...
 
 
 class Execution:

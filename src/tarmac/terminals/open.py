@@ -1,29 +1,34 @@
-"""Open a terminal: for a block, for a single command, or for a batch of commands."""
+"""Open a terminal: for a block, for a single command, or for a batch of commands.
+
+open_terminal(), run_once(), run_batch() → make_terminal() → a live shell, or `exec` where none can be used
+Pool → Machine.open(NewTerminal) → ThisMachine: make_terminal() · another machine: see `tarmac.fleet`
+"""
 
 import asyncio
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from tarmac.errors import BadRequest
 from tarmac.events import TaskId, TerminalId
-from tarmac.paths import check_directory
+from tarmac.paths import check_directory, nearest_existing
 from tarmac.terminals.exec import ExecTerminal
 from tarmac.terminals.result import Result
-from tarmac.terminals.sandbox import Sandbox
-from tarmac.terminals.settings import OnTimeout, Settings
+from tarmac.terminals.settings import OnTimeout, Sandbox, Settings
 from tarmac.terminals.shell.dialects import find_shell
 from tarmac.terminals.shell.pty_terminal import PtyTerminal
 from tarmac.terminals.shell.shell_lifecycle import NoIntegration
+from tarmac.terminals.shell.shells import Shell
 from tarmac.terminals.terminal import DEFAULT, Default, Listener, Origin, Provider, Terminal
 from tarmac.terminals.validation import check_command
 
 if TYPE_CHECKING:
-    from tarmac.terminals.input.answers import Answers
+    from tarmac.terminals.answers import Answers
+
 
 _ids = count(1)
 
@@ -174,3 +179,70 @@ async def run_batch(
             if stop_on_error and results[-1].exit_code != 0:
                 break
     return results
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTerminal:
+    """What a terminal that is to be opened shall be."""
+
+    cwd: Path
+    settings: Settings
+    shell: str | None = None
+    arguments: tuple[str, ...] = ()  # of the shell
+    provider: Provider = "pty"
+    name: str = ""
+    origin: Origin = "agent"
+    task: TaskId | None = None
+    environ: Mapping[str, str] | None = None  # None: that of the process that starts the shell
+    without: str = ""  # why a live shell can't be used
+
+
+class Machine(Protocol):
+    """Opens terminals, and knows the directories and shells there."""
+
+    def check_directory(self, path: Path | None) -> Path:
+        """`path` made absolute; None: where commands begin. DirectoryUnavailable if nobody can enter it."""
+
+    def nearest_directory(self, path: Path) -> Path:
+        """`path`, or the closest of its parents that exists."""
+
+    def shell(self, name: str | None) -> Shell:
+        """The shell of that name, or the default one."""
+
+    async def open(self, new: NewTerminal, *, listener: Listener | None = None) -> Terminal:
+        """Open a terminal that the caller must close with `aclose()`."""
+
+
+class ThisMachine:
+    """Terminals are children of this process."""
+
+    def __init__(self) -> None:
+        self._shells: dict[tuple[str | None, str | None], Shell] = {}
+
+    def check_directory(self, path: Path | None) -> Path:
+        return check_directory(Path.cwd() if path is None else path)
+
+    def nearest_directory(self, path: Path) -> Path:
+        return nearest_existing(path)
+
+    def shell(self, name: str | None) -> Shell:
+        """It is looked up once: a search through PATH takes a while."""
+        wanted = (name, os.environ.get("PATH"))
+        if wanted not in self._shells:
+            self._shells[wanted] = find_shell(name)
+        return self._shells[wanted]
+
+    async def open(self, new: NewTerminal, *, listener: Listener | None = None) -> Terminal:
+        return await make_terminal(
+            cwd=new.cwd,
+            shell=new.shell,
+            arguments=new.arguments,
+            provider=new.provider,
+            settings=new.settings,
+            name=new.name,
+            origin=new.origin,
+            task=new.task,
+            environ=new.environ,
+            listener=listener,
+            without=new.without,
+        )

@@ -18,10 +18,9 @@ from tarmac.errors import BadRequest, ScreenUnavailable, TerminalBusy, TerminalC
 from tarmac.events import TaskId, TerminalId
 from tarmac.paths import check_directory
 from tarmac.terminals import events
+from tarmac.terminals.answers import Answers, answers_of, run_answering
 from tarmac.terminals.bell import Alarm
 from tarmac.terminals.execution import Execution
-from tarmac.terminals.input.answers import Answers, answers_of, run_answering
-from tarmac.terminals.input.wait_conditions import Conditions, Happened, waiting_for
 from tarmac.terminals.output.follow import Gap
 from tarmac.terminals.output.spool import Spools
 from tarmac.terminals.output.tape import Snapshot, Tape, TapePiece
@@ -30,9 +29,9 @@ from tarmac.terminals.process import birthmark, watchdog
 from tarmac.terminals.process.processes import Process
 from tarmac.terminals.process.tty_probe import Waiting
 from tarmac.terminals.result import Result
-from tarmac.terminals.sandbox import Sandbox
-from tarmac.terminals.settings import OnTimeout, Settings
+from tarmac.terminals.settings import OnTimeout, Sandbox, Settings
 from tarmac.terminals.validation import check_command, check_on_timeout, check_timeout
+from tarmac.terminals.wait_conditions import Conditions, Happened, waiting_for
 from tarmac.vt.marks import Hints
 from tarmac.vt.text import clean
 

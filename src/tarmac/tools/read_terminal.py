@@ -29,7 +29,7 @@ from tarmac.vt.overwritten import notice, overwritten
 from tarmac.vt.text import clean
 
 if TYPE_CHECKING:
-    from tarmac.terminals.input.wait_conditions import Conditions, Happened
+    from tarmac.terminals.wait_conditions import Conditions, Happened
 
 
 MOST_BYTES = 50_000

@@ -14,8 +14,8 @@ from tests.terminals.daemon.conftest import daemon_pid, wait_gone
 
 from tarmac.errors import DaemonUnavailable
 from tarmac.terminals import Settings, attach_terminal, list_terminals, open_terminal
+from tarmac.terminals.daemon import VERSION, Refusal, RequestKind
 from tarmac.terminals.daemon.connection import Connection, RequestRefused, connect
-from tarmac.terminals.daemon.daemon_requests import VERSION, Refusal, RequestKind
 from tarmac.terminals.daemon.kept_terminal import KeptTerminal
 from tarmac.terminals.frames import Frame, FrameParser, encode
 from tarmac.terminals.process import processes, tty_probe

@@ -12,14 +12,14 @@ from tests.terminals.daemon.conftest import daemon_pid, wait_gone
 
 from tarmac.terminals import Settings, attach_terminal, open_terminal
 from tarmac.terminals.doctor import Case, Check, Finding, examine
-from tarmac.terminals.doctor.daemon_checks import check_daemon
+from tarmac.terminals.doctor.terminal_checks import check_daemon
 
 pytestmark = pytest.mark.shell
 QUIET = Settings(start_up_files=False)
 LOOK = """
 import asyncio, json
 from tarmac.terminals.doctor import Case
-from tarmac.terminals.doctor.daemon_checks import check_daemon
+from tarmac.terminals.doctor.terminal_checks import check_daemon
 
 async def look():
     case = Case(environ={'TARMAC_STATE_DIR': sys.argv[1]})

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tarmac.terminals import Settings, open_terminal
-from tarmac.terminals.pane.pane import Pane, PaneState, PaneView
+from tarmac.terminals.pane import Pane, PaneState, PaneView
 
 pytestmark = pytest.mark.shell
 LONG = 20.0  # a limit: nothing here takes so long

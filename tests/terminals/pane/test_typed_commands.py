@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tarmac.terminals.pane.typed_commands import key_bytes, split_typed
+from tarmac.terminals.pane import key_bytes, split_typed
 
 
 @pytest.mark.parametrize(

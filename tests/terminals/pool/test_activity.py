@@ -9,7 +9,7 @@ import pytest
 from tests.terminals.pool.test_limits import settled, started
 
 from tarmac.terminals import Settings, TerminalRegistry
-from tarmac.terminals.pool.activity import looks_like_compiling
+from tarmac.terminals.output.follow import looks_like_compiling
 
 pytestmark = pytest.mark.shell
 

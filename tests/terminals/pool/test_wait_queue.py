@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tarmac.terminals.pool.wait_queue import WaitQueue
+from tarmac.terminals.pool.entries import WaitQueue
 
 
 class Box:

@@ -12,7 +12,7 @@ from pathlib import Path
 from harbor.environments.base import BaseEnvironment
 
 from tarmac.fleet.sandbox_pane import ExecOutcome, SandboxPane
-from tarmac.terminals.pane.pane import PaneView
+from tarmac.terminals.pane import PaneView
 
 LOOK_AGAIN = 0.05  # the least wait: a look costs an exec, so it may as well see the end of what is immediate
 

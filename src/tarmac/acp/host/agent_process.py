@@ -14,7 +14,7 @@ from typing import Final
 
 from tarmac.acp.stdio import FdReader, FdWriter
 from tarmac.terminals.environment import COOKIE
-from tarmac.terminals.output.output_pipe import Outlet
+from tarmac.terminals.exec import Outlet
 from tarmac.terminals.process import birthmark, prctl, processes, signals
 from tarmac.terminals.process.child import Child, used_up
 

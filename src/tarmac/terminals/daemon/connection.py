@@ -21,7 +21,7 @@ from pathlib import Path
 
 from tarmac.errors import BadFrame, DaemonUnavailable, TerminalBusy, TerminalNotFound
 from tarmac.paths import private_dir, state_dir
-from tarmac.terminals.daemon.daemon_requests import VERSION, Refusal, RequestKind
+from tarmac.terminals.daemon import VERSION, Refusal, RequestKind
 from tarmac.terminals.frames import Frame, FrameParser, encode
 from tarmac.terminals.process import birthmark
 

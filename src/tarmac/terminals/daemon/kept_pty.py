@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from tarmac.errors import DaemonUnavailable, DirectoryUnavailable, ShellFailed
+from tarmac.terminals.daemon import RequestKind
 from tarmac.terminals.daemon.connection import Connection, RequestRefused, connect, refused
-from tarmac.terminals.daemon.daemon_requests import RequestKind
 from tarmac.terminals.daemon.journal import Journal
 from tarmac.terminals.process import birthmark
 from tarmac.terminals.process.child import USED_UP, used_up

@@ -19,8 +19,8 @@ from typing import cast
 from tarmac.errors import DaemonUnavailable, SandboxUnavailable, ShellFailed, TerminalNotFound
 from tarmac.events import TaskId, TerminalId
 from tarmac.paths import nearest_existing
+from tarmac.terminals.daemon import RequestKind
 from tarmac.terminals.daemon.connection import RequestRefused, connect, daemon_folder, refused
-from tarmac.terminals.daemon.daemon_requests import RequestKind
 from tarmac.terminals.daemon.journal import Journal
 from tarmac.terminals.daemon.kept_terminal import KeptSession, KeptTerminal
 from tarmac.terminals.daemon.terminal_records import (

@@ -7,10 +7,8 @@ It may fail, block or hang: then that is the finding.
 """
 
 from tarmac.terminals.doctor.check import Case, Check, Finding, Findings, Level, aside, examine
-from tarmac.terminals.doctor.daemon_checks import check_daemon
-from tarmac.terminals.doctor.kernel_checks import check_confinement, check_kernel
-from tarmac.terminals.doctor.limit_checks import check_limits, check_storage
-from tarmac.terminals.doctor.shell_checks import check_shells
+from tarmac.terminals.doctor.system_checks import check_confinement, check_kernel, check_limits, check_storage
+from tarmac.terminals.doctor.terminal_checks import check_daemon, check_shells
 
 CHECKS = (
     Check("shells", check_shells, seconds=120),

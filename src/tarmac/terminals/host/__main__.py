@@ -1,7 +1,7 @@
-"""`python -m tarmac.terminals.host`: see process.py."""
+"""`python -m tarmac.terminals.host`: see host.py."""
 
 import sys
 
-from tarmac.terminals.host.process import main
+from tarmac.terminals.host.host import main
 
 sys.exit(main(sys.argv[1:]))

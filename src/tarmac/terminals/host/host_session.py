@@ -41,7 +41,7 @@ from tarmac.terminals.host.wire_values import (
     waiting_to_wire,
     whole,
 )
-from tarmac.terminals.machine import Machine, NewTerminal
+from tarmac.terminals.open import Machine, NewTerminal
 from tarmac.terminals.output.terminal_screen import settle
 from tarmac.terminals.result import Reason
 from tarmac.terminals.shell.pty_terminal import PtyTerminal

@@ -1,11 +1,16 @@
-"""Read what a command prints: all of it as it comes, or only what nobody has read yet.
+"""Read what a command prints: all of it as it comes, or only what nobody has read yet. And see whether it is busy.
 
-Each reader has its own offset and its own pace.
+follow(execution, offset) → bytes, with a Gap where the spool dropped some → as_text() → text for a person
+is_hot(execution) → whether more is likely to come in a moment; cool() waits until it is not
+
+Each reader has its own offset and its own pace. A command is "hot" for 2 s after it printed something, and for 15 s
+when it seems to be compiling.
 """
 
 import asyncio
+import re
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,6 +22,7 @@ if TYPE_CHECKING:
     from tarmac.terminals.execution import Execution
     from tarmac.terminals.settings import Settings
     from tarmac.terminals.terminal import Terminal
+
 
 READ_SIZE = 64 << 10
 
@@ -97,3 +103,59 @@ async def _rest(execution: "Execution", settings: "Settings") -> str:
     execution.read = ended
     rendered = await render(kept, settings)
     return with_overwritten(rendered.text, rendered.overwritten)
+
+
+HOT = 2.0
+COMPILING_HOT = 15.0
+LOOK_BACK = 2048  # of its output
+COOL_AT_MOST = 5.0
+AFTER_EDIT = 0.3  # a watcher needs a moment to notice that a file has changed
+LOOK_AGAIN = 0.3
+_UNDER_WAY = re.compile(
+    rb"\b(?:compiling|building|bundling|transpiling|generating|linking|installing|downloading|starting)\b",
+    re.IGNORECASE,
+)
+_OVER = re.compile(
+    rb"\b(?:compiled|built|bundled|generated|installed|started|ready|success\w*|succeeded|finish(?:ed)?|completed?|done"
+    rb"|stopped|exited|terminated|errors?|fail(?:ed|ure)?)\b",
+    re.IGNORECASE,
+)
+
+
+def looks_like_compiling(output: bytes) -> bool:
+    """Whether the last line with such a word says that something goes on, not that it is over."""
+    for line in reversed(re.split(rb"[\r\n]+", output)):
+        if _OVER.search(line):
+            return False
+        if _UNDER_WAY.search(line):
+            return True
+    return False
+
+
+def hot_until(execution: "Execution") -> float:
+    """When it will be cool if it prints nothing more (time.monotonic()); 0 when it is not hot."""
+    if not execution.running or not execution.output_bytes:
+        return 0.0
+    until = execution.last_output + HOT
+    if execution.last_output + COMPILING_HOT <= time.monotonic():
+        return until
+    end = execution.spool.end
+    _, tail = execution.spool.read(max(0, end - LOOK_BACK), LOOK_BACK)
+    return execution.last_output + COMPILING_HOT if looks_like_compiling(tail) else until
+
+
+def is_hot(execution: "Execution | None") -> bool:
+    """Whether `execution` is hot; one that has finished never is."""
+    return execution is not None and hot_until(execution) > time.monotonic()
+
+
+async def cool(running: Sequence["Execution"], *, edited: bool = False) -> None:
+    """Wait until none of these is hot, but at most 5 s; `edited`: a file was changed just now."""
+    if running and edited:
+        await asyncio.sleep(AFTER_EDIT)
+    end = time.monotonic() + COOL_AT_MOST
+    for execution in running:
+        while (left := min(hot_until(execution), end) - time.monotonic()) > 0:
+            if execution.waiting is not None:  # it prints nothing more before somebody types
+                break
+            await execution.ended(min(left, LOOK_AGAIN))

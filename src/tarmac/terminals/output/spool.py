@@ -336,7 +336,7 @@ _swept: dict[Path, float] = {}  # when this process last looked through a folder
 
 
 class Spools:
-    """The spools of one terminal. Their folder is named by its cookie: `survivors` reads it there."""
+    """The spools of one terminal. Their folder is named by its cookie: `end_survivors` reads it there."""
 
     def __init__(self, cookie: str, settings: Settings) -> None:
         self._taken_over = False

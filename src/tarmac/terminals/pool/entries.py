@@ -1,9 +1,12 @@
-"""The terminals of a pool: their owners, their leases, and the limits on their number.
+"""The terminals of a pool: their owners, their leases, the limits on their number, and who waits at a limit.
 
 claim(request) → Lease: an open terminal, or room for a new one; None at a limit
 undo(lease) → as if it had never been claimed
+WaitQueue.get(request) → a lease, at once or later; serve() tries every caller again, the first one first
 
-Choosing and claiming are one step of the event loop, so no terminal is ever lent twice.
+Choosing and claiming are one step of the event loop, so no terminal is ever lent twice. A caller that can't be served
+does not block those behind it: they get only what it could not use. A caller that is cancelled after it was served
+gives back what it got.
 
 Cleanup closes terminals that nobody uses any more. It does not poll: there is one timer for the terminal that was
 unused for longest, and the kernel tells when a background job ends.
@@ -17,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from tarmac.errors import LeaseTimedOut
 from tarmac.events import TaskId
@@ -418,3 +422,67 @@ class Cleanup:
 def _jobs(terminal: Terminal) -> set[Process]:
     """What ended commands left running. Below a live shell, or, of `exec`, adopted by init and found by its cookie."""
     return terminal.jobs() if isinstance(terminal, PtyTerminal) else birthmark.orphans(terminal.cookie)
+
+
+Wanted = TypeVar("Wanted")
+Got = TypeVar("Got")
+
+
+class WaitQueue(Generic[Wanted, Got]):
+    """Callers at a limit, in order."""
+
+    def __init__(self, attempt: Callable[[Wanted], Got | None], give_back: Callable[[Got], None]) -> None:
+        self._attempt = attempt
+        self._give_back = give_back
+        self._waiting: list[tuple[Wanted, asyncio.Future[Got]]] = []
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    async def get(self, wanted: Wanted, *, seconds: float, late: Callable[[], Exception], first: bool = False) -> Got:
+        """Wait for `wanted`, or raise `late()` after `seconds`. With `first` it goes before all others."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Got] = loop.create_future()
+        self._waiting.insert(0 if first else len(self._waiting), (wanted, future))
+        self.serve()
+        timer = None if future.done() else loop.call_later(seconds, self._time_out, future, late)
+        try:
+            return await future
+        except asyncio.CancelledError:
+            self._remove(future)
+            if not future.cancelled() and future.exception() is None:
+                self._give_back(future.result())
+            raise
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+    def serve(self) -> None:
+        """Try every caller, in order."""
+        for wanted, future in self._waiting[:]:
+            if future.done():  # cancelled: its caller removes it when it runs
+                continue
+            try:
+                got = self._attempt(wanted)
+            except Exception as error:
+                self._remove(future)
+                future.set_exception(error)
+                continue
+            if got is not None:
+                self._remove(future)
+                future.set_result(got)
+
+    def close(self, error: Callable[[], Exception]) -> None:
+        """Raise `error()` in every caller that waits."""
+        for _, future in self._waiting:
+            if not future.done():
+                future.set_exception(error())
+        self._waiting.clear()
+
+    def _time_out(self, future: "asyncio.Future[Got]", late: Callable[[], Exception]) -> None:
+        if not future.done():
+            self._remove(future)
+            future.set_exception(late())
+
+    def _remove(self, future: "asyncio.Future[Got]") -> None:
+        self._waiting = [each for each in self._waiting if each[1] is not future]

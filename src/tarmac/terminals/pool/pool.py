@@ -1,6 +1,6 @@
 """A pool of terminals: leased to tasks, or kept open by id.
 
-lease(cwd, task) → claim (entries.py, decided by reuse.py), or wait at a limit (wait_queue.py)
+lease(cwd, task) → claim or wait at a limit (entries.py, decided by reuse.py)
   → prepare: reset, move, take a warm shell (warm.py) or open one
   → released: free again, and still bound to its task
 
@@ -31,13 +31,10 @@ from tarmac.errors import (
 from tarmac.events import TaskId, TerminalId
 from tarmac.terminals import events
 from tarmac.terminals.exec import ExecTerminal
-from tarmac.terminals.machine import Machine, NewTerminal, ThisMachine
-from tarmac.terminals.open import check_can_outlive
-from tarmac.terminals.output.follow import unread_output
-from tarmac.terminals.pool import activity
-from tarmac.terminals.pool.entries import Cleanup, Entries, Entry, Lease, Switch
+from tarmac.terminals.open import Machine, NewTerminal, ThisMachine, check_can_outlive
+from tarmac.terminals.output.follow import cool, is_hot, unread_output
+from tarmac.terminals.pool.entries import Cleanup, Entries, Entry, Lease, Switch, WaitQueue
 from tarmac.terminals.pool.reuse import LeaseRequest, Until
-from tarmac.terminals.pool.wait_queue import WaitQueue
 from tarmac.terminals.pool.warm import WarmShells
 from tarmac.terminals.result import Result
 from tarmac.terminals.settings import PathContribution, Settings
@@ -96,7 +93,7 @@ async def _note_environment(entry: Entry, after: Path) -> None:
 
 
 if TYPE_CHECKING:
-    from tarmac.terminals.input.wait_conditions import Conditions, Happened
+    from tarmac.terminals.wait_conditions import Conditions, Happened
 
 
 class Pool:
@@ -516,7 +513,7 @@ class Pool:
 
     async def waiting_for(self, *ids: str, **conditions: "Unpack[Conditions]") -> "Happened":
         """Wait for the first of `conditions` in any of these terminals, or in any that is busy."""
-        from tarmac.terminals.input.wait_conditions import first_of
+        from tarmac.terminals.wait_conditions import first_of
 
         return await first_of([self.get(id) for id in ids] or self.listing(busy=True), **conditions)
 
@@ -534,13 +531,13 @@ class Pool:
 
     def is_hot(self, id: str) -> bool:
         """Whether its command has just printed something, or seems to be compiling."""
-        return activity.is_hot(self.get(id).current)
+        return is_hot(self.get(id).current)
 
     async def cool(self, task: str | None = None, *, edited: bool = False) -> None:
         """Wait until no command of the task or in the background is hot, but at most 5 s."""
         own = self.listing(busy=True, task=task) if task is not None else []
         running = [each.current for each in (*own, *self.background(busy=True)) if each.current is not None]
-        await activity.cool(running, edited=edited)
+        await cool(running, edited=edited)
 
     # Settings and events
 

@@ -13,7 +13,7 @@ from tarmac.terminals.shell.shells import Shell
 from tarmac.terminals.terminal import Provider, Terminal
 
 if TYPE_CHECKING:
-    from tarmac.terminals.input.wait_conditions import Conditions, Happened
+    from tarmac.terminals.wait_conditions import Conditions, Happened
 
 
 class Terminals(Protocol):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tarmac.errors import TarmacError
-from tarmac.terminals.machine import Machine, NewTerminal
+from tarmac.terminals.open import Machine, NewTerminal
 from tarmac.terminals.pool.entries import Entries
 from tarmac.terminals.pool.reuse import Fingerprint, fingerprint
 from tarmac.terminals.shell.shells import Shell

@@ -5,7 +5,7 @@ tcgetattr(master) → and what does it want: a line, a secret, keys?
 
 A thread waits for input when it sleeps in read, select, poll or epoll and the terminal is among its descriptors. A wait
 with a timeout (`read -t 5`, `top`) is `timed`. It may be only a look at the keyboard between two pieces of work, so
-input_detection.py looks twice. Sleeping, computing, a lock, a pipe or a socket is not waiting for input.
+monitor.py looks twice. Sleeping, computing, a lock, a pipe or a socket is not waiting for input.
 
 Two things would surprise. One waiting thread is enough, even while others compute, because it would read the input. And
 "keys" may be a relay (ssh, tmux, script). It always waits, and nobody can see behind it.
@@ -77,7 +77,7 @@ class Waiting:
     wants: Wants
     process: Process
     name: str
-    prompt: str = ""  # what the terminal shows as the question; input_detection.py knows it
+    prompt: str = ""  # what the terminal shows as the question; monitor.py knows it
     timed: bool = field(default=False, compare=False)  # it goes on by itself after a while
     thread: int = field(default=0, compare=False)
     scripted: bool = field(default=False, compare=False)  # it runs a script: what is typed is an answer, no command

@@ -22,8 +22,7 @@ from tarmac.terminals.environment import COOKIE, hidden
 from tarmac.terminals.process import birthmark, processes, signals
 from tarmac.terminals.process.child import USED_UP, used_up
 from tarmac.terminals.process.pty import Fences, Pty, Queries
-from tarmac.terminals.sandbox import Sandbox, Wrapped
-from tarmac.terminals.settings import Settings
+from tarmac.terminals.settings import Sandbox, Settings, Wrapped
 from tarmac.terminals.shell.command_file import ShellFiles, no_room
 from tarmac.terminals.shell.shell_process import ShellProcess
 from tarmac.terminals.shell.shells import INTEGRATION, Shell

@@ -1,9 +1,13 @@
-"""Answers to questions that a command is expected to ask, each given once.
+"""What is typed into a command: prepared answers, and secrets, which are kept out of all that is stored or shown.
 
 run(command, answers={"Overwrite (y/n)?": "y"}) → the kernel says it waits → its prompt matches → type the answer
+Secrets.typed() ─ keys, while the echo is off → a whole line is a secret → mask() ─ output without it
 
 Output alone never triggers an answer: a log line that looks like a question is not one. A question without an answer
-ends the wait with `awaiting input`.
+ends the wait with `awaiting input`. Each answer is given once.
+
+A program that repeats a password, or an echo that came back too early, would put it into the result, the spool and
+every viewer. So it is masked. The secret is held in memory until its command ends, and nowhere else.
 """
 
 import re
@@ -19,6 +23,7 @@ from tarmac.terminals.settings import OnTimeout
 
 if TYPE_CHECKING:
     from tarmac.terminals.execution import Execution
+
 
 SHORT, LONG = 0.015, 0.35  # how often the kernel is asked
 NOBODY_ANSWERS = 0.4  # a question must stand so long before it counts as one that nobody expected
@@ -141,3 +146,64 @@ async def send_secret(
 
 def _is_asked_by_keys(seen: Waiting, prompt: str | re.Pattern[str] | None) -> bool:
     return prompt is not None and seen.wants in (Wants.KEYS, Wants.UNKNOWN) and matches(prompt, seen.prompt)
+
+
+SHORTEST = 4  # a shorter one ("y") would be masked everywhere, and is no secret for long
+MASK = b"********"
+_RUBOUT = b"\x7f\x08"
+_KILL = b"\x15"
+
+
+class Secrets:
+    """Those of one command."""
+
+    __slots__ = ("_held", "_line", "_secrets")
+
+    def __init__(self) -> None:
+        self._secrets: list[bytes] = []
+        self._line = bytearray()
+        self._held = b""  # output that may be the beginning of a secret
+
+    def __repr__(self) -> str:
+        return f"<Secrets: {len(self._secrets)}>"
+
+    def typed(self, keys: bytes) -> None:
+        """Keys that the terminal did not show, in any pieces; a line's end makes a secret of them."""
+        for key in keys:
+            if key in b"\r\n\x04":
+                self.keep(bytes(self._line))
+                self._line.clear()
+            elif key in _RUBOUT:
+                del self._line[-1:]
+            elif key in _KILL:
+                self._line.clear()
+            else:
+                self._line.append(key)
+
+    def keep(self, secret: bytes) -> None:
+        """Mask this one from now on."""
+        if len(secret) >= SHORTEST and secret not in self._secrets:
+            self._secrets.append(secret)
+            self._secrets.sort(key=len, reverse=True)  # one may contain another
+
+    def mask(self, data: bytes) -> bytes:
+        """Output without secrets. An end that may be the beginning of one is held back until more comes."""
+        data = self._held + data
+        for secret in self._secrets:
+            data = data.replace(secret, MASK)
+        keep = max((_overlap(data, secret) for secret in self._secrets), default=0)
+        self._held = data[len(data) - keep :]
+        return data[: len(data) - keep]
+
+    def rest(self) -> bytes:
+        """What was held back, now that nothing more comes."""
+        held, self._held = self._held, b""
+        return held if len(held) < SHORTEST else MASK  # most of a secret is too much
+
+
+def _overlap(data: bytes, secret: bytes) -> int:
+    """How many bytes at the end of `data` begin `secret`."""
+    for size in range(min(len(data), len(secret) - 1), 0, -1):
+        if data.endswith(secret[:size]):
+            return size
+    return 0

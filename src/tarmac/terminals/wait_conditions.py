@@ -24,8 +24,8 @@ from tarmac.terminals.validation import check_timeout
 from tarmac.vt.live import LiveText
 
 if TYPE_CHECKING:
-    from tarmac.terminals.execution import Execution
-    from tarmac.terminals.runner import Runner
+    from tarmac.terminals.execution import Execution, Runner
+
 
 Listener = Callable[[events.TerminalEvent], None]
 What = Literal["ended", "pattern", "input", "quiet", "port", "closed", "timeout"]

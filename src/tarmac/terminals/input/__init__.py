@@ -1,1 +1,0 @@
-"""What goes into a running command: when it waits for input, prepared answers, secrets."""
