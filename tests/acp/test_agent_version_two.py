@@ -22,7 +22,7 @@ from tests.acp.editor import NEVER, Editor, Params, editor, inside, settings, sl
 from tests.acp.test_agent import HELLO, WORK
 from tests.installed import npm
 
-from tarmac.acp.editor_version_two import EditorVersionTwo
+from tarmac.acp.updates import EditorVersionTwo
 
 pytestmark = pytest.mark.shell
 SDK = "@agentclientprotocol/sdk@2.4.0"

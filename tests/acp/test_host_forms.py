@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.acp.hosting import Stage, hosting
 
-from tarmac.acp.host.forms import fields_of
+from tarmac.acp.host.agent_client import fields_of
 from tarmac.errors import BadRequest
 from tarmac.policy.approval import Answer, AnswerKind
 from tarmac.tasks import events as e

@@ -22,8 +22,7 @@ from tarmac.errors import BadRequest
 from tarmac.mcp import adapter, http_gate
 from tarmac.mcp.catalog import CatalogEntry
 from tarmac.mcp.client import Client, Form, Lacking, ToolAnswer
-from tarmac.mcp.outputs import ListedOutput
-from tarmac.mcp.resource_changes import ResourceChanges
+from tarmac.mcp.resources import ListedOutput, ResourceChanges
 from tarmac.mcp.tool_server import ToolServer
 from tarmac.tools.tool import Bench, Group, Ready, Tool
 

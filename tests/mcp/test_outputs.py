@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.mcp.peers import ERAS, Person, call, connected, ran, whole
 
 from tarmac.errors import BadRequest
-from tarmac.mcp import outputs
-from tarmac.mcp.outputs import _page
+from tarmac.mcp import resources
+from tarmac.mcp.resources import _page
 
 each_era = pytest.mark.parametrize("era", ERAS)
 FOLLOW = re.compile(r"\[[\d,]+ bytes follow: (\S+)\]\n\Z")
@@ -22,7 +22,7 @@ async def test_a_big_output_is_read_part_by_part_to_its_last_byte(
     tmp_path: Path, era: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A3: resources for full outputs: one reading has a limit, all readings together have all."""
-    monkeypatch.setattr(outputs, "MOST_BYTES", 100_000)
+    monkeypatch.setattr(resources, "MOST_BYTES", 100_000)
     async with connected(tmp_path, era, Person()) as client:
         for command in ("N=50000; seq $N", "seq 50000"):  # in a terminal, and without one
             uri = (await ran(client, command))["output_uri"]
@@ -74,8 +74,8 @@ async def test_output_that_is_no_text_arrives_as_text(tmp_path: Path, era: str) 
 @given(st.binary(max_size=300), st.integers(0, 320), st.integers(1, 64), st.integers(0, 40))
 def test_readings_lead_from_one_to_the_next(data: bytes, first: int, most: int, gone: int) -> None:
     """A3: every reading says where the next begins, until the last; what is kept no more is said."""
-    held = outputs.MOST_BYTES
-    outputs.MOST_BYTES = most  # type: ignore[misc]
+    held = resources.MOST_BYTES
+    resources.MOST_BYTES = most  # type: ignore[misc]
     start = min(gone, len(data))
 
     def read(offset: int, size: int) -> tuple[int, bytes]:
@@ -97,4 +97,4 @@ def test_readings_lead_from_one_to_the_next(data: bytes, first: int, most: int, 
     except BadRequest:
         assert first > len(data)
     finally:
-        outputs.MOST_BYTES = held  # type: ignore[misc]
+        resources.MOST_BYTES = held  # type: ignore[misc]

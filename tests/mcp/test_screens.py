@@ -13,7 +13,7 @@ import pytest
 from mcp.client.client import Client
 from tests.mcp.peers import ERAS, PATIENCE, Person, a_door, a_pipe, call, client_of, connected, refused, until, whole
 
-from tarmac.mcp.resource_changes import EVERY
+from tarmac.mcp.resources import EVERY
 
 pytestmark = pytest.mark.shell
 each_era = pytest.mark.parametrize("era", ERAS)

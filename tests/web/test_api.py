@@ -13,7 +13,7 @@ from tests.web.test_page_socket import SCRIPT, asked, script
 
 from tarmac.policy.grants import GrantFile
 from tarmac.policy.verdict import SuggestedGrant
-from tarmac.server.feed import TaskHistory
+from tarmac.server.open_task import TaskHistory
 
 
 class Reader:

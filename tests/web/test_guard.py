@@ -21,8 +21,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from tarmac.config import load_config
 from tarmac.loopback.listen import own_names
 from tarmac.loopback.peer import Peer, peer_of
-from tarmac.web.access import MOST_FAILURES, TOKEN_LASTS, Access
-from tarmac.web.guard import Guard
+from tarmac.web.guard import MOST_FAILURES, TOKEN_LASTS, Access, Guard
 from tarmac.web.server import ServerOptions, open_server
 
 Answer = tuple[int, dict[str, str], bytes]

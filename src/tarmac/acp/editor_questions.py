@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Final
 
 from tarmac.acp.content import fenced, kind_of
-from tarmac.acp.editor_abilities import EditorAbilities
-from tarmac.acp.editor_version_two import permission_of
+from tarmac.acp.editor_facts import EditorAbilities
 from tarmac.acp.rpc_peer import RpcPeer
+from tarmac.acp.updates import permission_of
 from tarmac.errors import BadRequest, PeerGone, PeerRefused, TarmacError
 from tarmac.policy.approval import Always, Answer, AnswerKind, GrantScope
 from tarmac.server.joined_task import JoinedTask

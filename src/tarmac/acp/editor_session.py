@@ -14,13 +14,11 @@ from pathlib import Path
 from typing import Final
 
 from tarmac.acp.content import EditorPrompt, Update, user_message
-from tarmac.acp.editor_abilities import EditorAbilities
-from tarmac.acp.editor_documents import EditorDocuments
+from tarmac.acp.editor_facts import EditorAbilities, EditorDocuments
 from tarmac.acp.editor_questions import EditorQuestions
 from tarmac.acp.editor_terminal import EditorTerminal
-from tarmac.acp.editor_version_two import EditorVersionTwo
 from tarmac.acp.rpc_peer import PeerReply, Refused, RpcPeer
-from tarmac.acp.updates import Updates
+from tarmac.acp.updates import EditorVersionTwo, Updates
 from tarmac.acp.wire import INTERNAL_ERROR
 from tarmac.app import App
 from tarmac.errors import EditorSilent, PeerGone, PeerRefused

@@ -9,12 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tarmac.acp.content import read_prompt
-from tarmac.acp.editor_abilities import EditorAbilities
-from tarmac.acp.editor_documents import EditorDocuments
+from tarmac.acp.editor_facts import EditorAbilities, EditorDocuments
 from tarmac.acp.editor_session import EditorSession
-from tarmac.acp.editor_version_two import commands_of, options_of
 from tarmac.acp.rpc_peer import PeerReply, Refused, RpcPeer
-from tarmac.acp.updates import Updates
+from tarmac.acp.updates import Updates, commands_of, options_of
 from tarmac.acp.wire import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, NOT_FOUND, Json
 from tarmac.app import App, open_app
 from tarmac.config import load_config

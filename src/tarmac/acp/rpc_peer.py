@@ -7,13 +7,19 @@ reader → Lines → notification: Handler.notified(), at once and in order
 What a handler tells (`notify`) before it returns is on the wire before its response; what it must tell after it, it
 returns in `Reply.then`. A peer that dies, floods or sends nonsense fails the calls that wait for it, and nothing else.
 It knows JSON-RPC and `$/cancel_request`, and none of the protocol's own shapes.
+
+Our standard input and output can be such a connection. Their descriptors are moved away; in their place stand /dev/null
+and standard error. So a command we start does not eat the editor's messages, and a stray print is not among ours.
 """
 
 import asyncio
+import atexit
 import json
+import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from functools import partial
+from typing import Final, Protocol, TypeVar
 
 from tarmac.acp.wire import (
     CANCELLED,
@@ -345,3 +351,82 @@ def _details(data: Json) -> str:
         return ""
     text = " ".join((data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)).split())
     return f" ({text[:MOST_DETAILS]}{'…' * (len(text) > MOST_DETAILS)})"
+
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class FdReader:
+    """A descriptor that does not block, to read from."""
+
+    fd: int
+
+    async def read(self, n: int = -1) -> bytes:
+        return await _when_ready(self.fd, asyncio.get_running_loop().add_reader, lambda: os.read(self.fd, max(n, 1)))
+
+
+@dataclass(slots=True)
+class FdWriter:
+    """A descriptor that does not block, to write to."""
+
+    fd: int
+    data: bytes = b""
+
+    def write(self, data: bytes) -> None:
+        self.data += data
+
+    async def drain(self) -> None:
+        view = memoryview(self.data)
+        self.data = b""
+        while view:
+            write = partial(os.write, self.fd, view)
+            view = view[await _when_ready(self.fd, asyncio.get_running_loop().add_writer, write) :]
+
+    def close(self) -> None:
+        pass  # the process ends with it
+
+
+async def _when_ready(fd: int, watch: Callable[..., None], act: Callable[[], T]) -> T:
+    """Do it as soon as it does not block; a regular file never does."""
+    loop = asyncio.get_running_loop()
+    while True:
+        try:
+            return act()
+        except BlockingIOError:
+            pass
+        except InterruptedError:
+            continue
+        ready: asyncio.Future[None] = loop.create_future()
+        watch(fd, _set, ready)
+        try:
+            await ready
+        finally:
+            loop.remove_reader(fd)
+            loop.remove_writer(fd)
+
+
+def _set(ready: "asyncio.Future[None]") -> None:
+    if not ready.done():
+        ready.set_result(None)
+
+
+def take_stdio() -> tuple[int, int]:
+    """Move standard input and output away, for us alone."""
+    incoming, outgoing = os.dup(0), os.dup(1)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.dup2(2, 1)
+    os.close(null)
+    for fd in (incoming, outgoing):
+        os.set_inheritable(fd, False)
+        if os.get_blocking(fd):
+            os.set_blocking(fd, False)
+            atexit.register(os.set_blocking, fd, True)  # a terminal is shared with the shell that started us
+    return incoming, outgoing
+
+
+def stdio_peer(handler: Handler, *, name: str) -> RpcPeer:
+    """A peer on our standard input and output."""
+    incoming, outgoing = take_stdio()
+    return RpcPeer(FdReader(incoming), FdWriter(outgoing), handler, name=name)

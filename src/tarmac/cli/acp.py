@@ -42,7 +42,7 @@ def _place(given: Given) -> tuple[str, Path | None]:
 
 async def _serve(overrides: dict[str, object], place: str, there: Path | None) -> int:
     from tarmac.acp.agent import Agent
-    from tarmac.acp.stdio import stdio_peer
+    from tarmac.acp.rpc_peer import stdio_peer
     from tarmac.loopback.peer import make_unreadable
 
     make_unreadable()  # a command could write an answer into our input, by way of /proc

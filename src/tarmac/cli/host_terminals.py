@@ -26,10 +26,9 @@ from tarmac.calls.pipeline import Call, CallResult, Recorder
 from tarmac.config import Config
 from tarmac.events import TerminalId
 from tarmac.mcp.catalog import CatalogEntry
-from tarmac.mcp.client import CannotAsk, Client, Form, FormReply, ToolAnswer
+from tarmac.mcp.client import CannotAsk, Client, Form, FormReply, Tail, ToolAnswer
 from tarmac.mcp.client_asker import OpenQuestions, waiting
 from tarmac.mcp.pipes import serve_lines
-from tarmac.mcp.progress import Tail
 from tarmac.mcp.recorder import finished, started
 from tarmac.mcp.secret_page import SecretRequests
 from tarmac.mcp.tool_server import ToolServer

@@ -270,7 +270,7 @@ def _start_in_server(
     """Create the task in the running server, then join it; with `--detach` only print its id."""
     from tarmac.cli.shutdown import run
     from tarmac.paths import state_dir
-    from tarmac.server.app_connection import pasted
+    from tarmac.server.unix_socket import pasted
     from tarmac.tasks.auto import level_named
     from tarmac.web.run_file import RunFile
 
@@ -302,7 +302,7 @@ async def _in_server(
 
     from tarmac.cli.join import join_task
     from tarmac.cli.tasks import open_store
-    from tarmac.server.app_connection import create_task_in
+    from tarmac.server.unix_socket import create_task_in
 
     store = open_store()
     task = await create_task_in(store.folder.parent, pid, fields, door="cli")

@@ -58,7 +58,7 @@ class PlaceFiles:
 
     def lstat(self, path: str) -> os.stat_result:
         if "\0" in path:
-            raise ValueError("embedded null byte")  # as the kernel's door says it
+            raise ValueError("embedded null byte")  # as the kernel's interface says it
         if not self._remembers:
             self._forget()
         found = self._stats.get(path)

@@ -1,17 +1,15 @@
 """The MCP server: any MCP client gets Tarmac's terminals, and every command is judged first.
 
-adapter.py      the server of the `mcp` SDK; only it and pipes.py (messages on a pair of pipes) know the SDK
-tool_server.py  one call, within 50 seconds
-client.py       who calls, and what the client can do
-workspace.py    a workspace with its terminals; each call goes through the pipeline (tarmac.calls)
-client_asker.py asks the person through their client
-recorder.py     what clients did, as the log of a task
-catalog.py      the tools, their schemas and annotations
-secret_page.py  a page on this machine where the person types a secret
-outputs.py      all that commands printed, and screens, as resources
-resource_changes.py which of them changed, for who subscribed
-progress.py     the last lines, while a command runs
-frames.py       PURE: bytes into lines
-http_gate.py    who may use the HTTP server
-http_sessions.py sessions of clients over HTTP, and their end
+adapter.py        the server of the `mcp` SDK; only it and pipes.py (messages on a pair of pipes) know the SDK
+tool_server.py    one call, within 50 seconds
+client.py         who calls, what the client can do, and what it is told while a command runs
+workspace.py      a workspace with its terminals; each call goes through the pipeline (tarmac.calls)
+client_asker.py   asks the person through their client
+recorder.py       what clients did, as the log of a task
+catalog.py        the tools, their schemas and annotations
+secret_page.py    a page on this machine where the person types a secret
+resources.py      all that commands printed, and screens, as resources; which of them changed
+frames.py         PURE: bytes into lines
+http_gate.py      who may use the HTTP server
+http_sessions.py  sessions of clients over HTTP, and their end
 """

@@ -43,7 +43,7 @@ from tarmac.mcp.http_sessions import MOST, HttpSessions
 from tarmac.mcp.tool_server import ToolServer
 
 if TYPE_CHECKING:
-    from tarmac.mcp.resource_changes import ResourceChanges
+    from tarmac.mcp.resources import ResourceChanges
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
 Params: TypeAlias = types.CallToolRequestParams | types.ReadResourceRequestParams
@@ -366,7 +366,7 @@ async def _list_resources(server: ToolServer, ctx: Context) -> types.ListResourc
 
 
 async def _list_templates(_: Context, __: types.PaginatedRequestParams | None) -> types.ListResourceTemplatesResult:
-    from tarmac.mcp.outputs import TEMPLATES
+    from tarmac.mcp.resources import TEMPLATES
 
     return types.ListResourceTemplatesResult(
         resource_templates=[

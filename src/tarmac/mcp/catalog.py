@@ -139,7 +139,7 @@ class CheckCommand(Tool):
     cwd: Annotated[str, Meta(description="Where it would run. Default: the workspace.")] = ""
 
     async def prepare(self, bench: Bench) -> Ready:
-        raise NotImplementedError("the door judges it: a bench has no policy")
+        raise NotImplementedError("the server judges it: a bench has no policy")
 
 
 Schema = dict[str, Any]

@@ -65,7 +65,7 @@ class ToolServer:
 
     def check_address(self, uri: str) -> None:
         """BadRequest for the address of a resource that can be nobody's."""
-        from tarmac.mcp.outputs import check_address
+        from tarmac.mcp.resources import check_address
 
         check_address(uri)
 

@@ -20,12 +20,10 @@ from tarmac.config import Config
 from tarmac.errors import BadArguments, BadRequest, TarmacError, ToolFailed
 from tarmac.events import CallId, TaskId, TerminalId
 from tarmac.mcp.catalog import BY_NAME, COMMAND_RESULT, MOST_SECONDS, CatalogEntry, CheckCommand, OpenWorkspaceTerminal
-from tarmac.mcp.client import Ask, Client, HostedClient, ToolAnswer
+from tarmac.mcp.client import Ask, Client, HostedClient, Tail, ToolAnswer, telling
 from tarmac.mcp.client_asker import GOOD_FOR, ClientAsker, ClientQuestions, how_to_allow
-from tarmac.mcp.outputs import ListedOutput, Outputs
-from tarmac.mcp.progress import Tail, telling
 from tarmac.mcp.recorder import WorkspaceLog, WorkspaceRecorder
-from tarmac.mcp.resource_changes import ResourceChanges
+from tarmac.mcp.resources import ListedOutput, Outputs, ResourceChanges
 from tarmac.mcp.secret_page import SecretPage, SecretRequests
 from tarmac.models.messages import Blob, Image, Text
 from tarmac.policy import Execute, Verdict

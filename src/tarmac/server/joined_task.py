@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 from tarmac.errors import BadRequest, DirectoryUnavailable, PeerGone, PeerRefused, TaskInUse, TerminalNotFound
 from tarmac.events import TaskId
 from tarmac.policy.approval import Answer, Picture
-from tarmac.server.app_connection import TO_ANSWER, AppConnection, DoorName, Json, pasted
 from tarmac.server.joined_terminal import JoinedTerminal
 from tarmac.server.trials import ChangeShown, TrialReport
-from tarmac.server.unix_socket import Channel, connect, sockets_of
+from tarmac.server.unix_socket import TO_ANSWER, AppConnection, Channel, DoorName, Json, connect, pasted, sockets_of
 from tarmac.server.viewer import HEAD
 from tarmac.show.json_records import read_record, read_signal
 from tarmac.tasks.auto import Auto

@@ -17,8 +17,7 @@ from pathlib import Path
 
 from tarmac.errors import TarmacError
 from tarmac.events import TerminalId
-from tarmac.server.app_connection import AppConnection, Json
-from tarmac.server.unix_socket import connect
+from tarmac.server.unix_socket import AppConnection, Json, connect
 from tarmac.server.viewer import HEAD, SIZE, FrameKind
 from tarmac.terminals.output.tape import Printed, Resized, Snapshot
 

@@ -21,10 +21,9 @@ from tarmac.events import TaskId, TerminalId
 from tarmac.paths import check_directory, state_dir
 from tarmac.policy.approval import Answer, AnswerKind, Picture
 from tarmac.server import shapes
-from tarmac.server.feed import TaskFeed
 from tarmac.server.joined_task import JoinedTask, open_joined, process_with
 from tarmac.server.live_terminals import ClientLike, LiveTerminals
-from tarmac.server.open_task import OpenTask, TaskRunner
+from tarmac.server.open_task import OpenTask, TaskFeed, TaskRunner
 from tarmac.server.shapes import Json
 from tarmac.server.trials import Trials, can_try
 from tarmac.tasks.auto import LEVELS, Auto

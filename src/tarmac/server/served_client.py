@@ -1,4 +1,4 @@
-"""One client, a page or a door of another process: verbs come in, replies and frames go out.
+"""One client, a page or a front end of another process: verbs come in, replies and frames go out.
 
 text frames  read_message() → a method of ServedClient → reply
 running app, feeds, viewers → tell(frame) → queue → the client
@@ -23,10 +23,9 @@ from tarmac.events import TaskId, TerminalId
 from tarmac.paths import state_dir
 from tarmac.server import shapes
 from tarmac.server import verbs as v
-from tarmac.server.feed import FactTold, SubtaskFact, TaskFeed
 from tarmac.server.joined_task import TO_TRY, JoinedTask
 from tarmac.server.joined_terminal import PassedOnTerminal
-from tarmac.server.open_task import OpenTask
+from tarmac.server.open_task import FactTold, OpenTask, SubtaskFact, TaskFeed
 from tarmac.server.running_app import RunningApp
 from tarmac.server.shapes import Json
 from tarmac.server.unix_socket import Channel, listen
@@ -38,7 +37,7 @@ from tarmac.tasks.events import MessageId, QuestionId
 from tarmac.tasks.signals import OutputStreamed, Signal
 from tarmac.tasks.talk import expand_command
 
-TO_SAY_HELLO: Final = 2.0  # seconds for a door's first frame
+TO_SAY_HELLO: Final = 2.0  # seconds for a front end's first frame
 MOST_WAITING: Final = 8 << 20  # characters of frames that a page has not taken
 MOST_CAUGHT_UP: Final = 2000  # facts; a page that missed more reads the timeline anew
 MOST_OUTPUT: Final = 64 << 10  # bytes of commands' output …
@@ -79,7 +78,7 @@ class ServedClient:
         self._transport = transport
         self._running = running
         self._server = server  # another one after each start
-        self._by = by  # which door answers
+        self._by = by  # which front end answers
         self._waiting: deque[str] = deque()
         self._size = 0
         self._news = asyncio.Event()
@@ -229,7 +228,7 @@ class ServedClient:
         workspace = await asyncio.to_thread(self._running.workspace, said.cwd)
         text = await asyncio.to_thread(expand_command, said.text, workspace, self._running.config.user_folder)
         pictures = v.pictures(said.images)
-        if self._by == "web":  # other doors have looked for them
+        if self._by == "web":  # other front ends have looked for them
             pictures = (*pictures, *await asyncio.to_thread(pictures_in, said.text))
         opened = await self._running.create(
             text, pictures, mode=said.mode, model=said.model, level=said.level, workspace=workspace
@@ -334,7 +333,7 @@ class ServedClient:
         running = self._running
         opened = running.open.get(TaskId(said.task)) or await running.resume(said.task)
         text, pictures = said.text, v.pictures(said.images)
-        if self._by == "web":  # other doors have done this
+        if self._by == "web":  # other front ends have done this
             config = opened.app.config if opened.app else running.config
             workspace = opened.task.metadata.workspace or config.workspace
             text = await asyncio.to_thread(expand_command, said.text, workspace, config.user_folder)
@@ -462,7 +461,7 @@ class ServedClient:
 
 
 async def serve_door(channel: Channel, running: RunningApp) -> None:
-    """Serve a door of another process that has connected to our socket."""
+    """Serve a front end of another process that has connected to our socket."""
     try:
         async with asyncio.timeout(TO_SAY_HELLO):
             frame = await channel.receive()
@@ -474,7 +473,7 @@ async def serve_door(channel: Channel, running: RunningApp) -> None:
 
 @asynccontextmanager
 async def share(app: App, environ: Mapping[str, str]) -> AsyncIterator[RunningApp]:
-    """Let other doors join the tasks of an app while the block lasts. Where no socket can be made, nobody joins."""
+    """Let other front ends join the tasks of an app while the block lasts. Without a socket, nobody joins."""
     running = RunningApp(app.config, environ, {}, joins=False)
     running.adopt(app)
     async with AsyncExitStack() as stack:

@@ -1,4 +1,4 @@
-"""What a client may say, a page or another door: a JSON object whose `do` names the verb.
+"""What a client may say, a page or another front end: a JSON object whose `do` names the verb.
 
 text frame → read_message() → Follow | Watch | Say | …, or BadRequest that names the field
 
@@ -309,7 +309,7 @@ _DECODER: Final[msgspec.json.Decoder[AnyVerb]] = msgspec.json.Decoder(AnyVerb)
 
 
 class Hello(msgspec.Struct, frozen=True):
-    """The first frame. A page proves who it is, another door says what it is."""
+    """The first frame. A page proves who it is, another front end says what it is."""
 
     hello: str = ""
     door: Literal["cli", "acp", "web"] = "cli"
@@ -369,7 +369,7 @@ def _picture(image: PastedImage) -> Picture:
 
 
 def answer_of(said: AnswerQuestion, by: str) -> Answer:
-    """The same as every door says it."""
+    """The same as every front end says it."""
     return Answer(
         AnswerKind(said.kind),
         text=said.text,

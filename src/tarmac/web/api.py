@@ -24,7 +24,7 @@ from tarmac.models.messages import NO_USAGE, Usage
 from tarmac.policy.grants import GrantFile
 from tarmac.prompts.modes import load_modes
 from tarmac.server import shapes
-from tarmac.server.feed import TaskHistory
+from tarmac.server.open_task import TaskHistory
 from tarmac.server.running_app import RunningApp
 from tarmac.server.shapes import Json
 from tarmac.show.editor_completion import files, matching
@@ -37,7 +37,7 @@ from tarmac.tasks.recordings import read_recording, recordings_of
 from tarmac.tasks.talk import commands, first_line
 from tarmac.tasks.task import Task
 from tarmac.tasks.views.file_history import FileHistory
-from tarmac.web.access import Access
+from tarmac.web.guard import Access
 
 MOST_ITEMS: Final = 100_000
 MOST_OUTPUT: Final = 4 << 20  # bytes in one answer

@@ -29,9 +29,8 @@ from tarmac.server.served_client import ServedClient, serve_door
 from tarmac.server.unix_socket import listen as listen_for_doors
 from tarmac.server.verbs import read_hello
 from tarmac.vt.screen import import_emulator
-from tarmac.web.access import Access
 from tarmac.web.api import Api
-from tarmac.web.guard import Guard
+from tarmac.web.guard import Access, Guard
 from tarmac.web.run_file import RunFile, ServerRun
 from tarmac.web.static_files import StaticFiles, find_static
 
@@ -129,7 +128,7 @@ class WebServer:
             try:
                 folder = state_dir(self.state.environ)
                 await doors.enter_async_context(listen_for_doors(folder, lambda door: serve_door(door, self.state)))
-            except (OSError, DirectoryUnavailable):  # then no other door can join
+            except (OSError, DirectoryUnavailable):  # then no other front end can join
                 pass
             self._keep(opening=self._before.open)  # who finds the server by its file finds its socket, too
             opening = asyncio.create_task(self._reopen())

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from tarmac.acp.stdio import FdReader, FdWriter
+from tarmac.acp.rpc_peer import FdReader, FdWriter
 from tarmac.terminals.environment import COOKIE
 from tarmac.terminals.exec import Outlet
 from tarmac.terminals.process import birthmark, prctl, processes, signals
