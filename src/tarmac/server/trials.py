@@ -1,6 +1,6 @@
 """Trials of commands that are asked about: run on a copy of the workspace, shown, then kept or discarded.
 
-Trials.run(task, question) → TrialReport, shown by the front end → keep(question) → the answer "done" | discard(question)
+Trials.run(task, question) → TrialReport, shown to the person → keep(question) → the answer "done" | discard(question)
 """
 
 import asyncio
