@@ -6,7 +6,7 @@ unix socket → SO_PEERCRED → the process, and those above it: is one of them 
 
 An agent must not approve its own commands, even with a token. An agent's processes are those below us, and those that a
 terminal of any Tarmac has started. The birthmark shows that, their own or a parent's
-(terminals/daemon/attached_client.py). A connection whose other end is gone is refused too, because a process could send
+(terminals/daemon/peers.py). A connection whose other end is gone is refused too, because a process could send
 a request and exit before we look. Linux only: elsewhere nothing is known, and the token alone counts.
 """
 
@@ -19,7 +19,7 @@ import struct
 from enum import Enum
 from typing import Final
 
-from tarmac.terminals.daemon.attached_client import refusal
+from tarmac.terminals.daemon.peers import refusal
 from tarmac.terminals.process import processes
 
 Address = tuple[str, int]
