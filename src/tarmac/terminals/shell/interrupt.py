@@ -272,6 +272,8 @@ async def _kill(terminal: "PtyTerminal", session: "Session", execution: Executio
     execution.handled_signal = execution.handled_signal or execution.signalled
     _send(session.pid, signal.SIGSTOP)
     try:
+        if session.shell.goes_on(execution.command):
+            signals.signal_all(find(), signal.SIGINT)  # bash surely discards the rest if a program died of this
         await signals.end(find, grace=0)
     finally:
         # The rest of a list must not run: the interrupt discards it (and bash says 130). Plain words have no rest.
