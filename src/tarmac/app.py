@@ -55,7 +55,8 @@ if TYPE_CHECKING:
 HERE_ONLY: Final = ("codebase_search", "browser_action")
 NOT_THERE: Final = (
     "the task works at {}. It can't be undone there: there are no checkpoints. Also not there: "
-    "codebase_search, trying a command on a copy, the sandbox, rules and modes of the workspace. MCP servers run here"
+    "codebase_search, browser_action, trying a command on a copy, the sandbox, rules and modes of the workspace. "
+    "MCP servers run here"
 )
 
 

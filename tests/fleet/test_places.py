@@ -142,6 +142,18 @@ def test_what_is_no_address_is_refused(address: str) -> None:
         parse_place(address)
 
 
+@pytest.mark.parametrize("verb", [["run", "hello"], ["mcp"], ["acp"]])
+def test_a_cluster_is_no_place_for_a_task(verb: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """F2: said at the start, with what can be done there; nor does a hint for a task name it."""
+    from tarmac.cli import main
+
+    assert main([*verb, "--on", "ray://head:6379", "--cwd", "/"]) != 0
+    said = capsys.readouterr().err
+    assert "is a cluster" in said and "tarmac exec --on" in said
+    assert main([*verb, "--on", "rya://", "--cwd", "/"]) != 0
+    assert "ray:" not in capsys.readouterr().err
+
+
 async def test_a_terminal_elsewhere_can_not_outlive_the_program() -> None:
     """F1: it is said, and not passed over."""
     async with open_terminals("unix:") as terminals:

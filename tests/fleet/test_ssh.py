@@ -27,6 +27,16 @@ async def test_a_command_over_ssh_has_the_same_result(sshd: Sshd, tmp_path: Path
     assert list((tmp_path / "their-cache" / "tarmac").glob("host-*")), "what was carried is kept there"
 
 
+async def test_a_connection_is_not_shared_with_other_options(sshd: Sshd, tmp_path: Path) -> None:
+    """F2: with another key, say, a machine may let one in as somebody else, or not at all."""
+    async with open_terminals(sshd.address) as terminals, terminals.lease(cwd=tmp_path) as terminal:
+        assert (await terminal.run("true")).exit_code == 0
+        with pytest.raises(PlaceUnavailable) as error:
+            async with open_terminals(f"{sshd.address}&option=PubkeyAuthentication%3Dno"):
+                pass
+    assert error.value.trouble is Trouble.DENIED
+
+
 async def test_ssh_that_is_killed_loses_nothing(sshd: Sshd, tmp_path: Path) -> None:
     """F4. The client program and the shared connection are killed, at random moments."""
     chance = random.Random(1)

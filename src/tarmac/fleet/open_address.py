@@ -16,7 +16,7 @@ from tarmac.terminals.open import Machine, ThisMachine
 from tarmac.terminals.pool import Pool
 from tarmac.terminals.settings import Settings
 
-EXAMPLES = "local:, unix:, ssh://user@host:22, docker://container, podman://container, kubectl://namespace/pod, ray://"
+EXAMPLES = "local:, unix:, ssh://user@host:22, docker://container, podman://container, kubectl://namespace/pod"
 OPTIONS = ("python", "option")
 WITHOUT_PYTHON = (Trouble.NO_PYTHON, Trouble.OLD_PYTHON)
 
@@ -79,7 +79,7 @@ class WorkingPlace:
 async def open_place(place: str | Transport) -> AsyncIterator[WorkingPlace | None]:
     """Terminals and files at `place`. None for `local:`, which is this machine."""
     if isinstance(place, str) and place.startswith("ray://"):
-        raise BadRequest(f"{place} has no files to work on", hint="a task needs one machine or container")
+        raise _no_files(place)
     async with open_machine(place) as machine:
         if isinstance(machine, ThisMachine):
             yield None
@@ -112,6 +112,8 @@ def parse_place(address: str) -> Transport | None:
             return UnixTransport(Path(rest) if rest else None)
         case "ssh" | "docker" | "podman" | "kubectl" if rest.startswith("//"):
             return _remote(scheme, address)
+        case "ray":
+            raise _no_files(address)
     raise _unknown(address)
 
 
@@ -141,6 +143,13 @@ def _remote(scheme: str, address: str) -> Transport:
         raise _unknown(address)
     namespace, name = (name, path) if path else ("", name)
     return exec_transport(scheme, name, namespace=namespace, python=python)
+
+
+def _no_files(cluster: str) -> BadRequest:
+    return BadRequest(
+        f"{cluster} is a cluster, and has no files to work on",
+        hint="a task needs one machine or container; `tarmac exec --on` runs a command on a cluster",
+    )
 
 
 def _unknown(address: str) -> BadRequest:

@@ -15,6 +15,7 @@ import sys
 from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Protocol
 
@@ -351,7 +352,9 @@ def ssh_transport(
     python: str = "",
 ) -> CommandTransport:
     """The system's `ssh` with its own configuration, over one shared connection that ends a minute after its use."""
-    control = runtime_dir() / "%C"
+    # ssh's own %C knows the machine and the user, but not a key: other options, another connection.
+    name = "\n".join(options).encode()
+    control = runtime_dir() / (f"{sha256(name).hexdigest()[:8]}-%C" if options else "%C")
     given = (
         "ControlMaster=auto",
         f"ControlPath={control}",
