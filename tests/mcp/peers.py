@@ -179,9 +179,9 @@ class Pipe:
     def ask(self, method: str, params: Mapping[str, object] | None = None) -> dict[str, Any]:
         return self.answer(self.send(method, params))
 
-    def shake(self, **capabilities: object) -> None:
+    def shake(self, name: str = "bytes", **capabilities: object) -> None:
         """The handshake of the older era."""
-        client = {"name": "bytes", "version": "1"}
+        client = {"name": name, "version": "1"}
         self.ask("initialize", {"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": client})
         self.notify("notifications/initialized")
 

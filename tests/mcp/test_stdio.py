@@ -49,6 +49,31 @@ async def test_a_terminal_that_was_to_outlive_the_server_does(tmp_path: Path) ->
     await terminal.aclose()
 
 
+@pytest.mark.usefixtures("daemon")
+def test_a_client_has_its_terminals_again_after_the_server_was_killed(tmp_path: Path) -> None:
+    """T34: known by the client and the workspace. Another client does not get them."""
+
+    def told(pipe: Pipe, name: str, **arguments: object) -> str:
+        answer = pipe.ask(RUN, {"name": name, "arguments": arguments})
+        return str(answer["result"]["content"][0]["text"])
+
+    with a_pipe(tmp_path, "--auto", "all") as pipe:
+        pipe.shake()
+        opened = pipe.ask(RUN, {"name": "open_persistent_terminal", "arguments": {"outlive": True}})
+        id = opened["result"]["structuredContent"]["id"]
+        assert "0" in told(pipe, "run_persistent_command", id=id, command="COLOUR=green")
+        pipe.process.kill()
+        pipe.process.wait(PATIENCE)
+    with a_pipe(tmp_path, "--auto", "all") as pipe:
+        pipe.shake(name="somebody else")
+        assert id not in told(pipe, "list_terminals")
+    with a_pipe(tmp_path, "--auto", "all") as pipe:
+        pipe.shake()
+        assert id in told(pipe, "list_terminals")
+        assert "green" in told(pipe, "run_persistent_command", id=id, command="echo $COLOUR")
+        told(pipe, "kill_persistent_terminal", id=id)
+
+
 def run(pipe: Pipe, command: str, **arguments: object) -> int:
     return pipe.send(RUN, {"name": "run_command", "arguments": {"command": command, **arguments}})
 

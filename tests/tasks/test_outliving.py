@@ -24,7 +24,7 @@ async def test_a_resumed_task_goes_on_with_its_terminals(tmp_path: Path, daemon:
     async with an_app(work, **outlive) as app, app.create_task("Do it.", model=model, auto="all") as task:
         await task.run_until_idle()
         id = task.id
-    (left,) = await list_terminals(task=id)
+    (left,) = await list_terminals(session=id)
     assert (left.running, left.host, left.command) == (True, None, COMMAND)
     model = write_script(tmp_path / "script.toml", turn(text="Good."), done())
     async with an_app(work, **outlive) as app, app.resume_task(id, model=model, auto="all", attended=False) as task:

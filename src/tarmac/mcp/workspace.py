@@ -95,6 +95,7 @@ class Workspace:
         self._seen: dict[Path, str | None] = {}  # the versions of files that clients know, by digest
         self._repetitions: dict[str | None, Repetition] = {}  # by session
         self._left: dict[str, tuple[int, str | None]] = {}  # terminal → the command left running there, and whose it is
+        self._resumed: dict[str, asyncio.Task[None]] = {}  # clients whose terminals of earlier servers were looked for
 
     async def aclose(self) -> None:
         """Nobody calls any more."""
@@ -118,6 +119,7 @@ class Workspace:
             tool = call_decoder.read(entry.tool, name, dict(arguments))
             if isinstance(tool, CheckCommand):
                 return await self._check(tool, client)
+            await self._resume(client)
             made = json.dumps(dict(arguments))
             repetition = self._repetition(client)
             if name not in PATIENT and repetition.stuck(name, made):
@@ -128,6 +130,21 @@ class Workspace:
             return answer
         except (BadArguments, ToolFailed) as error:
             return ToolAnswer(text=str(error), error=True)
+
+    async def _resume(self, client: Client) -> None:
+        """Take over, once, the terminals that this client left when an earlier server ended or was killed."""
+        known_as = self._known_as(client)
+        if known_as not in self._resumed:
+            self._resumed[known_as] = asyncio.create_task(self._take_over(known_as))
+        await asyncio.shield(self._resumed[known_as])
+
+    async def _take_over(self, known_as: str) -> None:
+        for each in await self.registry.take_over(known_as):
+            each.task = self.task
+
+    def _known_as(self, client: Client) -> str:
+        """The session of this client before and after a restart: its name without the version, and the workspace."""
+        return f"mcp {client.name.rpartition(' ')[0] or client.name} {self.workspace}"
 
     def _repetition(self, client: Client) -> Repetition:
         """The calls of this client. Only the latest sessions are kept."""
@@ -217,8 +234,10 @@ class Workspace:
         if entry.name == "open_persistent_terminal":
             if not (isinstance(tool, OpenWorkspaceTerminal) and (tool.stay or tool.outlive)):
                 self._opened[data["id"]] = client.session
-            data["cwd"] = str(self.registry.get(data["id"]).cwd)
-        elif uri := self._uri(data, done, client.session):
+            terminal = self.registry.get(data["id"])
+            terminal.associate(self._known_as(client))
+            data["cwd"] = str(terminal.cwd)
+        elif uri := self._uri(data, done, client):
             data["output_uri"] = uri
         if entry.output is COMMAND_RESULT:
             data = lean(data)
@@ -226,10 +245,11 @@ class Workspace:
             return ToolAnswer(text=text, error=True)
         return ToolAnswer(text=text, data=data if entry.output is not None else None)
 
-    def _uri(self, data: Mapping[str, Any], done: Done, session: str | None) -> str:
+    def _uri(self, data: Mapping[str, Any], done: Done, client: Client) -> str:
         if data.get("terminal_id"):
             if data["running"]:  # it ends with who started it
-                self._left[data["terminal_id"]] = (data["number"], session)
+                self._left[data["terminal_id"]] = (data["number"], client.session)
+                self.registry.get(data["terminal_id"]).associate(self._known_as(client))
             return f"tarmac://terminals/{data['terminal_id']}/{data['number']}" if data.get("output_bytes") else ""
         if "terminal" in data and "number" in data["terminal"]:
             return f"tarmac://terminals/{data['terminal']['id']}/{data['terminal']['number']}"

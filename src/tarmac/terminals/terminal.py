@@ -90,6 +90,7 @@ class Terminal(ABC):
         self.cookie = cookie or f"{id}.{os.getpid()}.{os.urandom(6).hex()}"
         self.origin = origin
         self.task = task
+        self.sessions: set[str] = set()  # those it was associated with
         self.initial_cwd = cwd
         self.cwd = cwd
         self.moves = 0  # how often it was moved for reuse
@@ -216,6 +217,10 @@ class Terminal(ABC):
     def hints(self) -> Hints:
         """What a shell that runs in it reports, such as its directory. It proves nothing."""
         return self.current.hints if self.current is not None else Hints()
+
+    def associate(self, session: str) -> None:
+        """From now on it belongs to `session`, too: a task, or a client of ACP or MCP."""
+        self.sessions.add(session)
 
     # Verbs
 

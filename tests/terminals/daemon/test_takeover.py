@@ -160,6 +160,42 @@ async def test_a_shell_outside_is_not_taken_for_one_in_a_sandbox(daemon: Path, t
     await end_terminal(id)
 
 
+ASSOCIATES = """
+import asyncio, sys
+from tarmac.terminals import Pool, Settings
+
+async def main():
+    async with Pool(Settings(start_up_files=False)) as pool:
+        terminal = await pool.open(cwd=sys.argv[1], outlive=True)
+        pool.associate(terminal, "editor 1")
+        pool.associate(terminal, "editor 2")
+        await terminal.run("COLOUR=green; cd sub")
+        print(terminal.id, flush=True)
+        await asyncio.sleep(600)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.usefixtures("daemon")
+async def test_the_next_program_knows_the_sessions_of_a_terminal_after_a_kill(tmp_path: Path) -> None:
+    """T34: a session that is no task has its terminals after a restart, and its directory."""
+    (tmp_path / "sub").mkdir()
+    words = [sys.executable, "-c", ASSOCIATES, str(tmp_path)]
+    first = await asyncio.create_subprocess_exec(*words, stdout=subprocess.PIPE)
+    assert first.stdout is not None
+    id = (await first.stdout.readline()).decode().strip()
+    first.kill()
+    await first.wait()
+    async with Pool(QUIET) as pool:
+        assert await pool.take_over("somebody else") == []
+        (terminal,) = await pool.take_over("editor 2")
+        assert (terminal.id, pool.terminals_of("editor 1"), pool.terminals_of("task")) == (id, [terminal], [])
+        assert pool.cwd_of("editor 1") == tmp_path / "sub"
+        assert (await terminal.run("echo $COLOUR", timeout=60)).output == "green\n"
+        await pool.kill(id)
+
+
 async def test_the_terminals_of_a_task_come_back_where_their_shells_are_gone(daemon: Path, tmp_path: Path) -> None:
     """T34: another program knows whose they are and where they stood; variables come back, and secrets do not.
 
@@ -169,7 +205,7 @@ async def test_the_terminals_of_a_task_come_back_where_their_shells_are_gone(dae
     settings = Settings(start_up_files=False, outlive=True)
     async with Pool(settings) as pool:
         terminal = await pool.open(cwd=tmp_path, task="task-1")
-        await terminal.run("export COLOUR=green API_TOKEN=hunter2; cd sub; echo painted")
+        await terminal.run("export COLOUR=green API_TOKEN=hunter2; cd sub; echo pain''ted")
         await pool.open(cwd=tmp_path, task="task-2")
         pool.leave_task("task-1")
         pool.leave_task("task-2")
@@ -183,6 +219,7 @@ async def test_the_terminals_of_a_task_come_back_where_their_shells_are_gone(dae
         assert pool.terminals_of("task-1") == [restored]
         assert pool.cwd_of("task-1") == tmp_path / "sub"
         assert b"painted" in restored.tape.read(0, restored.tape.end)
+        assert (await restored.executions[0].result()).output == "painted\n"
         result = await restored.run("echo $COLOUR-$API_TOKEN", timeout=60)
         assert (result.output, result.cwd, result.fresh_shell) == ("green-\n", tmp_path / "sub", True), result
         for each in await list_terminals():

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.shell
 
 
 async def test_a_session_has_its_terminals_and_works_where_it_used_one_last(tmp_path: Path) -> None:
-    """Part of T34: while Tarmac runs, and not after a restart."""
+    """T34, while Tarmac runs; for a restart see `daemon/test_takeover.py`."""
     (tmp_path / "sub").mkdir()
     async with TerminalRegistry() as pool:
         own = await pool.open(cwd=tmp_path, task="task-1")

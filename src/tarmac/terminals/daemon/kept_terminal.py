@@ -109,6 +109,7 @@ class KeptSession(Session):
             prompt_call=self._prompt_call.decode("latin-1"),
             companions=[[each.pid, each.started] for each in self.companions],
             created=terminal.created,
+            sessions=sorted(terminal.sessions),
             changed=terminal.changed,
         )
 
@@ -256,6 +257,11 @@ class KeptTerminal(PtyTerminal):
         await self._connect()
         await super().reset(cwd)
         self._store()
+
+    def associate(self, session: str) -> None:
+        super().associate(session)
+        if self.alive:
+            self._store()
 
     # What the program before did
 

@@ -52,6 +52,7 @@ class LeftTerminal:
     id: TerminalId
     name: str
     task: TaskId | None
+    sessions: tuple[str, ...]  # those it was associated with
     shell: str
     cwd: Path
     command: str  # the last one
@@ -68,6 +69,7 @@ class LeftTerminal:
             "id": self.id,
             "name": self.name,
             "task": self.task,
+            "sessions": list(self.sessions),
             "shell": self.shell,
             "cwd": str(self.cwd),
             "command": self.command,
@@ -81,13 +83,13 @@ class LeftTerminal:
         }
 
 
-async def list_terminals(*, task: str | None = None) -> list[LeftTerminal]:
-    """The terminals that outlive their programs, oldest first; those of a task, or all.
+async def list_terminals(*, session: str | None = None) -> list[LeftTerminal]:
+    """The terminals that outlive their programs, oldest first; those of a session (a task, or a client), or all.
 
     Terminals that were lost with a killed daemon are listed too. `attach_terminal` opens a new shell for them.
     """
     found = await asyncio.to_thread(_find)
-    return [each for each in found if task in (None, each.task)]
+    return [each for each in found if session in (None, each.task, *each.sessions)]
 
 
 def _find() -> list[LeftTerminal]:
@@ -138,6 +140,7 @@ def _describe(record: TerminalRecord, live: dict[str, object] | None, folder: Pa
         id=TerminalId(record.id),
         name=record.name,
         task=TaskId(record.task) if record.task is not None else None,
+        sessions=tuple(record.sessions),
         shell=record.shell,
         cwd=Path(cwd),
         command=last.start.command if last is not None else "",
@@ -188,6 +191,7 @@ async def _attached(
         cookie="" if restores else record.cookie,
     )
     terminal.created, terminal.changed = record.created, record.changed
+    terminal.sessions.update(record.sessions)
     await asyncio.get_running_loop().run_in_executor(None, terminal.keeper.connect)
     try:
         terminal.keeper.listen()
@@ -318,7 +322,7 @@ class _Takeover:
             ended = [each for each in ended if not each.start.by_person or each.start.number < replayed_after]
         past = ended[-MOST_PAST:]
         sizes = {each.start.number: each.end.output_bytes for each in past if each.end is not None}
-        spools = terminal.spools.take_over(sizes)
+        spools = terminal.spools.take_over(sizes, cookie=self._record.cookie)
         for each in past:
             assert each.end is not None
             spool = spools.get(each.start.number)

@@ -59,6 +59,7 @@ class TerminalRecord:
     prompt_call: str = ""  # the system call in which it waits for its next line
     companions: list[list[int]] = field(default_factory=list)  # pid and start of what start-up files left running
     created: float = field(default_factory=time.time)
+    sessions: list[str] = field(default_factory=list)  # those it was associated with
     changed: dict[str, str | None] | None = None  # what its commands changed in the environment, without secrets
 
     def as_json(self) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import math
 import os
 import re
 import time
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock, RLock
 from time import monotonic
@@ -358,9 +359,15 @@ class Spools:
         self._live.add(spool)
         return spool
 
-    def take_over(self, finished: dict[int, int]) -> dict[int, Spool]:
-        """Go on in the folder of another program; the spools of these commands, by their number and size."""
+    def take_over(self, finished: dict[int, int], *, cookie: str) -> dict[int, Spool]:
+        """Go on in the folder of another program; the spools of these commands, by their number and size.
+
+        `cookie` is what the terminal had there. Ours is another one if its shell is gone.
+        """
         self._taken_over = True
+        if cookie != self._cookie:
+            with suppress(OSError):  # nothing was printed
+                (self._base() / cookie).rename(self._base() / self._cookie)
         folder = self.folder()
         for file in folder.iterdir():
             if file.stem not in map(str, finished):
@@ -377,7 +384,7 @@ class Spools:
     def folder(self) -> Path:
         """The folder, made when it is first asked for."""
         if self._folder is None:
-            base = self._settings.spool_directory or state_dir(os.environ) / "output"
+            base = self._base()
             private_dir(base)
             if time.monotonic() - _swept.get(base, -math.inf) > SWEEP_EVERY:
                 _swept[base] = time.monotonic()
@@ -386,6 +393,9 @@ class Spools:
             folder.mkdir(mode=0o700, exist_ok=self._taken_over)
             self._folder = folder
         return self._folder
+
+    def _base(self) -> Path:
+        return self._settings.spool_directory or state_dir(os.environ) / "output"
 
     def clear(self) -> None:
         """Only what was too long for its result is worth keeping on disk after the terminal is gone."""

@@ -28,7 +28,7 @@ from tarmac.errors import (
     TerminalHeld,
     TerminalNotFound,
 )
-from tarmac.events import TaskId, TerminalId
+from tarmac.events import TaskId
 from tarmac.terminals import events
 from tarmac.terminals.exec import ExecTerminal
 from tarmac.terminals.open import Machine, NewTerminal, ThisMachine, check_can_outlive
@@ -110,7 +110,6 @@ class Pool:
         )
         self._no_integration: dict[TaskId | None, str] = {}  # tasks whose commands use `exec` instead, and why
         self._paths: dict[str, PathContribution] = {}
-        self._sessions: dict[TerminalId, set[str]] = {}  # those that terminals were associated with
         self._listeners: list[Listener] = []
         self._closed = False
 
@@ -243,14 +242,17 @@ class Pool:
         for entry in waiting:
             entry.terminal.task = TaskId(task)
 
-    async def take_over(self, task: str) -> list[Terminal]:
-        """Take over the terminals of `task` that another program left, or had when it was killed."""
+    async def take_over(self, session: str) -> list[Terminal]:
+        """Take over the terminals of `session` that another program left, or had when it was killed.
+
+        Those of a task may be leased again. Those that were only associated with a session are kept by their id.
+        """
         from tarmac.terminals.daemon.takeover import attach_terminal, list_terminals
 
         for entry in self._entries:
-            entry.awaits_task = entry.awaits_task and entry.terminal.task != task
+            entry.awaits_task = entry.awaits_task and entry.terminal.task != session
         found: list[Terminal] = []
-        for each in await list_terminals(task=task):
+        for each in await list_terminals(session=session):
             if each.host is not None:
                 continue  # this program has it, or another running one
             try:
@@ -262,7 +264,8 @@ class Pool:
             except TarmacError:  # the task has all it may have
                 await terminal.leave()
                 continue
-            self.release(terminal)
+            if terminal.task == session:
+                self.release(terminal)
             found.append(terminal)
         return found
 
@@ -470,12 +473,15 @@ class Pool:
         return [each for each in found if busy in (None, each.busy) and task in (None, each.task)]
 
     def associate(self, terminal: Terminal, session: str) -> None:
-        """Associate an open terminal with a session: a task, or a client of ACP or MCP."""
-        self._sessions.setdefault(self._entry(terminal.id).terminal.id, set()).add(session)
+        """Associate an open terminal with a session: a task, or a client of ACP or MCP.
+
+        If the terminal outlives the program, the next program knows of it: see `take_over`.
+        """
+        self._entry(terminal.id).terminal.associate(session)
 
     def terminals_of(self, session: str) -> list[Terminal]:
         """The open terminals of a session, oldest first: those of the task, and those associated with it."""
-        return [each for each in self.listing() if each.task == session or session in self._sessions.get(each.id, ())]
+        return [each for each in self.listing() if session == each.task or session in each.sessions]
 
     def cwd_of(self, session: str) -> Path | None:
         """Where a session works: the directory of its terminal that was used last. None: it has none."""
