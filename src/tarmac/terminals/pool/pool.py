@@ -418,10 +418,10 @@ class Pool:
         self._cleanup.watch_idle()
 
     def _on_event(self, event: events.TerminalEvent) -> None:
-        entry = self._entries.get(event.terminal)
-        if entry is not None and not isinstance(event, events.DataWritten):
+        if not isinstance(event, events.DataWritten) and (entry := self._entries.get(event.terminal)) is not None:
             self._note(entry, event)
-        self._tell(event)
+        if self._listeners:
+            self._tell(event)
 
     def _note(self, entry: Entry, event: events.TerminalEvent) -> None:
         match event:
