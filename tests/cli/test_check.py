@@ -98,6 +98,16 @@ def test_the_users_own_file_counts_and_a_bad_one_makes_everything_ask(tmp_path: 
     assert "everything is asked about: the rules in" in outcome.out
 
 
+def test_what_the_user_always_wants_to_be_asked_and_finds_risky_is_told(tmp_path: Path) -> None:
+    """P3, P4: rules to ask and risks of the user's own, in policy.toml and in the configuration."""
+    (tmp_path / "policy.toml").write_text('ask = ["git log"]\n[risk]\ncritical = ["git diff"]\n')
+    (tmp_path / "policy.toml").chmod(0o600)
+    (tmp_path / "config.toml").write_text('[policy]\nask = ["git status"]\n')
+    told = [tarmac("check", line, TARMAC_CONFIG_DIR=str(tmp_path)) for line in ("git log", "git status", "git diff")]
+    assert [each.code for each in told] == [3, 3, 3]
+    assert told[2].out.startswith("ask, critical risk")
+
+
 def test_json_lines_are_answered_in_order() -> None:
     """A5: many verdicts, as a machine wants them."""
     lines = [

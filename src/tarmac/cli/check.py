@@ -9,7 +9,7 @@ import math
 import os
 import shlex
 import sys
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, is_dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import NoReturn
@@ -95,7 +95,7 @@ def parse(arguments: list[str]) -> CheckRequest:
         cwd=cwd,
         workspace=workspace,
         shell=_check_shell(given.get("shell", "bash")),
-        rules=PrefixRules(allow=own.allow + allow, deny=own.deny + deny, programs=own.programs, trouble=own.trouble),
+        rules=replace(own, allow=own.allow + allow, deny=own.deny + deny),
         settings=settings_for(config.auto, config.policy, sandboxed=config.strict_sandbox),
         json="json" in given,
         jsonl=jsonl,
