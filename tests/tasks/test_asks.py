@@ -12,19 +12,26 @@ from tests.tasks.engine import Seen, Turn, a_task, an_app, call, done, messages_
 from tarmac.errors import BadRequest
 from tarmac.models.messages import Text
 from tarmac.policy.approval import Answer, AnswerKind
+from tarmac.tasks.context import Ended
 from tarmac.tasks.events import (
+    CallId,
     ModelTold,
     QuestionAnswered,
     QuestionAsked,
     QuestionId,
     TaskCompleted,
+    TaskEvent,
     TaskStarted,
     TaskUnpaused,
+    ToolStarted,
     UserSaid,
 )
-from tarmac.tasks.questions import said_in, who_answered
+from tarmac.tasks.questions import new_question, said_in, who_answered
+from tarmac.tasks.signals import OutputStreamed
+from tarmac.tasks.state import _asking
 from tarmac.tasks.task import Task
 from tarmac.tasks.views import metadata, timeline
+from tarmac.tasks.views.timeline import Item
 
 
 def standing(task: Task) -> QuestionAsked:
@@ -295,3 +302,123 @@ def test_who_answers_late_reads_who_was_first_and_with_what(by: str, told: str, 
     """S5, F8."""
     first = QuestionAnswered.of(QuestionId("q1"), replace(answer, by=by), at=0.0)
     assert f"{who_answered(first, told=told)} first{said_in(first)}" == sentence
+
+
+# A command that runs
+
+
+def _waits(**more: object) -> Turn:
+    """A call whose command runs until the file `go` is there."""
+    return turn(call("execute_command", command="echo begun; until [ -e go ]; do sleep 0.05; done; echo over", **more))
+
+
+async def _running(task: Task, seen: Seen) -> tuple[asyncio.Task[Ended], QuestionAsked]:
+    """Run it until its command asks."""
+    run = asyncio.create_task(task.run_until_idle())
+    asked = await seen.until(lambda each: isinstance(each, QuestionAsked) and each.ask == "command_output")
+    assert isinstance(asked, QuestionAsked)
+    return run, asked
+
+
+def _ask_item(events: list[TaskEvent]) -> Item:
+    (found,) = [each for each in timeline(events) if (each.type, each.kind) == ("ask", "command_output")]
+    return found
+
+
+@pytest.mark.shell
+async def test_a_running_command_goes_on_in_the_background_after_a_yes(tmp_path: Path) -> None:
+    """S5: the ask `command_output` is open while a command runs; the task is at work, not waiting."""
+    async with a_task(tmp_path / "work", _waits(), turn(text="Meanwhile."), attended=True, auto="all") as task:
+        seen = Seen(task)
+        run, asked = await _running(task, seen)
+        assert asked.text == "`echo begun; until [ -e go ]; do sleep 0.05; done; echo over` is running"
+        assert task.questions == (asked,)
+        assert task.metadata.status == "running" and task.running
+        await task.answer(asked.question, Answer(AnswerKind.YES, by="test"))
+        assert (await run).text == "Meanwhile."
+        told = results(seen)[0][2]
+        assert "still running" in told and "The person sent this command to the background" in told
+        item = _ask_item(await stored(task))
+        assert item.answered and item.answer and item.answer.answer is AnswerKind.YES
+        (tmp_path / "work" / "go").touch()
+
+
+@pytest.mark.shell
+async def test_words_about_a_running_command_reach_the_model_and_the_command_goes_on(tmp_path: Path) -> None:
+    """S5: an answer in words does not wait for the end of the command."""
+    async with a_task(tmp_path / "work", _waits(), turn(text="All right."), attended=True, auto="all") as task:
+        seen = Seen(task)
+        run, asked = await _running(task, seen)
+        await task.answer(asked.question, Answer(AnswerKind.MESSAGE, text="Look at b.txt meanwhile.", by="test"))
+        assert (await run).text == "All right."
+        told = results(seen)[0][2]
+        assert "still running" in told and "The person says: Look at b.txt meanwhile." in told
+        (tmp_path / "work" / "go").touch()
+
+
+@pytest.mark.shell
+async def test_a_running_command_is_stopped_by_a_no_and_the_task_goes_on(tmp_path: Path) -> None:
+    """S5: the command alone ends; the model is told who stopped it, and goes on."""
+    async with a_task(tmp_path / "work", _waits(), turn(text="Why?"), attended=True, auto="all") as task:
+        seen = Seen(task)
+        run, asked = await _running(task, seen)
+        await task.answer(asked.question, Answer(AnswerKind.NO, by="test"))
+        assert (await run).text == "Why?"
+        told = results(seen)[0][2]
+        assert "The person stopped this command" in told and "over" not in told and "begun" in told
+
+
+@pytest.mark.shell
+async def test_a_command_that_ends_is_no_longer_asked_about(tmp_path: Path) -> None:
+    """S5: it is withdrawn with the end of the command, and a late answer is refused."""
+    async with a_task(tmp_path / "work", _waits(), turn(text="Over."), attended=True, auto="all") as task:
+        seen = Seen(task)
+        run, asked = await _running(task, seen)
+        (tmp_path / "work" / "go").touch()
+        assert (await run).text == "Over."
+        assert task.questions == ()
+        item = _ask_item(await stored(task))
+        assert item.answer and item.answer.answer is AnswerKind.SKIP
+        with pytest.raises(BadRequest, match="is not open"):
+            await task.answer(asked.question, Answer(AnswerKind.YES))
+    assert "still running" not in results(seen)[0][2] and "over" in results(seen)[0][2]
+
+
+@pytest.mark.shell
+async def test_a_short_command_and_one_without_a_person_are_not_asked_about(tmp_path: Path) -> None:
+    """S5: no question that nobody could answer in time, or at all."""
+    quick = turn(call("execute_command", command="echo quick > a"))
+    slow = turn(call("execute_command", command="sleep 1.6 > a"))
+    async with a_task(tmp_path / "one", quick, turn(text="Done."), attended=True, auto="all") as task:
+        seen = Seen(task)
+        await task.run_until_idle()
+        assert not seen.of(QuestionAsked)
+    async with a_task(tmp_path / "two", slow, turn(text="Done."), auto="all") as task:
+        seen = Seen(task)
+        await task.run_until_idle()
+    assert not seen.of(QuestionAsked)
+
+
+@pytest.mark.shell
+async def test_a_command_without_a_shell_is_sent_to_the_background_too(tmp_path: Path) -> None:
+    """S5, U7: what runs without a question, from its plan; before the question is there, too."""
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "a.txt").write_text("one\n")
+    follows = turn(call("execute_command", command="tail -f a.txt", timeout=60))
+    async with a_task(work, follows, turn(text="Meanwhile."), attended=True, auto="ask") as task:
+        seen = Seen(task)
+        run = asyncio.create_task(task.run_until_idle())
+        await seen.until(lambda each: isinstance(each, OutputStreamed))
+        assert await task.to_background()
+        assert (await run).text == "Meanwhile."
+        assert "still running" in results(seen)[0][2]
+        assert not await task.to_background()
+
+
+def test_a_command_that_was_asked_about_had_begun() -> None:
+    """S4, S5: after a crash its call is interrupted, not taken for one that only asked."""
+    asked = new_question("command_output", "`make` is running", call=CallId("c1"))
+    events = [ToolStarted(at=1.0, call=CallId("c1"), name="execute_command", title="Running `make`"), asked]
+    assert _asking(events) == set()
+    assert metadata(events).status == "created"

@@ -227,6 +227,30 @@ async def test_a_subtasks_questions_are_asked_in_the_parents_name(tmp_path: Path
     assert not any(each.ask == "completion_result" and each.text == "Written." for each in seen.of(e.QuestionAsked))  # type: ignore[attr-defined]
 
 
+@pytest.mark.shell
+async def test_a_running_command_of_a_subtask_holds_no_other_question_up(repository: Path) -> None:
+    """S5, S15: while the command of one is asked about, the other one's approval is asked and answered."""
+    turns = [
+        turn(child("part one"), child("part two")),
+        turn(call("execute_command", command="tail -f a.txt", timeout=60), task="part one"),
+        turn(text="One.", task="part one"),
+        turn(call("write_to_file", path="b.txt", content="b\n"), task="part two"),
+        turn(text="Two.", task="part two"),
+        done(),
+    ]
+    config: dict[str, object] = {"policy.auto_approve_subtasks": True}
+    async with a_task(repository, *turns, attended=True, auto="ask", config=config) as task:
+        seen = Seen(task)
+        run = asyncio.create_task(task.run_until_idle())
+        await seen.until(lambda _: {each.ask for each in task.questions} == {"command_output", "tool"})
+        running, approval = sorted(task.questions, key=lambda each: each.ask)
+        await task.answer(approval.question, Answer(AnswerKind.NO))
+        assert running in task.questions
+        assert await task.to_background()
+        assert (await run).why == "completed"
+    assert "sent this command to the background" in str([each for log in logs_of(task).values() for each in log])
+
+
 async def test_without_leave_there_is_no_subtask(tmp_path: Path) -> None:
     """P7, S15."""
     async with a_task(tmp_path / "work", turn(child("part one")), done(), auto="edit") as task:

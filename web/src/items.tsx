@@ -11,7 +11,7 @@ import { clock, duration, plain, tokens } from "./format";
 import { inline, Markdown } from "./markdown";
 import type { Blob as Picture, Item, TaskRecord } from "./protocol";
 import { toTask } from "./routes";
-import { attempt, tasks, tell, timeline } from "./store";
+import { attempt, questions, tasks, tell, timeline } from "./store";
 
 /** The task whose timeline is drawn. Its folded rows stay as the person left them. */
 export const TaskContext = createContext("");
@@ -224,8 +224,22 @@ function ToolBody({ item, details, running }: { item: Item; details: ToolDetails
         />
       ))}
       {cwd && !files.length ? <p class="faint where">in {cwd}</p> : null}
+      {running ? <RunningCommand call={item.call} /> : null}
       {running ? <LiveOutput call={item.call ?? ""} /> : files.length ? null : <Output item={item} command={details.command} />}
     </div>
+  );
+}
+
+/** A command that runs is asked about, though nothing waits for the answer. */
+function RunningCommand({ call }: { call: string | null }): VNode | null {
+  const asked = questions.value.find((each) => each.ask === "command_output" && each.call === call);
+  if (!asked) return null;
+  const answer = (kind: string) => (): void => void attempt("answer", { task: asked.task, question: asked.question, kind });
+  return (
+    <p class="running-command">
+      <button class="quiet" type="button" onClick={answer("yes")}>Continue in the background</button>
+      <button class="quiet" type="button" onClick={answer("no")}>Stop the command</button>
+    </p>
   );
 }
 

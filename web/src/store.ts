@@ -25,9 +25,9 @@ export const questions = computed<Question[]>(() =>
   [...tasks.value.values()].filter((task) => task.open).flatMap((task) => task.questions),
 );
 
-/** Approvals and questions of the model wait for a person; a finished task that could go on does not. */
-const RESTING = new Set(["completion_result", "resume_task", "resume_completed_task"]);
-export const isPressing = (question: Question): boolean => !RESTING.has(question.ask);
+/** Approvals and questions of the model wait for a person; a finished task and a running command do not. */
+const QUIET = new Set(["completion_result", "resume_task", "resume_completed_task", "command_output"]);
+export const isPressing = (question: Question): boolean => !QUIET.has(question.ask);
 export const pressing = computed(() => questions.value.filter(isPressing));
 
 const PAGE = 200;

@@ -60,7 +60,7 @@ function Tail({ timeline: known, task }: { timeline: Timeline; task: Task | null
           <Markdown text={streaming.text} />
         </div>
       ) : null}
-      {task?.running && !streaming && !busy && !task.questions.length ? <p class="working">Working…</p> : null}
+      {task?.running && !streaming && !busy && !task.questions.some(isPressing) ? <p class="working">Working…</p> : null}
     </div>
   );
 }

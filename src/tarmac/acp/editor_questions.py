@@ -19,7 +19,7 @@ from tarmac.policy.approval import Always, Answer, AnswerKind, GrantScope
 from tarmac.server.joined_task import JoinedTask
 from tarmac.show import details
 from tarmac.show.look import harmless, one_line
-from tarmac.tasks.events import RESTING, QuestionAsked
+from tarmac.tasks.events import QUIET, QuestionAsked
 from tarmac.tasks.task import Task
 from tarmac.tools.edit.unified_diff import patched
 
@@ -58,7 +58,7 @@ class EditorQuestions:
 
     def shows(self, asked: QuestionAsked) -> bool:
         """The editor can put it to its person; otherwise the next prompt answers it."""
-        return asked.ask not in RESTING and (asked.ask != "followup" or self._client.asks)
+        return asked.ask not in QUIET and (asked.ask != "followup" or self._client.asks)
 
     def close(self) -> None:
         """Withdraw them all."""
@@ -68,7 +68,7 @@ class EditorQuestions:
     async def _ask(self, asked: QuestionAsked, tool: str) -> None:
         if asked.ask == "followup":
             await self._follow_up(asked)
-        elif asked.ask not in RESTING:  # of these an editor's person says what they think with the next prompt
+        elif asked.ask not in QUIET:  # of these an editor's person says what they think with the next prompt
             await self._permission(asked, tool)
 
     async def _permission(self, asked: QuestionAsked, tool: str) -> None:

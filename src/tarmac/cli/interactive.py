@@ -44,7 +44,7 @@ from tarmac.show.summary import money, spent
 from tarmac.show.ui import SessionUI
 from tarmac.tasks.auto import LEVELS, level_named
 from tarmac.tasks.context import Ended
-from tarmac.tasks.events import RESTING, QuestionAnswered, QuestionAsked, TaskEvent, UserSaid
+from tarmac.tasks.events import QUIET, QuestionAnswered, QuestionAsked, TaskEvent, UserSaid
 from tarmac.tasks.signals import Signal
 from tarmac.tasks.task import Task
 from tarmac.tasks.views.metadata import Metadata
@@ -88,6 +88,7 @@ class Interactive:
     _waiting: "asyncio.Queue[QuestionAsked | SecretWanted | None]" = field(default_factory=asyncio.Queue)
     _asking: "asyncio.Task[None] | None" = None
     _asked: str = ""  # the id of the question on the screen
+    _leaving: "asyncio.Task[None] | None" = None  # commands are sent to the background
     _saying: asyncio.Lock = field(default_factory=asyncio.Lock)  # the next words wait until the first have their task
     _own_words: str | None = None  # words on their way to the task: they are on the screen already
     _leave_task: Callable[[], object] = bool
@@ -229,7 +230,7 @@ class Interactive:
         for event in asked.values():  # of a subtask
             self.ui.print(self.renderer.event(event))
         for event in task.questions:
-            if event.ask not in RESTING:
+            if event.ask not in QUIET:
                 self._waiting.put_nowait(event)
 
     def _let_go(self) -> None:
@@ -286,7 +287,7 @@ class Interactive:
         else:
             self.ui.print(self.renderer.event(thing))
         self.ui.changed()
-        if isinstance(thing, QuestionAsked) and thing.ask not in RESTING:
+        if isinstance(thing, QuestionAsked) and thing.ask not in QUIET:
             self._waiting.put_nowait(thing)
         elif isinstance(thing, QuestionAnswered) and thing.question == self._asked and self._asking:
             self._asking.cancel()
@@ -368,11 +369,15 @@ class Interactive:
             task.to_background()
             self.ui.hint("the command goes on in the background")
             return
-        running = [each.current for each in self.app.registry.listing(task=task.id, busy=True)] if task else []
-        for execution in running:
-            if execution is not None:
-                execution.leave()
-        self.ui.hint("the command goes on in the background" if running else "no command is running")
+        if not isinstance(task, Task):  # none, or an agent that waits for its commands itself
+            self.ui.hint("no command is running")
+            return
+
+        async def leave() -> None:
+            left = await task.to_background(by="cli")
+            self.ui.hint("the command goes on in the background" if left else "no command is running")
+
+        self._leaving = asyncio.create_task(leave())
 
     def leave(self, *, gone: bool = False) -> None:
         """End the session. What still runs is named first, and the person chooses. `gone`: nobody is there."""

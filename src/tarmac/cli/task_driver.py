@@ -39,7 +39,7 @@ from tarmac.show.question import question_lines
 from tarmac.show.renderer import TaskRenderer
 from tarmac.show.screen import Screen
 from tarmac.tasks.context import Ended
-from tarmac.tasks.events import RESTING, CallId, CallJudged, QuestionAnswered, QuestionAsked, TaskEvent, UserSaid
+from tarmac.tasks.events import QUIET, CallId, CallJudged, QuestionAnswered, QuestionAsked, TaskEvent, UserSaid
 from tarmac.tasks.signals import Signal
 from tarmac.terminals.events import AwaitingInput, TerminalEvent
 from tarmac.terminals.pool import Pool
@@ -119,7 +119,7 @@ class TaskDriver:
                 self.screen.say(told)
         if self.screen.broken:
             self.task.cancel()
-        if isinstance(thing, QuestionAsked) and self._yes:
+        if isinstance(thing, QuestionAsked) and self._yes and thing.ask != "command_output":
             self._allow(thing)
         elif isinstance(thing, QuestionAsked) and self._answering and self._will_ask(thing):
             self._answering.asked(thing, told)
@@ -132,7 +132,7 @@ class TaskDriver:
 
     def _will_ask(self, thing: TaskEvent | Signal) -> bool:
         """Whether the person is asked this: it is shown when they can answer."""
-        if not isinstance(thing, QuestionAsked) or thing.ask in RESTING:
+        if not isinstance(thing, QuestionAsked) or thing.ask in QUIET:
             return False
         return self._answering is not None and not self._yes
 

@@ -79,14 +79,12 @@ class OpenTask:
                 return
             await asyncio.sleep(0)
 
-    def to_background(self) -> None:
+    async def to_background(self, by: str) -> None:
         """Let it go on without the commands that it waits for."""
         if isinstance(self.task, JoinedTask):
             self.task.to_background()
-            return
-        for terminal in self.app.registry.listing(task=self.task.id, busy=True) if self.app else ():
-            if terminal.current is not None:
-                terminal.current.leave()
+        else:
+            await self.task.to_background(by)
 
     async def close(self) -> None:
         """Stop it if it runs here, leave it if it is joined."""

@@ -297,7 +297,7 @@ class ServedClient:
             case v.Abort():
                 await task.abort()
             case v.Background():
-                opened.to_background()
+                await opened.to_background(self._by)
             case v.Level(level=level):
                 await state.switch_level(opened, level)
             case v.SetMode(mode=mode):

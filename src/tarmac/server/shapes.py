@@ -47,7 +47,9 @@ def task_row(
         "id": id,
         "number": meta.number,
         "title": meta.name,
-        "status": _status(meta, running=running, elsewhere=elsewhere, asks=bool(questions)),
+        "status": _status(
+            meta, running=running, elsewhere=elsewhere, asks=any(each.ask != "command_output" for each in questions)
+        ),
         "open": open,
         "elsewhere": elsewhere,
         "running": running,

@@ -86,7 +86,7 @@ class TaskRenderer:
         self._lines = Blocks(look)
         self._calls = ToolCalls(self._lines, past=past)
         self._streamed: set[str] = set()  # requests whose words were told as they came
-        self._resting: set[str] = set()  # questions of a task that stands still
+        self._quiet: set[str] = set()  # questions that need no answer
         self._doing = ""  # what the model does
         self._since = 0.0
         self._said_last = ""  # what the model said last
@@ -169,10 +169,11 @@ class TaskRenderer:
                 return self._user(text, len(images))
             case e.MessageQueued(text=text, images=images):
                 return self._user(text, len(images), "(queued) ")
-            case e.QuestionAsked(ask=ask, question=question) if ask in e.RESTING:
-                self._resting.add(question)  # what it asks is said by what it is: done, or opened again
-            case e.QuestionAnswered(question=question) if question in self._resting:
-                return ""
+            case e.QuestionAsked(ask=ask, question=question) if ask in e.QUIET:
+                self._quiet.add(question)  # it is said by what the task is: done, opened again, or at work
+                self._calls.offered(event)
+            case e.QuestionAnswered(question=question) if question in self._quiet:
+                self._calls.offered(event)
             case e.QuestionAsked():
                 self._doing = ""
                 self._calls.asked(event)

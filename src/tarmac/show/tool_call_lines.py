@@ -122,6 +122,7 @@ class ToolCalls:
         self._told: set[str] = set()  # calls that were told when they began
         self._asked: set[str] = set()  # calls that a person was asked about
         self._seen: set[str] = set()  # calls whose change was part of the question
+        self._offers: dict[str, str] = {}  # commands that can be sent to the background: questions → calls
 
     def live(self, columns: int) -> list[str]:
         """What runs now: each command with its latest lines and its time, other tools on one line."""
@@ -132,10 +133,18 @@ class ToolCalls:
             latest = output.latest[-LATEST:] if output else []
             lines += [cut(f"  │ {line}", columns - 1) for line in latest]
             more = f" · {output.passed:,} lines more" if output and output.passed else ""
+            took += " · Ctrl-B: to the background" if call in self._offers.values() else ""
             lines.append(cut(f"  │ …{more}", columns - 1 - width(took)) + took)
         if others := [title for call, title in self._running.items() if call not in self._told]:
             lines.append(cut(f"• {'; '.join(others)}", columns - 1))
         return lines
+
+    def offered(self, event: e.QuestionAsked | e.QuestionAnswered) -> None:
+        """A command that runs can be sent to the background, or no longer."""
+        if isinstance(event, e.QuestionAnswered):
+            self._offers.pop(event.question, None)
+        elif event.ask == "command_output" and event.call:
+            self._offers[event.question] = event.call
 
     def asked(self, event: e.QuestionAsked) -> None:
         """A person decides about it: what they saw is not told again."""

@@ -5,24 +5,28 @@ CallJudged … → ToolStarted, on disk before the call acts → CommandOutput �
 Every call of the model gets exactly one result. A call that failed, was denied or was not made gets its ToolFinished as
 well. `settle` gives one to the calls that were cut off by the person, by a limit, or with the process. It says
 everything that is known: of a file, its hash says whether it was written; of a command, there is its output so far.
+While a call waits for a command, the person may send that to the background, stop it, or say something
+(`RunningCommands`).
 """
 
 import asyncio
 import json
 import time
-from collections.abc import Iterable, Sequence, Set
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from tarmac.calls.call_judge import Judged, Permission
 from tarmac.calls.pipeline import Call, CallResult
-from tarmac.errors import StateUnavailable, TerminalNotFound
+from tarmac.errors import BadRequest, StateUnavailable, TerminalNotFound
 from tarmac.events import TerminalId
 from tarmac.file_system import FileSystem
-from tarmac.models.messages import Part, Text, ToolUse
+from tarmac.models.messages import Blob, Image, Part, Text, ToolUse
 from tarmac.paths import shown
+from tarmac.policy.approval import Answer, AnswerKind
 from tarmac.tasks.context import now
 from tarmac.tasks.events import (
     CallId,
@@ -32,17 +36,19 @@ from tarmac.tasks.events import (
     FileSeen,
     Noted,
     Outcome,
+    QuestionId,
     TaskEvent,
     TaskSaved,
     TaskStarted,
     ToolFinished,
     ToolStarted,
 )
-from tarmac.tasks.questions import Questions
+from tarmac.tasks.questions import Questions, new_question
 from tarmac.tasks.repetition import Repetition, fingerprint
 from tarmac.tasks.signals import OutputStreamed, ProgressMade
 from tarmac.tasks.state import TaskState, Unfinished, digest_of, fates
 from tarmac.terminals import Terminal
+from tarmac.terminals.execution import Execution
 from tarmac.terminals.process import signals as processes
 from tarmac.tools.execute_command import short
 from tarmac.tools.report import labelled
@@ -50,6 +56,7 @@ from tarmac.tools.tool import Done, Go, Output, Ready
 from tarmac.tools.tool import Live as Shown
 from tarmac.vt.text import clean
 
+ASK_AFTER: Final = 1.0  # seconds that a command runs before the person is asked about it
 OFTEN: Final = 1.0  # seconds between two facts about one command's output
 TAIL: Final = 16_000  # bytes of it that the model is told when it was cut off
 
@@ -57,8 +64,11 @@ TAIL: Final = 16_000  # bytes of it that the model is told when it was cut off
 class CallRecorder:
     """Records one call of a task."""
 
-    def __init__(self, state: TaskState, questions: Questions, repetition: Repetition, use: ToolUse) -> None:
+    def __init__(
+        self, state: TaskState, questions: Questions, repetition: Repetition, commands: "RunningCommands", use: ToolUse
+    ) -> None:
         self._state = state
+        self._commands = commands
         self._questions = questions
         self._repetition = repetition
         self._use = use
@@ -94,7 +104,7 @@ class CallRecorder:
     def finished(self, call: Call, result: CallResult) -> None:
         """Its result, and what the task knows of files from now on."""
         if result.done is not None and result.ready is not None:
-            self._done(result.ready, result.done, result.content)
+            self._done(result.ready, result.done, (*result.content, *self._commands.take_remarks(call.id)))
             return
         if result.outcome == "failed" or (result.outcome == "denied" and not result.allowed) or result.unanswered:
             self._remember(fingerprint(result.content, outcome=result.outcome))
@@ -343,3 +353,86 @@ def _output(found: Unfinished) -> str:
     text = clean(data[-TAIL:]).rstrip()
     cut = f", the last {TAIL:,} bytes of {len(data):,}" if len(data) > TAIL else ""
     return labelled(text, what=f"Its output until then{cut}")
+
+
+@dataclass(slots=True)
+class _Waited:
+    command: Execution
+    question: QuestionId | None = None
+    withdraw: Callable[[], object] = bool
+
+
+class RunningCommands:
+    """The commands that the calls of a task wait for, and what the person does about them.
+
+    Each is asked about as long as it runs (`command_output`): yes sends it to the background, no stops it, and words
+    reach the model at once. Nothing waits for an answer.
+    """
+
+    def __init__(self, state: TaskState, questions: Questions) -> None:
+        self._state = state
+        self._questions = questions
+        self._waited: dict[CallId, _Waited] = {}
+        self._remarks: dict[CallId, tuple[Part, ...]] = {}
+        self._stopping: set[asyncio.Task[object]] = set()
+
+    @contextmanager
+    def waiting(self, call: CallId, command: Execution) -> Iterator[None]:
+        """Held while a call waits for a command."""
+        waited = self._waited[call] = _Waited(command)
+        timer = asyncio.get_running_loop().call_later(ASK_AFTER, self._ask, call, waited)
+        try:
+            yield
+        finally:
+            timer.cancel()
+            del self._waited[call]
+            waited.withdraw()
+
+    async def to_background(self, by: str = "") -> bool:
+        """Let the calls go on without their commands; False: none waits for one."""
+        found = list(self._waited.items())
+        for call, waited in found:
+            answer = Answer(AnswerKind.YES, by=by)
+            if waited.question is None:
+                self._heard(call, waited, answer.kind)
+                continue
+            try:
+                await self._questions.answer(waited.question, answer)
+            except BadRequest:  # somebody was quicker
+                pass
+        return bool(found)
+
+    def take_remarks(self, call: CallId) -> tuple[Part, ...]:
+        """What the model is told with the result of a call; once."""
+        return self._remarks.pop(call, ())
+
+    def _ask(self, call: CallId, waited: _Waited) -> None:
+        if not self._state.attended or waited.command.left:
+            return
+        asked = new_question("command_output", f"`{short(waited.command.command)}` is running", call=call)
+        waited.question = asked.question
+        waited.withdraw = self._questions.offer(
+            asked,
+            check=_says_what,
+            heard=lambda heard: self._heard(call, waited, heard.answer, heard.text, heard.images),
+        )
+
+    def _heard(
+        self, call: CallId, waited: _Waited, answer: AnswerKind, text: str = "", images: Sequence[Blob] = ()
+    ) -> None:
+        if answer is AnswerKind.NO:
+            told = "The person stopped this command."
+            stopping = asyncio.create_task(waited.command.interrupt())
+            self._stopping.add(stopping)
+            stopping.add_done_callback(self._stopping.discard)
+        else:
+            told = "The person sent this command to the background."
+            waited.command.leave()
+        if text:
+            told += f" The person says: {text}"
+        self._remarks[call] = (Text(told), *map(Image, images))
+
+
+def _says_what(answer: Answer) -> None:
+    if answer.kind not in (AnswerKind.YES, AnswerKind.NO, AnswerKind.MESSAGE):
+        raise BadRequest(f"`{answer.kind}` is no answer for a running command", hint="yes, no or words")

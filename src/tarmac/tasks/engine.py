@@ -95,7 +95,7 @@ class Engine:
         self.condenser = Condenser(state)
         self._requests = Requests(state, questions, self.condenser)
         self._subtasks = subtasks
-        self._calls = Calls(state, questions, queue, subtasks, self.condenser)
+        self.calls = Calls(state, questions, queue, subtasks, self.condenser)
         self._surroundings = Surroundings(state)
         self._consent = Consent(state, questions)
         self._prompt = TaskPrompt(state, self._consent)
@@ -263,7 +263,7 @@ class Engine:
         if ended := await self._affordable():  # the model may have been switched
             return ended
         if spoken := spoken or state.history.spoken_at > self._heeded:
-            self._calls.spoken_to()
+            self.calls.spoken_to()
             self.wake.spoken()
         prompt = await self._prompt.approved()
         if not self._pauses and await self._condensed(prompt):
@@ -355,7 +355,7 @@ class Engine:
         if self._tables and not self._tables.done():
             await asyncio.shield(self._tables)
         self._nudged = False
-        tally = await self._calls.run(uses, cut=cut)
+        tally = await self.calls.run(uses, cut=cut)
         if (result := self._state.take_result()) is not None:
             return await self._completed(result)
         if tally.circle:

@@ -33,6 +33,7 @@ Ask = Literal[
     "workspace_prompt",
 ]
 RESTING: Final[frozenset[Ask]] = frozenset({"completion_result", "resume_task", "resume_completed_task"})
+QUIET: Final[frozenset[Ask]] = RESTING | {"command_output"}  # nothing waits for the answer
 Outcome = CallOutcome
 
 

@@ -2,8 +2,10 @@
 
 ask(QuestionAsked) ─ durable ─ waits ─ answer(QuestionAnswered) ─ durable ─ goes on
 stand(QuestionAsked) ─ durable ─ nobody waits ─ answer(…) ─ durable, with what follows from it     (`rest.py`)
+offer(QuestionAsked) ─ nobody waits ─ answer(…), or it is withdrawn                        (`call_recorder.py`)
 
-One question is open at a time, in the order of the calls that ask: a person at a terminal answers one after the other.
+Of those that are waited for, one is open at a time, in the order of the calls that ask: a person at a terminal answers
+one after the other. A running command holds none of them up.
 After a restart none is open: an answer on the disk is history, never authority, and what still wants one asks anew.
 `TaskAsker` asks about a call.
 """
@@ -25,6 +27,7 @@ from tarmac.policy import Action, Verdict
 from tarmac.policy.approval import Answer, AnswerKind, Authority, Resolution, no_person_text
 from tarmac.tasks.context import now
 from tarmac.tasks.events import (
+    RESTING,
     Ask,
     CallId,
     CallJudged,
@@ -42,6 +45,7 @@ FRONT_ENDS: Final = {"cli": "a terminal", "web": "the page", "acp": "the editor"
 LONGEST_QUOTE: Final = 80  # characters of an answer that another front end is told
 SKIPPED: Final = Answer(AnswerKind.SKIP, by="approval_timeout")  # nobody answered in time
 STOPPED: Final = Answer(AnswerKind.SKIP, by="stopped")
+OVER: Final = Answer(AnswerKind.SKIP, by="ended")  # what it was about has ended
 Check = Callable[[Answer], None]
 Follows = Callable[[QuestionAnswered], tuple[TaskEvent, ...]]  # the facts that are recorded together with an answer
 Heard = Callable[[QuestionAnswered], None]
@@ -116,7 +120,7 @@ class Questions:
     @property
     def standing(self) -> QuestionAsked | None:
         """The one that is asked while the task stands still."""
-        return next((each.asked for each in self._open.values() if each.heard), None)
+        return next((each.asked for each in self._open.values() if each.asked.ask in RESTING), None)
 
     async def settled(self) -> None:
         """Return when every answer that was given is heard."""
@@ -141,9 +145,22 @@ class Questions:
 
     def withdraw(self) -> None:
         """What is asked while the task stands still is asked no more."""
-        for waiting in [each for each in self._open.values() if each.heard]:
+        for waiting in [each for each in self._open.values() if each.asked.ask in RESTING]:
             del self._open[waiting.asked.question]
             self._close(waiting, STOPPED)
+
+    def offer(self, question: QuestionAsked, *, check: Check | None = None, heard: Heard) -> Callable[[], None]:
+        """Ask beside what goes on, which waits for nothing. What this returns withdraws it, once it is over."""
+        waiting = _OpenQuestion(question, check, nothing, asyncio.get_running_loop().create_future(), heard)
+        self._open[question.question] = waiting
+        self._log.add(question)
+
+        def withdraw() -> None:
+            waiting.given_up = True
+            if self._open.pop(question.question, None):
+                self._close(waiting, OVER)
+
+        return withdraw
 
     async def ask(
         self,

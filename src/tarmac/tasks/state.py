@@ -28,6 +28,7 @@ from tarmac.prompts.modes import Mode, Modes
 from tarmac.tasks.checkpoints import Checkpoints
 from tarmac.tasks.context import Editor, TaskContext, find_mode, now
 from tarmac.tasks.events import (
+    QUIET,
     CallId,
     CommandOutput,
     FileIntent,
@@ -283,7 +284,7 @@ def _asking(past: Iterable[TaskEvent]) -> set[CallId]:
     asked: dict[str, CallId] = {}
     for event in past:
         match event:
-            case QuestionAsked(question=question, call=call) if call:
+            case QuestionAsked(question=question, call=call, ask=ask) if call and ask not in QUIET:
                 asked[question] = call
             case QuestionAnswered(question=question):
                 asked.pop(question, None)

@@ -24,6 +24,7 @@ from tarmac.events import TaskId
 from tarmac.policy.approval import Answer, AnswerKind, Authority
 from tarmac.tasks.context import Ended, find_mode, judged, now
 from tarmac.tasks.events import (
+    QUIET,
     RESTING,
     CallId,
     QuestionAnswered,
@@ -60,6 +61,7 @@ class OpenSubtask(Protocol):
     def subscribe(self, listener: Listener) -> Callable[[], None]: ...
     async def answer(self, question: QuestionId, answer: Answer) -> None: ...
     def hold(self, question: QuestionId) -> None: ...
+    async def to_background(self, by: str = "") -> bool: ...
     async def run_until_idle(self) -> Ended: ...
 
 
@@ -122,6 +124,10 @@ class Subtasks:
             (child for child in self._open.values() if question in {each.question for each in child.questions}), None
         )
 
+    async def to_background(self, by: str) -> bool:
+        """Let the children go on without the commands that they wait for; False: they wait for none."""
+        return any([await child.to_background(by) for child in list(self._open.values())])
+
     def _heard(self, child: OpenSubtask, call: CallId, waiting: dict[QuestionId, ExitStack]) -> Listener:
         """Pass a child's questions on. While it waits for a person, the parent's clock stands still."""
 
@@ -129,7 +135,8 @@ class Subtasks:
             match thing:
                 case QuestionAsked(question=question, ask=ask) if ask not in RESTING:
                     waiting[question] = ExitStack()
-                    waiting[question].enter_context(self._state.waits())
+                    if ask not in QUIET:
+                        waiting[question].enter_context(self._state.waits())
                     self._state.audience.relay(_named(child, thing))
                 case QuestionAnswered(question=question):
                     if stack := waiting.pop(question, None):

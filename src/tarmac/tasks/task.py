@@ -227,6 +227,11 @@ class Task:
             child.hold(question)
         self._questions.hold(question)
 
+    async def to_background(self, by: str = "") -> bool:
+        """Let it go on without the commands that it and its subtasks wait for; False: it waits for none."""
+        here = await self._engine.calls.commands.to_background(by)
+        return bool(self._subtasks and await self._subtasks.to_background(by)) or here
+
     def cancel(self) -> None:
         """Stop what it does now, an answer or a command; the run ends as "interrupted", and may be run again."""
         self._engine.end(Ended("interrupted", "the person stopped it"))

@@ -21,7 +21,7 @@ from tarmac.policy import ReadFile, WriteFile
 from tarmac.policy.approval import AnswerKind, Authority
 from tarmac.policy.paths.files import Files
 from tarmac.tasks.auto import covers
-from tarmac.tasks.call_recorder import CallRecorder, Live
+from tarmac.tasks.call_recorder import CallRecorder, Live, RunningCommands
 from tarmac.tasks.condense import Condenser
 from tarmac.tasks.context import judged, now
 from tarmac.tasks.events import CallId, Noted
@@ -97,6 +97,7 @@ class Calls:
         self._queue = queue
         self._circles = 0  # repetitions found while nobody is there
         self._hidden: set[str] = set()
+        self.commands = RunningCommands(state, questions)
         self._repetition = Repetition(state.context.settings.limits.max_repetitions)
 
     async def run(self, uses: Sequence[ToolUse], *, cut: bool = False) -> Tally:
@@ -119,7 +120,7 @@ class Calls:
                 raise several.exceptions[0] from None
         for use in ordered[made:]:
             why = tally.stopped or (TOO_MANY if native else ONE)
-            recorder = CallRecorder(self.state, self._questions, self._repetition, use)
+            recorder = CallRecorder(self.state, self._questions, self._repetition, self.commands, use)
             recorder.finish((Text(f"[not run: {why}]"),), outcome="skipped", made=False)
         return tally
 
@@ -141,7 +142,7 @@ class Calls:
 
     async def _one(self, use: ToolUse, tally: Tally, *, cut: bool) -> None:
         """Make one call."""
-        recorder = CallRecorder(self.state, self._questions, self._repetition, use)
+        recorder = CallRecorder(self.state, self._questions, self._repetition, self.commands, use)
         if tally.stopped:
             recorder.finish((Text(f"[not run: {tally.stopped}]"),), outcome="skipped", made=False)
             return
@@ -210,6 +211,7 @@ class Calls:
             show=live.show,
             started=live.started,
             recorded=live.recorded,
+            waiting=partial(self.commands.waiting, CallId(use.id)),
             hidden=self._note_hidden,
             settings=state.context.settings.tools,
             buffers=state.buffers,

@@ -303,7 +303,8 @@ async def outcome(bench: Bench, execution: Execution, *, terminal: TerminalId | 
     try:
         if not await execution.ended(min(SOON, timeout)):
             follower = asyncio.create_task(_show(bench, execution, terminal))
-            reason = await _settled(bench, execution, end)
+            with bench.waiting(execution):
+                reason = await _settled(bench, execution, end)
         if not execution.running and (follower is not None or execution.output_bytes):
             follower = follower or asyncio.create_task(_show(bench, execution, terminal))
             await follower

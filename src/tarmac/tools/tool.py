@@ -9,7 +9,7 @@ the table in docs/tools.md all come from them. It knows no log and asks nobody f
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
@@ -18,6 +18,7 @@ from tarmac.events import TaskId, TerminalId
 from tarmac.models.messages import Blob, Part, Text
 from tarmac.policy import Action, Verdict
 from tarmac.policy.paths.files import Files
+from tarmac.terminals.execution import Execution
 from tarmac.terminals.pool.protocol import Terminals
 from tarmac.terminals.terminal import Terminal
 
@@ -236,6 +237,7 @@ class Bench:
     show: Callable[[Live], None] = lambda _: None
     started: Callable[[TerminalId, Path], None] = lambda *_: None  # a command prints into this spool
     recorded: Callable[[], Awaitable[None]] = _at_once  # returns when that is durable
+    waiting: Callable[[Execution], AbstractContextManager[None]] = lambda _: nullcontext()  # held while a command runs
     hidden: Callable[[str], None] = lambda _: None  # a file was not touched, as an ignore file hides it
     settings: ToolSettings = ToolSettings()
     elsewhere: Callable[[Path], Awaitable[Terminal]] | None = None  # opens one for each approved command

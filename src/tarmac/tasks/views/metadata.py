@@ -11,7 +11,7 @@ from typing import Literal
 from tarmac.events import TaskId
 from tarmac.models.messages import NO_USAGE, Usage
 from tarmac.tasks.events import (
-    RESTING,
+    QUIET,
     AgentHosted,
     FileSeen,
     HistoryCondensed,
@@ -138,8 +138,8 @@ class Metadata:
 
     def _live(self, event: TaskEvent) -> None:
         match event:
-            case QuestionAsked(ask=ask) if ask in RESTING:
-                pass  # it stands still, and is what it was
+            case QuestionAsked(ask=ask) if ask in QUIET:
+                pass  # it is what it was: at rest, or at work
             case QuestionAsked(question=question):
                 self.questions += (question,)
                 self.status = "waiting"
