@@ -373,7 +373,9 @@ async def test_white_space_does_not_choose_between_two_places(shop: Workshop) ->
     assert "2 places match" in await shop.failure(
         "search_and_replace", path="a.txt", old_string="x = 1", new_string="x = 2"
     )
-    assert await shop.failure("search_and_replace", path="a.txt", search="x = 1", replace="x = 2")
+    for every in ({"search": "x = 1", "replace": "x"}, {"old_string": "x = 1", "new_string": "x", "replace_all": True}):
+        told = await shop.failure("search_and_replace", path="a.txt", **every)
+        assert "not found as written; lines 1, 3 differ in white space" in told
     assert "2 places match" in await shop.failure(
         "search_and_replace", path="b.txt", old_string="g(x)", new_string="h(x)"
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tarmac.prompts.mode import check_size
 from tarmac.tools.edit.content_checks import WRITE_ALL, refuse_omissions
-from tarmac.tools.edit.locate import Haystack, Location, NotFound, find
+from tarmac.tools.edit.locate import Ambiguous, Haystack, Location, NotFound, find
 from tarmac.tools.edit.splice import (
     Applied,
     Edited,
@@ -211,6 +211,10 @@ def _none(text: str, search: str, *, pattern: bool, first: int, last: int) -> Ed
     if isinstance(found, Location):
         what = f"not found{where} as written; line {found.first + 1} differs in white space, or lies outside the range"
         return _failed(text, "not found", what, f"read lines {found.first + 1}-{found.end} and copy them")
+    if isinstance(found, Ambiguous):
+        places = ", ".join(str(each.first + 1) for each in found.places[:10])
+        what = f"not found{where} as written; lines {places} differ in white space, or lie outside the range"
+        return _failed(text, "not found", what, "read these lines and copy one, or change them one by one")
     failure = not_found(1, found if isinstance(found, NotFound) else NotFound(None), hay, wanted, None, 1)
     return Edited(text, failed=(failure,))
 
