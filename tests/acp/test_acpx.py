@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.acp.test_transcripts import SCRIPT, TRANSCRIPTS
+from tests.acp.wire_tap import keep, tapped
 from tests.installed import npm
 
 pytestmark = [pytest.mark.peers, pytest.mark.shell]
@@ -31,6 +33,7 @@ class Acpx:
         self.work = folder / "work"
         self.work.mkdir()
         self.script = folder / "script.toml"
+        self.tap: list[str] = []
         self.environ = {
             **environ,
             "HOME": str(folder),
@@ -39,7 +42,7 @@ class Acpx:
         }
 
     def start(self, *arguments: str, options: str = "", permission: str = "--approve-all") -> "subprocess.Popen[str]":
-        agent = f"{shlex.quote(sys.executable)} -m tarmac acp {options}"
+        agent = f"{shlex.join([*self.tap, sys.executable])} -m tarmac acp {options}"
         common = [permission, "--timeout", str(PATIENCE), "--ttl", "30", "--cwd", str(self.work), "--agent", agent]
         return subprocess.Popen(
             ["node", str(self.programs / "acpx"), *common, *arguments],
@@ -97,6 +100,22 @@ def test_a_command_runs_in_its_terminal_when_told_to(acpx: Acpx) -> None:
     results = [each["result"] for each in wire if isinstance(each.get("result"), dict)]
     assert {"exitCode": 3, "signal": None} in results and results[-1] == {"stopReason": "end_turn"}
     assert (acpx.work / "made").read_text() == "a  b\n"
+
+
+@pytest.mark.parametrize("terminals", ["", "-terminals"])
+def test_its_session_is_recorded(acpx: Acpx, tmp_path: Path, terminals: str) -> None:
+    """A2: what test_transcripts.py replays is what acpx says today; RECORD=1 puts it into the repository."""
+    acpx.script.write_text(SCRIPT)
+    tape, recording = tmp_path / "tape.jsonl", TRANSCRIPTS / f"{ACPX.replace('@', '-')}{terminals}.jsonl"
+    acpx.tap = tapped(tape, "editor", "agent", [])
+    acpx.run("exec", "write it", options="--client-terminals" if terminals else "")
+    if os.environ.get("RECORD"):
+        keep(tape, recording, project=acpx.work)
+    now, then = (
+        [row for line in each.read_text().splitlines() if "editor" in (row := json.loads(line))]
+        for each in (tape, recording)
+    )
+    assert [each["editor"].get("method") for each in now] == [each["editor"].get("method") for each in then]
 
 
 def test_what_it_denies_is_not_done(acpx: Acpx) -> None:

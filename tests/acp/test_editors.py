@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from tests.acp.test_transcripts import TRANSCRIPTS, WHOLE_LOOP
+from tests.acp.wire_tap import keep, tapped
 
 from tarmac.terminals import open_terminal
 from tarmac.terminals.execution import Execution
@@ -88,8 +89,8 @@ async def opened(folder: Path, command: list[str]) -> AsyncIterator[Screen]:
         each.mkdir(parents=True)
     (work / "app.py").write_text("def add(a, b):\n    return a - b\n")
     (folder / "script.toml").write_text(WHOLE_LOOP)
-    tapped = shlex.join([sys.executable, str(REPOSITORY / "tests/acp/wire_tap.py"), str(tape)])
-    (programs / "tarmac").write_text(f'#!/bin/sh\nexec {tapped} {shlex.quote(sys.executable)} -m tarmac "$@"\n')
+    agent = shlex.join(tapped(tape, "editor", "agent", [sys.executable, "-m", "tarmac"]))
+    (programs / "tarmac").write_text(f'#!/bin/sh\nexec {agent} "$@"\n')
     (programs / "tarmac").chmod(0o755)
     environ = {
         "PATH": f"{programs}:{os.environ['PATH']}",
@@ -109,14 +110,13 @@ async def opened(folder: Path, command: list[str]) -> AsyncIterator[Screen]:
             await execution.kill()
 
 
-def keep(folder: Path, name: str, told: str) -> None:
-    """Put a recording into the repository, without this machine's paths; a text of the plugin's tells its version."""
+def renew(folder: Path, name: str, told: str) -> None:
+    """The recording takes the place of older ones; a text of the plugin's tells its version."""
     version = re.search(r"\d+\.\d+\.\d+", told.partition("Version:")[2] or told)
     assert version is not None
     for old in TRANSCRIPTS.glob(f"{name}-*.jsonl"):
         old.unlink()
-    text = (folder / "tape.jsonl").read_text().replace(str(folder / "project"), "/project")
-    (TRANSCRIPTS / f"{name}-{version[0]}.jsonl").write_text(text.replace(str(folder), "/elsewhere"))
+    keep(folder / "tape.jsonl", TRANSCRIPTS / f"{name}-{version[0]}.jsonl", project=folder / "project")
 
 
 async def test_neovim(tmp_path: Path) -> None:
@@ -145,24 +145,28 @@ async def test_neovim(tmp_path: Path) -> None:
         await screen.type("q")
         await screen.wire('"stopReason": "cancelled"')
         await screen.type(":qa!", "Enter")
-    keep(tmp_path, "codecompanion", (PLUGINS / "codecompanion.nvim/version.txt").read_text())
+    renew(tmp_path, "codecompanion", (PLUGINS / "codecompanion.nvim/version.txt").read_text())
 
 
 async def test_emacs(tmp_path: Path) -> None:
     """A2: the same in Emacs."""
-    (tmp_path / "tarmac.el").write_text("(require 'agent-shell)\n" + documented("elisp", "**Emacs** with agent-shell"))
+    (tmp_path / "tarmac.el").write_text(
+        "(require 'agent-shell)\n"
+        "(setq agent-shell-activity-group-expand-by-default t)\n"  # what is done stays to be seen
+        + documented("elisp", "**Emacs** with agent-shell")
+    )
     folders = [word for name in ("shell-maker", "acp.el", "agent-shell") for word in ("-L", str(PLUGINS / name))]
     command = [os.environ.get("EMACS", "emacs"), "-nw", "-Q", *folders, "-l", str(tmp_path / "tarmac.el"), "app.py"]
     async with opened(tmp_path, command) as screen:
         await screen.shows("return a - b")
         await screen.type("\x1bxagent-shell", "Enter")
-        await screen.shows("Start shell (default: new)")
+        await screen.shows("Start shell (default: ")
         await screen.type("", "Enter")
         await screen.shows("Available /commands", "app.py:1-1")
         await screen.type("Mend it", "Enter")
-        await screen.shows("Tool Permission", "View (v)")
+        await screen.shows("It changes the file", "-    return a - b", "+    return a + b", "View (v)")
         await screen.type("v")
-        await screen.shows("-    return a - b", "+    return a + b")
+        await screen.shows("next hunk", "-    return a - b", "+    return a + b")
         await screen.type("y")
         await screen.shows("Riskiest: rm -rf build (critical risk: deletes the folder build", "touch eleven twelve")
         await screen.type("y")
@@ -175,4 +179,4 @@ async def test_emacs(tmp_path: Path) -> None:
         await screen.shows("Interrupt?")
         await screen.type("y")
         await screen.wire('"stopReason": "cancelled"')
-    keep(tmp_path, "agent-shell", (PLUGINS / "agent-shell/agent-shell.el").read_text())
+    renew(tmp_path, "agent-shell", (PLUGINS / "agent-shell/agent-shell.el").read_text())

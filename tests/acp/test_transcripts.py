@@ -1,7 +1,9 @@
 """Sessions recorded from real editors, replayed: what they said then gets the same answers, in the same order, today.
 
-The transcripts of CodeCompanion 19.22 in Neovim 0.12.4 and of agent-shell 0.50.1 in Emacs 30.2 were recorded by `make
-editors` (test_editors.py), those of acpx with `acpx --format json exec`. The paths were shortened.
+The transcripts of CodeCompanion 19.22 in Neovim 0.12.4 and of agent-shell 0.74.3 in Emacs 30.2 were recorded by `make
+editors` (test_editors.py), those of acpx by `make peers RECORD=1` (test_acpx.py). Only the paths were shortened. The
+replay compares what the messages are and what an editor must show: kinds, states, options, diffs. It does not compare
+our own words, so a recording stays as it was recorded when those change.
 """
 
 import json
@@ -60,14 +62,27 @@ arguments = { command = "echo it has begun; sleep 1000" }
 
 
 def shape(message: dict[str, Any]) -> str:
-    """What a message is, without what differs each time."""
+    """What a message is, without what differs each time and without our words."""
+    params = message.get("params", {})
     if message.get("method") == "session/update":
-        update = message["params"]["update"]
-        contents = [each.get("type") for each in update.get("content", []) if isinstance(each, dict)]
-        return " ".join(filter(None, [update["sessionUpdate"], update.get("status"), *contents]))
+        update = params["update"]
+        parts = [update["sessionUpdate"], update.get("kind"), update.get("status"), *contents(update)]
+        return " ".join(filter(None, parts))
+    if message.get("method") == "session/request_permission":
+        options = [f"{each['optionId']}={each['kind']}" for each in params["options"]]
+        return " ".join([message["method"], params["toolCall"]["kind"], *contents(params["toolCall"]), *options])
     if "method" in message:
         return str(message["method"])
     return f"response {sorted(message['result'])}"
+
+
+def contents(call: dict[str, Any]) -> list[str]:
+    """Their kinds in order; of a diff, both texts."""
+    found = [each for each in call.get("content", []) if isinstance(each, dict)]
+    return [
+        f"diff {each['oldText']!r} {each['newText']!r}" if each.get("type") == "diff" else each["type"]
+        for each in found
+    ]
 
 
 def shapes(messages: list[dict[str, Any]]) -> list[str]:

@@ -15,6 +15,7 @@ from typing import Any
 import mcp_types as types
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
+from tests.cli.conftest import alive
 
 from tarmac.config import Config
 from tarmac.mcp.adapter import make_server
@@ -124,6 +125,26 @@ async def until(come: Callable[[], Any]) -> None:
     async with asyncio.timeout(PATIENCE):
         while not come():  # noqa: ASYNC110
             await asyncio.sleep(0.02)
+
+
+# What ignores a hang-up, and what went to a session and an environment of its own.
+STUBBORN = (
+    "setsid nohup sleep 76541{0} >/dev/null 2>&1 & setsid env -i sleep 76542{0} & "
+    "(trap '' HUP TERM; exec sleep 76543{0}) & sleep 76544{0}"
+)
+
+
+def stubborn(digit: int) -> list[int]:
+    """The processes of that command."""
+    return [until_found(f"7654{each}{digit}") for each in (1, 2, 3, 4)]
+
+
+def until_gone(pids: list[int]) -> list[int]:
+    """Wait for their end; those that stay."""
+    end = time.monotonic() + PATIENCE
+    while any(map(alive, pids)) and time.monotonic() < end:
+        time.sleep(0.02)
+    return [each for each in pids if alive(each)]
 
 
 def until_found(argument: str) -> int:

@@ -4,6 +4,7 @@ import asyncio
 import http.client
 import json
 import re
+import signal
 import socket
 import subprocess
 import time
@@ -20,7 +21,19 @@ from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from tests.cli.conftest import alive, tarmac
-from tests.mcp.peers import PATIENCE, TARMAC, Person, call, environ, ran, until, until_found
+from tests.mcp.peers import (
+    PATIENCE,
+    STUBBORN,
+    TARMAC,
+    Person,
+    call,
+    environ,
+    ran,
+    stubborn,
+    until,
+    until_found,
+    until_gone,
+)
 
 from tarmac.mcp.http_gate import Gate, listen
 
@@ -67,12 +80,12 @@ def served(workspace: Path, *options: str, stderr: int = subprocess.DEVNULL, **v
             process.wait(PATIENCE)
 
 
-def dropped(server: Served) -> None:
-    """Start a command, hang up, and see it end."""
+def posted(server: Served, command: str) -> http.client.HTTPConnection:
+    """A call that runs `command`; its answer is not waited for."""
     envelope = {"protocolVersion": "2026-07-28", "clientCapabilities": {}}
     params = {
         "name": "run_command",
-        "arguments": {"command": "sleep 765432", "timeout": 40},
+        "arguments": {"command": command, "timeout": 40},
         "_meta": {f"io.modelcontextprotocol/{key}": value for key, value in envelope.items()},
     }
     body = json.dumps({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params})
@@ -80,12 +93,15 @@ def dropped(server: Served) -> None:
     headers |= {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "run_command"}
     connection = http.client.HTTPConnection("127.0.0.1", server.port)
     connection.request("POST", "/mcp", body, headers)
+    return connection
+
+
+def dropped(server: Served) -> None:
+    """Start a command, hang up, and see it end."""
+    connection = posted(server, "sleep 765432")
     sleeper = until_found("765432")
     connection.close()
-    end = time.monotonic() + PATIENCE
-    while alive(sleeper) and time.monotonic() < end:
-        time.sleep(0.02)
-    assert not alive(sleeper)
+    assert until_gone([sleeper]) == []
 
 
 @asynccontextmanager
@@ -175,6 +191,18 @@ def test_it_ends_at_once_and_quietly_whatever_is_open(tmp_path: Path) -> None:
         assert server.process.stderr is not None
         assert (code, server.process.stderr.read()) == (143, "")
         assert took < 8 and not alive(sleeper)
+
+
+@pytest.mark.shell
+def test_nothing_outlives_a_kill(tmp_path: Path) -> None:
+    """A3: kill −9 of the server while a client's command runs; what it started ends, `setsid nohup` included."""
+    with served(tmp_path, "--auto", "all") as server:
+        connection = posted(server, STUBBORN.format(3))
+        started = stubborn(3)
+        server.process.kill()
+        assert server.process.wait(PATIENCE) == -signal.SIGKILL
+        connection.close()
+        assert until_gone(started) == []
 
 
 def test_a_token_that_can_be_guessed_is_not_taken() -> None:

@@ -10,7 +10,21 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import alive
-from tests.mcp.peers import ERAS, PATIENCE, Person, Pipe, a_pipe, call, encoded, on_pipes, ran, until_found
+from tests.mcp.peers import (
+    ERAS,
+    PATIENCE,
+    STUBBORN,
+    Person,
+    Pipe,
+    a_pipe,
+    call,
+    encoded,
+    on_pipes,
+    ran,
+    stubborn,
+    until_found,
+    until_gone,
+)
 from tests.terminals.daemon.conftest import daemon  # noqa: F401 (a fixture)
 
 from tarmac.terminals import attach_terminal, list_terminals
@@ -189,6 +203,20 @@ def test_a_signal_ends_it_and_all_it_started(tmp_path: Path) -> None:
         pipe.process.send_signal(signal.SIGTERM)
         assert pipe.process.wait(PATIENCE) == 128 + signal.SIGTERM
         assert not alive(sleeper)
+
+
+def test_nothing_outlives_a_kill(tmp_path: Path) -> None:
+    """A3: kill −9 of the server while a command runs; what it started ends, `setsid nohup` included."""
+    with a_pipe(tmp_path, "--auto", "all") as pipe:
+        pipe.shake()
+        opened = pipe.ask(RUN, {"name": "open_persistent_terminal", "arguments": {}})["result"]["structuredContent"]
+        kept = {"id": opened["id"], "command": STUBBORN.format(1), "timeout": 40}
+        pipe.send(RUN, {"name": "run_persistent_command", "arguments": kept})
+        run(pipe, STUBBORN.format(2), timeout=40)
+        started = stubborn(1) + stubborn(2)
+        pipe.process.kill()
+        assert pipe.process.wait(PATIENCE) == -signal.SIGKILL
+        assert until_gone(started) == []
 
 
 def test_a_person_who_starts_it_by_hand_is_told_what_it_is(tmp_path: Path) -> None:
