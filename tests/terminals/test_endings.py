@@ -295,3 +295,38 @@ async def test_a_last_argument_that_must_be_a_number_breaks_none_of_our_words(tm
             after = await terminal.run("ls -d /", timeout=60)
             assert (failed.output, failed.exit_code, failed.reason) == ("one two /\n", 3, "done"), command
             assert (after.output, after.exit_code, after.fresh_shell) == ("/\n", 0, False), command
+
+
+QUIET = {
+    "false || exit 1": ("", 1),
+    "false; exit": ("", 1),
+    "if true; then exit 4; fi": ("", 4),
+    "case a in a) exit 5;; esac": ("", 5),
+    "echo one\n  exit 6\necho two": ("one\n", 6),
+    "set -e; test -e nowhere || { echo missing; exit 7; }": ("missing\n", 7),
+    "f() { exit 8; }; f": ("", 8),
+    "echo exit; set -e; false": ("exit\n", 1),
+    "trap 'echo bye' EXIT; exit 9": ("exit\nbye\n", 9),  # it would run inside our function
+    "exit abc": ("bash: exit: abc: numeric argument required\n", 2),
+}
+
+
+@pytest.mark.parametrize("command", QUIET)
+async def test_the_word_that_bash_prints_when_it_ends_is_no_output(tmp_path: Path, command: str) -> None:
+    """T15: of a command that says `exit`; what the command itself prints stays."""
+    async with open_terminal(cwd=tmp_path, shell="bash") as terminal:
+        result = await terminal.run(command)
+    assert ((result.output, result.exit_code), result.reason) == (QUIET[command], "terminal closed")
+
+
+async def test_exit_is_bashs_own_again_after_a_command_that_says_it(tmp_path: Path) -> None:
+    """T15: and one that does not end the shell goes as ever."""
+    async with open_terminal(cwd=tmp_path, shell="bash") as terminal:
+        inside = await terminal.run("(exit 3); echo $?; true || exit 4")
+        kind = await terminal.run("type -t exit")
+        wrong = await terminal.run("exit 1 2; echo after")
+        await terminal.run("exit() { echo mine; }")
+        own = await terminal.run("exit 5")
+    assert (inside.output, inside.exit_code, kind.output) == ("3\n", 0, "builtin\n")
+    assert (wrong.output, wrong.exit_code) == ("exit\nbash: exit: too many arguments\n", 1)
+    assert (own.output, own.exit_code) == ("mine\n", 0)

@@ -108,13 +108,13 @@ class Bash(Shell):
 SHORT = 512  # a line on a terminal ends at 4,095 bytes
 _INCOMPLETE = re.compile(r"(?:[|&!\\({]|\(\s*\))\s*\Z")
 _ODD = re.compile(r"\bset\b|xtrace|\bshopt\b|\bstty\b|\b(?:for|case|select|function)\b")
-_TRACE = re.compile(r"\bset\b|xtrace|\bshopt\b|\bstty\b|\bsource\b|(?:^|[;&|\s])\.\s")
+_TRACE = re.compile(r"\bset\b|\bexit\b|xtrace|\bshopt\b|\bstty\b|\bsource\b|(?:^|[;&|\s])\.\s")
 _RESERVED = "case|coproc|do|done|elif|else|esac|fi|for|function|if|in|select|then|time|until|while"
 _PLAIN = re.compile(rf"(?!\s*(?:{_RESERVED})\b)[\w./=+:,@%^~ -]+", re.ASCII)
 _PLAIN_PATH = re.compile(rb"/[\w./=+:,@%-]*", re.ASCII)
 # What may change how the prompt tells the end of a command.
 _TELLING = re.compile(
-    r"PS\d|PROMPT_COMMAND|tarmac|\b(?:alias|builtin|command|enable|eval|exec|history|readonly|set|shopt|source|stty|trap|unset)\b"
+    r"PS\d|PROMPT_COMMAND|tarmac|\b(?:alias|builtin|command|enable|eval|exec|exit|history|readonly|set|shopt|source|stty|trap|unset)\b"
     r"|(?:^|\s)\.\s"
 )
 

@@ -116,6 +116,7 @@ __tarmac_load_file() {
     fi
   fi
   if [[ -z $__tarmac_why && ${__tarmac_f[2]} == *set*[-+]o* ]]; then __tarmac_guard_set; fi
+  if [[ -z $__tarmac_why && ${__tarmac_f[2]} == *exit* ]]; then __tarmac_guard_exit; fi
   if [[ -n $__tarmac_why ]]; then
     __tarmac_ended=$__tarmac_n
     \builtin printf '\e]633;X;%s;%s;%s\a' "$__tarmac_nonce" "${__tarmac_f[0]-0}" "$__tarmac_why" >&"$__tarmac_tty"
@@ -142,8 +143,28 @@ __tarmac_guard_set() {
         \builtin set "$@"
       fi
     }
-    __tarmac_guarded=1
+    __tarmac_guarded+=' set'
   fi
+}
+
+# When `exit` ends it, bash prints "exit", as after a typed line: that would be output of the command. A command that says
+# so gets this `exit` for its time. (Not where it could be told apart: by a trap that runs inside it, or in a trace.)
+__tarmac_says_exit='(^|[;&|(){'$'\n''])[[:space:]]*((then|else|do)[[:space:]]+)?exit([[:space:];&|)}]|$)'
+__tarmac_unlike_exit='exit[[:space:]]*\(|trap|set[[:space:]]+-[a-zA-Z]*[xT]|trace|posix'
+__tarmac_guard_exit() {
+  if [[ ${__tarmac_f[2]} =~ $__tarmac_says_exit && ! ${__tarmac_f[2]} =~ $__tarmac_unlike_exit && -z $__tarmac_x &&
+    $- != *[xrT]* && ! -o posix && -z $(\builtin trap -p EXIT DEBUG; \builtin declare -F exit) ]]; then
+    exit() {
+      \builtin . "$__tarmac_exit" "$?" "$@"
+      \builtin exit "$@"
+    }
+    __tarmac_guarded+=' exit'
+  fi
+}
+__tarmac_unguard() {
+  if [[ $__tarmac_guarded == *set* ]]; then \builtin unset -f set; fi
+  if [[ $__tarmac_guarded == *exit* && $(\builtin declare -f exit) == *__tarmac_exit* ]]; then \builtin unset -f exit; fi
+  __tarmac_guarded=
 }
 
 # After eval, PIPESTATUS and $_ are eval's own: noted inside, by a last line (dialects/bash.py: note_for).
@@ -178,10 +199,7 @@ __tarmac_done_oddly() {
   if ((__tarmac_ended == __tarmac_n)); then \builtin return 0; fi # it was not run: the X mark said so
   __tarmac_status=${__tarmac_inner:-$1} __tarmac_last=${__tarmac_arg-} __tarmac_from=$__tarmac_k __tarmac_ended=$__tarmac_n
   { __tarmac_hush; } 2>/dev/null
-  if [[ -n $__tarmac_guarded ]]; then
-    \builtin unset -f set
-    __tarmac_guarded=
-  fi
+  if [[ -n $__tarmac_guarded ]]; then __tarmac_unguard; fi
   if \builtin read -t 0; then __tarmac_drain; fi
   __tarmac_find
   __tarmac_hook
@@ -257,10 +275,7 @@ __tarmac_prompt() {
     if [[ -z $__tarmac_inner$__tarmac_code ]] && ((__tarmac_now > 128)); then __tarmac_now=130; fi
     __tarmac_ended=$__tarmac_n __tarmac_status=${__tarmac_inner:-${__tarmac_code:-$__tarmac_now}}
     __tarmac_drain
-    if [[ -n $__tarmac_guarded ]]; then
-      \builtin unset -f set
-      __tarmac_guarded=
-    fi
+    if [[ -n $__tarmac_guarded ]]; then __tarmac_unguard; fi
     if [[ -n $__tarmac_code ]]; then \builtin . "${__tarmac_in%/*}/heal"; fi # it is gone
   elif [[ $__tarmac_slow != "$__tarmac_k" && $__tarmac_person == 0 ]] && \builtin read -t 0; then
     __tarmac_drain # of a typed command; after a loaded one it is done, and the host may have typed its next line
@@ -328,6 +343,7 @@ __tarmac_export() {
   if [[ $- != *e* ]]; then __tarmac_restore; fi
 }
 
+__tarmac_exit=${BASH_SOURCE[0]%/*}/exit.sh
 __tarmac_editor=emacs
 if [[ -o vi ]]; then __tarmac_editor=vi; fi
 if [[ -o vi || -o emacs ]]; then \builtin set +o vi +o emacs; fi # a start-up file turned it on: for a person's lines
