@@ -124,6 +124,27 @@ async def test_a_page_that_comes_back_gets_what_it_missed_and_nothing_twice(tmp_
             assert missed["length"] == max(each["n"] for each in missed["items"]) + 1
 
 
+async def test_a_page_that_comes_late_gets_the_whole_of_what_is_being_said(tmp_path: Path) -> None:
+    """A4: a reload in the middle of an answer loses nothing of it."""
+    words = "One two three four five six seven eight nine ten eleven twelve."
+    slow = f'[[turn]]\ntext = "{words}"\npace = 0.3\n' + TALK
+    async with served(tmp_path, script=script(tmp_path, slow)) as server:
+        proof = server.proof()
+
+        def said(client: Page, task: str) -> str:
+            records = [each["record"] for each in client.frames if each["type"] == "record" and each["task"] == task]
+            return "".join(each["text"] for each in records if each.get("signal") == "text_streamed")
+
+        async with page(server.port, proof) as one:
+            task = (await one.do("create", text="count"))["task"]
+            await one.do("follow", task=task, after=0)
+            await one.until(lambda: "two" in said(one, task))
+        async with page(server.port, proof) as two:
+            await two.do("follow", task=task, after=0)
+            await two.until(lambda: two.records(task, "model_said"))
+            assert said(two, task) == words
+
+
 async def test_words_while_it_works_are_queued_and_can_be_taken_back(tmp_path: Path) -> None:
     slow = TALK.replace("[[turn]]", "[[turn]]\ndelay = 30.0", 1)
     async with served(tmp_path, script=script(tmp_path, slow)) as server, page(server.port, server.proof()) as one:

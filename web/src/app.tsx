@@ -6,7 +6,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { Composer } from "./composer";
 import { folder, link, now } from "./connection";
 import { Film } from "./film";
-import { shortPath } from "./format";
+import { sentence, shortPath } from "./format";
 import { QuestionCard } from "./question";
 import { go, route, toTask } from "./routes";
 import { Settings } from "./settings";
@@ -25,8 +25,9 @@ const SHORTCUTS: readonly (readonly [string, string])[] = [
   ["j, k", "next, previous task"],
   ["t", "show or hide the terminals"],
   ["F6", "next part of the page, also out of a terminal"],
-  ["y, n, s, a, e", "answer a question that has the focus"],
+  ["y, n, s, a, e, t", "answer a question that has the focus, or try its command"],
   ["Enter", "in a terminal: take the keyboard"],
+  ["↑, ↓, PgUp, PgDn", "in a terminal: scroll; with Shift, select lines"],
   ["Ctrl-Shift-C, -F", "in a terminal: copy, search"],
   ["Space", "in a replay: play, pause"],
   ["←, →", "in a replay: one second; with Shift, ten"],
@@ -76,7 +77,7 @@ export function App(): VNode {
           </svg>
           <span>Tarmac</span>
         </a>
-        <span class="faint mono clip hide-narrow" title={welcome.value?.workspace}>
+        <span class="faint mono clip path hide-narrow" title={welcome.value?.workspace}>
           {welcome.value ? shortPath(welcome.value.workspace) : ""}
         </span>
         <span class="grow" />
@@ -136,8 +137,8 @@ export function App(): VNode {
       <div class="troubles" role="alert">
         {troubles.value.map((trouble) => (
           <div class="trouble" key={trouble.id}>
-            <p>{trouble.what}</p>
-            {trouble.hint ? <p class="faint">{trouble.hint}</p> : null}
+            <p>{sentence(trouble.what)}</p>
+            {trouble.hint ? <p class="faint">{sentence(trouble.hint)}</p> : null}
             <button class="quiet" type="button" aria-label="Dismiss" onClick={() => dismiss(trouble.id)}>
               ✕
             </button>
@@ -178,8 +179,13 @@ function Home(): VNode {
         })}
         <Composer task={null} />
         {running.length ? <p class="faint">{running.length === 1 ? "One task is" : `${running.length} tasks are`} running.</p> : null}
+        {welcome.value && !welcome.value.model ? (
+          <p class="notice">
+            No model is chosen yet. End <code>tarmac web</code> and start it with <code>--model provider/name</code>, or set <code>model</code> in config.toml. <code>tarmac models</code> lists the models.
+          </p>
+        ) : null}
         <p class="faint home-hint">
-          In <code>{folder() || welcome.value?.workspace}</code>. The agent reads without asking and asks before it does more.<span class="hide-narrow"> <kbd>?</kbd> lists the keys.</span>
+          In <code class="path">{folder() || welcome.value?.workspace}</code>.<span class="hide-narrow"> <kbd>?</kbd> lists the keys.</span>
         </p>
       </div>
     </main>

@@ -29,13 +29,10 @@ interface Command {
 const MOST_BYTES = 5_000_000;
 const LEVEL_WORDS: Readonly<Record<string, string>> = {
   plan: "Only plan",
-  ask: "Ask about everything",
-  read: "Read without asking",
-  edit: "Edit without asking",
-  safe: "Run safe commands without asking",
-  edits: "Edit without asking",
+  ask: "Ask before changes",
+  edits: "Edit files without asking",
   workspace: "Work in the workspace without asking",
-  all: "Ask about nothing",
+  all: "Ask only about critical things",
 };
 
 /** What is quoted from a terminal, for the next message. */
@@ -134,6 +131,7 @@ export function Composer({ task }: { task: Task | null }): VNode {
         go(toTask(String(made["task"])));
       }
       text.value = "";
+      drafts.delete(key); // a new task has left this page
       pictures.value = [];
       quoted.value = null;
     } catch (error) {
@@ -259,7 +257,10 @@ export function Composer({ task }: { task: Task | null }): VNode {
               <path d="M13 7.500 8.200 12.300a3 3 0 0 1-4.300-4.300L9 3a2 2 0 0 1 2.900 2.900L7 10.700a1 1 0 0 1-1.400-1.400l4.300-4.300" fill="none" stroke="currentColor" stroke-width="1.400" stroke-linecap="round" />
             </svg>
           </button>
-          <input ref={file} type="file" accept="image/*" multiple hidden onChange={(event) => void attach(event.currentTarget.files ?? [])} />
+          <input ref={file} type="file" accept="image/*" multiple hidden onChange={(event) => {
+              void attach([...(event.currentTarget.files ?? [])]);
+              event.currentTarget.value = ""; // the same picture can be chosen again
+            }} />
           <span class="mono faint clip hide-tight">{task?.model || welcome.value?.model || "no model"}</span>
           <span class="faint clip hide-tight">{task?.mode ?? welcome.value?.mode}</span>
           <span class="grow" />

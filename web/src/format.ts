@@ -38,6 +38,9 @@ export function shortPath(path: string): string {
   return parts.length <= 2 ? path : `…/${parts.slice(-2).join("/")}`;
 }
 
+/** A text of the server as a sentence. */
+export const sentence = (text: string): string => (text ? text[0]!.toUpperCase() + text.slice(1) + (/[.!?:)…]$/.test(text) ? "" : ".") : "");
+
 // Controls of a terminal: colours, movements, titles. Text of an output is shown without them.
 const CONTROLS = /\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[@-Z\\-_])|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/g;
 

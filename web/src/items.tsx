@@ -7,7 +7,7 @@ import { useContext, useEffect } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 import { call, getBytes, ServerError } from "./connection";
 import { Diff } from "./diff";
-import { clock, duration, plain, tokens } from "./format";
+import { clock, duration, plain, sentence, tokens } from "./format";
 import { inline, Markdown } from "./markdown";
 import type { Blob as Picture, Item, TaskRecord } from "./protocol";
 import { toTask } from "./routes";
@@ -68,7 +68,7 @@ export function ItemRow({ item }: { item: Item }): VNode {
     case "api_req_started":
       return <Notice>The request was interrupted.</Notice>;
     default:
-      return <Notice>{item.text || item.kind.replaceAll("_", " ")}</Notice>;
+      return <Notice>{inline(sentence(item.text || item.kind.replaceAll("_", " ")))}</Notice>;
   }
 }
 
@@ -179,7 +179,7 @@ function ToolRow({ item }: { item: Item }): VNode {
   const exit = (about?.["exit_code"] as number | null | undefined) ?? command?.exit_code;
   const bad = item.state === "failed" || item.state === "denied" || (typeof exit === "number" && exit !== 0);
   const small = files.reduce((sum, file) => sum + (file.diff?.split("\n").length ?? 0), 0) <= 24;
-  const [open, toggle] = useFold(item, "tool", running || (files.length > 0 && small) || (bad && Boolean(command)));
+  const [open, toggle] = useFold(item, "tool", (running && Boolean(about?.["cwd"])) || (files.length > 0 && small) || (bad && Boolean(command)));
   const seconds = Number(about?.["seconds"] ?? 0);
   const terminal = (about?.["terminal"] as string | null | undefined) ?? command?.terminal;
   const state = running ? "running" : bad ? "failed" : "done";
@@ -223,9 +223,9 @@ function ToolBody({ item, details, running }: { item: Item; details: ToolDetails
           {...(file.removed === undefined ? {} : { removed: file.removed })}
         />
       ))}
-      {cwd && !files.length ? <p class="faint where">in {cwd}</p> : null}
+      {cwd && !files.length ? <p class="faint where path">in {cwd}</p> : null}
       {running ? <RunningCommand call={item.call} /> : null}
-      {running ? <LiveOutput call={item.call ?? ""} /> : files.length ? null : <Output item={item} command={details.command} />}
+      {running ? <LiveOutput call={item.call ?? ""} quiet={!cwd} /> : files.length ? null : <Output item={item} command={details.command} />}
     </div>
   );
 }
@@ -243,7 +243,7 @@ function RunningCommand({ call }: { call: string | null }): VNode | null {
   );
 }
 
-function LiveOutput({ call }: { call: string }): VNode {
+function LiveOutput({ call, quiet }: { call: string; quiet: boolean }): VNode {
   const known = timeline.value;
   const text = known ? plain(known.output(call).value) : "";
   const progress = known?.progress.value.get(call);
@@ -255,7 +255,7 @@ function LiveOutput({ call }: { call: string }): VNode {
         <pre class="output live" tabIndex={0} aria-label="Output so far">
           {lines}
         </pre>
-      ) : (
+      ) : quiet || progress ? null : (
         <p class="faint">No output yet.</p>
       )}
     </div>

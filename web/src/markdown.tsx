@@ -6,6 +6,7 @@
  */
 
 import type { ComponentChildren, VNode } from "preact";
+import { useSignal } from "@preact/signals";
 import { Component } from "preact";
 
 type Block =
@@ -206,6 +207,35 @@ function listItem(source: string): ComponentChildren {
   return box ? [<span class="tick" aria-label={box[1] === " " ? "open" : "done"}>{box[1] === " " ? "☐" : "☑"}</span>, " ", ...body] : body;
 }
 
+/** Put a text into the clipboard. A page of `--lan` is not encrypted: there, browsers have only the old way. */
+export async function copy(text: string): Promise<void> {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const before = document.activeElement as HTMLElement | null;
+  const area = document.createElement("textarea");
+  area.value = text;
+  document.body.append(area);
+  area.select();
+  document.execCommand("copy");
+  area.remove();
+  before?.focus({ preventScroll: true });
+}
+
+export function CopyButton({ text, class: more = "" }: { text: () => string; class?: string }): VNode {
+  const said = useSignal("Copy");
+  const press = async (): Promise<void> => {
+    said.value = await copy(text()).then(
+      () => "Copied",
+      () => "Not copied",
+    );
+    setTimeout(() => (said.value = "Copy"), 2000);
+  };
+  return (
+    <button class={`quiet ${more}`} type="button" onClick={() => void press()}>
+      <span aria-live="polite">{said.value}</span>
+    </button>
+  );
+}
+
 export function CodeBlock({ text, language }: { text: string; language?: string }): VNode {
   return (
     <div class="code">
@@ -213,9 +243,7 @@ export function CodeBlock({ text, language }: { text: string; language?: string 
       <pre tabIndex={0} role="group" aria-label={language ? `Code, ${language}` : "Code"}>
         <code>{text}</code>
       </pre>
-      <button class="quiet copy" type="button" onClick={() => void navigator.clipboard.writeText(text)}>
-        Copy
-      </button>
+      <CopyButton class="copy" text={() => text} />
     </div>
   );
 }

@@ -8,6 +8,7 @@ import type { VNode } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { call, ServerError } from "./connection";
 import { Diff } from "./diff";
+import { sentence } from "./format";
 import { Markdown } from "./markdown";
 import type { ApprovalRequest, Question } from "./protocol";
 import { attempt, tell, welcome } from "./store";
@@ -129,7 +130,7 @@ export function QuestionCard({ question, compact = false }: { question: Question
     if (!words.value) void call("hold", { task: question.task, question: question.question }).catch(() => undefined);
   };
 
-  const head = only ? (HEADS[only.kind] ?? `Allow this (${only.kind})?`) : requests.length ? `Change these ${requests.length} files?` : (PLAIN[question.ask] ?? "A question");
+  const head = only ? (HEADS[only.kind] ?? `Allow this (${only.kind})?`) : requests.length ? `Change these ${requests.length} files?` : (PLAIN[question.ask] ?? (approval ? "Allow this?" : "A question"));
   const off = !ready.value || busy.value;
   return (
     <section
@@ -297,7 +298,7 @@ function RequestBody({ request, whole, chosen, choose }: { request: ApprovalRequ
         {request.reason && !(whole && severalParts) && !sameWords(request.reason, request.explanation) ? <span>{sentence(request.reason)}</span> : null}
         {request.directory ? (
           <span>
-            in <code>{request.directory}</code>
+            in <code class="path">{request.directory}</code>
           </span>
         ) : null}
         {request.terminal ? <span>terminal {request.terminal}</span> : null}
@@ -306,7 +307,7 @@ function RequestBody({ request, whole, chosen, choose }: { request: ApprovalRequ
         <ul class="request-parts">
           {parts.map((part) => (
             <li key={part.text}>
-              <code>{part.text}</code> <span class="faint">{part.reason || part.explanation}</span>
+              <code>{part.text}</code> <span class="faint">{sentence(part.reason || part.explanation)}</span>
             </li>
           ))}
         </ul>
@@ -356,4 +357,3 @@ const relative = (path: string): string => {
   const root = `${welcome.value?.workspace ?? ""}/`;
   return path.startsWith(root) ? path.slice(root.length) : path;
 };
-const sentence = (text: string): string => (text ? text[0]!.toUpperCase() + text.slice(1) + (/[.!?:)]$/.test(text) ? "" : ".") : "");

@@ -86,8 +86,9 @@ export class Screen {
   private asking = false; // a snapshot is on its way, because of a hole
   private drawn = 0;
   private acknowledged = 0;
-  private selected: ReturnType<typeof setTimeout> | undefined;
+  private selecting: ReturnType<typeof setTimeout> | undefined;
   private fitting = 0;
+  private lines: { from: number; to: number } | null = null; // selected by keys
 
   constructor(
     readonly id: string,
@@ -125,8 +126,8 @@ export class Screen {
       if (this.holding.value) send("input", { terminal: id, epoch: this.epoch, data });
     });
     this.emulator.onSelectionChange(() => {
-      clearTimeout(this.selected);
-      this.selected = setTimeout(() => this.select(this.emulator.getSelection()), 150);
+      clearTimeout(this.selecting);
+      this.selecting = setTimeout(() => this.select(this.emulator.getSelection()), 150);
     });
     this.finder.onDidChangeResults(({ resultIndex, resultCount }) => {
       this.matches.value = { index: resultIndex + 1, count: resultCount };
@@ -169,22 +170,43 @@ export class Screen {
     this.emulator.options.theme = this.theme();
   }
 
-  /** Keys that stay with the page: F6 leaves, Ctrl-Shift-C copies, Ctrl-Shift-F searches. */
+  /** Keys that stay with the page. */
   private key(event: KeyboardEvent): boolean {
     if (event.key === "F6") return false;
-    if (event.ctrlKey && event.shiftKey && event.code === "KeyC") {
-      if (event.type === "keydown") void this.copy();
-      event.preventDefault();
-      return false;
-    }
-    if (event.ctrlKey && event.shiftKey && event.code === "KeyF") {
-      if (event.type === "keydown") this.element.dispatchEvent(new CustomEvent("search", { bubbles: true }));
-      event.preventDefault();
-      return false;
-    }
     if (event.ctrlKey && event.shiftKey && event.code === "KeyV") return false; // the browser pastes
     if (!this.holding.value && event.key === "Tab") return false; // the page's own order
     return true;
+  }
+
+  /** A key of somebody who reads: the arrows scroll, and with Shift they select lines. True: it was such a key. */
+  read(event: KeyboardEvent): boolean {
+    const { rows } = this.emulator;
+    const far = { ArrowUp: -1, ArrowDown: 1, PageUp: 1 - rows, PageDown: rows - 1, Home: -Infinity, End: Infinity }[event.key];
+    if (event.ctrlKey && event.key.toLowerCase() === "a") this.emulator.selectAll();
+    else if (event.key === "Escape" && this.emulator.hasSelection()) this.emulator.clearSelection();
+    else if (far === undefined || event.ctrlKey || event.altKey) return false;
+    else if (event.shiftKey) this.selectTo(far);
+    else if (Number.isFinite(far)) this.emulator.scrollLines(far);
+    else if (far < 0) this.emulator.scrollToTop();
+    else this.emulator.scrollToBottom();
+    return true;
+  }
+
+  /** Move the end of the selected lines; the first line is the one that was found, or the last one with text. */
+  private selectTo(far: number): void {
+    const { active } = this.emulator.buffer;
+    const found = this.emulator.getSelectionPosition();
+    const same = found?.start.x === 0 && found.start.y === Math.min(this.lines?.from ?? -1, this.lines?.to ?? -1);
+    if (!this.lines || !same) {
+      let last = active.viewportY + this.emulator.rows - 1;
+      while (last > 0 && !active.getLine(last)?.translateToString(true)) last--;
+      const first = found?.start.y ?? last;
+      this.lines = { from: first, to: first };
+    } else this.lines.to = Math.max(0, Math.min(active.length - 1, this.lines.to + far));
+    const { from, to } = this.lines;
+    this.emulator.selectLines(Math.min(from, to), Math.max(from, to));
+    if (to < active.viewportY) this.emulator.scrollToLine(to);
+    else if (to >= active.viewportY + this.emulator.rows) this.emulator.scrollToLine(to - this.emulator.rows + 1);
   }
 
   show(place: HTMLElement): void {
@@ -298,7 +320,7 @@ export class Screen {
     const place = this.element.parentElement;
     if (!place || !this.opened || !place.clientWidth) return;
     if (this.holding.value) {
-      this.emulator.options.fontSize = FONT;
+      this.setFont(FONT);
       const wanted = this.fit.proposeDimensions();
       if (!wanted || !wanted.cols || !wanted.rows) return;
       const rows = Math.max(4, wanted.rows);
@@ -319,7 +341,17 @@ export class Screen {
     const room = place.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight) - 14;
     const wanted = Math.floor(((now * room) / drawn.clientWidth) * 2) / 2;
     const size = Math.max(SMALLEST, Math.min(FONT, wanted));
-    if (size !== now) this.emulator.options.fontSize = size;
+    this.setFont(size);
+  }
+
+  /** xterm.js keeps the place in pixels of the old rows: without this, the next scroll jumps. */
+  private setFont(size: number): void {
+    if (size === this.emulator.options.fontSize) return;
+    this.emulator.options.fontSize = size;
+    const { viewportY, length } = this.emulator.buffer.active;
+    if (!viewportY) return;
+    this.emulator.scrollLines(-2 * length);
+    this.emulator.scrollLines(viewportY);
   }
 
   // Keyboard
@@ -367,8 +399,9 @@ export class Screen {
     if (this.live) send("select", { terminal: this.id, text: text.slice(0, 20_000) });
   }
 
-  async copy(): Promise<void> {
-    if (this.selection.value) await navigator.clipboard.writeText(this.emulator.getSelection());
+  /** The text that is selected now. */
+  selected(): string {
+    return this.emulator.getSelection();
   }
 
   find(text: string, back = false): void {

@@ -71,7 +71,7 @@ export function Settings(): VNode {
         </div>
       </header>
       <p class="faint">
-        Tarmac {welcome.value?.version} in <code>{welcome.value?.workspace}</code>. Settings are changed in files and variables; <code>tarmac config</code> edits them.
+        Tarmac {welcome.value?.version} in <code class="path">{welcome.value?.workspace}</code>. Settings are changed in files and variables; <code>tarmac config</code> edits them.
       </p>
       {notes.value.map((note) => (
         <p class="notice bad" key={note}>

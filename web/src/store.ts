@@ -31,7 +31,7 @@ export const isPressing = (question: Question): boolean => !QUIET.has(question.a
 export const pressing = computed(() => questions.value.filter(isPressing));
 
 const PAGE = 200;
-const KEPT = 1000; // items above the view that stay in memory
+const KEPT = 400; // items above the view that stay in memory
 let troubleId = 0;
 
 export function tell(what: string, hint = ""): void {
@@ -89,6 +89,8 @@ export class Timeline {
     this.opening = true;
     try {
       if (!this.ready.value) await this.fetchEnd();
+      this.pieces = []; // what is being said comes again, from its beginning
+      this.streaming.value = null;
       const followed = await call("follow", { task: this.task, after: this.seq });
       if (followed["reset"]) await this.fetchEnd(); // too much was missed to be sent one by one
     } catch (error) {
@@ -146,7 +148,7 @@ export class Timeline {
       this.pieces = this.pieces.filter((piece) => piece["request"] !== record["request"]); // they are in the fact now
       if (this.streaming.value?.request === record["request"]) this.streaming.value = null;
     }
-    if (record.kind === "tool_finished") this.outputs.delete(String(record["call"]));
+    if (record.kind === "tool_finished") this.forget(record["call"]);
     this.late?.push(...(items ?? []));
     this.put(items ?? [], length);
   }
@@ -202,6 +204,16 @@ export class Timeline {
     } else if (record.signal === "retry_counted") {
       announcement.value = `The request is tried again in ${Math.ceil(Number(record["seconds"]))} s.`;
     }
+  }
+
+  /** What a call streamed is in its result now. */
+  private forget(callId: unknown): void {
+    this.pieces = this.pieces.filter((piece) => piece["call"] !== callId);
+    this.outputs.delete(String(callId));
+    if (!this.progress.peek().has(String(callId))) return;
+    const rest = new Map(this.progress.peek());
+    rest.delete(String(callId));
+    this.progress.value = rest;
   }
 
   output(callId: string): { value: string } {

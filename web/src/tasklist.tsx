@@ -9,7 +9,7 @@ import type { Task } from "./protocol";
 import { QuestionCard } from "./question";
 import { route, toTask } from "./routes";
 import { isPressing, tasks, welcome } from "./store";
-import { STATE_WORDS, stateOf } from "./tasks";
+import { STATE_WORDS, stateOf, type TaskState } from "./tasks";
 
 interface Found {
   task: string;
@@ -46,12 +46,14 @@ export function TaskList(): VNode {
   const text = search.value.trim().toLowerCase();
   const matches = (task: Task): boolean => !text || task.title.toLowerCase().includes(text) || (found.value?.has(task.id) ?? false);
   const shown = all.filter(matches);
-  const waiting = shown.filter((task) => stateOf(task) === "waiting");
-  const running = shown.filter((task) => stateOf(task) === "running");
   const ids = new Set(shown.map((task) => task.id));
-  const rest = shown.filter((task) => !["waiting", "running"].includes(stateOf(task)) && !(task.parent && ids.has(task.parent)));
   const children = new Map<string, Task[]>();
   for (const task of shown) if (task.parent) children.set(task.parent, [...(children.get(task.parent) ?? []), task]);
+  const any = (task: Task, state: TaskState): boolean => stateOf(task) === state || (children.get(task.id) ?? []).some((child) => any(child, state));
+  const roots = shown.filter((task) => !(task.parent && ids.has(task.parent)));
+  const waiting = roots.filter((task) => any(task, "waiting"));
+  const running = roots.filter((task) => any(task, "running") && !any(task, "waiting"));
+  const rest = roots.filter((task) => !any(task, "running") && !any(task, "waiting"));
 
   return (
     <nav class="tasks" aria-label="Tasks">
@@ -69,8 +71,8 @@ export function TaskList(): VNode {
         </a>
       </div>
       <div class="tasks-scroll" tabIndex={-1}>
-        <Group name="Waits for you" tasks={waiting} excerpts={found.value} asking={narrow.value || route.value.page !== "home"} />
-        <Group name="Running" tasks={running} excerpts={found.value} />
+        <Group name="Waits for you" tasks={waiting} excerpts={found.value} asking={narrow.value || route.value.page !== "home"} nested={children} />
+        <Group name="Running" tasks={running} excerpts={found.value} nested={children} />
         <Group name={text ? "Found" : "Earlier"} tasks={rest.slice(0, more.value)} excerpts={found.value} nested={children} />
         {rest.length > more.value ? (
           <button class="quiet" type="button" onClick={() => (more.value += MOST)}>
@@ -88,7 +90,7 @@ interface GroupProps {
   tasks: Task[];
   excerpts: ReadonlyMap<string, string> | null;
   asking?: boolean;
-  nested?: ReadonlyMap<string, Task[]>;
+  nested: ReadonlyMap<string, Task[]>;
 }
 
 function Group({ name, tasks: list, excerpts, asking = false, nested }: GroupProps): VNode | null {
@@ -100,7 +102,7 @@ function Group({ name, tasks: list, excerpts, asking = false, nested }: GroupPro
       </h2>
       <ul>
         {list.map((task) => (
-          <Entry key={task.id} task={task} excerpts={excerpts} asking={asking} {...(nested ? { nested } : {})} depth={0} />
+          <Entry key={task.id} task={task} excerpts={excerpts} asking={asking} nested={nested} depth={0} />
         ))}
       </ul>
     </section>
@@ -111,7 +113,7 @@ interface EntryProps {
   task: Task;
   excerpts: ReadonlyMap<string, string> | null;
   asking: boolean;
-  nested?: ReadonlyMap<string, Task[]>;
+  nested: ReadonlyMap<string, Task[]>;
   depth: number;
 }
 
@@ -121,7 +123,7 @@ function Entry({ task, excerpts, asking, nested, depth }: EntryProps): VNode {
   const current = now.page === "task" && now.task === task.id;
   const elsewhere = task.workspace !== welcome.value?.workspace;
   const excerpt = excerpts?.get(task.id);
-  const below = depth < 4 ? (nested?.get(task.id) ?? []) : [];
+  const below = depth < 4 ? (nested.get(task.id) ?? []) : [];
   return (
     <li>
       <a class="entry" href={toTask(task.id)} aria-current={current ? "page" : undefined}>
@@ -143,7 +145,7 @@ function Entry({ task, excerpts, asking, nested, depth }: EntryProps): VNode {
       {below.length ? (
         <ul class="below">
           {below.map((child) => (
-            <Entry key={child.id} task={child} excerpts={excerpts} asking={asking} {...(nested ? { nested } : {})} depth={depth + 1} />
+            <Entry key={child.id} task={child} excerpts={excerpts} asking={asking} nested={nested} depth={depth + 1} />
           ))}
         </ul>
       ) : null}

@@ -6,7 +6,7 @@ import { Composer } from "./composer";
 import { money, tokens } from "./format";
 import { Chevron, TaskContext } from "./items";
 import { Markdown } from "./markdown";
-import type { Task } from "./protocol";
+import type { Question, Task } from "./protocol";
 import { QuestionCard } from "./question";
 import { go, toTask } from "./routes";
 import { attempt, isPressing, tasks, timeline, type Timeline } from "./store";
@@ -18,7 +18,7 @@ import { TimelineList } from "./timeline";
 export function TaskView({ id, terminalsShown, toggleTerminals }: { id: string; terminalsShown: boolean; toggleTerminals: () => void }): VNode {
   const task = tasks.value.get(id) ?? null;
   const known = timeline.value;
-  const questions = task?.open ? task.questions.filter(isPressing) : [];
+  const questions = openQuestions(task);
   const secrets = terminalsOf(id).filter((terminal) => terminal.awaits?.wants === "secret");
   return (
     <TaskContext.Provider value={id}>
@@ -41,6 +41,13 @@ export function TaskView({ id, terminalsShown, toggleTerminals }: { id: string; 
       </main>
     </TaskContext.Provider>
   );
+}
+
+/** What a task asks now. A subtask asks through the task that started it, so that one's questions are here, too. */
+function openQuestions(task: Task | null | undefined): Question[] {
+  if (!task) return [];
+  const own = task.open ? task.questions.filter(isPressing) : [];
+  return own.length || !task.parent ? own : openQuestions(tasks.value.get(task.parent));
 }
 
 /** What is under way, below the last row. */

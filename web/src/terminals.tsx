@@ -6,6 +6,7 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { quoted } from "./composer";
 import { call, ServerError } from "./connection";
 import { duration, shortPath } from "./format";
+import { copy, CopyButton } from "./markdown";
 import type { Terminal } from "./protocol";
 import { screens, type Screen } from "./screens";
 import { attempt, tell, terminals, welcome } from "./store";
@@ -107,8 +108,13 @@ function TerminalPanel({ terminal }: { terminal: Terminal }): VNode {
     if (searching.value) field.current?.focus();
   }, [searching.value]);
 
+  const search = (): void => {
+    searching.value = true;
+    field.current?.focus();
+  };
   const holding = screen.holding.value;
   const other = terminal.holder && terminal.holder !== welcome.value?.page;
+  const failed = (): void => tell("The browser does not let the page copy.");
   const toggle = async (): Promise<void> => {
     try {
       if (holding) await screen.give();
@@ -117,24 +123,39 @@ function TerminalPanel({ terminal }: { terminal: Terminal }): VNode {
       if (error instanceof ServerError) tell(error.what, error.hint);
     }
   };
+  const selection = screen.selection.value;
+  const count = screen.matches.value;
+  const lines = selection.trim().split("\n").length;
   const state = holding
     ? "You have the keyboard; the agent waits."
+    : selection.trim()
+      ? `${lines === 1 ? "One line" : `${lines} lines`} selected.`
     : other
       ? "Somebody else has the keyboard."
       : terminal.busy
         ? terminal.by_person
           ? "Your command runs."
-          : "The agent's command runs."
+          : terminal.awaits
+            ? "The agent's command waits for input."
+            : "The agent's command runs."
         : terminal.last
           ? `Exit code ${terminal.last.exit_code ?? "unknown"} after ${duration(terminal.last.duration)}.`
           : "At the prompt.";
-  const selection = screen.selection.value;
-  const count = screen.matches.value;
+  const keys = (event: KeyboardEvent): void => {
+    const ours = event.ctrlKey && event.shiftKey;
+    if (ours && event.code === "KeyF") search();
+    else if (event.ctrlKey && event.code === "KeyC" && (ours || !holding)) void (screen.selected() && copy(screen.selected()).catch(failed));
+    else if (holding) return;
+    else if (event.key === "Enter") void toggle();
+    else if (!screen.read(event)) return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
 
   return (
     <div class="terminal-panel" role="tabpanel" id={`panel-${terminal.id}`} aria-labelledby={`tab-${terminal.id}`}>
       <div class="terminal-bar">
-        <span class="mono faint clip" title={terminal.cwd}>
+        <span class="mono faint clip path" title={terminal.cwd}>
           {shortPath(terminal.cwd)}
         </span>
         <span class="grow faint clip" role="status">
@@ -142,9 +163,7 @@ function TerminalPanel({ terminal }: { terminal: Terminal }): VNode {
         </span>
         {selection.trim() ? (
           <>
-            <button class="quiet" type="button" onClick={() => void screen.copy()}>
-              Copy
-            </button>
+            <CopyButton text={() => screen.selected()} />
             <button class="quiet" type="button" onClick={() => (quoted.value = { terminal: terminal.id, text: selection })}>
               Ask about it
             </button>
@@ -202,12 +221,7 @@ function TerminalPanel({ terminal }: { terminal: Terminal }): VNode {
       <div
         class={holding ? "terminal-place holding" : "terminal-place"}
         ref={place}
-        onKeyDownCapture={(event) => {
-          if (!holding && event.key === "Enter") {
-            event.preventDefault();
-            void toggle();
-          }
-        }}
+        onKeyDownCapture={keys}
       />
       {holding ? <PhoneKeys screen={screen} /> : null}
     </div>

@@ -13,7 +13,6 @@ interface UsageReply {
   models: Record<string, Omit<UsageDay, "day">>;
 }
 
-const WIDE = 720;
 const HIGH = 220;
 const LEFT = 44;
 const BOTTOM = 24;
@@ -48,8 +47,9 @@ export function Usage(): VNode {
   const days = data.value ? filled(data.value.days, span.value, new Date()) : [];
   const value = (day: Omit<UsageDay, "day">): number => (by.value === "cost" ? (day.cost ?? 0) : by.value === "tokens" ? day.input + day.output : day.requests);
   const shown = (amount: number): string => (by.value === "cost" ? money(amount) : by.value === "tokens" ? tokens(amount) : String(amount));
+  const wide = innerWidth <= 640 ? 340 : 720; // a phone's letters are as large as others
   const top = ceiling(Math.max(0, ...days.map(value)));
-  const step = (WIDE - LEFT) / Math.max(days.length, 1);
+  const step = (wide - LEFT) / Math.max(days.length, 1);
   const total = days.reduce((sum, day) => sum + value(day), 0);
   const unpriced = days.reduce((sum, day) => sum + (day.unpriced ?? 0), 0);
   return (
@@ -77,10 +77,10 @@ export function Usage(): VNode {
           <p class="total">
             <strong>{shown(total)}</strong> <span class="faint">in {span.value} days{unpriced && by.value === "cost" ? `, without ${unpriced} requests whose price is unknown` : ""}</span>
           </p>
-          <svg class="plot" viewBox={`0 0 ${WIDE} ${HIGH}`} role="img" aria-label={`${by.value} of the last ${span.value} days, ${shown(total)} in all`}>
+          <svg class="plot" viewBox={`0 0 ${wide} ${HIGH}`} role="img" aria-label={`${by.value} of the last ${span.value} days, ${shown(total)} in all`}>
             {[0, 0.5, 1].map((part) => (
               <g key={part}>
-                <line x1={LEFT} x2={WIDE} y1={10 + (HIGH - BOTTOM - 10) * (1 - part)} y2={10 + (HIGH - BOTTOM - 10) * (1 - part)} class="grid" />
+                <line x1={LEFT} x2={wide} y1={10 + (HIGH - BOTTOM - 10) * (1 - part)} y2={10 + (HIGH - BOTTOM - 10) * (1 - part)} class="grid" />
                 <text x={LEFT - 6} y={14 + (HIGH - BOTTOM - 10) * (1 - part)} class="axis end">
                   {shown(top * part)}
                 </text>
@@ -88,7 +88,7 @@ export function Usage(): VNode {
             ))}
             {days.map((day, at) => {
               const high = ((HIGH - BOTTOM - 10) * value(day)) / top;
-              const label = at % Math.ceil(days.length / 8) === 0;
+              const label = at % Math.ceil(days.length / (wide / 90)) === 0;
               return (
                 <g key={day.day}>
                   <rect class="bar" x={LEFT + at * step + step * 0.15} width={step * 0.7} y={HIGH - BOTTOM - high} height={high} rx={Math.min(3, step * 0.2)}>
@@ -104,7 +104,8 @@ export function Usage(): VNode {
             })}
           </svg>
           <h2>Models</h2>
-          <div class="table" tabIndex={0} role="region" aria-label="Usage by model">
+          {Object.keys(data.value.models).length ? null : <p class="faint">No model was asked in these days.</p>}
+          <div class="table" hidden={!Object.keys(data.value.models).length} tabIndex={0} role="region" aria-label="Usage by model">
             <table>
               <thead>
                 <tr>

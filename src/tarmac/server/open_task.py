@@ -11,7 +11,7 @@ after all before it. A client that comes back says which fact it saw last.
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -19,9 +19,9 @@ from tarmac.app import App
 from tarmac.errors import TarmacError
 from tarmac.server.joined_task import JoinedTask
 from tarmac.tasks.context import Ended
-from tarmac.tasks.events import TaskEvent
+from tarmac.tasks.events import ModelSaid, RequestFailed, TaskEvent
 from tarmac.tasks.log.reader import follow, read_log, uncollected
-from tarmac.tasks.signals import Signal
+from tarmac.tasks.signals import ReasoningStreamed, Signal, TextStreamed
 from tarmac.tasks.task import Task
 from tarmac.tasks.views.timeline import Item, Timeline
 
@@ -70,6 +70,16 @@ class OpenTask:
     app: App | None  # None: it is joined
     leave: Callable[[], object]  # ends what was subscribed to
     runner: TaskRunner | None = None
+    saying: list[TextStreamed | ReasoningStreamed] = field(default_factory=list)  # so far, and not yet a fact
+
+    def heard(self, thing: object) -> None:
+        """Keep what the model is saying, for clients that come in the middle of it."""
+        if isinstance(thing, TextStreamed | ReasoningStreamed):
+            if self.saying and self.saying[0].request != thing.request:
+                self.saying.clear()
+            self.saying.append(thing)
+        elif isinstance(thing, ModelSaid | RequestFailed):
+            self.saying.clear()
 
     async def wake(self) -> None:
         """It is its turn, perhaps: somebody said or answered something. It runs when this returns."""

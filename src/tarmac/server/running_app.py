@@ -138,7 +138,7 @@ class RunningApp:
     def _tasks_changed(self, app: App) -> None:
         for task in app.tasks.values():
             if task.id not in self.open:
-                self._add(OpenTask(task, app, _listen(task, self._task_changed)))
+                self._add(self._listened(OpenTask(task, app, lambda: None)))
         for id, opened in list(self.open.items()):
             if opened.app is app and id not in app.tasks and opened.runner is None:
                 self._remove(id)
@@ -242,7 +242,7 @@ class RunningApp:
     async def _join(self, id: TaskId) -> OpenTask:
         """A task that another process has open."""
         joined = await open_joined(self.store, id, door="web")
-        opened = OpenTask(joined, None, _listen(joined, self._task_changed))
+        opened = self._listened(OpenTask(joined, None, lambda: None))
         joined.changed = lambda: self._joined_changed(joined)
         joined.terminal_changed = lambda row: self._tell({"type": "terminal", "terminal": self._joined_row(id, row)})
         joined.terminal_gone = lambda theirs: self._tell({"type": "terminal_gone", "terminal": joined_id(theirs, id)})
@@ -461,6 +461,20 @@ class RunningApp:
             can_try=bool(self._can_try),
         )
 
+    def _listened(self, opened: OpenTask) -> OpenTask:
+        """Hear of what it does, until it is left."""
+        task = opened.task
+
+        def heard(seq: int | None, thing: object) -> None:
+            opened.heard(thing)
+            if seq is not None:
+                self._task_changed(task.id)
+
+        leave = task.subscribe(heard)
+        rested = None if isinstance(task, JoinedTask) else task.when_at_rest(lambda: self._task_changed(task.id))
+        opened.leave = lambda: (leave(), rested and rested())
+        return opened
+
     def _put_row(self, id: TaskId, row: Json) -> None:
         if self._task_rows.get(id) != row:
             self._task_rows[id] = row
@@ -534,15 +548,3 @@ class RunningApp:
 def joined_id(terminal: str, task: TaskId) -> str:
     """PURE: the id of a terminal of another process. Each process counts its own from 1."""
     return f"{terminal}@{task}"
-
-
-def _listen(task: Task | JoinedTask, changed: Callable[[TaskId], None]) -> Callable[[], object]:
-    def heard(seq: int | None, _: object) -> None:
-        if seq is not None:
-            changed(task.id)
-
-    leave = task.subscribe(heard)
-    if isinstance(task, JoinedTask):
-        return leave
-    rested = task.when_at_rest(lambda: changed(task.id))
-    return lambda: (leave(), rested())

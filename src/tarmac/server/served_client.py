@@ -361,6 +361,9 @@ class ServedClient:
         if live:
             answer["row"] = self._running.open_row(self._running.opened(id))
         self._followed[task] = feed.follow(lambda thing: self._told(task, thing))
+        if self._by == "web" and (opened := self._running.open.get(task)) is not None:
+            for each in opened.saying:
+                self._told(task, each)
         return answer
 
     def _catch_up(self, task: TaskId, feed: TaskFeed, after: int) -> None:

@@ -7,8 +7,10 @@ import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
+import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
@@ -58,7 +60,9 @@ class Server:
 
     async def start(self) -> str:
         """Its address, with a token that works once."""
-        environ = {**os.environ, "TARMAC_MODEL": f"scripted/{self._script}", "PS1": "$ "}
+        environ = {**os.environ, "PS1": "$ "}
+        if self._script.stat().st_size:  # without a script there is no model
+            environ["TARMAC_MODEL"] = f"scripted/{self._script}"
         argv = [sys.executable, "-m", "tarmac", "web", "--no-browser", "--port", str(self.port), *self._options]
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(  # noqa: ASYNC220
@@ -114,6 +118,17 @@ def turn(text: str = "", *calls: tuple[str, Mapping[str, object]], **more: objec
     for name, arguments in calls:
         lines += ["[[turn.call]]", f"name = {json.dumps(name)}", f"arguments = {json.dumps(json.dumps(arguments))}"]
     return "\n".join(lines) + "\n"
+
+
+def picture(width: int, height: int) -> bytes:
+    """An orange PNG."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    rows = (b"\0" + bytes((210, 120, 40)) * width) * height
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
 
 
 def run(command: str) -> tuple[str, dict[str, object]]:

@@ -110,6 +110,8 @@ async def test_a_question_is_answered_from_the_list(serve: Serve, visit: Open) -
     await card.get_by_role("button", name="Allow once").click()
     await expect(page.locator(".tasks .entry .dot.done")).to_be_visible()
     assert (server.workspace / "made-from-the-list").exists()
+    await page.get_by_role("link", name="New").click()
+    await expect(page.locator("#composer")).to_have_value("")  # what was sent is no draft
 
 
 async def test_always_shows_what_it_stores_and_settings_take_it_back(serve: Serve, visit: Open) -> None:
@@ -260,6 +262,50 @@ async def test_a_model_asks_and_a_choice_answers(serve: Serve, visit: Open) -> N
     await page.keyboard.press("2")
     await expect(page.locator(".result")).to_be_visible()
     await expect(page.locator(".timeline")).to_contain_text("green")
+
+
+async def test_subtasks_are_a_tree_and_ask_wherever_one_looks(serve: Serve, visit: Open) -> None:
+    """A4, S15: subtasks stand below their parents while they run and later; a question is answered on either page."""
+    # Every task plays the script from its beginning; the third one is too deep to have a subtask.
+    script = (
+        turn("I share it.", ("new_task", {"message": "Count the apples", "mode": "code"}))
+        + turn("", run("touch apples"))
+        + turn("", finish("There are 3."))
+    )
+    server = serve(script)
+    visitor = await visit(await server.start())
+    page = visitor.page
+    card = page.locator(".dock .question")
+    await visitor.begin("count the fruit")
+    await expect(card).to_contain_text("Allow this?")
+    below = page.locator(".tasks .below a.entry", has_text="Count the apples")
+
+    async def allow() -> None:
+        known = await card.element_handle()
+        await visitor.allow()
+        await page.wait_for_function("(card) => !card.isConnected", arg=known)
+
+    for depth in range(2):
+        await allow()
+        await expect(below).to_have_count(depth + 1)
+    await allow()  # the one that is too deep
+    await expect(card).to_contain_text("touch apples")
+    await expect(page.locator(".tasks .below .below a.entry")).to_have_count(1)
+    await page.get_by_role("button", name="1 subtask").click()
+    await expect(page.locator(".subtasks li li")).to_contain_text("Count the apples")
+    await below.last.click()
+    await expect(page.locator(".crumb")).to_contain_text("Subtask of Count the apples")
+    await expect(card).to_contain_text("touch apples")
+    await visitor.allow()
+    await expect(page.locator(".result")).to_contain_text("There are 3.")
+    assert (server.workspace / "apples").exists()
+    await page.locator(".tasks a.entry", has_text="count the fruit").click()
+    for _ in range(2):
+        await expect(card).to_contain_text("touch apples")
+        await allow()
+    await expect(page.locator(".result")).to_contain_text("There are 3.")
+    await expect(page.locator(".subtask")).to_contain_text("There are 3.")
+    await expect(below).to_have_count(2)
 
 
 async def test_todos_and_cost_are_in_the_head(serve: Serve, visit: Open) -> None:

@@ -5,7 +5,9 @@ from typing import Final, Literal
 
 import pytest
 from playwright.async_api import Locator, Page, expect
-from tests.web.browser.conftest import Open, Serve, Visitor, finish, run, turn
+from tests.web.browser.conftest import Open, Serve, Visitor, finish, picture, run, turn
+
+from tarmac.server.trials import can_try
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 AXE: Final = Path(__file__).parents[3] / "web" / "node_modules" / "axe-core" / "axe.min.js"
@@ -245,6 +247,133 @@ async def test_a_narrow_page_needs_no_mouse_for_terminals(serve: Serve, visit: O
     await expect(screen).to_contain_text("typed-2")
     wrong += await faults(page)
     assert wrong == []
+
+
+async def test_a_narrow_page_needs_no_mouse_to_try_a_command(serve: Serve, visit: Open) -> None:
+    """A4, P9: 360 px wide, by keyboard: try it, discard it, try it again, keep it."""
+    if not can_try():
+        pytest.skip("commands can't be tried here: bubblewrap 0.11 with overlays is missing")
+    server = serve(turn("", run("echo hello > made")) + turn("It is made."))
+    visitor = await visit(await server.start(), **NARROW)
+    page = visitor.page
+    await reach(page, page.locator("#composer"))
+    await page.keyboard.type("make it")
+    await page.keyboard.press("Enter")
+    await to_card(page)
+    await page.keyboard.press("t")
+    await expect(page.locator(".tried")).to_contain_text("hello", timeout=60_000)
+    wrong = await faults(page)
+    wide = await page.evaluate("() => document.documentElement.scrollWidth - innerWidth")
+    await choose(page, "button", "Discard")
+    await expect(page.locator(".tried")).to_have_count(0)
+    assert not (server.workspace / "made").exists()
+    await choose(page, "button", "Try it")
+    await choose(page, "button", "Keep these changes")
+    await expect(page.locator(".said").last).to_contain_text("It is made.")
+    assert ((server.workspace / "made").read_text(), wrong, wide) == ("hello\n", [], 0)
+
+
+async def test_a_narrow_page_needs_no_mouse_for_pictures(serve: Serve, visit: Open, tmp_path: Path) -> None:
+    """A4: 360 px wide, by keyboard: attach a picture, take it away, attach it again, send it, look at it."""
+    (tmp_path / "shot.png").write_bytes(picture(900, 300))
+    visitor = await visit(await serve(turn("Orange.")).start(), **NARROW)
+    page = visitor.page
+
+    async def attach() -> None:
+        async with page.expect_file_chooser() as asked:
+            await choose(page, "button", "Attach a picture")
+        await (await asked.value).set_files(tmp_path / "shot.png")
+        await expect(page.locator(".attached img")).to_be_visible()
+
+    await attach()
+    await choose(page, "button", "Remove this picture")
+    await expect(page.locator(".attached img")).to_have_count(0)
+    await attach()
+    wrong = await faults(page)
+    await reach(page, page.locator("#composer"))
+    await page.keyboard.type("what is this?")
+    await page.keyboard.press("Enter")
+    shown = page.locator(".user .picture")
+    await expect(shown.locator("img")).to_be_visible()
+    await expect(page.locator(".said")).to_have_text("Orange.")
+    await reach(page, shown)
+    small = await shown.bounding_box()
+    await page.keyboard.press("Enter")
+    await expect(shown).to_have_attribute("aria-expanded", "true")
+    large = await shown.bounding_box()
+    assert small and large and small["width"] < large["width"] <= 360
+    wrong += await faults(page)
+    await page.keyboard.press("Enter")
+    await expect(shown).to_have_attribute("aria-expanded", "false")
+    assert (wrong, await page.evaluate("() => document.documentElement.scrollWidth - innerWidth")) == ([], 0)
+
+
+@pytest.mark.parametrize("encrypted", [True, False])
+async def test_a_narrow_page_needs_no_mouse_to_copy(encrypted: bool, serve: Serve, visit: Open) -> None:
+    """A4, T31: 360 px wide, by keyboard: scroll, select lines, copy; also where the page is not encrypted (--lan)."""
+    command = "touch made; seq 300; echo the-needle; echo 'two  words'; seq 301 330"
+    answer = "Done:\n\n```\nmake all\n```"
+    server = serve(turn("", run(command)) + turn(answer))
+    visitor = await visit(await server.start(), **NARROW, permissions=["clipboard-read", "clipboard-write"])
+    page = visitor.page
+    if not encrypted:  # what a browser has on http://192.168.…
+        await page.context.add_init_script(
+            "Object.defineProperty(Navigator.prototype, 'clipboard', {value: undefined})"
+        )
+        await page.reload()
+    await reach(page, page.locator("#composer"))
+    await page.keyboard.type("make it")
+    await page.keyboard.press("Enter")
+    await to_card(page)
+    await page.keyboard.press("y")
+    await expect(page.locator(".said code")).to_have_text("make all")
+
+    async def pasted() -> str:
+        await reach(page, page.locator("#composer"))
+        await page.keyboard.press("Control+a")
+        await page.keyboard.press("Control+v")
+        return await page.locator("#composer").input_value()
+
+    await choose(page, "button", "Copy")
+    await expect(page.get_by_role("button", name="Copied")).to_be_focused()
+    assert (await pasted()).strip() == "make all"
+    await reach(page, page.locator(".parts").get_by_role("button", name="Terminals"))
+    await page.keyboard.press("Enter")
+    screen = page.locator(".screen .xterm-rows")
+    await expect(screen).to_contain_text("330")
+    terminal = page.locator(".xterm-helper-textarea")
+    await reach(page, terminal)
+    await page.keyboard.press("Home")
+    await expect(screen).to_contain_text("touch made")
+    await page.keyboard.press("End")
+    await expect(screen).to_contain_text("330")
+    await page.keyboard.press("Control+Shift+f")
+    await expect(page.get_by_role("searchbox", name="Search in this terminal")).to_be_focused()
+    await page.keyboard.type("the-needle")
+    await expect(page.locator(".terminal-search")).to_contain_text("of ")
+    await page.keyboard.press("Escape")
+    await expect(terminal).to_be_focused()
+    await page.keyboard.press("Control+Shift+f")
+    await page.keyboard.press("Enter")
+    await reach(page, terminal)
+    await page.keyboard.press("Shift+ArrowDown")
+    await page.keyboard.press("Shift+ArrowDown")
+    await expect(page.locator(".terminal-bar")).to_contain_text("2 lines selected")
+    wrong = await faults(page)
+    await page.keyboard.press("Control+c")
+    await reach(page, page.locator(".parts").get_by_role("button", name="Timeline"))
+    await page.keyboard.press("Enter")
+    assert (await pasted()).split("\n")[:2] == ["the-needle", "two  words"]
+    assert wrong == []
+
+
+async def test_a_page_without_a_model_says_how_to_choose_one(serve: Serve, visit: Open) -> None:
+    """A4: before somebody has written a task that nobody can do."""
+    visitor = await visit(await serve("").start())
+    await expect(visitor.page.locator(".home .notice")).to_contain_text("No model is chosen yet")
+    await visitor.begin("do it")
+    await expect(visitor.page.locator(".trouble")).to_contain_text("No model is chosen.")
+    await expect(visitor.page.locator("#composer")).to_have_value("do it")
 
 
 async def test_settings_tell_value_default_and_origin(serve: Serve, visit: Open) -> None:
