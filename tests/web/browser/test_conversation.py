@@ -266,7 +266,7 @@ async def test_a_model_asks_and_a_choice_answers(serve: Serve, visit: Open) -> N
 
 async def test_subtasks_are_a_tree_and_ask_wherever_one_looks(serve: Serve, visit: Open) -> None:
     """A4, S15: subtasks stand below their parents while they run and later; a question is answered on either page."""
-    # Every task plays the script from its beginning; the third one is too deep to have a subtask.
+    # Every task plays the script from its beginning; the fourth one is too deep to have a subtask.
     script = (
         turn("I share it.", ("new_task", {"message": "Count the apples", "mode": "code"}))
         + turn("", run("touch apples"))
@@ -285,14 +285,13 @@ async def test_subtasks_are_a_tree_and_ask_wherever_one_looks(serve: Serve, visi
         await visitor.allow()
         await page.wait_for_function("(card) => !card.isConnected", arg=known)
 
-    for depth in range(2):
+    for depth in range(3):
         await allow()
         await expect(below).to_have_count(depth + 1)
-    await allow()  # the one that is too deep
     await expect(card).to_contain_text("touch apples")
-    await expect(page.locator(".tasks .below .below a.entry")).to_have_count(1)
+    await expect(page.locator(".tasks .below .below .below a.entry")).to_have_count(1)
     await page.get_by_role("button", name="1 subtask").click()
-    await expect(page.locator(".subtasks li li")).to_contain_text("Count the apples")
+    await expect(page.locator(".subtasks li li li")).to_contain_text("Count the apples")
     await below.last.click()
     await expect(page.locator(".crumb")).to_contain_text("Subtask of Count the apples")
     await expect(card).to_contain_text("touch apples")
@@ -300,12 +299,12 @@ async def test_subtasks_are_a_tree_and_ask_wherever_one_looks(serve: Serve, visi
     await expect(page.locator(".result")).to_contain_text("There are 3.")
     assert (server.workspace / "apples").exists()
     await page.locator(".tasks a.entry", has_text="count the fruit").click()
-    for _ in range(2):
+    for _ in range(3):
         await expect(card).to_contain_text("touch apples")
         await allow()
     await expect(page.locator(".result")).to_contain_text("There are 3.")
     await expect(page.locator(".subtask")).to_contain_text("There are 3.")
-    await expect(below).to_have_count(2)
+    await expect(below).to_have_count(3)
 
 
 async def test_todos_and_cost_are_in_the_head(serve: Serve, visit: Open) -> None:
