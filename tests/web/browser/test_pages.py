@@ -317,6 +317,7 @@ async def test_a_narrow_page_needs_no_mouse_to_copy(encrypted: bool, serve: Serv
     visitor = await visit(await server.start(), **NARROW, permissions=["clipboard-read", "clipboard-write"])
     page = visitor.page
     if not encrypted:  # what a browser has on http://192.168.…
+        await expect(page.locator("#composer")).to_be_visible()  # the address was used, and can be loaded again
         await page.context.add_init_script(
             "Object.defineProperty(Navigator.prototype, 'clipboard', {value: undefined})"
         )
@@ -347,13 +348,15 @@ async def test_a_narrow_page_needs_no_mouse_to_copy(encrypted: bool, serve: Serv
     await expect(screen).to_contain_text("touch made")
     await page.keyboard.press("End")
     await expect(screen).to_contain_text("330")
+    search = page.get_by_role("searchbox", name="Search in this terminal")
     await page.keyboard.press("Control+Shift+f")
-    await expect(page.get_by_role("searchbox", name="Search in this terminal")).to_be_focused()
+    await expect(search).to_be_focused()
     await page.keyboard.type("the-needle")
     await expect(page.locator(".terminal-search")).to_contain_text("of ")
     await page.keyboard.press("Escape")
     await expect(terminal).to_be_focused()
     await page.keyboard.press("Control+Shift+f")
+    await expect(search).to_be_focused()
     await page.keyboard.press("Enter")
     await reach(page, terminal)
     await page.keyboard.press("Shift+ArrowDown")
