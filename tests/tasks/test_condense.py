@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import cast
@@ -131,15 +132,28 @@ async def test_old_outputs_are_folded_first_and_can_be_read_again(tmp_path: Path
 
 
 async def test_a_folded_output_is_shown_by_read_output(tmp_path: Path) -> None:
-    """S17."""
-    work = tmp_path / "work"
-    work.mkdir()
-    (work / "a.txt").write_text("one\ntwo\n")
-    looks = [turn(call("read_file", path="a.txt")), turn(call("read_output", id=0)), done()]
-    async with a_task(work, *looks) as task:
-        seen = Seen(task)
-        await task.run_until_idle()
-    assert "There is no output 0" in results(seen)[1][2]
+    """S17: the whole of it, by the number that the folded line names; a number that is none is said."""
+
+    async def reads_again(number: int) -> tuple[str, str, int]:
+        """The output before it was folded, what `read_output` shows, and the number that the model was told."""
+        work = tmp_path / "work"
+        work.mkdir(exist_ok=True)
+        (work / "big.txt").write_text("needle in a haystack\n" * 900)
+        search = turn(call("search_files", path=".", regex="needle"))
+        many = [turn(call("read_file", path="big.txt", line_range=f"1-{800 + n}")) for n in range(6)]
+        look = turn(call("read_output", id=number))
+        async with a_task(work, search, *many, look, done(), context_window=40_000) as task:
+            seen = Seen(task)
+            assert (await task.run_until_idle()).why == "completed"
+            named = re.search(r"`read_output` (\d+) shows it if you need it", texts(await messages_of(task)))
+        assert named and results(seen)[-2][0] == "read_output"
+        return results(seen)[0][2], results(seen)[-2][2], int(named[1])
+
+    _, refused, number = await reads_again(0)
+    assert "There is no output 0" in refused
+    whole, shown, again = await reads_again(number)
+    assert again == number and whole.count("needle") > 100
+    assert whole in shown
 
 
 async def test_a_request_that_is_refused_as_too_long_is_shortened_and_sent_again(tmp_path: Path) -> None:
@@ -203,6 +217,24 @@ async def test_a_person_asks_for_it_and_it_is_read_as_a_summary(tmp_path: Path) 
         sent = [each for each in await stored(task) if isinstance(each, e.RequestStarted) and each.prompt]
         prompts = [task.log.blobs.read(each.prompt.sha256) or b"" for each in (sent[0], sent[-1]) if each.prompt]
     assert b"Old rule." in prompts[0] and b"New rule." in prompts[1]
+
+
+async def test_the_model_gets_at_most_two_summaries_in_twenty_answers_whatever_matters_to_it(tmp_path: Path) -> None:
+    """S17: the third time older messages are left out; a person who says what matters gets a summary still."""
+
+    def long_work(part: int) -> list[dict[str, object]]:
+        looks = [turn(call("list_files", path="./" * n + "."), text=long_text(f"{part}.{n}")) for n in range(4)]
+        return [*looks, turn(call("condense", focus=f"part {part}"))]
+
+    summaries = [turn(text="The first summary."), turn(text="The second summary.")]
+    turns = [*long_work(1), summaries[0], *long_work(2), summaries[1], *long_work(3), *long_work(4)[:4]]
+    ends = [turn(text="Enough."), turn(text="Enough."), turn(text="The person's summary.")]
+    async with a_task(tmp_path / "work", *turns, *ends, attended=True) as task:
+        assert (await task.run_until_idle()).why == "idle"
+        await task.condense("part four")
+        events = await stored(task)
+    how = [each.how for each in events if isinstance(each, e.HistoryCondensed)]
+    assert how == ["summarised", "summarised", "truncated", "summarised"]
 
 
 async def test_too_little_is_not_condensed(tmp_path: Path) -> None:

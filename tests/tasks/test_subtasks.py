@@ -97,6 +97,57 @@ async def test_subtasks_are_nested_three_deep_and_no_deeper(tmp_path: Path) -> N
     assert len(refused) == 1 and "at most 3 deep" in str(refused[0].content)
 
 
+async def test_four_subtasks_work_at_once_and_the_fifth_waits_for_one_of_them(tmp_path: Path) -> None:
+    """S15: each of the first four asks something, so all four are open until the person answers one."""
+    names = [f"part {n}" for n in range(1, 6)]
+    asks = [turn(call("ask_followup_question", question=f"{name}?", follow_up=["Yes."]), task=name) for name in names]
+    ends = [turn(text=f"{name} done", task=name) for name in names]
+    parts = [each for pair in zip(asks, ends, strict=True) for each in pair]
+    first = turn(*(child(name, mode="ask") for name in names))
+    async with a_task(tmp_path / "work", first, *parts, done("All."), attended=True, auto="all") as task:
+        seen = Seen(task)
+        run = asyncio.create_task(task.run_until_idle())
+        await seen.until(lambda _: len(task.questions) == 4 and len(seen.of(e.SubtaskStarted)) == 5)
+        waits = next(name for name in names if not any(f"{name}?" in each.text for each in task.questions))
+        (fifth,) = [each.child for each in seen.of(e.SubtaskStarted) if each.text == waits]  # type: ignore[attr-defined]
+        assert not (task.log.folder.parent / fifth).exists()
+        answered = task.questions[0]
+        await task.answer(answered.question, Answer(AnswerKind.MESSAGE, text="Yes."))
+        await seen.until(lambda _: any(f"{waits}?" in each.text for each in task.questions))
+        assert len(task.questions) <= 4
+        for each in task.questions:
+            await task.answer(each.question, Answer(AnswerKind.MESSAGE, text="Yes."))
+        assert (await run).text == "All."
+    assert sorted(each[2].rpartition("\n")[2] for each in results(seen)[:5]) == [f"{name} done" for name in names]
+
+
+async def test_a_subtask_in_a_worktree_is_asked_about_the_parents_workspace(repository: Path) -> None:
+    """S15, P7: its worktree is its workspace. A path outside of it is asked about, the parent's files too."""
+    outside = repository / "a.txt"
+    before = outside.read_text()
+    turns = [
+        turn(child("part one"), child("part two")),
+        turn(call("write_to_file", path=str(outside), content="taken\n"), task="part one"),
+        turn(call("write_to_file", path="one.txt", content="1\n"), task="part one"),
+        turn(text="One.", task="part one"),
+        turn(text="Two.", task="part two"),
+        done(),
+    ]
+    config: dict[str, object] = {"policy.auto_approve_subtasks": True}
+    async with a_task(repository, *turns, attended=True, auto="edit", config=config) as task:
+        seen = Seen(task)
+        run = asyncio.create_task(task.run_until_idle())
+        asked = await seen.question()
+        assert asked.text.startswith("Subtask ") and str(outside) in asked.text + asked.details
+        assert outside.read_text() == before
+        await task.answer(asked.question, Answer(AnswerKind.NO))
+        await run
+        asks = [each.ask for each in seen.of(e.QuestionAsked) if isinstance(each, e.QuestionAsked)]
+        assert asks == [asked.ask, "completion_result"]  # nothing was asked about the file in its own worktree
+    assert outside.read_text() == before
+    assert (repository / "one.txt").read_text() == "1\n"
+
+
 async def test_several_that_write_have_a_worktree_each_and_are_merged(repository: Path) -> None:
     """S15, S2: at the same time, each in a workspace of its own; uncommitted files go with them."""
     (repository / "new.txt").write_text("not committed\n")

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.tasks.engine import Seen, a_task, call, done, results, turn
 from tests.tools.workshop import Workshop
 
 from tarmac.calls.call_judge import DenyAll, Judge
@@ -44,6 +45,55 @@ async def test_without_terminals_a_tool_says_so(shop: Workshop, name: str) -> No
     else:
         assert name == "kill_persistent_terminal" and "is not open" in str(done.content)
 
+
+# What each tool is called with, beside those above
+OTHERS: dict[str, dict[str, object]] = {
+    "read_file": {"path": "a.txt"},
+    "list_files": {"path": "."},
+    "search_files": {"path": ".", "regex": "one"},
+    "list_code_definition_names": {"path": "."},
+    "codebase_search": {"query": "one"},
+    "fetch_url": {"url": "http://127.0.0.1:9/"},
+    "browser_action": {"action": "launch", "url": "http://127.0.0.1:9/"},
+    "write_to_file": {"path": "b.txt", "content": "b\n"},
+    "apply_diff": {"path": "a.txt", "diff": "<<<<<<< SEARCH\none\n=======\ntwo\n>>>>>>> REPLACE"},
+    "insert_content": {"path": "a.txt", "line": 1, "content": "zero"},
+    "search_and_replace": {"path": "a.txt", "search": "one", "replace": "two"},
+    "apply_patch": {"patch": "*** Begin Patch\n*** Add File: b.txt\n+b\n*** End Patch"},
+    "generate_image": {"prompt": "a cat", "path": "cat.png"},
+    "use_mcp_tool": {"server_name": "s", "tool_name": "t", "arguments": {}},
+    "access_mcp_resource": {"server_name": "s", "uri": "file:///a"},
+}
+NOT_OFFERED = {"browser_action", "generate_image", "use_mcp_tool", "access_mcp_resource"}  # without settings
+NEEDS_A_TERMINAL = set(ARGUMENTS) - {"execute_command", "run_command", "open_persistent_terminal"}
+
+
+async def test_deny_all_denies_every_tool_in_a_task(tmp_path: Path) -> None:
+    """A6: the null policy works with every tool: the model is told no, and nothing happens."""
+    calls = OTHERS | ARGUMENTS
+    assert set(calls) == {each.name for each in toolbox() if each.group not in ("always", "modes")}
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "a.txt").write_text("one\n")
+    turns = [  # with a call that works in each: a model that gets nowhere would be stopped
+        turn(call("update_todo_list", todos=f"[ ] {name}"), call(name, **arguments))
+        for name, arguments in calls.items()
+    ]
+    async with a_task(work, *turns, done(), auto="all") as task:
+        task.switch_level(DenyAll(), task._state.context.settings)
+        seen = Seen(task)
+        assert (await task.run_until_idle()).why == "completed"
+        assert task._state.context.registry.listing() == []
+    found = {name: (outcome, text) for name, outcome, text in results(seen)}
+    assert {path.name: path.read_text() for path in work.iterdir()} == {"a.txt": "one\n"}
+    for name in calls:
+        outcome, text = found[name]
+        if name in NOT_OFFERED:
+            assert outcome == "failed" and text.startswith(f"There is no tool '{name}'")
+        elif name in NEEDS_A_TERMINAL:  # and none can be opened
+            assert outcome in ("failed", "done") and text.endswith("No terminal is open.")
+        else:
+            assert outcome == "denied" and text.endswith("is not allowed, and was not done: this program allows nothing")
 
 async def test_deny_all_denies_what_any_tool_wants(tmp_path: Path) -> None:
     """A6: every request is denied."""

@@ -128,6 +128,14 @@ class _Room:
     asked: float = 0.0  # units of the last request
 
 
+@dataclass(frozen=True, slots=True)
+class CondenseWish:
+    """Somebody asks for it, and says what matters to them."""
+
+    focus: str = ""
+    by_person: bool = False
+
+
 class Condenser:
     """Keeps one task's conversation inside the window."""
 
@@ -137,7 +145,7 @@ class Condenser:
         self._fixed: tuple[Prompt, float] | None = None  # units of system prompt and tools
         self._summaries: list[int] = []  # at which answer each was tried
         self._refusals = 0
-        self.wanted: str | None = None  # somebody asked for it: what matters to them
+        self.wanted: CondenseWish | None = None
 
     # How full it is
 
@@ -188,8 +196,8 @@ class Condenser:
         """Condense if it is time to, or if somebody asked for it; whether that was done."""
         settings = self._state.context.settings
         if self.wanted is not None:
-            focus, self.wanted = self.wanted, None
-            return await self.condense(prompt, focus)
+            wish, self.wanted = self.wanted, None
+            return await self.condense(prompt, wish)
         window = self.window
         if not settings.auto_condense or not window:
             return False
@@ -201,14 +209,14 @@ class Condenser:
             return False
         return await self._shrink(prompt, goal=round(min(GOAL * window, limit)), limit=limit)
 
-    async def condense(self, prompt: Prompt, focus: str = "") -> bool:
+    async def condense(self, prompt: Prompt, wish: CondenseWish) -> bool:
         """Because a person or the model asks for it. BadRequest when there is too little to condense."""
         await self._state.context.log.commit()
         turns = self._state.history.turns
         span = cover(turns, recent(turns))
         if span is None or span.size < 4 * SMALL:
             raise BadRequest("there is too little to condense", hint="it works once the conversation is longer")
-        return await self._summarise(prompt, span, focus) or await self._truncate(prompt, span)
+        return await self._summarise(prompt, span, wish) or await self._truncate(prompt, span)
 
     async def refused(self, prompt: Prompt) -> bool:
         """The provider says that the request is too long. Whether it is shorter now."""
@@ -269,11 +277,13 @@ class Condenser:
         await self._condensed(prompt, span, text, how="truncated")
         return True
 
-    async def _summarise(self, prompt: Prompt, span: Cover, focus: str = "") -> bool:
+    async def _summarise(self, prompt: Prompt, span: Cover, wish: CondenseWish | None = None) -> bool:
         """Have the model write a summary; whether it is used."""
         state, answers = self._state, self._state.metadata.requests
         self._summaries = [each for each in self._summaries if answers - each < ANSWERS]
-        if len(self._summaries) >= MOST_SUMMARIES and not focus:
+        focus = wish.focus if wish else ""
+        asked = bool(focus) and wish is not None and wish.by_person  # a person who says what matters always gets one
+        if len(self._summaries) >= MOST_SUMMARIES and not asked:
             return False
         messages = [message for turn in state.history.turns[: span.end] for message in turn.messages()]
         ask = f"{ASK}\n\nWhat matters most to the user: {focus}" if focus else ASK

@@ -31,7 +31,7 @@ from tarmac.policy.approval import AnswerKind
 from tarmac.policy.judge import read_tables
 from tarmac.tasks import events as e
 from tarmac.tasks.call_recorder import end_survivors, killed_host, settle, take_over
-from tarmac.tasks.condense import Condenser
+from tarmac.tasks.condense import Condenser, CondenseWish
 from tarmac.tasks.consent import Consent
 from tarmac.tasks.context import Ended, now
 from tarmac.tasks.limits import WorkTime
@@ -290,10 +290,11 @@ class Engine:
 
     async def condense(self, focus: str) -> None:
         """Condense the conversation now, or before the next request if the task runs."""
+        wish = CondenseWish(focus, by_person=True)
         if self.active:
-            self.condenser.wanted = focus
+            self.condenser.wanted = wish
             return
-        await self.condenser.condense(await self._prompt.prepared(), focus)
+        await self.condenser.condense(await self._prompt.prepared(), wish)
         self._prompt.forget()
         self._surroundings.forget()
 

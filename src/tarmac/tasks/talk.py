@@ -14,7 +14,7 @@ from typing import Final
 from tarmac.errors import BadRequest, ToolDenied, ToolFailed
 from tarmac.policy import Decision
 from tarmac.policy.approval import Answer, AnswerKind, Authority
-from tarmac.tasks.condense import Condenser
+from tarmac.tasks.condense import Condenser, CondenseWish
 from tarmac.tasks.context import find_mode, judged, now
 from tarmac.tasks.events import (
     CallId,
@@ -198,8 +198,8 @@ class Conversation:
 
     def condense(self, focus: str) -> None:
         """Condense the conversation before the next request."""
-        if self._condenser is not None:
-            self._condenser.wanted = focus
+        if self._condenser is not None and self._condenser.wanted is None:
+            self._condenser.wanted = CondenseWish(focus)
 
     def output(self, number: int) -> str | None:
         """What an earlier call returned, by the number of its fact."""
