@@ -416,6 +416,29 @@ async def test_a_command_without_a_shell_is_sent_to_the_background_too(tmp_path:
         assert not await task.to_background()
 
 
+@pytest.mark.shell
+async def test_a_wait_for_a_terminal_is_ended_and_its_command_goes_on(tmp_path: Path) -> None:
+    """S5, U7: Ctrl-B while the model waits for a command that it had left, again and again."""
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "a.txt").write_text("one\n")
+    left = turn(call("execute_command", command="tail -f a.txt", timeout=0.5))
+    waits = [turn(call("wait_for_terminal", timeout=60 + n)) for n in range(2)]
+    async with a_task(work, left, *waits, turn(text="Meanwhile."), attended=True, auto="ask") as task:
+        seen = Seen(task)
+        run = asyncio.create_task(task.run_until_idle())
+        for n in range(2):
+            await seen.until(lambda _, n=n: len(results(seen)) == n + 1 and bool(task.questions), seconds=20)  # type: ignore[misc]
+            assert [each.ask for each in task.questions] == ["command_output"]
+            assert await task.to_background()
+        assert (await run).text == "Meanwhile."
+        assert [each.busy for each in task._state.context.registry.listing()] == [True]
+        assert not await task.to_background()
+    for name, outcome, told in results(seen)[1:]:
+        assert (name, outcome) == ("wait_for_terminal", "done")
+        assert "The person sent this command to the background." in told and "`tail -f a.txt`" in told
+
+
 def test_a_command_that_was_asked_about_had_begun() -> None:
     """S4, S5: after a crash its call is interrupted, not taken for one that only asked."""
     asked = new_question("command_output", "`make` is running", call=CallId("c1"))

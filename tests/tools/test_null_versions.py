@@ -93,7 +93,10 @@ async def test_deny_all_denies_every_tool_in_a_task(tmp_path: Path) -> None:
         elif name in NEEDS_A_TERMINAL:  # and none can be opened
             assert outcome in ("failed", "done") and text.endswith("No terminal is open.")
         else:
-            assert outcome == "denied" and text.endswith("is not allowed, and was not done: this program allows nothing")
+            assert outcome == "denied" and text.endswith(
+                "is not allowed, and was not done: this program allows nothing"
+            )
+
 
 async def test_deny_all_denies_what_any_tool_wants(tmp_path: Path) -> None:
     """A6: every request is denied."""

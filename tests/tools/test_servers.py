@@ -20,7 +20,8 @@ from tarmac.models.messages import Image
 from tarmac.policy import Policy, UseServer
 from tarmac.policy.grants import GrantFile
 from tarmac.tools.servers import Hub, read_definitions
-from tarmac.tools.servers.definition import Definitions, parse_definition
+from tarmac.tools.servers.definition import Definitions, ServerDefinition, parse_definition
+from tarmac.tools.servers.hub import ServerFailed
 
 SCRIPT = Path(mcp_server.__file__)
 
@@ -126,6 +127,33 @@ async def test_what_can_not_be_started_says_why(shop: Workshop, tmp_path: Path) 
         assert [each.state for each in hub.status()] == ["failed", "failed", "failed"]
         assert all(each.error for each in hub.status())
     assert children() <= before
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        ({"command": "no-such-server"}, "there is no program `no-such-server`"),
+        ({"command": "{here}/text"}, "`{here}/text` is not a program that this machine can run"),
+        ({"command": "{here}/plain"}, "`{here}/plain` may not be run"),
+        ({"cwd": "{here}/gone"}, "there is no folder `{here}/gone`"),
+    ],
+)
+async def test_a_command_that_can_not_be_run_is_told_in_words(
+    shop: Workshop, tmp_path: Path, values: dict[str, str], why: str
+) -> None:
+    """S20: what, where, and what next; no numbers of the system."""
+    (tmp_path / "text").write_bytes(b"\x00\x01")
+    (tmp_path / "text").chmod(0o755)
+    (tmp_path / "plain").write_text("#!/bin/sh\n")
+    made = {name: value.format(here=tmp_path) for name, value in values.items()}
+    if "cwd" in made:
+        made |= {"command": sys.executable, "cwd": Path(made["cwd"])}  # type: ignore[dict-item]
+    server = ServerDefinition(name="broken", origin="user", file="servers.toml", **made)  # type: ignore[arg-type]
+    async with hub_for(shop, tmp_path, Definitions({"broken": server})) as hub:
+        with pytest.raises(ServerFailed) as error:
+            await hub.connect("broken")
+    assert error.value.what == f"The MCP server broken can't be started: {why.format(here=tmp_path)}."
+    assert error.value.hint == "its settings are in servers.toml"
 
 
 async def test_a_tool_that_changed_is_asked_about_again(shop: Workshop, tmp_path: Path) -> None:

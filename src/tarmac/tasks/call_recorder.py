@@ -357,7 +357,10 @@ def _output(found: Unfinished) -> str:
 
 @dataclass(slots=True)
 class _Waited:
+    call: CallId
     command: Execution
+    leave: Callable[[], object]  # ends the wait, not the command
+    left: bool = False
     question: QuestionId | None = None
     withdraw: Callable[[], object] = bool
 
@@ -372,29 +375,30 @@ class RunningCommands:
     def __init__(self, state: TaskState, questions: Questions) -> None:
         self._state = state
         self._questions = questions
-        self._waited: dict[CallId, _Waited] = {}
+        self._waited: list[_Waited] = []
         self._remarks: dict[CallId, tuple[Part, ...]] = {}
         self._stopping: set[asyncio.Task[object]] = set()
 
     @contextmanager
-    def waiting(self, call: CallId, command: Execution) -> Iterator[None]:
-        """Held while a call waits for a command."""
-        waited = self._waited[call] = _Waited(command)
-        timer = asyncio.get_running_loop().call_later(ASK_AFTER, self._ask, call, waited)
+    def waiting(self, call: CallId, command: Execution, leave: Callable[[], object]) -> Iterator[None]:
+        """Held while a call waits for a command; `leave` ends the wait."""
+        waited = _Waited(call, command, leave)
+        self._waited.append(waited)
+        timer = asyncio.get_running_loop().call_later(ASK_AFTER, self._ask, waited)
         try:
             yield
         finally:
             timer.cancel()
-            del self._waited[call]
+            self._waited.remove(waited)
             waited.withdraw()
 
     async def to_background(self, by: str = "") -> bool:
         """Let the calls go on without their commands; False: none waits for one."""
-        found = list(self._waited.items())
-        for call, waited in found:
+        found = list(self._waited)
+        for waited in found:
             answer = Answer(AnswerKind.YES, by=by)
             if waited.question is None:
-                self._heard(call, waited, answer.kind)
+                self._heard(waited, answer.kind)
                 continue
             try:
                 await self._questions.answer(waited.question, answer)
@@ -406,20 +410,18 @@ class RunningCommands:
         """What the model is told with the result of a call; once."""
         return self._remarks.pop(call, ())
 
-    def _ask(self, call: CallId, waited: _Waited) -> None:
-        if not self._state.attended or waited.command.left:
+    def _ask(self, waited: _Waited) -> None:
+        if not self._state.attended or waited.left:
             return
-        asked = new_question("command_output", f"`{short(waited.command.command)}` is running", call=call)
+        asked = new_question("command_output", f"`{short(waited.command.command)}` is running", call=waited.call)
         waited.question = asked.question
         waited.withdraw = self._questions.offer(
             asked,
             check=_says_what,
-            heard=lambda heard: self._heard(call, waited, heard.answer, heard.text, heard.images),
+            heard=lambda heard: self._heard(waited, heard.answer, heard.text, heard.images),
         )
 
-    def _heard(
-        self, call: CallId, waited: _Waited, answer: AnswerKind, text: str = "", images: Sequence[Blob] = ()
-    ) -> None:
+    def _heard(self, waited: _Waited, answer: AnswerKind, text: str = "", images: Sequence[Blob] = ()) -> None:
         if answer is AnswerKind.NO:
             told = "The person stopped this command."
             stopping = asyncio.create_task(waited.command.interrupt())
@@ -427,10 +429,11 @@ class RunningCommands:
             stopping.add_done_callback(self._stopping.discard)
         else:
             told = "The person sent this command to the background."
-            waited.command.leave()
+            waited.left = True
+            waited.leave()
         if text:
             told += f" The person says: {text}"
-        self._remarks[call] = (Text(told), *map(Image, images))
+        self._remarks[waited.call] = (Text(told), *map(Image, images))
 
 
 def _says_what(answer: Answer) -> None:

@@ -303,7 +303,7 @@ async def outcome(bench: Bench, execution: Execution, *, terminal: TerminalId | 
     try:
         if not await execution.ended(min(SOON, timeout)):
             follower = asyncio.create_task(_show(bench, execution, terminal))
-            with bench.waiting(execution):
+            with bench.waiting(execution, execution.leave):
                 reason = await _settled(bench, execution, end)
         if not execution.running and (follower is not None or execution.output_bytes):
             follower = follower or asyncio.create_task(_show(bench, execution, terminal))

@@ -6,10 +6,10 @@ wait_for_terminal    wait until a command ends, prints a match, opens a port, wa
 
 import asyncio
 import re
-from collections.abc import Mapping
-from contextlib import nullcontext
+from collections.abc import Coroutine, Mapping
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeVar, cast
 
 from msgspec import Meta
 
@@ -244,19 +244,23 @@ class WaitForTerminal(Tool):
             current = [terminal_access.readable(bench, each).current for each in busy]
             asked = bench.secrets and any(each is not None and wants_secret(each) for each in current)
             try:
-                with bench.secrets() if bench.secrets and asked else nullcontext():
-                    happened = await bench.registry.waiting_for(*ids, **conditions)
+                with bench.secrets() if bench.secrets and asked else nullcontext(), ExitStack() as held:
+                    left = asyncio.Event()
+                    for each in current:
+                        if each is not None:
+                            held.enter_context(bench.waiting(each, left.set))
+                    happened = await _unless(left, bench.registry.waiting_for(*ids, **conditions))
             except (ToolFailed, BadArguments):
                 raise
             except TarmacError as error:
                 raise ToolFailed(error.what, hint=error.hint) from None
-            terminal = terminal_access.readable(bench, happened.terminal)
+            terminal = terminal_access.readable(bench, happened.terminal if happened else busy[0])
             found = await terminal_status.look(terminal)
-            details = {"terminal": found.facts, "happened": _facts(happened)}
+            details = {"terminal": found.facts, "happened": _facts(happened) if happened else {"what": "left"}}
             return Done.text(
-                f"{_told(happened)}\n{found.text}",
+                f"{_told(happened) if happened else 'The wait was ended.'}\n{found.text}",
                 details=details,
-                essence=f"{happened.what} {untagged(found.text)}",
+                essence=f"{happened.what if happened else 'left'} {untagged(found.text)}",
                 output=found.output,
             )
 
@@ -277,6 +281,18 @@ class WaitForTerminal(Tool):
         if self.quiet is not None:
             made["quiet"] = self.quiet
         return made
+
+
+async def _unless(left: asyncio.Event, wait: Coroutine[Any, Any, "Happened"]) -> "Happened | None":
+    """What was waited for; None when the person ended the wait before."""
+    waiting, leaving = asyncio.ensure_future(wait), asyncio.ensure_future(left.wait())
+    try:
+        await asyncio.wait((waiting, leaving), return_when=asyncio.FIRST_COMPLETED)
+        return waiting.result() if waiting.done() else None
+    finally:
+        for each in (waiting, leaving):
+            each.cancel()
+        await asyncio.gather(waiting, leaving, return_exceptions=True)
 
 
 def _facts(happened: "Happened") -> dict[str, object]:

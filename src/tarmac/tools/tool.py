@@ -237,7 +237,8 @@ class Bench:
     show: Callable[[Live], None] = lambda _: None
     started: Callable[[TerminalId, Path], None] = lambda *_: None  # a command prints into this spool
     recorded: Callable[[], Awaitable[None]] = _at_once  # returns when that is durable
-    waiting: Callable[[Execution], AbstractContextManager[None]] = lambda _: nullcontext()  # held while a command runs
+    # Held while a call waits for a command; the second argument ends the wait
+    waiting: Callable[[Execution, Callable[[], object]], AbstractContextManager[None]] = lambda _, __: nullcontext()
     hidden: Callable[[str], None] = lambda _: None  # a file was not touched, as an ignore file hides it
     settings: ToolSettings = ToolSettings()
     elsewhere: Callable[[Path], Awaitable[Terminal]] | None = None  # opens one for each approved command

@@ -10,6 +10,7 @@ server describes in another way is asked about again, whatever was allowed befor
 """
 
 import asyncio
+import errno
 import json
 import logging
 import os
@@ -256,13 +257,14 @@ class ServerConnection:
             )
         if isinstance(cause, TarmacError):
             return cause
-        return self._failed(f"can't be started: {_words(cause)}", self._tail())
+        why = _why_not_run(cause, self.definition) if isinstance(cause, OSError) else _words(cause)
+        return self._failed(f"can't be started: {why}", self._tail())
 
     def _failed(self, what: str, tail: str = "") -> ServerFailed:
         printed = f" It printed: {tail}" if tail else ""
-        return ServerFailed(
-            f"The MCP server {self.definition.name} {what}.{printed}", hint="tarmac mcp-servers shows all"
-        )
+        file = self.definition.file
+        hint = f"its settings are in {file}" if file else "`tarmac mcp-servers` shows its settings"
+        return ServerFailed(f"The MCP server {self.definition.name} {what}.{printed}", hint=hint)
 
     def _tail(self) -> str:
         if self._log is None or self._log.closed:
@@ -284,6 +286,24 @@ def _cause(error: BaseException) -> BaseException:
 def _words(error: BaseException) -> str:
     cause = _cause(error)
     return str(cause).strip() or type(cause).__name__
+
+
+def _why_not_run(error: OSError, definition: ServerDefinition) -> str:
+    """Why a command can't be run, in words."""
+    folder = definition.cwd
+    if not definition.command:
+        return error.strerror or _words(error)
+    if folder is not None and not folder.is_dir():
+        return f"there is no folder `{folder}`"
+    match error:
+        case FileNotFoundError():
+            return f"there is no program `{definition.command}`"
+        case PermissionError():
+            return f"`{definition.command}` may not be run"
+        case OSError(errno=errno.ENOEXEC):
+            return f"`{definition.command}` is not a program that this machine can run"
+        case _:
+            return f"`{definition.command}`: {error.strerror or _words(error)}"
 
 
 def _sdk() -> dict[str, Any]:
