@@ -4,6 +4,7 @@ import asyncio
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from shutil import which
 
 import pytest
 from tests.terminals.conftest import Speech
@@ -153,6 +154,21 @@ async def test_an_interrupt_between_two_words_is_never_told_as_a_status_of_its_o
             result = await execution.result(timeout=60)
             ends.add((result.exit_code, result.reason, result.output.strip()))
     assert ends == {(130, "interrupted", "ready")}
+
+
+@pytest.mark.skipif(which("zsh") is None, reason="needs zsh; bash and fish skip no hooks")
+async def test_a_prompt_whose_hooks_were_skipped_is_no_output(tmp_path: Path) -> None:
+    """T14: after an interrupt at the end of a loop zsh shows its prompt and runs no hook. Here there is none to run."""
+    async with open_terminal(cwd=tmp_path, shell="zsh") as terminal:
+        await terminal.run("PS1='a prompt> '")
+        execution = await terminal.start("precmd_functions=(); echo ready; while :; do sleep 0.01; done")
+        await until(execution, "ready")
+        await execution.interrupt()
+        result = await execution.result(timeout=60)
+        assert (result.exit_code, result.reason, result.output) == (130, "interrupted", "ready\n")
+        shown = await terminal.run('print -rn -- "$PS1"; print -P " $PS1"', timeout=60)
+        assert shown.output == "a prompt>  a prompt> \n"  # the mark in it is not shown, and holds nothing back
+        assert await in_step(terminal)
 
 
 async def test_an_interrupt_after_the_end_sends_nothing(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from tarmac.terminals.shell.keyboard import Keyboard
 from tarmac.terminals.shell.monitor import give_up
 from tarmac.terminals.shell.session import Session, Turn
 from tarmac.terminals.shell.state import (
+    MOST_HELD,
     Asked,
     Begun,
     ByPerson,
@@ -100,6 +101,7 @@ class CommandTracker:
         self.state: State = Idle()
         self.internal = 0  # the number of our last internal command: its prompt is not reported
         self.withdrawn = 0  # the number of the last command that was taken back before it began
+        self._prompt_text: bytearray | None = None  # what the shell shows after an interrupt, before it tells the end
         self._prompt_at: int | None = None  # where on the tape our prompt begins, if nothing else can print after it
         self._compacting: set[asyncio.Task[None]] = set()
 
@@ -130,7 +132,11 @@ class CommandTracker:
                 if not told.hold(data):
                     self._feed(given.execution, data)
             case Running(given) | Asked(given):
-                self._feed(given.execution, self._masked(given.execution, data))
+                data = self._masked(given.execution, data)
+                if self._prompt_text is not None and len(self._prompt_text) + len(data) <= MOST_HELD:
+                    self._prompt_text += data
+                else:
+                    self._feed(given.execution, data)
 
     def _masked(self, execution: Execution, data: bytes) -> bytes:
         return data if execution.secrets is None else execution.secrets.mask(data)
@@ -141,6 +147,12 @@ class CommandTracker:
             self._terminal._wrote(data)
         if execution.spool.crowded:
             self._compact(execution)
+
+    def on_prompt_text(self) -> None:
+        """A prompt follows. The hooks that tell the end come before it, unless an interrupt made zsh skip them."""
+        state, session = self.state, self._terminal.session
+        if isinstance(state, Running | Asked) and state.given.execution.cause and session and session.in_front():
+            self._prompt_text = self._prompt_text or bytearray()
 
     def on_forged(self, mark: Mark) -> None:
         if (current := self._terminal.current) is not None:
@@ -179,6 +191,9 @@ class CommandTracker:
         if begun is None or session is None:
             return
         self._terminal._moved(session.directory())
+        if self._prompt_text is not None:  # it was not the prompt: the command went on
+            text, self._prompt_text = self._prompt_text, None
+            self._feed(begun.given.execution, bytes(text))
         self._end_is_told(begun, session, self._ending(begun.given.execution, session, "mark", status, pipestatus))
 
     def _end_is_told(self, begun: Begun, session: Session, ending: Ending) -> None:
@@ -384,6 +399,9 @@ class CommandTracker:
             execution.note("out of memory: the kernel killed it")
         if execution.secrets is not None and (rest := execution.secrets.rest()):
             self._feed(execution, rest)
+        if self._prompt_text is not None:
+            text, self._prompt_text = self._prompt_text, None
+            self._terminal._wrote(bytes(text))
         execution.finish(ending, at=at)
         self._terminal._finished_execution(execution)
         self._terminal._released.ring()

@@ -45,6 +45,7 @@ class Owner(Protocol):
     def on_prompt(
         self, number: int, status: int, turn: Turn, pipestatus: tuple[int, ...], *, sure: bool, discarded: bool = False
     ) -> None: ...
+    def on_prompt_text(self) -> None: ...
     def on_handed_over(self) -> None: ...
     def on_person_ran(self, command: str) -> None: ...
     def on_exit(self, status: int) -> None: ...
@@ -331,6 +332,8 @@ class Session(ShellProcess):
                     self.prompt_to_come = False
                     self._owner.on_prompt(int(number), 0, "ours", (), sure=False)
                     self._changed.ring()
+                case "Q", ():
+                    self._owner.on_prompt_text()
                 case "F", (number,):
                     self._fences.passed(int(number))
                 case "R", (number, statuses, attributes, where):

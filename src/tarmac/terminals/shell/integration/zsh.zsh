@@ -22,6 +22,7 @@ typeset -ga __tarmac_inner=()
 # of a list whose program was stopped in a subshell, when that program goes on: there it only hands its status on.)
 typeset -g __tarmac_note=$'\n__tarmac_code=$? __tarmac_inner=(${pipestatus[@]}) __tarmac_arg=$_; (( ! ZSH_SUBSHELL )) || exit $__tarmac_code'
 typeset -g __tarmac_text= __tarmac_where= __tarmac_pwd=
+typeset -g __tarmac_ps1=$'\e]633;Q;'$__tarmac_nonce$'\a' # the prompt's text begins
 if [[ ! -v __tarmac_tty ]]; then
   # Ours alone: no child gets it.
   typeset -gi __tarmac_tty=-1
@@ -127,6 +128,7 @@ __tarmac_done() {
     if [[ -t 0 ]] && builtin sysread -t 0 __tarmac_text; then __tarmac_drain; fi
     if [[ $PWD != $__tarmac_pwd ]]; then __tarmac_find; fi
     if [[ ${precmd_functions[-1]-} != __tarmac_precmd ]]; then __tarmac_hook; fi
+    if [[ ${PS1-} != $__tarmac_ps1* ]]; then __tarmac_mark_prompt; fi
     local facts="$__tarmac_nonce;$__tarmac_n"
     local told=$'\e]633;D;'"$facts;$__tarmac_status;$__tarmac_x;$__tarmac_where"$'\a'
     if [[ $#precmd_functions -gt 1 || -n $functions[precmd] ]]; then # the hooks of others come first
@@ -137,6 +139,16 @@ __tarmac_done() {
     fi
   fi
   return ${__tarmac_status%% *}
+}
+
+# An interrupt at the end of a loop makes zsh skip all hooks before its next prompt, but not the prompt: PS1 says where
+# that begins. (No `%{…%}`: the editor is off, and not everybody has prompt_percent.) A person's PS1 is their own.
+__tarmac_mark_prompt() {
+  __tarmac_unmark_prompt
+  if [[ -n ${PS1-} && ${(t)PS1} != *readonly* ]]; then PS1=$__tarmac_ps1$PS1; fi
+}
+__tarmac_unmark_prompt() {
+  if [[ ${PS1-} == *$__tarmac_ps1* && ${(t)PS1} != *readonly* ]]; then PS1=${PS1//$__tarmac_ps1/}; fi
 }
 
 # Our hook last, whatever the command did to the others.
@@ -167,6 +179,7 @@ __tarmac_precmd() {
     2) __tarmac_person=1 ;; # this prompt is the person's
     1|3) __tarmac_person=3 __tarmac_status=$now ;; # their line is done
   esac
+  if [[ $__tarmac_person == 0 ]]; then __tarmac_mark_prompt; fi
   __tarmac_hook
   __tarmac_prompted $now $discarded
 }

@@ -22,6 +22,7 @@ __tarmac_hand_over() {
   builtin setopt "${__tarmac_options[@]}" zle
   if [[ -n $__tarmac_x ]]; then builtin setopt xtrace; fi
   __tarmac_x=
+  __tarmac_unmark_prompt
   __tarmac_keys
   __tarmac_recall
 } 2>/dev/null
