@@ -19,6 +19,7 @@ from tests.mcp.peers import (
     a_pipe,
     call,
     encoded,
+    environ,
     on_pipes,
     ran,
     stubborn,
@@ -187,6 +188,35 @@ def test_a_client_that_never_reads_and_dies_leaves_nothing(tmp_path: Path) -> No
             pipe._in.close()
         process.wait(PATIENCE)
         assert not alive(sleeper)
+
+
+@pytest.mark.parametrize("closes", ["both ends", "the end it reads"])
+@pytest.mark.parametrize("running", [False, True], ids=["before an answer", "while a command runs"])
+def test_a_client_that_is_lost_ends_it_quietly(tmp_path: Path, closes: str, running: bool) -> None:
+    """A3: with its terminals and without a traceback, also when there is nothing to write to it."""
+    command = [a_python(), "-m", "tarmac", "mcp", "--allow", "sleep"]
+    ends = subprocess.PIPE
+    with subprocess.Popen(command, stdin=ends, stdout=ends, stderr=ends, cwd=tmp_path, env=environ()) as process:
+        pipe = Pipe(process)
+        try:
+            pipe.shake()
+            sleepers = []
+            if running:
+                id = pipe.ask(RUN, {"name": "open_persistent_terminal", "arguments": {}})["result"]["structuredContent"]
+                kept = {"id": id["id"], "command": "sleep 765432", "timeout": 40}
+                pipe.send(RUN, {"name": "run_persistent_command", "arguments": kept})
+                run(pipe, "sleep 765433", timeout=40)
+                sleepers = [until_found("765432"), until_found("765433")]
+            else:
+                pipe.send("tools/list")
+            pipe._out.close()
+            if closes == "both ends":
+                pipe._in.close()
+            assert process.wait(PATIENCE / 2) == 0
+            assert process.stderr is not None and process.stderr.read() == b""
+            assert [each for each in sleepers if alive(each)] == []
+        finally:
+            process.kill()
 
 
 def a_python() -> str:

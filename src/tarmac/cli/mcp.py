@@ -152,7 +152,7 @@ async def _on_pipes(server: "ToolServer") -> None:
         async with writing:  # a message is whole before the next begins
             await own_stdin.write(pipes[1], data)
 
-    await serve_lines(server, own_stdin.pieces(pipes[0]), write)
+    await serve_lines(server, own_stdin.pieces(pipes[0]), write, lambda: own_stdin.until_unread(pipes[1]))
 
 
 async def _on_http(server: "ToolServer", port: int, token: str) -> None:

@@ -12,9 +12,11 @@ can't be opened this way: a socket, another user's pipe, a file that was partly 
 import asyncio
 import itertools
 import os
+import select
 import shlex
 import signal
 import stat
+import sys
 import termios
 import tty
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -251,6 +253,19 @@ async def write(fd: int, data: bytes) -> None:
             left = left[os.write(fd, left if at_once else left[:SURE_TO_FIT]) :]
         except BlockingIOError:
             continue
+
+
+async def until_unread(fd: int) -> None:
+    """Wait until nobody can read any more what is written to `fd`: a pipe or a socket whose other end is closed."""
+    if sys.platform != "linux":
+        await asyncio.Event().wait()  # the next write tells
+    with select.epoll() as hung_up:  # a loop would also wake for each byte that `fd` can take
+        try:
+            hung_up.register(fd, 0)
+        except PermissionError:  # a regular file: there is no other end
+            await asyncio.Event().wait()
+        loop = asyncio.get_running_loop()
+        await _ready(hung_up.fileno(), loop.add_reader, loop.remove_reader)
 
 
 async def _ready(fd: int, add: Callable[[int, Callable[[], None]], object], remove: Callable[[int], object]) -> bool:

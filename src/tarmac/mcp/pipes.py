@@ -21,30 +21,50 @@ Write = Callable[[bytes], Awaitable[None]]
 MOST_AT_ONCE: Final = 256  # requests that were read and not answered; then nothing more is read
 
 
-async def serve_lines(tools: ToolServer, pieces: AsyncIterator[bytes], write: Write) -> None:
-    """Serve one client on a pair of pipes, one message a line, until its end of file."""
+async def serve_lines(
+    tools: ToolServer,
+    pieces: AsyncIterator[bytes],
+    write: Write,
+    until_lost: Callable[[], Awaitable[None]] = anyio.sleep_forever,
+) -> None:
+    """Serve one client on a pair of pipes, one message a line, until its end of file, or until it reads no more.
+
+    `until_lost` tells the latter while there is nothing to write.
+    """
     server = make_server(tools)
     incoming, inbox = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outbox, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
     waiting = InFlight()
+    reading = anyio.CancelScope()  # left early, it is as if the client had said its end of file
+
+    async def watch() -> None:
+        await until_lost()
+        reading.cancel()
+
+    async def send(data: bytes) -> None:
+        try:
+            await write(data)
+        except ConnectionError:  # it closed its end
+            reading.cancel()
 
     async def read() -> None:
         lines = MessageFrames()
         async with incoming:
-            async for piece in pieces:
-                for line in lines.feed(piece):
+            with reading:
+                async for piece in pieces:
+                    for line in lines.feed(piece):
+                        await take(line)
+                for line in lines.close():
                     await take(line)
-            for line in lines.close():
-                await take(line)
 
     async def take(line: bytes | TooLong) -> None:
         if isinstance(line, TooLong):
             what = f"a message of {line.bytes:,} bytes; {LONGEST:,} are the most"
-            await write(_complaint(types.INVALID_REQUEST, what, line.id))
+            await send(_complaint(types.INVALID_REQUEST, what, line.id))
             return
         for message in _messages(line):
             if isinstance(message, bytes):
-                await write(message)
+                await send(message)
                 continue
             await waiting.room()
             waiting.came(message)
@@ -55,7 +75,7 @@ async def serve_lines(tools: ToolServer, pieces: AsyncIterator[bytes], write: Wr
         async with outgoing:
             async for sent in outgoing:
                 waiting.went(sent.message)
-                await write(sent.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+                await send(sent.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
                 if first:  # it has its answer; now is the time for what takes long to import
                     group.start_soon(tools.warm_up)
                     first = False
@@ -63,6 +83,7 @@ async def serve_lines(tools: ToolServer, pieces: AsyncIterator[bytes], write: Wr
     async with anyio.create_task_group() as group:
         group.start_soon(tell)
         group.start_soon(read)
+        group.start_soon(watch)
         try:
             await server.run(inbox, outbox, server.create_initialization_options())
         finally:
