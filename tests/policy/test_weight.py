@@ -117,6 +117,8 @@ async def test_each_form_of_a_program_has_its_own_weight(risk: str, line: str) -
         ("printf -v x y", "sets a variable"),
         ("echo $x", "prints text"),
         ("seq 1 9999999999", "prints numbers"),
+        ("sleep 1000", "waits"),
+        ("sleep $SECONDS", "waits"),
         ('[ "$x" = y ]', "answers a question about a file or a text"),
     ],
 )

@@ -52,7 +52,6 @@ ASKED: Final = "approval"  # the key of our question in the stateless era
 ROOTS: Final = "roots"
 GOOD_FOR: Final = 600.0  # seconds that a question may stay open
 FOR_ROOTS: Final = 5.0
-NOT_FOUND: Final = -32002  # of the older era
 MOST_SUBSCRIPTIONS: Final = 100  # of one session
 
 
@@ -386,9 +385,7 @@ async def _read_resource(
     except RootsWanted:
         return caller.wants_roots()
     except TarmacError as error:
-        modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
-        code = types.INVALID_PARAMS if modern else NOT_FOUND
-        raise MCPError(code=code, message=error.what, data={"uri": uri}) from None
+        raise MCPError(code=types.INVALID_PARAMS, message=error.what, data={"uri": uri}) from None
     content = types.TextResourceContents(uri=uri, mime_type="text/plain", text=encodable(text))
     return types.ReadResourceResult(contents=[content])
 
@@ -434,7 +431,7 @@ class Subscriptions:
             workspace = await self._tools.workspace_of(Caller(ctx, None))
             workspace.check_known(uri)
         except TarmacError as error:
-            raise MCPError(code=NOT_FOUND, message=error.what, data={"uri": uri}) from None
+            raise MCPError(code=types.INVALID_PARAMS, message=error.what, data={"uri": uri}) from None
         self._open[id, uri] = workspace.changes.subscribe(Subscriber(ctx, uri))
         return types.EmptyResult()
 

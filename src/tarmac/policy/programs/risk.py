@@ -201,7 +201,7 @@ _SYSTEM_PROGRAM = re.compile(r"^/(usr/(local/)?)?s?bin/[^/]+$|^/opt/homebrew/bin
 STREAM = re.compile(r"/dev/(null|stdout|stderr|tty|fd/[0-9]+)")  # to write there is to print
 _QUIET = frozenset(
     """
-    echo printf test [ true false : pwd expr seq tr cut basename dirname
+    echo printf test [ true false : pwd expr seq sleep tr cut basename dirname
 """.split()
 )
 
