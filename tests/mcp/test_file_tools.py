@@ -1,9 +1,11 @@
 """`tarmac mcp --tools`: files for clients, under the same policy; and clients that go in circles."""
 
 import base64
+import json
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import tarmac
 from tests.mcp.peers import ERAS, NO, Person, client_of, connected, on_pipes, ran, refused, said
 from tests.mcp.peers import a_door as a_server
 
@@ -35,6 +37,18 @@ async def test_files_are_read_edited_and_shown_as_pictures(tmp_path: Path, era: 
     assert "three" in said(refused_run)
 
 
+async def test_an_edit_of_a_client_can_be_taken_back(tmp_path: Path) -> None:
+    """A3, S21: its calls make checkpoints, and are a task of the workspace."""
+    (tmp_path / "a.txt").write_text("one\n")
+    async with on_pipes(tmp_path, ERAS[0], Person(), "--tools", "all") as client:
+        edited = await client.call_tool("write_to_file", {"path": "a.txt", "content": "two\n"})
+        await ran(client, "echo made > b.txt")
+    assert (edited.is_error, (tmp_path / "a.txt").read_text(), (tmp_path / "b.txt").exists()) == (False, "two\n", True)
+    task = json.loads(tarmac("tasks", "--json", "--all").out)
+    assert tarmac("tasks", "restore", task["id"], "--yes").code == 0
+    assert ((tmp_path / "a.txt").read_text(), (tmp_path / "b.txt").exists()) == ("one\n", False)
+
+
 @each_era
 async def test_an_edit_that_is_denied_leaves_the_file_as_it_was(tmp_path: Path, era: str) -> None:
     """A3, P6."""
@@ -64,8 +78,6 @@ async def test_a_client_that_goes_in_circles_is_told_so(tmp_path: Path, era: str
 
 
 def test_a_wrong_choice_of_tools_is_a_clear_error(tmp_path: Path) -> None:
-    from tests.cli.conftest import tarmac
-
     outcome = tarmac("mcp", "--tools", "everything", "--cwd", str(tmp_path))
     assert (outcome.code, outcome.out) == (2, "")
     assert "terminals, files, all" in outcome.err and "everything" in outcome.err
