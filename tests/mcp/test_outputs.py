@@ -47,11 +47,14 @@ async def test_a_big_output_is_read_part_by_part_to_its_last_byte(
 @pytest.mark.shell
 @each_era
 async def test_what_a_closed_terminal_printed_can_still_be_read(tmp_path: Path, era: str) -> None:
+    """A3: the first command of a terminal is number 1, also of one that was opened for it."""
     async with connected(tmp_path, era, Person()) as client:
         id = (await call(client, "open_persistent_terminal"))["id"]
         printed = await call(client, "run_persistent_command", id=id, command="X=1; echo said $X")
+        left = await call(client, "run_command", command="X=1; echo left; sleep 600", timeout=0.2)
         await call(client, "kill_persistent_terminal", id=id)
         assert await whole(client, f"tarmac://terminals/{printed['terminal_id']}/{printed['number']}") == "said 1\n"
+    assert (printed["number"], left["number"]) == (1, 1) and left["terminal_id"] != id
 
 
 @pytest.mark.shell
