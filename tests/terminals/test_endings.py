@@ -13,6 +13,7 @@ import pytest
 from tests.conftest import lacking
 from tests.terminals.conftest import Speech
 
+from tarmac.errors import TerminalBusy
 from tarmac.terminals import open_terminal
 from tarmac.terminals.process import processes
 from tarmac.terminals.shell.pty_terminal import PtyTerminal
@@ -40,6 +41,10 @@ async def test_a_command_that_never_began_was_not_run(tmp_path: Path, speech: Sp
             for each in processes.descendants(terminal.session.pid):
                 os.kill(each.pid, signal.SIGKILL)
             await terminal.session.until_prompted(5)
+        else:  # bash is not back in front: the end of the command before is told, and nothing else is taken
+            assert speech.shell == "bash" and "a prompt hook runs" in hooked.notes[0]
+            with pytest.raises(TerminalBusy):
+                await terminal.run("touch ran; echo ran", timeout=0.5, on_timeout=on_timeout)  # type: ignore[arg-type]
         assert not (tmp_path / "ran").exists()
 
 
