@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from tarmac.policy.plan import environment
-from tarmac.policy.programs.grammar import Program, programs
 from tarmac.policy.programs.own_grammars import OWN
+from tarmac.policy.programs.program import Grammar, grammars
 
 pytestmark = [pytest.mark.programs, pytest.mark.slow]
 
@@ -62,8 +62,8 @@ def complains(words: tuple[str, ...], folder: Path) -> bool:
     return any(_COMPLAINT.search(line) and ("no-such-option" in line or "-- '-'" in line) for line in text.splitlines())
 
 
-def listed() -> Iterator[Program]:
-    for name, program in programs().items():
+def listed() -> Iterator[Grammar]:
+    for name, program in grammars().items():
         words = name.split()
         if program.prefix or program.check in OWN or program.instead or program.single or name in _NOT_ASKED:
             continue
@@ -71,7 +71,7 @@ def listed() -> Iterator[Program]:
             yield program
 
 
-def wrong_options(program: Program, folder: Path) -> list[str]:
+def wrong_options(program: Grammar, folder: Path) -> list[str]:
     """The options of `program` that it reads in another way than the table says."""
     own = tuple(program.name.split())
     tells = complains((*own, UNKNOWN), folder) and not complains((*own, "--", UNKNOWN), folder)
@@ -94,6 +94,6 @@ def wrong_options(program: Program, folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("program", [pytest.param(each, id=each.name) for each in listed()])
-def test_the_program_itself_reads_its_options_as_the_table_does(program: Program, tmp_path: Path) -> None:
+def test_the_program_itself_reads_its_options_as_the_table_does(program: Grammar, tmp_path: Path) -> None:
     """P2: a flag that takes a value would hide the option behind it."""
     assert wrong_options(program, tmp_path) == []

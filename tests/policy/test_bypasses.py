@@ -14,8 +14,8 @@ from tests.policy.test_plan import carry_out
 from tarmac.policy import Execute, Policy, Verdict
 from tarmac.policy.plan import environment
 from tarmac.policy.programs.checks import FURTHER
-from tarmac.policy.programs.grammar import programs
 from tarmac.policy.programs.own_grammars import OWN
+from tarmac.policy.programs.program import grammars
 
 
 @pytest.fixture
@@ -313,7 +313,7 @@ async def test_a_split_index_is_read_in_both_its_files(repository: Path, library
 
 def test_every_check_is_used_and_every_check_that_is_named_exists() -> None:
     """P2: a check that no entry names protects nobody."""
-    named = {program.check for program in programs().values()} - {""}
+    named = {program.check for program in grammars().values()} - {""}
     assert named == FURTHER.keys() | OWN.keys()
 
 

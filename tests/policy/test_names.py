@@ -6,11 +6,8 @@ from functools import cache
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarmac.policy import launchers
-from tarmac.policy import launchers as listed
 from tarmac.policy.paths import names
 from tarmac.policy.paths.names import Names, _folded
-from tarmac.policy.programs.rules import git, read_files, read_system, read_tools
 
 LISTS = {"protected": names.PROTECTED, "credential": names.CREDENTIAL, "example": names.EXAMPLE, "public": names.PUBLIC}
 NAMES = {kind: Names(names) for kind, names in LISTS.items()}
@@ -52,18 +49,3 @@ def test_a_pattern_with_several_stars_is_read_as_a_shell_would(pattern: str, nam
     """P8: `*` is any part of a name, none of it included."""
     expected = any(re.fullmatch(pattern.replace("*", ".*"), part) for part in ("src", name))
     assert bool(Names({"listed": pattern}).why(f"src/{name}")) == expected
-
-
-def test_every_name_of_the_lists_is_whole() -> None:
-    """A bar that was forgotten between two lines would make one name of two."""
-    words = [*launchers._all(listed.NEVER), *launchers._all(listed.WHOLE_LINE), *launchers._all(listed.SECOND_WORD)]
-    pairs = [*launchers._all(listed.THIRD_WORD), *launchers._all(listed.PAIR_WHOLE_LINE)]
-    readers = [
-        each
-        for file in (git, read_files, read_system, read_tools)
-        for entry in file.READERS.values()
-        for each in entry.get("also", "x").split("|")
-    ]
-    assert [each for each in words if len(each.split()) != 1] == []
-    assert [each for each in pairs if len(each.split()) != 2] == []
-    assert [each for each in readers if not each.strip() or "\n" in each.strip()] == []

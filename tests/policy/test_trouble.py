@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from tarmac.policy import Execute, Policy, Verdict
 from tarmac.policy.parse import parser
 from tarmac.policy.programs.checks import FURTHER
-from tarmac.policy.programs.effects import rules
-from tarmac.policy.programs.grammar import programs, read_programs, versions
+from tarmac.policy.programs.grammar import read_programs
 from tarmac.policy.programs.own_grammars import OWN
-from tarmac.policy.programs.wrappers import wrappers
+from tarmac.policy.programs.program import Trait, grammars, known, readers, registry
 
 pytestmark = pytest.mark.slow
 
@@ -132,11 +131,7 @@ async def test_no_mixture_of_shell_syntax_crashes_it_or_slips_a_command_in(piece
         for step in verdict.plan.steps:
             for stage in step.stages:
                 name = stage.words[0]
-                assert (
-                    name in programs()
-                    or any(key.startswith(f"{name} ") for key in programs())
-                    or name in versions().programs
-                )
+                assert name in readers() or Trait.ANSWERS in known(name).traits
                 assert name not in ("rm", "sudo", "bash", "eval", "xargs", "env") or stage.words == ("env",)
 
 
@@ -165,14 +160,14 @@ async def test_noise_after_a_known_reader_is_allowed_only_as_words(noise: str) -
 
 def test_every_rule_has_a_reason_and_no_option_is_both_known_and_refused() -> None:
     """P3: the rules are data; data can be wrong."""
-    for program in programs().values():
+    for program in grammars().values():
         assert program.why, program.name
         assert not program.refuse & program.long.keys(), program.name
         assert not program.check or program.check in {**FURTHER, **OWN}, program.name
-        known = {"text", "path", "name", "rev", "listed", "number", "none", "pattern", "script", "word", "status"}
-        assert set(program.operands) <= known, program.name
-    assert all(rule.does and rule.risk for group in rules().values() for rule in group)
-    assert all(not w.does.endswith(":") for w in wrappers().values())
+        kinds = {"text", "path", "name", "rev", "listed", "number", "none", "pattern", "script", "word", "status"}
+        assert set(program.operands) <= kinds, program.name
+    assert all(rule.does and rule.risk for program in registry().values() for rule in program.does)
+    assert all(not program.runs.does.endswith(":") for program in registry().values() if program.runs)
 
 
 def test_letters_and_names_are_read_as_getopt_has_them() -> None:

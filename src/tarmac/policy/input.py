@@ -17,35 +17,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from tarmac.policy.actions import Execute, SendInput
+from tarmac.policy.programs.program import Trait, known
 from tarmac.policy.rule import Rule
 from tarmac.policy.verdict import Decision, Risk, Verdict, worst
 from tarmac.policy.visible import shortened, visible
-
-SHELLS = frozenset(
-    ["ash", "bash", "csh", "dash", "elvish", "fish", "ksh", "mksh", "nu", "pwsh", "rbash", "sh", "tcsh",
-     "xonsh", "zsh"]
-)  # fmt: skip
-# Who runs what it reads as code, and the option by which the same code is a command.
-CODE = {"python": "-c", "pypy": "-c", "node": "-e", "ruby": "-e", "perl": "-e", "php": "-r", "lua": "-e"}
-INTERPRETERS = frozenset(
-    ["ipython", "irb", "pry", "deno", "bun", "ghci", "julia", "R", "scala", "jshell", "iex", "erl", "clj",
-     "sbcl", "guile", "racket", "ocaml", "utop", "swift", "gdb", "lldb", "pdb", "bc", "dc", "sqlite", "psql",
-     "mysql", "mariadb", "mongosh", "redis-cli", "tclsh", "expect", "gnuplot", "octave", "maxima", "ed", "ftp",
-     "sftp", "telnet", "awk", "ghc", "busybox", "toybox", "duckdb", "cqlsh", "mongo", "mysqlsh", "clickhouse",
-     "clickhouse-client", "octave-cli", "kotlinc", "kotlin", "groovysh", "groovy", "clojure", "lein", "elixir",
-     "sqlcmd", "usql", "litecli", "pgcli", "mycli", "bpython", "ptpython", "gforth", "gst", "swipl", "hy", "nim"]
-)  # fmt: skip
-# Behind these is another machine or another terminal: nobody sees who reads.
-RELAYS = frozenset(
-    ["ssh", "mosh", "tmux", "screen", "zellij", "script", "docker", "podman", "kubectl", "oc", "su", "sudo",
-     "doas", "nsenter", "chroot", "machinectl", "minicom", "picocom", "nc", "ncat", "socat", "adb", "wsl",
-     "vagrant", "multipass", "lxc", "bwrap"]
-)  # fmt: skip
-# They take keys, and some keys start a shell.
-KEYBOARDS = frozenset(
-    ["vi", "vim", "vim.tiny", "nvim", "view", "ex", "emacs", "nano", "pico", "micro", "hx", "less", "more",
-     "most", "man", "mc", "ranger", "nnn", "lf", "htop", "top", "tig", "lazygit", "fzf"]
-)  # fmt: skip
 
 LONGEST_ANSWER = 200
 _VERSION = re.compile(r"[\d.]+$")
@@ -64,6 +39,11 @@ _ASKS_FOR_A_SECRET = re.compile(
 )
 
 
+def is_relay(name: str | None) -> bool:
+    """Whether another machine or another terminal is behind this program."""
+    return Trait.RELAY in known(name).traits
+
+
 async def judge_input(action: SendInput, *, judge: Callable[[Execute], Awaitable[Verdict]]) -> Verdict:
     """May this be typed? `judge` judges a command."""
     name = _VERSION.sub("", Path(action.foreground or "").name.lstrip("-")) or None
@@ -73,15 +53,16 @@ async def judge_input(action: SendInput, *, judge: Callable[[Execute], Awaitable
         return _verdict(action, "allow", "low", "it types nothing", "input.nothing")
     if action.text == _INTERRUPT:
         return _verdict(action, "allow", "low", "it interrupts, and no more", "input.interrupt")
-    if name in SHELLS:
+    program = known(name)
+    if Trait.TYPED_SHELL in program.traits:
         return await _to_shell(action, str(name), judge)
-    if name in CODE:
-        return await _as_code(action, str(action.foreground), CODE[str(name)], judge)
-    if name in INTERPRETERS:
+    if program.typed_code:
+        return await _as_code(action, str(action.foreground), program.typed_code, judge)
+    if Trait.TYPED_CODE in program.traits:
         return _verdict(action, "ask", "high", f"{name} runs what it reads", "input.code")
-    if name in KEYBOARDS and (escape := _SHELL_ESCAPE.match(action.text)):
+    if Trait.KEYBOARD in program.traits and (escape := _SHELL_ESCAPE.match(action.text)):
         return await _escaped(action, str(name), escape["command"], judge)
-    if name in RELAYS:
+    if is_relay(name):
         return _verdict(action, "ask", "high", f"nobody can see who reads it behind {name}", "input.relay")
     if _ASKS_FOR_A_SECRET.search(action.prompt):
         return _verdict(action, "ask", "high", "what is asked for looks like a secret", Rule.INPUT_SECRET)
@@ -97,7 +78,7 @@ def _answers(action: SendInput, name: str | None) -> bool:
         return False
     if _PROMPT.search(action.prompt):
         return False
-    if action.awaiting == "keys" or name in KEYBOARDS:
+    if action.awaiting == "keys" or Trait.KEYBOARD in known(name).traits:
         return action.awaiting in ("keys", "line") and _HARMLESS_KEYS.fullmatch(action.text) is not None
     asked = action.awaiting == "line" and _QUESTION.search(action.prompt) is not None
     return asked and len(action.text) <= LONGEST_ANSWER and _ANSWER.fullmatch(action.text) is not None

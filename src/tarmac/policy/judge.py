@@ -16,7 +16,7 @@ from typing import Final
 
 from tarmac.errors import PlaceFailed
 from tarmac.events import TaskId
-from tarmac.policy import budget, launchers
+from tarmac.policy import budget
 from tarmac.policy.actions import (
     Action,
     Connect,
@@ -36,8 +36,8 @@ from tarmac.policy.parse.parser import Unreadable, check_text, dialect_of, is_po
 from tarmac.policy.paths import files
 from tarmac.policy.paths.files import Files
 from tarmac.policy.paths.places import Ground
-from tarmac.policy.programs import effects, grammar, wrappers
 from tarmac.policy.programs.effects import Effect
+from tarmac.policy.programs.program import registry
 from tarmac.policy.programs.repository import check_repository
 from tarmac.policy.rule import Basis, PolicySettings, Rule
 from tarmac.policy.user_rules import PrefixRules
@@ -415,11 +415,7 @@ def _judge_killing(action: KillTerminal) -> Verdict:
 
 def read_tables() -> None:
     """Read all tables now. It takes a few milliseconds, once in a process, or more without a bytecode cache."""
-    effects.rules()
-    grammar.programs()
-    grammar.versions()
-    wrappers.wrappers()
-    launchers.refusal(["x"])
+    registry()
     files.protected_name("x")
 
 

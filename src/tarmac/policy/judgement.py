@@ -19,7 +19,7 @@ from tarmac.policy.plan_builder import Proofs
 from tarmac.policy.plan_confinement import asks_a_server
 from tarmac.policy.programs.effects import Assessment, Effect, effect_of
 from tarmac.policy.programs.files_touched import At
-from tarmac.policy.programs.grammar import Program
+from tarmac.policy.programs.program import Grammar, Trait, known
 from tarmac.policy.programs.readonly import Prover
 from tarmac.policy.programs.risk import MOST_WORDS, assess, fetched_files, sends
 from tarmac.policy.programs.wrappers import peel
@@ -89,7 +89,7 @@ class Court:
     """What is the same for every line: how to look at files, what the user's rules know."""
 
     files: Files
-    extra: Callable[[str], Program | None]
+    extra: Callable[[str], Grammar | None]
     variables: Mapping[str, str]  # whose values are known, and nobody's secret
     enforcement: Enforcement = Enforcement.LANDLOCK
 
@@ -163,7 +163,7 @@ def _after(simple: Simple, here: Ground) -> Ground:
     words = simple.literal_words()
     if (
         words
-        and words[0] in ("cd", "pushd")
+        and Trait.MOVES in known(words[0]).traits
         and len(words) == 2
         and not simple.nested
         and not words[1].startswith(("-", "~"))

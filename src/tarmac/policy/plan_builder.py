@@ -20,7 +20,7 @@ from tarmac.policy.paths.files import Files
 from tarmac.policy.paths.places import Ground
 from tarmac.policy.plan_confinement import asks_a_server, confine
 from tarmac.policy.programs.expansion import looks_alike, names_of
-from tarmac.policy.programs.grammar import Program
+from tarmac.policy.programs.program import Grammar
 from tarmac.policy.programs.readonly import Prover
 from tarmac.policy.verdict import STATUS, Enforcement, Plan, Proof, Stage, Step, Unproven, When
 
@@ -50,7 +50,7 @@ def plan(
     ground: Ground,
     *,
     files: Files,
-    extra: Callable[[str], Program | None],
+    extra: Callable[[str], Grammar | None],
     comments: bool,
     variables: Mapping[str, str],
     enforcement: Enforcement = Enforcement.LANDLOCK,
@@ -82,7 +82,7 @@ def plan(
 @dataclass(slots=True)
 class _Planner:
     files: Files
-    extra: Callable[[str], Program | None]
+    extra: Callable[[str], Grammar | None]
     places: Mapping[int, int]
     here: Ground
     complete: bool

@@ -20,14 +20,23 @@ from tarmac.policy.paths.files import STORES, Files
 from tarmac.policy.paths.ignore import NAMES as IGNORE_FILES
 from tarmac.policy.paths.places import Ground, is_secret, listable
 from tarmac.policy.plan import search_path
+from tarmac.policy.programs.program import Trait, entries, known, registry
 from tarmac.policy.programs.repository import git_folders, outer_root, personal_settings
-from tarmac.policy.programs.rules import needs
 from tarmac.policy.verdict import Confinement, Enforcement, Stage, Step, Unproven
 
 MOST_FOLDERS = 20_000  # of a workspace that is searched for files to leave out
 MOST_ENTRIES = 4_000  # that the rules name one by one
 # Next to `bin`: what a program that was installed for one person needs of its own. Not `etc`, `share` or the whole.
 BESIDE_BIN = ("bin", "sbin", "lib", "lib64", "libexec", "shims", "versions", "toolchains", "pyvenv.cfg", "version")
+# May be read and run by every plan.
+_PROGRAMS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store", "/gnu/store", "/snap")
+# May be read by every plan. Never /etc, /proc, /var or a home as a whole.
+_ALWAYS = (
+    "/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/locale.alias", "/etc/localtime", "/etc/timezone", "/etc/passwd",
+    "/etc/group", "/etc/nsswitch.conf", "/etc/os-release", "/etc/alternatives", "/etc/ssl/openssl.cnf",
+    "/etc/ssl/certs", "/etc/pki/tls/certs",
+    "/sys/devices/system/cpu",
+)  # fmt: skip
 _RECURSIVE = re.compile(r"-[A-Za-z]*[rR]|--(dereference-)?recursive|--directories=recurse")
 _SYSTEM = ("/usr/", "/bin/", "/sbin/")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
@@ -55,15 +64,16 @@ def to_search(program: str, folder: str) -> Confinement:
     """The rules for a program of ours that searches a folder: it reads what is in it, and the person's git settings."""
     home = os.environ.get("HOME", "")
     return Confinement(
-        programs=(*_system(needs.PROGRAMS), os.path.realpath(program)),
-        reads=(*_system(needs.ALWAYS), folder, *(personal_settings(home) or () if home else ())),
+        programs=(*_system(_PROGRAMS), os.path.realpath(program)),
+        reads=(*_system(_ALWAYS), folder, *(personal_settings(home) or () if home else ())),
         lists=(folder,),
     )
 
 
 def _is_core(words: tuple[str, ...]) -> bool:
     rest = _program_first(words)
-    return rest[0] in needs.CORE or (rest[0] == "git" and not needs.CORE_GIT.isdisjoint(rest[1:2]))
+    program = known(rest[0])
+    return Trait.CORE in program.traits or not set(program.core_commands).isdisjoint(rest[1:2])
 
 
 def asks_a_server(words: Sequence[str]) -> str:
@@ -72,13 +82,20 @@ def asks_a_server(words: Sequence[str]) -> str:
         if word.startswith("-"):
             continue
         rest = [each for each in words[place + 1 :] if not each.startswith("-")]
-        if any(_in_order(command.split(), (word, *rest)) for command in needs.LOCAL_COMMANDS):
+        if any(_in_order(command.split(), (word, *rest)) for command in _local_commands()):
             return ""
-        if rest[:1] and rest[0] in needs.SERVER_COMMANDS.get(word, ()):
+        program, first = known(word), known(words[0])
+        if rest[:1] and rest[0] in program.server_commands:
             return f"{word} {rest[0]}"
-        if word in needs.SERVERS and (place == 0 or words[0] in ("env", "timeout", "nice", "stdbuf")):
+        started = place == 0 or first.starts_only or (first.runs is not None and first.runs.assigns)
+        if started and Trait.SERVER in program.traits:
             return word
     return ""
+
+
+@cache
+def _local_commands() -> tuple[str, ...]:
+    return tuple(name for name in registry() if Trait.LOCAL in entries()[name].get("traits", "").split())
 
 
 def _in_order(wanted: Sequence[str], words: Sequence[str]) -> bool:
@@ -90,7 +107,7 @@ def _in_order(wanted: Sequence[str], words: Sequence[str]) -> bool:
 @cache
 def _system(places: tuple[str, ...]) -> tuple[str, ...]:
     """Those that are here, by their real names, without what lies in one of the folders of programs: few rules."""
-    programs = {os.path.realpath(each) for each in needs.PROGRAMS if os.path.exists(each)}
+    programs = {os.path.realpath(each) for each in _PROGRAMS if os.path.exists(each)}
     real = dict.fromkeys(os.path.realpath(each) for each in places if os.path.exists(each))
     return tuple(each for each in real if not any(each.startswith(f"{folder}/") for folder in programs))
 
@@ -113,27 +130,29 @@ class _Needs:
         self._find_programs(words)
         home = os.environ.get("HOME", "")
         for word in (each.rpartition("/")[2] for each in words):
-            self._scratch = self._scratch or word in needs.WRITES_TEMPORARY
-            self._private_home = self._private_home or word in needs.EMPTY_HOME
-            self._variables.update(needs.VARIABLES.get(word, ()))
-            for place in needs.OF_PROGRAMS.get(word, ()):
+            program = known(word)
+            self._scratch = self._scratch or Trait.TEMPORARY in program.traits
+            self._private_home = self._private_home or Trait.EMPTY_HOME in program.traits
+            for variable in program.variables:
+                key, _, self._variables[key] = variable.partition("=")
+            for place in program.needs:
                 self._reads[place] = None
-            for name_there in needs.IN_HOME.get(word, ()) if home else ():
+            for name_there in program.needs_in_home if home else ():
                 self._reads[os.path.realpath(f"{home}/{name_there}")] = None
-        if "git" in words[:4]:
+        if any(Trait.REPOSITORY_SETTINGS in known(word).traits for word in words[:4]):
             self._git(replace(self._ground, cwd=cwd), home)
         if stage.alone:
             return
-        here = replace(self._ground, cwd=cwd)
+        here, of = replace(self._ground, cwd=cwd), known(name).traits
         self._lists[here.workspace] = None
         if stage.stdin is not None:
             self._named(stage.stdin, here)
         for word in words[1:]:
             for text in _paths_in(word):
-                self._named(text, here, into=name in needs.LOOKED_INTO)
-        if name not in needs.NAMED_ONLY or self._enforcement is Enforcement.BUBBLEWRAP:
+                self._named(text, here, into=Trait.LOOKED_INTO in of)
+        if Trait.NAMED_ONLY not in of or self._enforcement is Enforcement.BUBBLEWRAP:
             self._below(here.workspace)
-        elif name in needs.LOOKED_INTO and any(map(_RECURSIVE.match, words)):
+        elif Trait.LOOKED_INTO in of and any(map(_RECURSIVE.match, words)):
             self._below(cwd)
 
     def confinement(self) -> Confinement:
@@ -144,8 +163,8 @@ class _Needs:
         if len(self._reads) > MOST_ENTRIES:
             raise Unproven("there are too many files next to hidden ones")
         return Confinement(
-            programs=(*_system(needs.PROGRAMS), *self._programs),
-            reads=(*_system(needs.ALWAYS), *self._reads),
+            programs=(*_system(_PROGRAMS), *self._programs),
+            reads=(*_system(_ALWAYS), *self._reads),
             lists=tuple(self._lists),
             scratch=self._scratch or self._private_home,
             private_home=self._private_home,
@@ -204,7 +223,8 @@ class _Needs:
 def _program_first(words: tuple[str, ...]) -> tuple[str, ...]:
     """Without the `env NAME=value …` in front."""
     rest = list(words)
-    if rest[:1] == ["env"] and len(rest) > 1:
+    first = known(rest[0]).runs if rest else None
+    if first is not None and first.assigns and len(rest) > 1:
         rest = rest[1:]
         while len(rest) > 1 and (_ASSIGNMENT.match(rest[0]) or rest[0] == "-u"):
             rest = rest[2:] if rest[0] == "-u" else rest[1:]

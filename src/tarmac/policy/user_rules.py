@@ -23,7 +23,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
-from tarmac.policy.programs.grammar import Program, read_programs
+from tarmac.policy.programs.grammar import read_programs
+from tarmac.policy.programs.program import Grammar
 from tarmac.policy.verdict import RISKS, Risk
 
 
@@ -35,7 +36,7 @@ class PrefixRules:
     deny: tuple[tuple[str, ...], ...] = ()
     ask: tuple[tuple[str, ...], ...] = ()  # always asked about; as long as an allow rule, it wins
     risks: tuple[tuple[tuple[str, ...], Risk], ...] = ()  # prefixes, and how dangerous they are at least
-    programs: Mapping[str, Program] = field(default_factory=dict)  # programs the user knows to only read
+    programs: Mapping[str, Grammar] = field(default_factory=dict)  # programs the user knows to only read
     trouble: str | None = field(default=None)  # why the file they come from can't be trusted: then everything asks
 
 

@@ -20,7 +20,7 @@ from tarmac.events import TerminalId
 from tarmac.models.messages import Text
 from tarmac.policy import Execute, Plan
 from tarmac.policy.approval import Authority, authority
-from tarmac.policy.input import RELAYS
+from tarmac.policy.input import is_relay
 from tarmac.policy.plan import environment
 from tarmac.policy.visible import visible
 from tarmac.terminals.execution import Execution
@@ -367,7 +367,7 @@ def wants_secret(execution: Execution) -> bool:
 async def stands(execution: Execution, seen: Waiting, end: float = math.inf) -> bool:
     """Whether it still waits for the same input after a moment, before `end`."""
     before = (execution.inputs, execution.output_bytes, seen)
-    patience = RELAYED if seen.name in RELAYS else AT_PROMPT if _at_prompt(execution, seen) else NO_PROMPT
+    patience = RELAYED if is_relay(seen.name) else AT_PROMPT if _at_prompt(execution, seen) else NO_PROMPT
     await execution.ended(max(min(patience, end - time.monotonic()), 0.001))
     return before == (execution.inputs, execution.output_bytes, execution.waiting)
 

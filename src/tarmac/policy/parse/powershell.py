@@ -4,7 +4,7 @@ text → read_powershell() → CommandLine(simples, obstacles)
 
 Names are made what PowerShell makes of them (`ri`, `del` and `REMOVE-ITEM` are remove-item); what stands in brackets is
 a command of its own. It need not be exact: what isn't known is asked about as well. What cmdlets do is in
-rules/effect_table.py (POWERSHELL) and specials.py.
+rules/shell.py and specials.py.
 """
 
 import re

@@ -1,5 +1,5 @@
-"""What programs do: the tables, the checks that no table can say, and the two questions asked of them.
+"""What programs do: one description for each, the checks that no table can say, and the questions asked of them.
 
-readonly.py proves that a command only reads, and says how to run it without a shell. risk.py says what all others
-would do. The tables in rules/ are data.
+program.py has the descriptions; the tables in rules/ are its data. readonly.py proves that a command only reads, and
+says how to run it without a shell. risk.py says what all others would do.
 """

@@ -296,72 +296,33 @@ def _service(reading: ParsedArguments) -> None:
         raise Unproven("only a service's status is known to only read")
 
 
+def _status(reading: ParsedArguments) -> None:
+    _first(reading, "status", none=True)
+
+
+def _apt_cache(reading: ParsedArguments) -> None:
+    _first(reading, *"show search policy depends rdepends showpkg pkgnames madison stats".split())
+
+
+def _tput(reading: ParsedArguments) -> None:
+    _first(reading, *"cols lines colors longname size".split())
+
+
+def _systemctl(reading: ParsedArguments) -> None:
+    asks = """
+        status list-units list-unit-files list-timers list-sockets list-dependencies list-jobs is-active is-enabled
+        is-failed is-system-running show cat get-default
+    """
+    _first(reading, *asks.split(), none=True)
+
+
+_FURTHER = (
+    _ls, _seq, _sleep, _sed, _awk, _jq, _yq, _date, _pretty, _git_listing, _git_remote, _git_config, _git_apply, _dry,
+    _offline, _tee, _needs_p, _fuser, _to_stdout, _reflog, _pager, _top, _gzip, _unzip, _man, _recursive, _rpm, _getent,
+    _kubectl, _npm_view, _compose_config, _docker_inspect, _go_env, _client, _numeric, _plain_values, _lsof, _go_list,
+    _cloc, _brew, _no_secrets, _no_files, _openssl, _service, _status, _apt_cache, _tput, _systemctl,
+)  # fmt: skip
+# By the names that the tables call them by: `check="git-config"`.
 FURTHER: dict[str, Callable[[ParsedArguments], None]] = {
-    "ls": _ls,
-    "seq": _seq,
-    "sleep": _sleep,
-    "sed": _sed,
-    "awk": _awk,
-    "jq": _jq,
-    "yq": _yq,
-    "date": _date,
-    "pretty": _pretty,
-    "git-listing": _git_listing,
-    "git-remote": _git_remote,
-    "git-config": _git_config,
-    "git-apply": _git_apply,
-    "dry": _dry,
-    "offline": _offline,
-    "tee": _tee,
-    "needs-p": _needs_p,
-    "fuser": _fuser,
-    "to-stdout": _to_stdout,
-    "reflog": _reflog,
-    "pager": _pager,
-    "top": _top,
-    "gzip": _gzip,
-    "unzip": _unzip,
-    "man": _man,
-    "recursive": _recursive,
-    "rpm": _rpm,
-    "getent": _getent,
-    "kubectl": _kubectl,
-    "npm-view": _npm_view,
-    "compose-config": _compose_config,
-    "docker-inspect": _docker_inspect,
-    "go-env": _go_env,
-    "client": _client,
-    "numeric": _numeric,
-    "plain-values": _plain_values,
-    "lsof": _lsof,
-    "go-list": _go_list,
-    "cloc": _cloc,
-    "brew": _brew,
-    "no-secrets": _no_secrets,
-    "no-files": _no_files,
-    "openssl": _openssl,
-    "status": lambda reading: _first(reading, "status", none=True),
-    "apt-cache": lambda reading: _first(
-        reading, "show", "search", "policy", "depends", "rdepends", "showpkg", "pkgnames", "madison", "stats"
-    ),
-    "service": _service,
-    "tput": lambda reading: _first(reading, "cols", "lines", "colors", "longname", "size"),
-    "systemctl": lambda reading: _first(
-        reading,
-        "status",
-        "list-units",
-        "list-unit-files",
-        "list-timers",
-        "list-sockets",
-        "list-dependencies",
-        "list-jobs",
-        "is-active",
-        "is-enabled",
-        "is-failed",
-        "is-system-running",
-        "show",
-        "cat",
-        "get-default",
-        none=True,
-    ),
+    each.__name__.strip("_").replace("_", "-"): each for each in _FURTHER
 }

@@ -2,18 +2,16 @@
 
 Simple → assess() → Assessment(effects, scripts)
 
-Effects come from the tables in rules/effect_table.py and rules/git.py, and from what depends on places: removing,
-writing, secrets, disks. `scripts` is shell text found inside (bash -c, eval): the caller parses it and judges it as
-part of the line.
+Effects come from the description of the program, and from what depends on places: removing, writing, secrets, disks.
+`scripts` is shell text found inside (bash -c, eval): the caller parses it and judges it as part of the line.
 """
 
-import functools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tarmac.policy.parse.words import Word
-from tarmac.policy.programs.rules.table import EffectEntry, Table
+from tarmac.policy.programs.program import EffectRule, Trait, known
 from tarmac.policy.programs.wrappers import program_name
 from tarmac.policy.rule import EffectKind, Rule
 from tarmac.policy.verdict import RISKS, Risk
@@ -77,73 +75,6 @@ class Assessment:
 
 
 @dataclass(frozen=True, slots=True)
-class EffectRule:
-    """One entry of the tables."""
-
-    number: int
-    run: tuple[str, ...]
-    options: tuple[frozenset[str], ...]
-    operand: re.Pattern[str] | None
-    risk: Risk
-    kind: EffectKind
-    does: str
-    instead: bool
-    skip: int
-    vague: bool
-
-
-@functools.cache
-def rules() -> Mapping[str, tuple[EffectRule, ...]]:
-    """The tables, by first word; a later entry comes after the earlier ones."""
-    from tarmac.policy.programs.rules import effect_table, git
-
-    found: dict[str, list[tuple[int, str, EffectEntry]]] = {}
-    entries = (*effect_table.EFFECTS, *git.EFFECTS, *effect_table.SHOWS, *effect_table.POWERSHELL)
-    for number, entry in enumerate(entries):
-        for run in entry["run"].split("|"):
-            found.setdefault(run.split(None, 1)[0], []).append((number, run, entry))
-    return Table(found, lambda name, each: tuple(_rule(*one) for one in each))
-
-
-def _rule(number: int, run: str, entry: EffectEntry) -> EffectRule:
-    return EffectRule(
-        number,
-        tuple(run.split()),
-        tuple(frozenset(group.split()) for group in entry.get("options", ())),
-        re.compile(entry["operand"]) if "operand" in entry else None,
-        entry["risk"],
-        EffectKind(entry["kind"]),
-        entry["does"],
-        instead=entry.get("instead", False),
-        skip=entry.get("skip", 0),
-        vague=entry.get("vague", False),
-    )
-
-
-# Options before a subcommand that take a value: `git -C dir push`.
-_GLOBALS = {
-    "git": frozenset(["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"]),
-    "docker": frozenset(["-H", "--host", "-c", "--context", "--config", "-l", "--log-level"]),
-    "kubectl": frozenset(["-n", "--namespace", "--context", "--kubeconfig", "--cluster", "--user", "-s", "--server"]),
-    "helm": frozenset(["-n", "--namespace", "--kube-context", "--kubeconfig"]),
-    "npm": frozenset(["--prefix", "-C", "--workspace", "-w"]),
-    "yarn": frozenset(["--cwd"]),
-    "pnpm": frozenset(["-C", "--dir", "--filter", "-F"]),
-    "cargo": frozenset(["--manifest-path", "--config", "-Z", "-C"]),
-    "make": frozenset(["-C", "-f", "-I"]),
-    "terraform": frozenset(),
-    "systemctl": frozenset(["-H", "-M", "--host", "--machine"]),
-    "aws": frozenset(["--profile", "--region", "--output", "--endpoint-url"]),
-    "gcloud": frozenset(["--project", "--account"]),
-    "docker-compose": frozenset(["-f", "--file", "-p", "--project-name", "--env-file", "--profile"]),
-    "psql": frozenset(),
-}
-
-
-_TELL_WHEN_ALONE = frozenset("mount sysctl set export declare alias umask ulimit trap shopt".split())
-
-
-@dataclass(frozen=True, slots=True)
 class Arguments:
     """The words of a command, roughly sorted: options and operands, for tables that only raise the alarm."""
 
@@ -175,7 +106,7 @@ def arguments(words: Sequence[Word]) -> Arguments:
     options: list[str] = []
     operands: list[str] = []
     sub = [name]
-    takes = _GLOBALS.get(name, frozenset())
+    takes = known(name).globals
     skip = ended = False
     for shape in shapes:
         if skip:
@@ -202,14 +133,15 @@ def arguments(words: Sequence[Word]) -> Arguments:
 def from_tables(assessment: Assessment, args: Arguments, *, vague: bool = False) -> bool:
     """Add what the tables know; whether they know the program at all. `vague`: more is known of it already."""
     best: EffectRule | None = None
-    for rule in rules().get(args.name, ()):
+    program = known(args.name)
+    for rule in program.does:
         if not _matches(rule, args):
             continue
         if best is None or rule.instead or RISKS.index(rule.risk) > RISKS.index(best.risk) or _closer(rule, best):
             best = rule
     if best is None:
         return False
-    if args.name in _TELL_WHEN_ALONE and not args.words:
+    if Trait.SHOWS_WHEN_ALONE in program.traits and not args.words:
         assessment.add("low", Rule.READ, "shows settings")
         return True
     operands = args.operands[len(best.run) - 1 + best.skip :]

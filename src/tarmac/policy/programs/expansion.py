@@ -5,14 +5,13 @@ import itertools
 import os
 import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from pathlib import Path
 
 from tarmac.policy.budget import note
 from tarmac.policy.parse.words import Word
 from tarmac.policy.paths.places import Ground, expand, listable
 from tarmac.policy.plan import SYSTEM_PATH, search_path
-from tarmac.policy.programs.grammar import programs
+from tarmac.policy.programs.program import known
 from tarmac.policy.verdict import Unproven
 
 MOST_WORDS = 64  # that braces may become
@@ -88,13 +87,14 @@ def expand_words(words: Sequence[Word], ground: Ground) -> tuple[str, ...]:
     """The words as the program gets them; Unproven when that isn't certain."""
     found: list[str] = []
     exists = os.path.isdir(ground.cwd)
+    harmless = _any_option_reads(words[0].text)
     for word in words:
         if word.text is None:
             raise Unproven(f"`{word.source}` is not known before it runs")
         if word.home:
             raise Unproven("~ leads out of the workspace")
         for text, pattern in written_out(word):
-            found += _names(word, text, words[0].text, ground, exists=exists) if pattern else [text]
+            found += _names(word, text, ground, exists=exists, option=not harmless) if pattern else [text]
     return tuple(found)
 
 
@@ -105,12 +105,12 @@ def names_of(word: Word, ground: Ground) -> list[str]:
     exists = os.path.isdir(ground.cwd)
     found: list[str] = []
     for text, pattern in written_out(word):
-        found += _names(word, text, "echo", ground, exists=exists) if pattern else [text]
+        found += _names(word, text, ground, exists=exists, option=False) if pattern else [text]
     return found
 
 
-def _names(word: Word, pattern: str, command: str | None, ground: Ground, *, exists: bool) -> list[str]:
-    """What a pattern becomes here and now; itself when nothing matches."""
+def _names(word: Word, pattern: str, ground: Ground, *, exists: bool, option: bool) -> list[str]:
+    """What a pattern becomes here and now; itself when nothing matches. `option`: a name must not become one."""
     if not word.plain or re.search(r"\[[\^:]|\[\[|\\", pattern):
         raise Unproven(f"the pattern `{word.source}` is not read here")
     if not listable(ground.locate(re.split(r"[*?\[]", pattern)[0].rpartition("/")[0] or ".")):
@@ -118,7 +118,7 @@ def _names(word: Word, pattern: str, command: str | None, ground: Ground, *, exi
     names = sorted(_matching(pattern, ground.cwd)) if exists else []
     if len(names) > MOST_NAMES:
         raise Unproven(f"`{word.source}` matches more than {MOST_NAMES} names")
-    if not exists and pattern[0] in "*?[" and not _any_option_reads(command):
+    if not exists and option and pattern[0] in "*?[":
         raise Unproven(f"a name that matches `{word.source}` could be an option")
     if not names and _may_be_secret(pattern):
         raise Unproven(f"`{word.source}` may be a file of secrets")
@@ -153,10 +153,9 @@ def _may_be_secret(pattern: str) -> bool:
     return len(re.sub(r"[*?\[\]]", "", name)) >= 2 and any(fnmatch.fnmatchcase(each, name) for each in samples)
 
 
-@lru_cache(maxsize=256)
 def _any_option_reads(name: str | None) -> bool:
-    entry = programs().get(name or "")
-    return entry is not None and entry.harmless_options
+    grammar = known(name).reads
+    return grammar is not None and grammar.harmless_options
 
 
 def looks_alike(word: str) -> bool:

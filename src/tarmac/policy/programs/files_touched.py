@@ -13,33 +13,12 @@ from tarmac.policy.parse.words import UNKNOWN, Simple, Word
 from tarmac.policy.paths.files import Files
 from tarmac.policy.paths.places import Ground, Place, expand
 from tarmac.policy.programs.effects import Arguments, Assessment, shown
-from tarmac.policy.programs.grammar import programs
+from tarmac.policy.programs.program import Trait, grammars, known
 from tarmac.policy.rule import EffectKind, Rule
 from tarmac.policy.verdict import Risk, worst
 
 _WRITE_RISK: dict[str, Risk] = {"workspace": "medium", "temporary": "medium", "harmless": "low"}
 _STAYS = re.compile(r"\.ssh/|cron|sudoers|/etc/(passwd|shadow|profile|ld\.so)|autostart|systemd|LaunchAgents")
-# They show or change no more of a file than its name, dates and rights.
-NAMES_ONLY = frozenset(
-    """
-    ls stat test [ file du df find tree touch chmod chown mkdir basename dirname realpath readlink
-    lsblk blkid fdisk sfdisk gdisk parted get-childitem get-item test-path resolve-path split-path join-path
-""".split()
-)
-# What is said of a file that they are given, where it is not that they read it.
-_DOES = {
-    **dict.fromkeys(("rm", "unlink", "rmdir"), "deletes"),
-    **dict.fromkeys(("mv", "ln"), "moves or links"),
-    **dict.fromkeys(("chmod", "chown", "chgrp", "touch", "truncate", "shred", "tee"), "changes"),
-}
-_CONTENT = frozenset("cat dd head tail strings xxd hexdump od cp less more grep base64 gzip nc tac cmp md5sum".split())
-# Their operands are patterns or texts as often as files.
-_TEXTUAL = frozenset(
-    """
-    rm grep egrep fgrep rg ag which test [ find kill chmod touch ssh-keygen sed awk gawk jq
-""".split()
-)
-_NO_FILES = frozenset(["echo", "printf", "git", "basename", "dirname"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +61,12 @@ def look_at_argument(found: Assessment, name: str, word: Word, at: At, *, writte
     """Whatever the program is: a name that looks like credentials is worth a question."""
     text = word.shape.partition("=")[2] if word.shape.startswith("-") and "=" in word.shape else word.shape
     text = text.removeprefix("@")
-    if name == "git" and re.search(r"(^|[:/])(\.env|id_rsa)", text.partition(":")[2]):
+    of = known(name).traits
+    if Trait.REVISIONS in of and re.search(r"(^|[:/])(\.env|id_rsa)", text.partition(":")[2]):
         found.add("high", Rule.SECRET, f"reads {shown([text])}, which looks like credentials")
-    if not text or text.startswith("-") or " " in text or len(text) > 400 or name in _NO_FILES:
+    if not text or text.startswith("-") or " " in text or len(text) > 400 or Trait.NO_FILES in of:
         return
-    if name in ("jq", "yq") and text.startswith(".") and "/" not in text:
+    if Trait.FILTER in of and text.startswith(".") and "/" not in text:
         return  # a filter, no file
     if re.search(r"/dev/(tcp|udp)/", text):
         found.add("critical", Rule.SOCKET, "speaks with another machine through the shell")
@@ -101,25 +81,26 @@ def look_at_argument(found: Assessment, name: str, word: Word, at: At, *, writte
             found.add("medium", Rule.READ, error.does, known=False)
         for each in (*names, text):
             look_at_secret(found, name, each, at)
-    elif name not in _TEXTUAL or "/" in text or text.startswith((".env", "~")):
+    elif Trait.TEXTUAL not in of or "/" in text or text.startswith((".env", "~")):
         look_at_secret(found, name, text, at)
 
 
 def look_at_secret(found: Assessment, name: str, text: str, at: At) -> None:
     """Add what reading `text` means when it is named like credentials, hidden, or Tarmac's own."""
     place = at.ground.locate(text)
-    does = _DOES.get(name, "reads")
+    program = known(name)
+    does, names_only = program.touches or "reads", Trait.NAMES_ONLY in program.traits
     if place.kind == "own":
         found.add("high", Rule.OWN, f"touches {shown([text])}, which belongs to Tarmac")
     elif place.kind == "secret":
-        risk: Risk = "medium" if name in NAMES_ONLY else "high"
+        risk: Risk = "medium" if names_only else "high"
         found.add(risk, Rule.SECRET, f"{does} {shown([text])}, which looks like credentials")
-    elif place.kind == "disk" and name not in NAMES_ONLY:
-        raw = name in _CONTENT
+    elif place.kind == "disk" and not names_only:
+        raw = Trait.SHOWS_CONTENT in program.traits
         does = "reads the raw disk" if raw else "works on the disk"
         found.add("high", Rule.DISK, f"{does} {shown([text])}", vague=not raw)
     elif UNKNOWN not in text and (why := at.credential(text)):
-        risk = "medium" if name in NAMES_ONLY else "high"
+        risk = "medium" if names_only else "high"
         found.add(risk, Rule.SECRET, f"{does} {shown([text])}: {why}")
     elif UNKNOWN not in text and at.hidden(text):
         found.add("medium", Rule.IGNORED, f"{does} {shown([text])}, which is hidden from agents")
@@ -188,14 +169,6 @@ def where(place: Place) -> str:
 
 Special = Callable[[Assessment, Arguments, At, Sequence[Word], Simple], None]
 MOST_LANDING = 100  # names of a copy that are looked at, one by one
-ALL_WRITTEN = frozenset(["tee", "touch", "mkdir", "truncate", "rmdir", "unlink", "sponge", "mkfifo", "shred", "mknod"])
-COPIES = frozenset(["cp", "mv", "ln", "install"])
-_VERBS = {
-    "mkdir": "creates the folder",
-    "touch": "creates or updates",
-    "rmdir": "deletes the folder",
-    "unlink": "deletes",
-}
 _STREAMS = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty")
 _SIZE = re.compile(r"[+-]?\d+\w?")
 
@@ -203,22 +176,23 @@ _SIZE = re.compile(r"[+-]?\d+\w?")
 def write_operands(found: Assessment, args: Arguments, at: At, words: Sequence[Word], simple: Simple) -> None:
     """cp, mv, ln, install, tee, touch, mkdir, truncate …: the last operand is written, or all of them."""
     operands = [each for each in args.operands if each != "--"]
-    if args.name == "truncate":
+    program = known(args.name)
+    if Trait.SIZE_OPERAND in program.traits:
         operands = [each for each in operands if not _SIZE.fullmatch(each)]
     into, sources = _destination(args, operands)
-    if args.name in ("mv", "shred"):
+    if Trait.MOVES_AWAY in program.traits:
         _move_away(found, operands, at)
-    targets = operands if args.name in ALL_WRITTEN else [into] if into is not None else operands[-1:]
+    targets = operands if Trait.WRITES_ALL in program.traits else [into] if into is not None else operands[-1:]
     for target in targets:
         if target not in _STREAMS:
-            write_file(found, target, at, verb=_VERBS.get(args.name, "writes"))
-    if args.name in ("mv", "ln") and not found.protected:  # it goes away, or gets a second name to be written by
+            write_file(found, target, at, verb=program.verb or "writes")
+    if Trait.SECOND_NAME in program.traits and not found.protected:  # gone, or written by another name
         for each in sources:
             protect(found, each, at)
-    if args.name in COPIES and not found.protected:
+    if Trait.COPIES in program.traits and not found.protected:
         for each in _landing(into, sources, at):
             protect(found, each, at)
-    if args.name == "ln" and operands:
+    if Trait.LINKS in program.traits and operands:
         found.add("medium", Rule.LINK, f"makes a link to {shown(operands[:1])}")
 
 
@@ -291,17 +265,16 @@ def copy_bytes(found: Assessment, args: Arguments, at: At, words: Sequence[Word]
 def unpack(found: Assessment, args: Arguments, at: At, words: Sequence[Word], simple: Simple) -> None:
     """tar and unzip: where they unpack to; what is in them nobody knows."""
     first = args.words[0] if args.words else ""
-    tar = args.name != "unzip"
-    if tar and not (args.has("-x", "--extract", "--get") or (not first.startswith("-") and "x" in first)):
+    letter, name = (*known(args.name).unpacks_into, "")[:2]
+    if name and not (args.has("-x", "--extract", "--get") or (not first.startswith("-") and "x" in first)):
         return
-    letter, name = ("C", "--directory") if tar else ("d", "")
     for word, after in pairwise((*args.words, "")):
         target = ""
-        if re.fullmatch(rf"-[A-Za-z]*{letter}", word) or word == name:
+        if re.fullmatch(rf"-[A-Za-z]*{letter[1:]}", word) or word == name:
             target = after
         elif name and word.startswith(name + "="):
             target = word.partition("=")[2]
-        elif re.match(rf"-{letter}.", word):
+        elif re.match(rf"{letter}.", word):
             target = word[2:]
         if target:
             write_file(found, target, at, verb="unpacks into")
@@ -326,37 +299,31 @@ def _values(args: Arguments) -> set[str]:
 
 # Any other program
 
-# Readers that write by an option, or in some of their forms, when they are not proven to only read.
-_BY_OPTION = {"sort": "-o --output", "shuf": "-o --output", "tree": "-o", "iconv": "-o --output", "yq": "-i --inplace",
-              "xmllint": "-o --output", "sdiff": "-o --output", "sed": "-i --in-place"}  # fmt: skip
-_BY_FORM = frozenset("gzip gunzip xz bzip2 xxd uniq tar unzip".split())
 _OUTPUT = re.compile(r"-o|--out(put)?(-?(dir|file|path))?|--target-dir|--(c|m|b)?cpuprofile|-coverprofile|--save")
-_GIT = frozenset("mv rm checkout restore".split())
-_RUNS_IT = frozenset("bash sh zsh dash ksh fish source .".split())
-_HANDLED = COPIES | ALL_WRITTEN | {"rsync", "scp", "dd", "rm", "find"}
 
 
 @cache
 def _readers() -> frozenset[str]:
     """Programs, and those that have commands of their own, of which the tables of reading know."""
-    keys = (name.partition(" ") for name in programs())
+    keys = (name.partition(" ") for name in grammars())
     return frozenset(name for name, _, command in keys if not command.startswith("-"))
 
 
 def look_for_protected(found: Assessment, args: Arguments, words: Sequence[Word], at: At) -> None:
     """A protected file among the words of a command that may change it."""
-    if args.name in _HANDLED or found.protected:
+    program = known(args.name)
+    if found.protected or not program.traits.isdisjoint((Trait.PLACES_JUDGED, Trait.COPIES, Trait.WRITES_ALL)):
         return
     given = list(words[1:])
-    if args.name == "git":
-        if len(args.subcommand) < 2 or args.subcommand[1] not in _GIT:
+    if program.changes:
+        if len(args.subcommand) < 2 or args.subcommand[1] not in program.changes:
             return
-    elif args.name in _BY_OPTION:
-        if not args.has(*_BY_OPTION[args.name].split()):
+    elif program.writes_by:
+        if not args.has(*program.writes_by):
             return
-    elif args.name in _RUNS_IT:
+    elif Trait.RUNS_FILE in program.traits:
         return
-    elif args.name in _readers() and args.name not in _BY_FORM:
+    elif args.name in _readers() and Trait.WRITES_BY_FORM not in program.traits:
         given = [after for word, after in pairwise(given) if _OUTPUT.fullmatch(word.shape)] + [
             word for word in given if _OUTPUT.fullmatch(word.shape.partition("=")[0]) and "=" in word.shape
         ]

@@ -1,6 +1,6 @@
 """The options and operands of programs that are known to only read. The data is in rules/.
 
-words → match(program, words) → ParsedArguments(options, operands, paths) | Unproven
+words → match(grammar, words) → ParsedArguments(options, operands, paths) | Unproven
 
 Options are written as in getopt: a letter or a name, then `:` if a value follows, `::` if a value may be attached, `@`
 if the value is a path, `+` if two values follow. An option that is not listed is not proven. Long names may be
@@ -8,46 +8,12 @@ shortened as getopt_long allows. Names in `refuse` are known too, so that their 
 options.
 """
 
-import functools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tarmac.policy.programs.rules.table import Table, names
+from tarmac.policy.programs.program import Grammar, Trait, known, make_grammar
 from tarmac.policy.verdict import Unproven
-
-# `nm @file`: what is in the file is read as if it was typed, and may be `--plugin=x.so`.
-_TAKES_WORDS_FROM_FILES = frozenset(
-    """
-    nm objdump readelf size strings ar c++filt addr2line otool javap jar 7z 7za 7zz
-""".split()
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Program:
-    """One program, or one subcommand of it, and what it may be given."""
-
-    name: str  # "ls", "git log"
-    why: str
-    short: Mapping[str, str]  # letter → "", ":", "::", "@"
-    long: Mapping[str, str]
-    refuse: frozenset[str]
-    operands: tuple[str, ...]  # kinds, the last one repeated: text, path, name, rev, listed, number, none
-    most: int | None
-    least: int
-    numbers: bool  # -5
-    single: bool  # long names with one dash, never bundled: -version
-    abbreviate: bool
-    interspersed: bool  # options may follow operands
-    harmless_options: bool  # no option of it does anything but read: a pattern may become one
-    prefix: bool  # only the global options before a subcommand
-    check: str
-    unless: tuple[str, ...]  # files in the project that make it run code
-    cwd: bool  # reads the directory it stands in
-    instead: tuple[str, ...]  # what the plan runs in its place: a builtin has no program
-    connects: str  # the server or daemon that it asks: then it is no reading of this machine
-    adds: tuple[str, ...]  # what the plan puts before its arguments, to be certain
 
 
 @dataclass(slots=True)
@@ -61,74 +27,9 @@ class ParsedArguments:
     ended: int | None = None  # how many operands stand before `--`
 
 
-def _spec(text: str) -> dict[str, str]:
-    """Long names: "all color:: file@ width:"."""
-    found = {}
-    for word in text.split():
-        name = word.rstrip(":@+")
-        found[name] = word[len(name) :]
-    return found
-
-
-def _letters(text: str) -> dict[str, str]:
-    """Letters: "abc:d::e@"."""
-    return {m[1]: m[2] for m in re.finditer(r"([^:@\s])(::|:|@|)", text)}
-
-
-def _program(name: str, entry: Mapping[str, object], *, inherit: Mapping[str, object]) -> Program:
-    def take(key: str, default: object) -> object:
-        return entry.get(key, inherit.get(key, default))
-
-    most = take("most", None)
-    return Program(
-        name=name,
-        why=str(entry["why"]),
-        short=_letters(str(take("short", ""))),
-        long=_spec(f"{inherit.get('long', '')} {entry.get('long', '')}"),
-        refuse=frozenset(str(take("refuse", "")).split()),
-        operands=tuple(str(take("operands", "none")).split()),
-        most=int(str(most)) if most is not None else None,
-        least=int(str(take("least", 0))),
-        numbers=bool(take("numbers", False)),
-        single=bool(take("single", False)),
-        abbreviate=bool(take("abbreviate", True)),
-        interspersed=bool(take("interspersed", True)),
-        harmless_options=bool(take("harmless_options", False)),
-        prefix=bool(entry.get("prefix", False)),
-        check=str(take("check", "")),
-        unless=tuple(str(take("unless", "")).split()),
-        cwd=bool(take("cwd", False)),
-        instead=_words(take("instead", "")),
-        connects=str(take("connects", "")),
-        adds=_words(take("adds", "")),
-    )
-
-
-def _words(value: object) -> tuple[str, ...]:
-    return tuple(map(str, value)) if isinstance(value, list) else tuple(str(value).split())
-
-
-@functools.cache
-def programs() -> Mapping[str, Program]:
-    """All programs that are known to read, by name; subcommands as "git log"."""
-    from tarmac.policy.programs.rules import git, read_files, read_system, read_tools
-
-    found: dict[str, Mapping[str, object]] = {}
-    for file in (read_files, git, read_system, read_tools):
-        for name, entry in file.READERS.items():
-            found[name] = entry
-            if "also" in entry:
-                found.update(dict.fromkeys(names(entry["also"]), entry))
-
-    def make(name: str, entry: Mapping[str, object]) -> Program:
-        return _program(name, entry, inherit=git.SHARED[str(entry["like"])] if "like" in entry else {})
-
-    return Table(found, make)
-
-
-def read_programs(data: Mapping[str, object]) -> dict[str, Program]:
+def read_programs(data: Mapping[str, object]) -> dict[str, Grammar]:
     """The programs of a user's own rules."""
-    found: dict[str, Program] = {}
+    found: dict[str, Grammar] = {}
     shared: Mapping[str, Mapping[str, object]] = data.get("shared", {})  # type: ignore[assignment]
     for name, entry in data.items():
         if name in ("shared", "versions") or not isinstance(entry, dict):
@@ -136,52 +37,30 @@ def read_programs(data: Mapping[str, object]) -> dict[str, Program]:
         inherit = shared.get(str(entry.get("like", "")), {})
         for each in (name, *str(entry.get("also", "")).split("|")):
             if each.strip():
-                found[each.strip()] = _program(each.strip(), entry, inherit=inherit)
+                found[each.strip()] = make_grammar(each.strip(), entry, inherit=inherit)
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Versions:
-    """Programs that may be asked for their version or help by one word."""
-
-    words: frozenset[str]
-    programs: frozenset[str]
-    helped: frozenset[str]
-    unless: frozenset[str]  # "yarn:.yarnrc": with that file in the project it may start other code
-    also: Mapping[str, frozenset[str]]  # other words that ask for it, and the programs that read them so
-    own: Mapping[str, frozenset[str]]  # the commands of a program that no project can give another meaning
-    groups: Mapping[str, frozenset[str]]  # commands that have commands of their own: `gh pr create`
-
-    def answer(self, name: str, word: str) -> bool:
-        """Whether `word` makes the program `name` tell its version or help, and stop."""
-        return name in self.programs and (word in self.words or name in self.also.get(word, ()))
-
-    def helps(self, words: tuple[str, ...]) -> bool:
-        """`docker run --help`, `gh pr create --help`: whether it prints help, and stops."""
-        name, *commands, last = words
-        if last != "--help" and not (last == "-h" and name in self.own):
-            return False
-        if not all(re.fullmatch(r"[a-z][a-z-]*", command) for command in commands):
-            return False
-        if len(commands) == 2:  # one more word may be an image or a script that gets the --help: `docker run x --help`
-            return commands[0] in self.groups.get(name, ())
-        return len(commands) == 1 and (name in self.helped or commands[0] in self.own.get(name, ()))
+def answers(name: str, word: str) -> bool:
+    """Whether `word` makes the program `name` tell its version or help, and stop."""
+    program = known(name)
+    return Trait.ANSWERS in program.traits and (word in ("--version", "--help") or word in program.answers_to)
 
 
-@functools.cache
-def versions() -> Versions:
-    from tarmac.policy.programs.rules import read_tools as listed
+def helps(words: tuple[str, ...]) -> bool:
+    """`docker run --help`, `gh pr create --help`: whether it prints help, and stops."""
+    name, *commands, last = words
+    program = known(name)
+    if last != "--help" and not (last == "-h" and program.own):
+        return False
+    if not all(re.fullmatch(r"[a-z][a-z-]*", command) for command in commands):
+        return False
+    if len(commands) == 2:  # one more word may be an image or a script that gets the --help: `docker run x --help`
+        return commands[0] in program.groups
+    return len(commands) == 1 and (Trait.HELPS in program.traits or commands[0] in program.own)
 
-    def sets(lists: Mapping[str, str]) -> dict[str, frozenset[str]]:
-        return {name: frozenset(words.split()) for name, words in lists.items()}
 
-    words, programs, helped, unless = (
-        frozenset(each.split()) for each in (listed.WORDS, listed.PROGRAMS, listed.HELPED, listed.UNLESS)
-    )
-    return Versions(words, programs, helped, unless, sets(listed.ALSO), sets(listed.OWN), sets(listed.GROUPS))
-
-
-def match(program: Program, words: Sequence[str]) -> ParsedArguments:
+def match(program: Grammar, words: Sequence[str]) -> ParsedArguments:
     """The arguments of `program`, each of them known; Unproven otherwise."""
     reading = ParsedArguments()
     rest = list(words)
@@ -208,7 +87,7 @@ def match(program: Program, words: Sequence[str]) -> ParsedArguments:
     return reading
 
 
-def _long(program: Program, text: str, rest: list[str], reading: ParsedArguments) -> None:
+def _long(program: Grammar, text: str, rest: list[str], reading: ParsedArguments) -> None:
     name, equals, value = text.partition("=")
     kind = program.long.get(name) if name not in program.refuse else None
     if kind is None and program.abbreviate and name not in program.refuse:
@@ -234,7 +113,7 @@ def _long(program: Program, text: str, rest: list[str], reading: ParsedArguments
         reading.paths.append((value, True))
 
 
-def _short(program: Program, letters: str, rest: list[str], reading: ParsedArguments) -> None:
+def _short(program: Grammar, letters: str, rest: list[str], reading: ParsedArguments) -> None:
     while letters:
         letter, letters = letters[0], letters[1:]
         kind = program.short.get(letter)
@@ -253,7 +132,7 @@ def _short(program: Program, letters: str, rest: list[str], reading: ParsedArgum
             reading.paths.append((value, True))
 
 
-def _operands(program: Program, reading: ParsedArguments) -> None:
+def _operands(program: Grammar, reading: ParsedArguments) -> None:
     kinds = program.operands
     count = len(reading.operands)
     if kinds == ("none",) and count:
@@ -268,11 +147,12 @@ def _operands(program: Program, reading: ParsedArguments) -> None:
     if kinds[0] == "script":  # sed: likewise; its check reads the script
         given = {"e", "expression"} if program.check == "sed" else set()
         kinds = kinds[1:] if given & {name for name, _ in reading.options} else ("text", *kinds[1:])
+    takes_files = Trait.RESPONSE_FILES in known(program.name.split()[0]).traits
     for number, operand in enumerate(reading.operands):
         kind = kinds[min(number, len(kinds) - 1)]
         if kind in ("path", "name") and "://" in operand:
             raise Unproven(f"`{operand}` is an address, not a file")
-        if operand.startswith("@") and program.name.split()[0] in _TAKES_WORDS_FROM_FILES:
+        if operand.startswith("@") and takes_files:
             raise Unproven(f"it takes more words, options too, from the file {operand[1:]}")
         if kind in ("rev", "listed"):
             _of_repository(operand, kind, reading, path=reading.ended is not None and number >= reading.ended)
@@ -285,7 +165,7 @@ def _operands(program: Program, reading: ParsedArguments) -> None:
             raise Unproven(f"`{operand}` is no number")
         elif kind == "word" and not re.fullmatch(r"[A-Za-z0-9_@.,:+*=/-]*", operand):
             raise Unproven(f"`{operand}` is no plain name")
-        elif kind == "word" and "://" in operand and program.name != "aws s3 ls":
+        elif kind == "word" and "://" in operand and Trait.ANY_ADDRESS not in known(program.name).traits:
             raise Unproven(f"`{operand}` is an address: it may lead anywhere")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from tarmac.policy.paths.files import PathStatus
 from tarmac.policy.paths.places import is_secret
 from tarmac.policy.programs.grammar import ParsedArguments
+from tarmac.policy.programs.program import Trait, known
 from tarmac.policy.verdict import Unproven
 
 
@@ -223,33 +224,22 @@ def _xxd(words: Sequence[str]) -> ParsedArguments:
     return reading
 
 
+# By the names that the tables call them by.
 OWN: dict[str, Callable[[Sequence[str]], ParsedArguments]] = {
-    "anything": _anything,
-    "echo": _echo,
-    "printf": _printf,
-    "test": _test,
-    "find": _find,
-    "ps": _ps,
-    "ip": _ip,
-    "tar": _tar,
-    "kill": _kill,
-    "jar": _jar,
-    "xxd": _xxd,
+    each.__name__.strip("_"): each
+    for each in (_anything, _echo, _printf, _test, _find, _ps, _ip, _tar, _kill, _jar, _xxd)
 }
 
 
 SAMPLE = "a-name-that-is-found"  # stands for one while the command that gets it is proven
 Looking = Callable[[str], PathStatus]  # what a name, as it is written, would be here
 
-# What these show of a file is no more than its name, size or a count.
-METADATA = frozenset(
-    """
-    wc ls stat file du basename dirname realpath readlink md5sum sha256sum sha1sum echo
-""".split()
-)
-SEARCHING = frozenset(["grep", "egrep", "fgrep"])  # they print lines with a pattern, not the whole
-READERS = frozenset(["cat", "head", "tail"]) | SEARCHING
-FILTERS = frozenset(["head", "tail", "sort", "uniq"]) | SEARCHING
+
+def has(name: str, *traits: Trait) -> bool:
+    """Whether one of these traits is known of a program."""
+    return not known(name).traits.isdisjoint(traits)
+
+
 _NAME_TESTS = ("-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex")
 _OTHERWISE = frozenset(
     ["-print", "-printf", "-ls", "-prune", "-quit", "-exec", "-o", "-or", ",", "!", "-not", "(", ")"]
@@ -261,13 +251,13 @@ _COMMON_SECRETS = """
 
 def check_found(reading: ParsedArguments, opener: str, look: Looking) -> None:
     """Whether `opener` may have what this `find` finds."""
-    if opener in METADATA:
+    if has(opener, Trait.METADATA):
         return
     if not _only_plain_files(reading):
         raise Unproven("what find gives may be links that lead out of the workspace")
     names = [value for name, value in reading.options if name in _NAME_TESTS and value]
     telling = [name for name in names if name.rpartition("/")[2].strip("*?.")]
-    if not telling and opener not in SEARCHING:
+    if not telling and not has(opener, Trait.SEARCHES):
         raise Unproven("it would print every file there is, secrets too")
     for name in names:
         check_pattern(name, look)
@@ -280,21 +270,13 @@ def plain_files(words: tuple[str, ...]) -> tuple[str, ...]:
     return (*words, "-type", "f", "-print0")
 
 
-# Options of filters that choose among whole names. Others cut names (-c, -o) or put something before them (-n, -b).
-_CHOOSING = {
-    **dict.fromkeys(("head", "tail"), re.compile(r"-[0-9]+|-n[0-9]*|-[qz]")),
-    "sort": re.compile(r"-[bdfgiMhnRrVsuz]+"),
-    **dict.fromkeys(SEARCHING, re.compile(r"-[EFGPviwxz]+|-e")),
-}
-
-
 def of_whole_names(words: tuple[str, ...]) -> tuple[str, ...]:
     """`head -5` between find and xargs, counting names instead of lines."""
-    choosing = _CHOOSING.get(words[0])
-    if choosing is None:
+    choosing = known(words[0]).choosing
+    if not choosing:
         raise Unproven("xargs gets names that are not known")
     for word in words[1:]:
-        if word.startswith("-") and not choosing.fullmatch(word):
+        if word.startswith("-") and not re.fullmatch(choosing, word):
             raise Unproven(f"`{words[0]} {word}` may make other names of those that it gets")
     return (*words, "-z")
 
@@ -306,7 +288,9 @@ def exec_of_plain_files(arguments: list[str]) -> list[str]:
         return arguments
     at = arguments.index("-exec")
     opener = arguments[at + 1 : at + 2]
-    return [*arguments[:at], "-type", "f", *arguments[at:]] if opener and opener[0] not in METADATA else arguments
+    if not opener or has(opener[0], Trait.METADATA):
+        return arguments
+    return [*arguments[:at], "-type", "f", *arguments[at:]]
 
 
 def _only_plain_files(reading: ParsedArguments) -> bool:

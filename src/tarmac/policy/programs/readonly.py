@@ -22,10 +22,11 @@ from tarmac.policy.paths.ignore import NAMES
 from tarmac.policy.paths.places import Ground, is_secret, listable
 from tarmac.policy.programs.checks import FURTHER
 from tarmac.policy.programs.expansion import expand_words, looks_alike, program_name, variables
-from tarmac.policy.programs.grammar import ParsedArguments, Program, match, programs, versions
-from tarmac.policy.programs.own_grammars import OWN, SAMPLE, check_found, check_pattern, exec_of_plain_files
+from tarmac.policy.programs.grammar import ParsedArguments, answers, helps, match
+from tarmac.policy.programs.own_grammars import OWN, SAMPLE, check_found, check_pattern, exec_of_plain_files, has
+from tarmac.policy.programs.program import Grammar, Trait, grammars, known
 from tarmac.policy.programs.repository import check_addresses, check_repository
-from tarmac.policy.programs.starters import compose, compose_options, python_module, starts_only, wrapped, xargs
+from tarmac.policy.programs.starters import PROVERS, compose, compose_options, wrapped
 from tarmac.policy.verdict import STATUS, Proof, Stage, Unproven
 
 
@@ -61,12 +62,6 @@ def streams_of(redirects: Sequence[Redirect]) -> Stage:
 
 
 _ENDLESS = ("/dev/zero", "/dev/random", "/dev/urandom", "/dev/full", "/dev/tty")
-# Programs whose options take patterns and formats: a slash in them is text.
-_TEXT_VALUES = frozenset(
-    """
-    grep egrep fgrep rg ag sed awk gawk mawk find fd fdfind date cut sort paste git printf zgrep man tree
-""".split()
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +70,7 @@ class Prover:
 
     files: Files
     ground: Ground
-    extra: Callable[[str], Program | None]  # what the user's own rules know
+    extra: Callable[[str], Grammar | None]  # what the user's own rules know
 
     def prove(self, simple: Simple) -> Proof:
         """The proof; Unproven when there is none."""
@@ -90,7 +85,7 @@ class Prover:
         words = expand_words(simple.words, self.ground)
         if any(looks_alike(word) for word in words):
             raise Unproven("it holds letters that only look like others")
-        if any(STATUS in word for word in words) and words[0] not in ("echo", "printf", "test", "["):
+        if any(STATUS in word for word in words) and not has(words[0], Trait.TAKES_STATUS):
             raise Unproven("it uses the status of another command")
         streams = streams_of(simple.redirects)
         if streams.stdin is not None:
@@ -99,7 +94,7 @@ class Prover:
         came_from = (
             program_name(simple.upstream[0].name or "", workspace=self.ground.workspace) if simple.upstream else ""
         )
-        if came_from in ("env", "printenv") and _asks_for_secret(words):
+        if has(came_from, Trait.PRINTS_ENVIRONMENT) and _asks_for_secret(words):
             raise Unproven("it looks for secrets in the environment")
         name = program_name(words[0], workspace=self.ground.workspace)
         proof = self.prove_words((name, *words[1:]), upstream=simple.upstream)
@@ -112,47 +107,45 @@ class Prover:
 
     def prove_words(self, words: tuple[str, ...], *, upstream: tuple[Simple, ...] = ()) -> Proof:
         name = words[0]
-        known = versions()
-        if len(words) == 2 and known.answer(name, words[1]):
+        named = known(name)
+        if len(words) == 2 and answers(name, words[1]):
             self._check_unless(name)
             return Proof(Stage(words), "read.version", "prints its version or its help", alone=True)
-        if starts_only(name):
+        if named.starts_only:
             return wrapped(self, words)
-        if name == "xargs":
-            return xargs(self, words, upstream)
-        if len(words) > 2 and known.helps(words):
+        if len(words) > 2 and helps(words):
             self._check_unless(name)
-            if name == "git":
+            if Trait.REPOSITORY_SETTINGS in named.traits:
                 check_repository(self.ground)
             return Proof(Stage(words), "read.help", "prints its help", alone=True)
-        if re.fullmatch(r"python3?", name) and words[1:2] == ("-m",):
-            return python_module(self, words)
+        if prove := PROVERS.get(named.prove or known(" ".join(words[:2])).prove):
+            return prove(self, words, upstream)
         if len(options := compose_options(words)) > 0:
             return compose(self, words, options)
         program, written, moved = self.find(words)
         arguments = written
-        if program.name == "find":
+        of = known(program.name).traits
+        if Trait.FINDS in of:
             arguments = exec_of_plain_files(arguments)
         reading = self.read(program, arguments)
         place = self if moved is None else Prover(self.files, moved, self.extra)
         place.check_paths(reading, program)
         place._check_values(reading, program)
-        if program.name == "find":
+        if Trait.FINDS in of:
             arguments = place._harden_exec(reading, arguments)
-        if name in ("git", "go"):
+        if Trait.REPOSITORY in named.traits:
             check_repository(place.ground)
-        if program.name in ("git remote", "git config"):
+        if Trait.ADDRESSES in of:
             check_addresses(place.ground)
-        if program.name in ("git diff", "git grep"):  # outside of a repository they read any file
+        if Trait.OUTSIDE_FILES in of:  # outside of a repository they read any file
             for operand in reading.operands:
                 if os.path.lexists(os.path.join(place.ground.cwd, operand)):
                     place.check_path(operand, content=True)
         own = program.instead or words[: len(words) - len(written)]
-        if program.name == "git config":  # what the person has set, not what a plan sets over it
-            own = ("env", "-u", "GIT_CONFIG_COUNT", *own)
         plan = (
+            *known(program.name).front,
             *own,
-            *(() if program.name == "sed" and sys.platform == "darwin" else program.adds),  # BSD's knows no --sandbox
+            *(() if Trait.ADDS_NOT_ON_MAC in of and sys.platform == "darwin" else program.adds),
             *_unlinked(program, arguments, reading),
             *_instead_of_terminal(program, reading, upstream),
         )
@@ -160,13 +153,12 @@ class Prover:
         return Proof(Stage(plan), rule, program.why, program.connects, program=program.name.split()[0])
 
     def _check_unless(self, name: str) -> None:
-        for each in versions().unless:
-            program, _, file = each.partition(":")
-            if program == name and _exists_above(file, self.ground):
+        for file in known(name).answers_unless:
+            if _exists_above(file, self.ground):
                 raise Unproven(f"the project's {file} may name a program to run")
 
-    def read(self, program: Program, arguments: list[str]) -> ParsedArguments:
-        if program.name in ("[", "test") and program.name == "[" and arguments[-1:] != ["]"]:
+    def read(self, program: Grammar, arguments: list[str]) -> ParsedArguments:
+        if has(program.name, Trait.CLOSING_BRACKET) and arguments[-1:] != ["]"]:
             raise Unproven("a test lacks its ]")
         if replacement := OWN.get(program.check):
             return replacement(arguments)
@@ -175,9 +167,9 @@ class Prover:
             further(reading)
         return reading
 
-    def find(self, words: tuple[str, ...]) -> tuple[Program, list[str], Ground | None]:
+    def find(self, words: tuple[str, ...]) -> tuple[Grammar, list[str], Ground | None]:
         """The entry for these words, the arguments after its name, and the directory it is sent to (`git -C`)."""
-        table = programs()
+        table = grammars()
         rest = list(words[1:])
         name = words[0]
         ground: Ground | None = None
@@ -199,15 +191,15 @@ class Prover:
         return entry, rest, ground
 
     def _deeper(
-        self, entry: Program, rest: list[str], ground: Ground | None
-    ) -> tuple[Program, list[str], Ground | None]:
+        self, entry: Grammar, rest: list[str], ground: Ground | None
+    ) -> tuple[Grammar, list[str], Ground | None]:
         if not entry.prefix:
             return entry, rest, ground
-        if rest and (found := programs().get(f"{entry.name} {rest[0]}")):
+        if rest and (found := grammars().get(f"{entry.name} {rest[0]}")):
             return found, rest[1:], ground
         raise Unproven(f"`{' '.join((entry.name, *rest[:1]))}` is not known to only read")
 
-    def _past_options(self, entry: Program, rest: list[str]) -> tuple[list[str], Ground | None]:
+    def _past_options(self, entry: Grammar, rest: list[str]) -> tuple[list[str], Ground | None]:
         """Past the options between a program and its subcommand."""
         ground: Ground | None = None
         while rest and rest[0].startswith("-"):
@@ -227,15 +219,16 @@ class Prover:
             rest = rest[taken:]
         return rest, ground
 
-    def check_paths(self, reading: ParsedArguments, program: Program) -> None:
+    def check_paths(self, reading: ParsedArguments, program: Grammar) -> None:
         for name in program.unless:
             if _exists_above(name, self.ground):
                 raise Unproven(f"the project's {name} may name a program to run")
+        of = known(program.name).traits
         for path, content in reading.paths:
             if program.check in ("recursive", "ls") and self.ground.look(self.files, path).inside:
                 content = False  # names and sizes of all below it, no more
             self.check_path(path, content=content)
-            if (content or program.name == "wc") and not (program.name == "head" and _takes_little(reading)):
+            if (content or Trait.COUNTS in of) and not (Trait.ENDS_SOON in of and _takes_little(reading)):
                 self._check_end(path)
 
     def _check_end(self, path: str) -> None:
@@ -259,16 +252,18 @@ class Prover:
             note(f"{folder}/{own}")
         return self.files.look(name, cwd=Path(self.ground.cwd), workspace=Path(self.ground.workspace))
 
-    def _check_values(self, reading: ParsedArguments, program: Program) -> None:
+    def _check_values(self, reading: ParsedArguments, program: Grammar) -> None:
         """The value of an option that names a file elsewhere is more than text, whatever the table says."""
         for pattern, certain in reading.patterns:
             check_pattern(pattern, self.named, certain=certain)
+        ranges = has(program.name, Trait.LINE_RANGES)
+        text_values = has(program.name.split()[0], Trait.TEXT_VALUES)
         for name, value in reading.options:
             if name in ("include", "g", "glob", "iglob") and value and not value.startswith("!"):
                 check_pattern(value, self.named)
-            if name == "L" and value and program.name == "git log":
+            if name == "L" and value and ranges:
                 check_pattern(value.rpartition(":")[2], self.named)
-            if not value or name.startswith("exec") or len(value) < 2 or program.name.split()[0] in _TEXT_VALUES:
+            if not value or name.startswith("exec") or len(value) < 2 or text_values:
                 continue
             if re.search(r"(^|[=@:,])(/|~|\.\./)", value) or self.ground.locate(value).kind in ("secret", "own"):
                 raise Unproven(f"`{value}` may name a file")
@@ -290,7 +285,7 @@ class Prover:
                 os.path.join(starts[0], SAMPLE + each) for each in ("12" if name == "exec+" else "1")
             ]  # + gives several
             sample = [each for word in inner for each in (found if word == "{}" else [word])]
-            if inner[0] in ("xargs", "find", "git") or starts_only(inner[0]):
+            if has(inner[0], Trait.NO_EXEC) or known(inner[0]).starts_only:
                 raise Unproven("find -exec of another launcher")
             proof = self.prove_words(tuple(sample))
             if proof.connects:
@@ -318,12 +313,12 @@ def _takes_little(reading: ParsedArguments) -> bool:
     return all(re.fullmatch(r"[0-9]{1,6}", count) for count in counts)
 
 
-def _unlinked(program: Program, arguments: list[str], reading: ParsedArguments) -> list[str]:
+def _unlinked(program: Grammar, arguments: list[str], reading: ParsedArguments) -> list[str]:
     """The arguments, so that searching all below a folder does not follow links out of the workspace."""
     names = {name for name, _ in reading.options}
-    if program.name in ("diff", "colordiff") and {"r", "recursive"} & names:
+    if has(program.name, Trait.NO_DEREFERENCE) and {"r", "recursive"} & names:
         return ["--no-dereference", *arguments]
-    if program.name not in ("grep", "egrep", "fgrep") or not {"R", "dereference-recursive"} & names:
+    if not has(program.name, Trait.RECURSIVE_LINKS) or not {"R", "dereference-recursive"} & names:
         return arguments
     made: list[str] = []
     value = False  # of the option before
@@ -343,10 +338,10 @@ def _unlinked(program: Program, arguments: list[str], reading: ParsedArguments) 
     return made
 
 
-def _instead_of_terminal(program: Program, reading: ParsedArguments, upstream: tuple[Simple, ...]) -> tuple[str, ...]:
+def _instead_of_terminal(program: Grammar, reading: ParsedArguments, upstream: tuple[Simple, ...]) -> tuple[str, ...]:
     """What a program does in a terminal and not in a plan: without one, git shortlog waits for a log."""
     whole = {"all", "branches", "tags", "remotes"} & {name for name, _ in reading.options}
-    return ("HEAD",) if program.name == "git shortlog" and not (upstream or reading.operands or whole) else ()
+    return ("HEAD",) if has(program.name, Trait.WAITS_FOR_LOG) and not (upstream or reading.operands or whole) else ()
 
 
 def _exists_above(name: str, ground: Ground) -> bool:

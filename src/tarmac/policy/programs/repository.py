@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tarmac.policy.budget import note
 from tarmac.policy.paths.places import Ground
-from tarmac.policy.programs.grammar import programs
+from tarmac.policy.programs.program import grammars
 from tarmac.policy.verdict import Unproven
 
 GITLINK = 0o160000  # the mode of a submodule
@@ -250,7 +250,7 @@ def _harmless(key: str, value: str, folder: Path, ground: Ground, *, overridden:
         return f"{there}/".startswith(ground.workspace.rstrip("/") + "/")
     if key.startswith("alias."):  # an alias can't take the place of git's own commands, but for those it drops one day
         name = key.removeprefix("alias.")
-        return not any(f"{known} ".startswith(f"git {name} ") for known in programs())
+        return not any(f"{known} ".startswith(f"git {name} ") for known in grammars())
     return (overridden and key in _OVERRIDDEN) or _KNOWN.fullmatch(key) is not None
 
 

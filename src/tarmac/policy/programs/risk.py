@@ -4,7 +4,7 @@ Simple → assess(simple, at) → Assessment. Wrappers are peeled on the way; th
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from tarmac.policy.budget import Spent
@@ -20,45 +20,18 @@ from tarmac.policy.programs.effects import (
     shown,
 )
 from tarmac.policy.programs.files_touched import (
-    NAMES_ONLY,
     At,
     look_at_argument,
     look_for_protected,
     read_file,
     write_file,
 )
-from tarmac.policy.programs.grammar import programs, versions
-from tarmac.policy.programs.specials import PARTIAL, SPECIALS, guess_removal, make_file_system, search
+from tarmac.policy.programs.program import Program, Trait, known, readers
+from tarmac.policy.programs.specials import SPECIALS, guess_removal, make_file_system, search
 from tarmac.policy.programs.wrappers import Peeled, peel, program_name
 from tarmac.policy.rule import EffectKind, Rule
 from tarmac.policy.verdict import Risk
 
-FETCHERS = frozenset(
-    """
-    curl wget aria2c axel http https httpie xh fetch lynx links w3m nc ncat netcat socat ftp tftp gsutil aws
-""".split()
-)
-NETWORK = FETCHERS | frozenset(
-    """
-    sftp scp ssh rsync telnet openssl dig nslookup host ping s3cmd mail mailx sendmail wscat websocat lftp croc
-""".split()
-)
-DECODERS = frozenset(
-    """
-    base64 base32 xxd openssl rev tr gzip gunzip zcat uudecode hex rot13 xz bzip2
-""".split()
-)
-SHELLS = frozenset(
-    """
-    bash sh zsh dash ksh mksh ash fish rbash csh tcsh busybox pwsh powershell
-""".split()
-)
-INTERPRETERS = SHELLS | frozenset(
-    """
-    python python2 pypy perl ruby node nodejs php lua luajit Rscript julia deno bun osascript tclsh elixir
-    groovy ipython source . eval
-""".split()
-)
 _INLINE = ("-c", "-e", "-r", "--eval", "-E", "-S", "-p")
 _FETCHING = re.compile(
     r"urllib|urlopen|requests\.|http\.client|LWP|Net::HTTP|open-uri|fetch\(|https?://|curl|wget|file_get_contents",
@@ -73,13 +46,9 @@ _REMOVING = re.compile(
 )
 _REMOVING_ALL = re.compile(r"rmtree\(\s*['\"](/|~|/\*)['\"]|rm_rf\W+/['\"]")
 _ALL = re.compile(r"[\"']?(/|~|\*|/\*|\$HOME)[\"']?(?=[\"';)]|$)")
-# What sets up a shell by printing text for eval: everyday, though it runs what is printed.
-_SETTING_UP = frozenset(
-    """
-    ssh-agent brew direnv pyenv rbenv starship zoxide fnm mise asdf opam dircolors fzf conda thefuck gh kubectl
-    docker
-""".split()
-)
+# Words by which such a program prints its text for eval.
+_SETTING_UP = frozenset(["hook", "init", "shellenv", "-s"])
+_MAKES_FILE_SYSTEM = re.compile(r"mkfs|newfs_")
 
 
 def names_of(simple: Simple) -> set[str]:
@@ -87,34 +56,41 @@ def names_of(simple: Simple) -> set[str]:
     return {name for word in simple.words[:8] if (name := program_name(word))}
 
 
+def _some(names: Iterable[str], *traits: Trait) -> bool:
+    """Whether one of these programs has one of these traits."""
+    return any(not known(name).traits.isdisjoint(traits) for name in names)
+
+
 def run_code(found: Assessment, simple: Simple, args: Arguments, words: tuple[Word, ...], at: At) -> None:
     """Add what an interpreter is given to run."""
     operands = [each for each in args.operands if each != "--"]
-    inline = args.has(*_INLINE) and args.name not in ("source", ".", "eval")
+    of = known(args.name).traits
+    shell, in_shell, joins = Trait.SHELL in of, Trait.RUNS_IN_SHELL in of, Trait.JOINS_WORDS in of
+    inline = args.has(*_INLINE) and not in_shell
     inside = {name for each in simple.holds for name in names_of(each)}
-    if inside & FETCHERS:
+    if _some(inside, Trait.FETCHES):
         found.add("critical", Rule.REMOTE, "runs code that it fetches from another machine")
-    elif inside & DECODERS and args.name in SHELLS | {"eval", "source", "."}:
+    elif (shell or in_shell) and _some(inside, Trait.DECODES):
         found.add("critical", Rule.DISGUISED, "runs code that is disguised")
-    reads_stdin = not operands or operands[0] in ("-", "/dev/stdin") or (args.name in SHELLS and args.has("-s"))
+    reads_stdin = not operands or operands[0] in ("-", "/dev/stdin") or (shell and args.has("-s"))
     piped = {name for each in simple.upstream for name in names_of(each)}
-    if piped and reads_stdin and not inline and args.name != "eval":
+    if piped and reads_stdin and not inline and not joins:
         _piped(found, simple, piped)
     code = " ".join(args.words)
-    if inline and args.name not in SHELLS:
-        _inline(found, code, fetched=bool(piped & FETCHERS))
+    if inline and not shell:
+        _inline(found, code, fetched=_some(piped, Trait.FETCHES))
     if any(at.ground.locate(each).path in at.fetched for each in operands[:2] if UNKNOWN not in each):
         found.add("critical", Rule.REMOTE, "runs code that it just fetched from another machine")
-    if args.name == "eval":
+    if joins:
         _evaluated(found, words, inside)
-    if args.name in SHELLS and not operands:
+    if shell and not operands:
         _here_documents(found, simple)
 
 
 def _evaluated(found: Assessment, words: tuple[Word, ...], inside: set[str]) -> None:
     if all(word.literal for word in words[1:]):
         found.scripts.append(" ".join(word.text or "" for word in words[1:]))
-    elif not inside or (not inside <= _SETTING_UP | {"hook", "init", "shellenv", "-s"} and not inside & _SETTING_UP):
+    elif not (inside and inside <= _SETTING_UP) and not _some(inside, Trait.PRINTS_SETUP):
         found.add("high", Rule.ASK_HIDDEN, "runs text that is known only when it runs", known=False)
 
 
@@ -129,13 +105,13 @@ def _here_documents(found: Assessment, simple: Simple) -> None:
 
 
 def _piped(found: Assessment, simple: Simple, piped: set[str]) -> None:
-    if piped & FETCHERS:
+    if _some(piped, Trait.FETCHES):
         found.add("critical", Rule.REMOTE, "runs code that it fetches from another machine")
-    elif piped & DECODERS:
+    elif _some(piped, Trait.DECODES):
         found.add("critical", Rule.DISGUISED, "runs code that is disguised")
     else:
         words = simple.upstream[-1].literal_words()
-        if words and words[0] in ("echo", "printf") and len(simple.upstream) == 1:
+        if words and _some(words[:1], Trait.PRINTS_WORDS) and len(simple.upstream) == 1:
             found.scripts.append(" ".join(w for w in words[1:] if not re.fullmatch(r"-[neE]+", w)).replace("\\n", "\n"))
         found.add("high", Rule.PIPED, "runs what comes down a pipe")
 
@@ -168,12 +144,13 @@ def _inline(found: Assessment, code: str, *, fetched: bool) -> None:
 
 def fetched_files(simple: Simple, at: At) -> frozenset[str]:
     """The files a command downloads, as far as they are named."""
-    if not simple.words or program_name(simple.words[0]) not in ("curl", "wget"):
+    saves = known(program_name(simple.words[0])).saves if simple.words else ()
+    if not saves:
         return frozenset()
     shapes = [word.shape for word in simple.words]
     names: list[str] = []
     for index, shape in enumerate(shapes):
-        if shape in ("-o", "--output", "--output-document") or (shape == "-O" and shapes[0] == "wget"):
+        if shape in saves:
             names += shapes[index + 1 : index + 2]
         if shape.startswith(("http://", "https://")):
             names.append(shape.partition("?")[0].rstrip("/").rpartition("/")[2])
@@ -184,14 +161,10 @@ def fetched_files(simple: Simple, at: At) -> frozenset[str]:
 def sends(simple: Simple) -> bool:
     """Whether a command carries to another machine what others read: by a pipe, a substitution or a file."""
     names = names_of(simple)
-    if not names & NETWORK:
+    if not _some(names, Trait.FETCHES, Trait.SENDS):
         return False
     carried = bool(simple.upstream or simple.holds or simple.redirects)
-    return (
-        carried
-        or bool(names & {"scp", "rsync", "sftp", "s3cmd"})
-        or any("@" in word.shape for word in simple.words[1:])
-    )
+    return carried or _some(names, Trait.CARRIES) or any("@" in word.shape for word in simple.words[1:])
 
 
 MOST_WORDS = 300  # of one command that are looked at one by one
@@ -199,11 +172,6 @@ DEEPEST = 8  # wrappers in wrappers
 MOST_READ = 2_000  # words of a command that are read at all: the first and the last
 _SYSTEM_PROGRAM = re.compile(r"^/(usr/(local/)?)?s?bin/[^/]+$|^/opt/homebrew/bin/[^/]+$|^[^/]+$")
 STREAM = re.compile(r"/dev/(null|stdout|stderr|tty|fd/[0-9]+)")  # to write there is to print
-_QUIET = frozenset(
-    """
-    echo printf test [ true false : pwd expr seq sleep tr cut basename dirname
-""".split()
-)
 
 
 def assess(simple: Simple, at: At) -> Assessment:
@@ -266,31 +234,29 @@ def _words(found: Assessment, simple: Simple, words: tuple[Word, ...], at: At, *
             look_at_argument(found, "", word, at)
         return
     name = program_name(first) or ""
-    args = arguments(words)
+    args, program = arguments(words), known(name)
     if len(words) > MOST_WORDS:
         found.add(
             "medium", Rule.ASK_WORDS, f"has {len(words)} words, of which {MOST_WORDS} were looked at", known=False
         )
     for number, word in enumerate(words[1:MOST_WORDS], 2):
-        look_at_argument(found, name, word, at, written=number == len(words) and name in ("cp", "mv", "tee", "touch"))
+        look_at_argument(found, name, word, at, written=number == len(words) and Trait.LAST_WRITTEN in program.traits)
     peeled = peel(words)
     if peeled is not None:
         _peeled(found, simple, words, peeled, at, depth=depth)
-    if name in INTERPRETERS:
+    if not program.traits.isdisjoint((Trait.SHELL, Trait.INTERPRETS)):
         run_code(found, simple, args, words, at)
-    special = _FIND if name in ("find", "gfind") else SPECIALS.get(name)
-    if re.match(r"(mkfs|newfs_)", name):
-        special = make_file_system
+    special = make_file_system if _MAKES_FILE_SYSTEM.match(name) else _SPECIALS.get(program.special)
     if special is not None:
         special(found, args, at, words, simple)
-    known = from_tables(found, args, vague=peeled is not None and bool(peeled.wrapper.does))
+    listed = from_tables(found, args, vague=peeled is not None and bool(peeled.wrapper.does))
     if peeled is None and len(words) <= MOST_WORDS:
         look_for_protected(found, args, words, at)
     place = at.ground.locate(first.text) if "/" in first.text else None
     if place is not None and (place.path in at.fetched or not _SYSTEM_PROGRAM.match(first.text)):
         _own_program(found, first.text, place.path in at.fetched, inside=place.inside)
-    elif not known and (special is None or name in PARTIAL) and peeled is None:
-        _unlisted(found, name, args, at)
+    elif not listed and (special is None or Trait.PARTIAL in program.traits) and peeled is None:
+        _unlisted(found, program, name, args, at)
 
 
 def _own_program(found: Assessment, text: str, fetched: bool, *, inside: bool) -> None:
@@ -301,30 +267,26 @@ def _own_program(found: Assessment, text: str, fetched: bool, *, inside: bool) -
         found.add("medium", Rule.PROJECT, f"runs {shown([text])}, {whose}")
 
 
-def _unlisted(found: Assessment, name: str, args: Arguments, at: At) -> None:
+def _unlisted(found: Assessment, program: Program, name: str, args: Arguments, at: At) -> None:
     """A reader that wasn't proven, or a program nobody knows."""
-    table = programs()
-    if name in table or any(key.startswith(name + " ") for key in table):
+    quiet = Trait.QUIET in program.traits
+    by_name = quiet or Trait.NAMES_ONLY in program.traits
+    if name in readers():
         outside = [each for each in args.operands if at.outside(each)]
-        if outside and name not in NAMES_ONLY | _QUIET:
+        if outside and not by_name:
             found.add("medium", Rule.READ, f"reads {shown(outside)}, outside of the workspace")
-        elif any(UNKNOWN in each for each in args.operands) and name not in _QUIET | NAMES_ONLY:
+        elif any(UNKNOWN in each for each in args.operands) and not by_name:
             found.add("medium", Rule.READ, "reads what is known only when it runs")
-        elif name in _QUIET:
-            found.add("low", Rule.READ, _with_words(name, args))
+        elif Trait.SETS_VARIABLE in program.traits and args.has("-v"):
+            found.add("low", Rule.READ, "sets a variable")
+        elif quiet:
+            found.add("low", Rule.READ, program.reads.why.partition(",")[0] if program.reads else "reads")
         else:
             found.add("low", Rule.READ, f"reads {shown(args.operands)}" if args.operands else "reads")
-    elif name in versions().programs:
+    elif Trait.ANSWERS in program.traits:
         found.add("medium", Rule.TOOL, f"runs {name}")
     else:
         found.add("medium", Rule.ASK_UNKNOWN, f"runs `{shown([name])}`, which is not known", known=False)
-
-
-def _with_words(name: str, args: Arguments) -> str:
-    """What a program does whose words are no files."""
-    if name == "printf" and args.has("-v"):
-        return "sets a variable"
-    return programs()[name].why.partition(",")[0]
 
 
 # wrappers
@@ -345,7 +307,7 @@ def _peeled(found: Assessment, simple: Simple, words: tuple[Word, ...], peeled: 
     elif peeled.words:
         inner = (*peeled.words, Word("…", None, UNKNOWN)) if wrapper.fed else peeled.words
         _words(found, replace(simple, words=inner), inner, at, depth=depth + 1)
-        if wrapper.name in ("sudo", "doas", "pkexec"):
+        if Trait.ADMINISTRATOR in known(wrapper.name).traits:
             _as_administrator(found, inner)
         if not peeled.certain or wrapper.project or wrapper.risk == "medium":
             _later(found, simple, inner, at, depth=depth)
@@ -366,7 +328,7 @@ def _peeled(found: Assessment, simple: Simple, words: tuple[Word, ...], peeled: 
 def _later(found: Assessment, simple: Simple, inner: tuple[Word, ...], at: At, *, depth: int) -> None:
     """The command inside may begin later than we think: look for the worst."""
     for start in range(1, min(len(inner), 6)):
-        if program_name(inner[start]) in ("rm", "dd", "mkfs", "sh", "bash"):
+        if Trait.DANGEROUS_INSIDE in known(program_name(inner[start])).traits:
             _words(found, replace(simple, words=inner[start:]), inner[start:], at, depth=depth + 1)
 
 
@@ -374,14 +336,14 @@ def _project(found: Assessment, words: tuple[Word, ...], peeled: Peeled) -> None
     """npx, uv run …: what they start may be fetched first; well-known tools weigh less."""
     name = program_name(peeled.words[0]) if peeled.words else None
     fetched = peeled.wrapper.fetches or arguments(words).has("-y", "--yes", "-p", "--package")
-    known = name is not None and name.partition("@")[0] in versions().programs
-    found.add("high" if fetched and not known else "medium", Rule.PROJECT, peeled.wrapper.project)
+    common = name is not None and Trait.ANSWERS in known(name.partition("@")[0]).traits
+    found.add("high" if fetched and not common else "medium", Rule.PROJECT, peeled.wrapper.project)
     found.effects = [effect for effect in found.effects if effect.rule != Rule.ASK_UNKNOWN]
 
 
 def _as_administrator(found: Assessment, inner: Sequence[Word]) -> None:
     name = program_name(inner[0]) or ""
-    if name in ("chmod", "chown", "chgrp") or name.startswith("mkfs"):
+    if Trait.CHANGES_RIGHTS in known(name).traits or name.startswith("mkfs"):
         found.add("critical", Rule.SUDO, f"runs {name} with power over the whole machine")
 
 
@@ -389,4 +351,4 @@ def _enter(found: Assessment, simple: Simple, inner: tuple[Word, ...], at: At) -
     _words(found, replace(simple, words=inner, upstream=()), inner, at, depth=1)
 
 
-_FIND = search(_enter)
+_SPECIALS = {**SPECIALS, "find": search(_enter)}

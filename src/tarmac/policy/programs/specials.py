@@ -12,8 +12,6 @@ from tarmac.policy.budget import elsewhere, note
 from tarmac.policy.parse.words import UNKNOWN, Simple, Word, word_of
 from tarmac.policy.programs.effects import Arguments, Assessment, arguments, shown
 from tarmac.policy.programs.files_touched import (
-    ALL_WRITTEN,
-    COPIES,
     At,
     Special,
     copy_bytes,
@@ -24,20 +22,15 @@ from tarmac.policy.programs.files_touched import (
     write_file,
     write_operands,
 )
+from tarmac.policy.programs.program import Trait, known
 from tarmac.policy.programs.repository import tracks
 from tarmac.policy.programs.wrappers import program_name
 from tarmac.policy.rule import Rule
 from tarmac.policy.verdict import Risk
 
-WRITING = frozenset(
-    """
-    set-content add-content out-file tee-object clear-content new-item copy-item move-item rename-item export-csv
-""".split()
-)
 _RECURSE = re.compile(r"-r(e(c(u(r(se?)?)?)?)?)?(:\$true)?|/s|-rf|-fr|--recursive", re.IGNORECASE)
 _FORCE = re.compile(r"-f(o(r(ce?)?)?)?(:\$true)?|/[qf]|-rf|-fr|--force", re.IGNORECASE)
 _ROOT = re.compile(r"([A-Za-z]:)?[\\/]+[*.]*|[A-Za-z]:\*?")
-_FETCHING = frozenset(["invoke-webrequest", "invoke-restmethod", "start-bitstransfer", "curl", "wget"])
 _FETCHED = re.compile(r"DownloadString|DownloadFile|Net\.WebClient|OpenRead|Start-BitsTransfer", re.IGNORECASE)
 _WHERE = re.compile(r"-(pa|l|fi?l|des)", re.IGNORECASE)  # -Path, -LiteralPath, -FilePath, -Destination
 
@@ -69,15 +62,17 @@ def write_item(found: Assessment, args: Arguments, at: At, words: Sequence[Word]
     given = [word.shape for word in words[1:]]
     named = [value for option, value in pairwise(given) if _WHERE.match(option)]
     plain = [value for option, value in pairwise(("", *given)) if not value.startswith("-") and option[:1] != "-"]
-    last = args.name in ("copy-item", "move-item", "rename-item")
+    last = Trait.TO_LAST in known(args.name).traits
     for target in named[-1:] or (plain[-1:] if last else plain[:1]):
         write_file(found, target, at, verb="writes")
 
 
 def invoke_expression(found: Assessment, args: Arguments, at: At, words: Sequence[Word], simple: Simple) -> None:
     """Invoke-Expression: text as a command, in the worst case text from elsewhere."""
-    others = {word.shape for each in (*simple.upstream, *simple.holds) for word in each.words[:1]}
-    if others & _FETCHING or any(_FETCHED.search(each.text) for each in (simple, *simple.upstream)):
+    others = (word.shape for each in (*simple.upstream, *simple.holds) for word in each.words[:1])
+    if any(Trait.CMDLET_FETCHES in known(each).traits for each in others) or any(
+        _FETCHED.search(each.text) for each in (simple, *simple.upstream)
+    ):
         found.add("critical", Rule.REMOTE, "runs code that it fetches from another machine")
     else:
         found.add("high", Rule.ASK_HIDDEN, "runs text that is known only when it runs", known=False)
@@ -190,13 +185,17 @@ def search(enter: Callable[[Assessment, Simple, tuple[Word, ...], At], None]) ->
                 inner = tuple(word_of(each) if w.shape == "{}" else w for w in rest[:end])
                 if inner:
                     enter(found, simple, inner, at)
-                    if program_name(inner[0]) == "rm":
+                    if _removes(inner[0]):
                         risk = "critical" if "root" in kinds and not named else "high"
                         found.add(risk, Rule.REMOVE, f"deletes what it finds below {shown(starts)}")
         if all(effect.risk == "low" for effect in found.effects) and any(at.outside(start) for start in starts):
             found.add("medium", Rule.READ, f"looks for files in {shown(starts)}, outside of the workspace")
 
     return find
+
+
+def _removes(word: Word) -> bool:
+    return known(program_name(word)).special == remove.__name__
 
 
 def _starts(shapes: Sequence[str]) -> list[str]:
@@ -219,7 +218,11 @@ def change_rights(found: Assessment, args: Arguments, at: At, words: Sequence[Wo
         found.add(risk, Rule.RIGHTS, f"changes who may read or write {shown(far)} and all below")
     elif far or home:
         found.add("high", Rule.RIGHTS, f"changes who may read or write {shown(far or home)}")
-    if args.name == "chmod" and args.operands and re.search(r"^[ug]*\+[rwx]*s|^[2467][0-7]{3}$", args.operands[0]):
+    if (
+        Trait.MODE in known(args.name).traits
+        and args.operands
+        and re.search(r"^[ug]*\+[rwx]*s|^[2467][0-7]{3}$", args.operands[0])
+    ):
         found.add("high", Rule.RIGHTS, "lets a program run with its owner's power")
 
 
@@ -236,17 +239,18 @@ _SENDING = re.compile(r"-d|--data(-\w+)?|--json|-F|--form|-T|--upload-file")
 def transfer(found: Assessment, args: Arguments, at: At, words: Sequence[Word], simple: Simple) -> None:
     """curl and wget: what they write here and send there."""
     shapes = args.words
+    program = known(args.name)
     for shape, value in pairwise(shapes):
-        if shape in ("-o", "--output", "-O", "--output-document") and not (args.name == "curl" and shape == "-O"):
+        if shape in program.saves:
             if value not in ("-", "/dev/null"):
                 write_file(found, value, at, verb="fetches into")
         elif _SENDING.fullmatch(shape) and (value.startswith("@") or "=@" in value or UNKNOWN in value):
             found.add("high", Rule.UPLOAD, "sends data to another machine")
-    if args.name == "wget" or args.has("-O", "--remote-name", "--remote-name-all"):
+    if Trait.SAVES_BY_ADDRESS in program.traits or args.has("-O", "--remote-name", "--remote-name-all"):
         for each in shapes:  # the file is called as the address ends
             if re.match(r"\w+://", each) and not found.protected:
                 protect(found, each.partition("?")[0].rpartition("/")[2], at)
-    if args.name == "curl" and args.has("-T", "--upload-file"):
+    if args.has(*program.uploads):
         found.add("high", Rule.UPLOAD, "sends data to another machine")
     if any(UNKNOWN in each and re.match(r"(https?:)?//|\w+\.", each) for each in shapes):
         found.add("medium", Rule.UPLOAD, "puts what is known only when it runs into an address")
@@ -271,26 +275,40 @@ def _sed_runs(script: str) -> bool:
     return False
 
 
-def edit_text(found: Assessment, args: Arguments, at: At, words: Sequence[Word], simple: Simple) -> None:
-    """sed, awk, uniq: they write in place, run commands, or overwrite a second file."""
-    operands = list(args.operands)
-    if args.name == "sed":
-        if any(re.match(r"-[nErsuz]*i|--in-place", option) for option in args.options):
-            for target in operands[1:] or operands:
-                write_file(found, target, at, verb="changes")
-        if operands and _sed_runs(operands[0]):
-            found.add("high", Rule.CODE, "makes sed run a command")
-    elif args.name == "uniq":
-        for target in operands[1:2]:
-            write_file(found, target, at, verb="overwrites")
-    elif re.search(r"\bsystem\b|\||getline|@load|@include", " ".join(args.words)):
+def edit_stream(found: Assessment, args: Arguments, at: At, words: Sequence[Word], simple: Simple) -> None:
+    """sed: it writes in place, or runs commands."""
+    operands = args.operands
+    if any(re.match(r"-[nErsuz]*i|--in-place", option) for option in args.options):
+        for target in operands[1:] or operands:
+            write_file(found, target, at, verb="changes")
+    if operands and _sed_runs(operands[0]):
+        found.add("high", Rule.CODE, "makes sed run a command")
+
+
+def write_second(found: Assessment, args: Arguments, at: At, words: Sequence[Word], simple: Simple) -> None:
+    """uniq: a second file is written."""
+    for target in args.operands[1:2]:
+        write_file(found, target, at, verb="overwrites")
+
+
+def run_awk(found: Assessment, args: Arguments, at: At, words: Sequence[Word], simple: Simple) -> None:
+    """awk: its program may run commands."""
+    if re.search(r"\bsystem\b|\||getline|@load|@include", " ".join(args.words)):
         found.add("high", Rule.CODE, "makes awk run a command or read elsewhere")
 
 
-def carry_script(found: Assessment, args: Arguments, at: At, words: Sequence[Word], simple: Simple) -> None:
-    """trap and alias: text that runs later."""
-    for word in words[1:] if args.name == "alias" else words[1:2]:
-        text = word.text.partition("=")[2] if word.text and args.name == "alias" else word.text
+def set_trap(found: Assessment, args: Arguments, at: At, words: Sequence[Word], simple: Simple) -> None:
+    """trap: text that runs later."""
+    _carry(found, words[1:2], [word.text for word in words[1:2]])
+
+
+def define_alias(found: Assessment, args: Arguments, at: At, words: Sequence[Word], simple: Simple) -> None:
+    """alias: text that runs later."""
+    _carry(found, words[1:], [word.text and word.text.partition("=")[2] for word in words[1:]])
+
+
+def _carry(found: Assessment, words: Sequence[Word], texts: Sequence[str | None]) -> None:
+    for word, text in zip(words, texts, strict=True):
         if text and word.literal and text not in ("-", "-l", "-p"):
             found.scripts.append(text)
 
@@ -307,34 +325,13 @@ def evaluate_index(found: Assessment, args: Arguments, at: At, words: Sequence[W
         found.add("high", Rule.CODE, "makes the shell run what stands in brackets")
 
 
-SPECIALS: dict[str, Special] = {
-    **dict.fromkeys(("rm", "grm"), remove),
-    **dict.fromkeys(("dd", "gdd"), copy_bytes),
-    "mkfs": make_file_system,
-    **dict.fromkeys((*ALL_WRITTEN, *COPIES), write_operands),
-    **dict.fromkeys(("tar", "bsdtar", "unzip"), unpack),
-    "rsync": mirror,
-    **dict.fromkeys(("chmod", "chown", "chgrp", "setfacl"), change_rights),
-    "kill": end_processes,
-    **dict.fromkeys(("curl", "wget"), transfer),
-    **dict.fromkeys(("sed", "awk", "gawk", "mawk", "nawk", "uniq"), edit_text),
-    **dict.fromkeys(("trap", "alias"), carry_script),
-    **dict.fromkeys(
-        ("test", "[", "[[", "((", "printf", "read", "unset", "declare", "typeset", "export", "local", "let"),
-        evaluate_index,
-    ),
-    "tarmac": steer_tarmac,
-    "remove-item": remove_item,
-    "invoke-expression": invoke_expression,
-    **dict.fromkeys(WRITING, write_item),
-}
-# Some only look further; the rest of what is known of them still counts.
-PARTIAL = frozenset(
-    """
-    kill sed awk gawk mawk nawk uniq trap alias test [ [[ (( printf read unset declare typeset export local let curl
-    wget tar bsdtar unzip rsync
-""".split()
-)
+_SPECIALS: tuple[Special, ...] = (
+    remove, copy_bytes, make_file_system, write_operands, unpack, mirror, change_rights, end_processes, transfer,
+    edit_stream, write_second, run_awk, set_trap, define_alias, evaluate_index, steer_tarmac, remove_item,
+    invoke_expression, write_item,
+)  # fmt: skip
+# By the names that the tables call them by.
+SPECIALS = {each.__name__: each for each in _SPECIALS}
 
 
 def guess_removal(found: Assessment, words: Sequence[Word], at: At) -> None:
@@ -342,6 +339,6 @@ def guess_removal(found: Assessment, words: Sequence[Word], at: At) -> None:
     for word in words:
         if word.brace and word.text:
             guess = tuple(word_of(each) for each in re.split(r"[{},]", word.text) if each)
-            if guess and program_name(guess[0]) == "rm":
+            if guess and _removes(guess[0]):
                 whole = (*guess, *(word_of(each.shape) for each in words[1:]))
                 remove(found, arguments(whole), at, whole, Simple(whole, (), (), ""))

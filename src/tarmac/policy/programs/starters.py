@@ -3,24 +3,16 @@
 import itertools
 import os
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
 
 from tarmac.policy.parse.words import Simple
 from tarmac.policy.paths.files import PathStatus
 from tarmac.policy.paths.places import Ground
-from tarmac.policy.programs.grammar import ParsedArguments, Program, programs
-from tarmac.policy.programs.own_grammars import (
-    FILTERS,
-    METADATA,
-    OWN,
-    READERS,
-    SAMPLE,
-    check_found,
-    of_whole_names,
-    plain_files,
-)
-from tarmac.policy.programs.wrappers import wrappers
+from tarmac.policy.programs.grammar import ParsedArguments
+from tarmac.policy.programs.own_grammars import SAMPLE, check_found, has, of_whole_names, plain_files
+from tarmac.policy.programs.program import Grammar, Trait, grammars, known
 from tarmac.policy.verdict import Proof, Stage, Unproven
 
 
@@ -28,23 +20,17 @@ class WordProver(Protocol):
     """Proves the command inside of another one."""
 
     def prove_words(self, words: tuple[str, ...]) -> Proof: ...
-    def find(self, words: tuple[str, ...]) -> tuple[Program, list[str], Ground | None]: ...
-    def read(self, program: Program, arguments: list[str]) -> ParsedArguments: ...
-    def check_paths(self, reading: ParsedArguments, program: Program) -> None: ...
+    def find(self, words: tuple[str, ...]) -> tuple[Grammar, list[str], Ground | None]: ...
+    def read(self, program: Grammar, arguments: list[str]) -> ParsedArguments: ...
+    def check_paths(self, reading: ParsedArguments, program: Grammar) -> None: ...
     def check_path(self, path: str, *, content: bool) -> None: ...
     def named(self, name: str) -> PathStatus: ...
-
-
-def starts_only(name: str) -> bool:
-    """Whether a program does no more than start the command in its words: timeout, nice, nohup."""
-    wrapper = wrappers().get(name)
-    return wrapper is not None and wrapper.plain is not None
 
 
 def wrapped(prover: WordProver, words: tuple[str, ...]) -> Proof:
     """timeout 5 ls, nice ls: no more than what they start."""
     rest = list(words[1:])
-    if words[0] == "command" and rest[:1] in (["-v"], ["-V"]):
+    if has(words[0], Trait.SAYS_WHERE) and rest[:1] in (["-v"], ["-V"]):
         if len(rest) >= 2 and all(re.fullmatch(r"[\w.+-]+", word) for word in rest[1:]):
             return Proof(
                 Stage(("bash", "-p", "-c", 'command "$@"', "bash", *rest)),
@@ -52,7 +38,8 @@ def wrapped(prover: WordProver, words: tuple[str, ...]) -> Proof:
                 "says where a program is",
             )
         raise Unproven("it asks for more than a command")
-    wrapper = wrappers()[words[0]]
+    wrapper = known(words[0]).runs
+    assert wrapper is not None
     while rest and rest[0].startswith("-"):
         option = rest.pop(0)
         if not wrapper.plain or not re.fullmatch(wrapper.plain, option):
@@ -62,7 +49,7 @@ def wrapped(prover: WordProver, words: tuple[str, ...]) -> Proof:
     for _ in range(wrapper.skip):
         if not rest or not re.fullmatch(wrapper.before, rest.pop(0)):
             raise Unproven(f"`{words[0]}` lacks a word before its command")
-    if not rest or starts_only(rest[0]) or rest[0] == "xargs":
+    if not rest or known(rest[0]).starts_only or PROVERS.get(known(rest[0]).prove) is xargs:
         raise Unproven(f"`{words[0]}` of another launcher")
     inner = prover.prove_words(tuple(rest))
     front = () if wrapper.left_out else words[: len(words) - len(rest)]
@@ -97,7 +84,7 @@ def xargs(prover: WordProver, words: tuple[str, ...], upstream: tuple[Simple, ..
     hardened = inner.stage.words
     if hardened[-1] != f"{os.curdir}/{SAMPLE}":
         raise Unproven(f"xargs can't give names to `{rest[0]}`")
-    end = () if rest[0] == "echo" or "--" in rest else ("--",)  # so that no name is an option
+    end = () if has(rest[0], Trait.PRINTS_DASHES) or "--" in rest else ("--",)  # so that no name is an option
     if before:
         own = (own[0], "-0", *own[1:])
     return replace(inner, stage=Stage((*own, *hardened[:-1], *end, *[holder] * bool(holder))), before=before)
@@ -109,29 +96,32 @@ def _check_handed(
     """Whether names from this pipe may be given to `opener`; and what must print them, if not what is written."""
     lines = [simple.literal_words() or (simple.name or "",) for simple in upstream]
     before: tuple[tuple[str, ...], ...] = ()
-    if opener in READERS:
+    if has(opener, Trait.OPENS, Trait.SEARCHES):
         if None in (simple.literal_words() for simple in upstream):
             raise Unproven(f"xargs gives `{opener}` names that are not known")
-        if lines[0][0] != "find" or exact is not ("-print0" in lines[0]) or (exact and len(lines) != 1):
+        if not has(lines[0][0], Trait.FINDS) or exact is not ("-print0" in lines[0]) or (exact and len(lines) != 1):
             raise Unproven(f"xargs gives `{opener}` names that are not known")
         before = () if exact else (plain_files(lines[0]), *map(of_whole_names, lines[1:]))
-        check_found(OWN["find"]((before or lines)[0][1:]), opener, prover.named)
-    elif opener not in METADATA or not _prints_names(lines[0]):
+        check_found(prover.read(*prover.find((before or lines)[0])[:2]), opener, prover.named)
+    elif not has(opener, Trait.METADATA) or not _prints_names(lines[0]):
         raise Unproven(f"xargs gives `{opener}` names that are not known")
     for words in lines[1:]:
-        if words[0] not in FILTERS or prover.read(*prover.find(words)[:2]).paths:
+        if (
+            not (has(words[0], Trait.FILTERS) or has(words[0], Trait.SEARCHES))
+            or prover.read(*prover.find(words)[:2]).paths
+        ):
             raise Unproven(f"xargs gives `{opener}` names that are not known")
     return before
 
 
-def python_module(prover: WordProver, words: tuple[str, ...]) -> Proof:
+def python_module(prover: WordProver, words: tuple[str, ...], upstream: tuple[Simple, ...]) -> Proof:
     """python -m pip list: by itself (-I), so that no module of the project takes its place."""
     interpreter = (words[0], "-I", "-m")
     if words[2:3] == ("pip",) and len(words) > 3:
         inner = prover.prove_words(("pip", *words[3:]))
         return replace(inner, stage=Stage((*interpreter, *inner.stage.words)))
     if words[2:3] == ("json.tool",):
-        program = programs()["python -m json.tool"]
+        program = grammars()["python -m json.tool"]
         prover.check_paths(prover.read(program, list(words[3:])), program)
         return Proof(Stage((*interpreter, *words[2:])), "read.json.tool", program.why)
     raise Unproven(f"`{' '.join(words[:3])}` is not known to only read")
@@ -139,7 +129,7 @@ def python_module(prover: WordProver, words: tuple[str, ...]) -> Proof:
 
 def compose(prover: WordProver, words: tuple[str, ...], options: tuple[str, ...]) -> Proof:
     """docker compose -f FILE ps: the same as without, and the file is looked at."""
-    head = words[: 2 if words[0] == "docker" else 1]
+    head = words[: _length_of_compose(words)]
     for option, value in itertools.pairwise(options):
         if option in ("-f", "--file"):
             if ":" in value or value == "-":
@@ -151,19 +141,23 @@ def compose(prover: WordProver, words: tuple[str, ...], options: tuple[str, ...]
 
 def _prints_names(words: tuple[str, ...]) -> bool:
     """Whether this command prints names of files, and not what is in them."""
-    if words[0] in ("grep", "rg"):
-        listing = {"-l", "-rl", "-lr", "-ril", "-rli", "--files", "--files-with-matches", "-L"}
-        return bool(listing & set(words))
-    return words[0] in ("find", "fd", "fdfind", "ls") or (
-        words[0] == "git" and bool({"ls-files", "--name-only", "-l"} & set(words))
-    )
+    return has(words[0], Trait.PRINTS_NAMES) or not set(words).isdisjoint(known(words[0]).listing)
 
 
 def compose_options(words: tuple[str, ...]) -> tuple[str, ...]:
     """The options between `docker compose` and its command: its file, project and profile, each with a value."""
-    if words[:2] != ("docker", "compose") and words[0] != "docker-compose":
-        return ()
-    start = at = 2 if words[0] == "docker" else 1
-    while words[at : at + 1] and words[at] in ("-f", "--file", "-p", "--project-name", "--profile"):
+    start = at = _length_of_compose(words)
+    while at and words[at : at + 1] and words[at] in ("-f", "--file", "-p", "--project-name", "--profile"):
         at += 2
     return words[start:at] if at < len(words) else ()
+
+
+def _length_of_compose(words: tuple[str, ...]) -> int:
+    """How many words say `docker compose`; none in other commands."""
+    return next((size for size in (1, 2) if has(" ".join(words[:size]), Trait.COMPOSE)), 0)
+
+
+# In place of a grammar: `prove` in the tables.
+PROVERS: dict[str, Callable[[WordProver, tuple[str, ...], tuple[Simple, ...]], Proof]] = {
+    each.__name__: each for each in (xargs, python_module)
+}

@@ -1,10 +1,15 @@
 """All that is known of git: its commands that only read (READERS), and what the others do (EFFECTS).
 
 A plan turns off what a repository's own configuration could start: hooks, fsmonitor, pagers, external diffs. The
-options -c, --exec-path and --git-dir could turn them on again, so READERS does not have them.
-"""
+options -c, --exec-path and --git-dir could turn them on again, so READERS does not have them."""
 
-from tarmac.policy.programs.rules.table import EffectEntry, ReaderEntry, ReaderFields
+from tarmac.policy.programs.rules import EffectEntry, ProgramEntry, ReaderFields
+from tarmac.policy.programs.rules.effects import (
+    CHANGES_USER_SETTINGS,
+    MAY_WRITE_OR_START,
+    ONLY_CHANGES_USER_SETTINGS,
+    STARTS_BY_OPTION_OR_SOURCE,
+)
 
 SHARED = {  # what several have in common: `like`
     "log": ReaderFields(
@@ -40,10 +45,9 @@ SHARED = {  # what several have in common: `like`
     ),
 }
 
-READERS = {
-    "git": ReaderEntry(
+PROGRAMS = {
+    "git": ProgramEntry(
         why="options before the command",
-        prefix=True,
         short="PC@",
         long="""
             no-pager no-optional-locks no-replace-objects literal-pathspecs glob-pathspecs noglob-pathspecs
@@ -51,72 +55,416 @@ READERS = {
         """,
         refuse="exec-path git-dir work-tree namespace bare config-env super-prefix paginate",
         abbreviate=False,
+        prefix=True,
         cwd=True,
-    ),
-    "git log": ReaderEntry(
-        also="""
-            git show|git diff|git whatchanged|git diff-tree|git diff-index|git diff-files|git rev-list|
-            git range-diff
+        does=[
+            STARTS_BY_OPTION_OR_SOURCE.on("log", options="--pager"),
+            MAY_WRITE_OR_START,
+            CHANGES_USER_SETTINGS.on("config --global"),
+            ONLY_CHANGES_USER_SETTINGS.on("config --global"),
+            EffectEntry("medium", "repository", "makes a commit", commands="commit"),
+            EffectEntry("medium", "connects", "sends commits to a remote", commands="push"),
+            EffectEntry("medium", "connects", "fetches commits from a remote and merges them", commands="pull"),
+            EffectEntry("medium", "connects", "speaks with a remote", commands="fetch|ls-remote"),
+            EffectEntry("medium", "connects", "fetches a repository from elsewhere", commands="clone"),
+            EffectEntry(
+                "medium",
+                "repository",
+                "moves to another branch or commit, or takes files from one",
+                commands="checkout|switch",
+            ),
+            EffectEntry("medium", "repository", "marks changes for the next commit", commands="add"),
+            EffectEntry("medium", "repository", "puts changes away, or brings them back", commands="stash"),
+            EffectEntry(
+                "medium",
+                "repository",
+                "changes files and commits of the branch",
+                commands="merge|cherry-pick|revert|am|apply|rebase",
+            ),
+            EffectEntry(
+                "medium", "repository", "moves the branch, or takes changes out of the next commit", commands="reset"
+            ),
+            EffectEntry("medium", "repository", "renames {what}", commands="mv"),
+            EffectEntry("medium", "repository", "makes a repository", commands="init"),
+            EffectEntry("medium", "repository", "makes or changes a tag", commands="tag"),
+            EffectEntry("medium", "repository", "makes or changes a branch", commands="branch"),
+            EffectEntry("medium", "configures", "changes which remotes there are, or asks them", commands="remote"),
+            EffectEntry("medium", "configures", "changes git's settings", commands="config"),
+            EffectEntry(
+                "medium",
+                "reads",
+                "prints git's settings, in which credentials may stand",
+                commands="config",
+                options="-l --list --get-regexp",
+                instead=True,
+            ),
+            EffectEntry(
+                "medium",
+                "reads",
+                "prints git's settings, in which credentials may stand",
+                commands="config list",
+                instead=True,
+            ),
+            EffectEntry(
+                "medium",
+                "repository",
+                "changes which files of the repository are here",
+                commands="worktree|sparse-checkout|submodule",
+            ),
+            EffectEntry(
+                "medium",
+                "repository",
+                "changes the repository (git {sub})",
+                commands="""
+                notes|bisect|replace|update-ref|symbolic-ref|update-index|read-tree|commit-tree|write-tree|
+                hash-object|fast-import|rerere|lfs|subtree|flow
+            """,
+            ),
+            EffectEntry(
+                "medium", "repository", "tidies up the repository", commands="gc|maintenance|repack|pack-refs|prune"
+            ),
+            EffectEntry(
+                "medium",
+                "writes",
+                "writes what is in the repository to files",
+                commands="archive|bundle|format-patch|fast-export|range-diff",
+            ),
+            EffectEntry(
+                "medium",
+                "connects",
+                "speaks with other machines (git {sub})",
+                commands="request-pull|send-email|daemon|svn|p4|instaweb",
+            ),
+            EffectEntry(
+                "medium", "runs", "starts another program (git {sub})", commands="mergetool|difftool|gui|citool"
+            ),
+            EffectEntry(
+                "low",
+                "reads",
+                "shows branches",
+                commands="branch",
+                options="""
+                --show-current --list -l -a --all -r --remotes -v -vv --merged --no-merged --contains --no-contains
+                --points-at --format --sort
+            """,
+                instead=True,
+            ),
+            EffectEntry(
+                "low",
+                "reads",
+                "shows tags",
+                commands="tag",
+                options="-l --list -n --contains --no-contains --merged --no-merged --points-at --sort",
+                instead=True,
+            ),
+            EffectEntry("low", "reads", "shows remotes", commands="remote get-url", instead=True),
+            EffectEntry("low", "reads", "shows remotes", commands="remote", options="-v --verbose", instead=True),
+            EffectEntry(
+                "low",
+                "reads",
+                "shows what the repository holds",
+                commands="""
+                stash list|stash show|worktree list|submodule status|notes list|notes show|bisect log|
+                sparse-checkout list|lfs ls-files|lfs status
+            """,
+                instead=True,
+            ),
+            EffectEntry(
+                "low",
+                "reads",
+                "shows git's settings",
+                commands="config",
+                options="--get --get-all --get-regexp -l --list --show-origin",
+                instead=True,
+            ),
+            EffectEntry(
+                "medium",
+                "repository",
+                "changes a branch",
+                commands="branch",
+                options="""
+                -m -M --move -c -C --copy -u --set-upstream-to --unset-upstream --edit-description -f --force --track
+            """,
+            ),
+            EffectEntry(
+                "medium",
+                "repository",
+                "makes or changes a tag",
+                commands="tag",
+                options="-a -s -f -d -m -F -u --annotate --sign --force --delete --message --file --local-user",
+            ),
+            EffectEntry(
+                "medium",
+                "configures",
+                "changes which remotes there are, or asks them",
+                commands="""
+                remote add|remote rename|remote remove|remote rm|remote set-url|remote set-head|remote set-branches|
+                remote prune|remote update
+            """,
+            ),
+            EffectEntry(
+                "medium",
+                "configures",
+                "changes git's settings",
+                commands="config",
+                options="""
+                --add --unset --unset-all --replace-all --remove-section --rename-section -e --edit --global --system
+                --file -f --blob
+            """,
+            ),
+            EffectEntry(
+                "high", "deletes", "throws away all changes that are not committed", commands="reset", options="--hard"
+            ),
+            EffectEntry(
+                "high",
+                "deletes",
+                "throws away changes that are not committed",
+                commands="reset",
+                options="--merge --keep",
+            ),
+            EffectEntry(
+                "high", "deletes", "deletes files that git doesn't know", commands="clean", options="-f --force"
+            ),
+            EffectEntry("medium", "deletes", "deletes files that git doesn't know, if told to", commands="clean"),
+            EffectEntry("high", "deletes", "throws away changes in {what}", commands="restore"),
+            EffectEntry(
+                "medium",
+                "deletes",
+                "takes {what} out of the next commit",
+                commands="restore",
+                options="--staged -S",
+                instead=True,
+            ),
+            EffectEntry(
+                "high",
+                "deletes",
+                "throws away changes that are not committed",
+                commands="checkout",
+                options="-f --force",
+            ),
+            EffectEntry(
+                "high",
+                "deletes",
+                "throws away changes in {what}",
+                commands="checkout",
+                operand=r"^(\.|\./.*|:/|[^*]*\*.*|--)$",
+            ),
+            EffectEntry(
+                "high",
+                "deletes",
+                "throws away changes that are not committed",
+                commands="switch",
+                options="-f --force --discard-changes",
+            ),
+            EffectEntry("medium", "deletes", "deletes the branch {what}", commands="branch", options="-D -d --delete"),
+            EffectEntry(
+                "high",
+                "deletes",
+                "deletes the branch {what}, also what is in no other",
+                commands="branch",
+                options="-D",
+            ),
+            EffectEntry(
+                "high",
+                "deletes",
+                "deletes the branch {what}, also what is in no other",
+                commands="branch",
+                options="-d --delete, -f --force",
+            ),
+            EffectEntry("high", "deletes", "deletes stashed changes", commands="stash drop|stash clear"),
+            EffectEntry(
+                "high",
+                "deletes",
+                "rewrites or forgets history",
+                commands="reflog expire|reflog delete|filter-branch|filter-repo|lfs prune",
+            ),
+            EffectEntry(
+                "high", "deletes", "deletes a branch, and what is in no other", commands="update-ref", options="-d"
+            ),
+            EffectEntry(
+                "high", "deletes", "deletes what no branch reaches, for good", commands="gc", options="--prune"
+            ),
+            EffectEntry("medium", "deletes", "removes a worktree", commands="worktree remove|worktree prune"),
+            EffectEntry(
+                "high",
+                "deletes",
+                "removes a worktree with its changes",
+                commands="worktree remove",
+                options="-f --force",
+            ),
+            EffectEntry("medium", "deletes", "deletes {what} and tells git so", commands="rm"),
+            EffectEntry(
+                "high",
+                "deletes",
+                "deletes {what} and all below, and tells git so",
+                commands="rm",
+                options="-r, -f --force",
+            ),
+            EffectEntry(
+                "critical",
+                "connects",
+                "overwrites history on the remote, for everybody",
+                commands="push",
+                options="-f --force --force-with-lease --force-if-includes --mirror",
+            ),
+            EffectEntry(
+                "critical",
+                "connects",
+                "overwrites history on the remote, for everybody",
+                commands="push",
+                operand=r"^\+.",
+            ),
+            EffectEntry(
+                "high", "connects", "deletes branches on the remote", commands="push", options="-d --delete --prune"
+            ),
+            EffectEntry("high", "connects", "deletes branches on the remote", commands="push", operand="^:."),
+            EffectEntry(
+                "high",
+                "runs",
+                "makes git start another program",
+                options="-c --config-env",
+                operand=(
+                    "(?i)(pager|editor|alias|fsmonitor|hookspath|sshcommand|external|textconv|filter|"
+                    "credential|gpg|askpass|proxy|program|command|include|protocol|helper|template|http|remote|"
+                    "url)"
+                ),
+            ),
+            EffectEntry(
+                "high",
+                "runs",
+                "makes git start another program",
+                options="""
+                --exec-path --upload-pack --receive-pack --upload-pa --exec -O --open-files-in-pager --extcmd
+                --template --ext-diff --textconv
+            """,
+            ),
+            EffectEntry(
+                "high",
+                "runs",
+                "runs a command for each commit",
+                commands="rebase|bisect run|submodule foreach",
+                options="-x --exec",
+            ),
+            EffectEntry(
+                "medium",
+                "runs",
+                "runs other programs through git",
+                commands="bisect run|submodule foreach|filter-branch|difftool|mergetool|rebase",
+            ),
+            EffectEntry(
+                "high",
+                "configures",
+                "makes git start a program from now on",
+                commands="config",
+                operand=(
+                    r"^(alias\.|core\.(hookspath|fsmonitor|pager|editor|sshcommand|gitproxy|askpass)|filter\.|"
+                    r"diff\.|credential|gpg\.|include|url\.|protocol\.|pager\.|merge\.|difftool|mergetool|"
+                    r"sequence\.)"
+                ),
+            ),
+            EffectEntry(
+                "high",
+                "runs",
+                "makes git start another program",
+                commands="clone|fetch|pull|remote|ls-remote|submodule",
+                operand="^ext::|^fd::|--upload-pack",
+            ),
+            EffectEntry(
+                "high",
+                "reads",
+                "shows passwords that git keeps",
+                commands="credential|credential-store|credential-cache",
+            ),
+            EffectEntry(
+                "high",
+                "configures",
+                "makes git start a program, or go elsewhere, in every repository from now on",
+                commands="config",
+                options="--global --system",
+                operand=(
+                    r"(?i)^(alias\.|core\.(hookspath|fsmonitor|pager|editor|sshcommand|gitproxy|askpass|"
+                    r"attributesfile)|filter\.|diff\.|credential|gpg\.|include|url\.|protocol\.|pager\.|merge\.|"
+                    r"difftool|mergetool|sequence\.|init\.templatedir|http\.|uploadpack\.)"
+                ),
+            ),
+        ],
+        changes="mv rm checkout restore",
+        globals="-C -c --git-dir --work-tree --namespace --exec-path --config-env",
+        listing="ls-files --name-only -l",
+        answers_to="version -h",
+        own="""
+            add am apply bisect blame branch checkout cherry-pick clean clone commit config describe diff fetch
+            format-patch grep init log merge mv notes pull push rebase reflog remote reset restore revert rm show
+            stash status submodule switch tag worktree
         """,
+        needs="/etc/gitconfig /etc/manpath.config /etc/man_db.conf /var/cache/man",
+        core_commands="status diff log",
+        grant="command",
+        grant_words="stash remote branch tag worktree config submodule",
+        grant_line="""
+            config filter-branch difftool mergetool bisect rebase submodule daemon credential hook clone fetch pull
+            ls-remote grep archive
+        """,
+        suggest_line="diff log show status blame cat-file",
+        traits="no-files revisions text-values repository no-exec repository-settings answers",
+    ),
+    "git log": ProgramEntry(
         like="log",
         why="shows history and changes",
-        adds="--no-ext-diff --no-textconv",
-        check="pretty",
         long="""
             count objects use-bitmap-index disk-usage:: no-object-names timestamp header base ours theirs
             creation-factor: no-dual-color
         """,
-    ),
-    "git diff --no-index": ReaderEntry(
-        like="log",
-        why="compares two files",
-        adds="--no-ext-diff --no-textconv",
-        operands="path",
         check="pretty",
+        adds="--no-ext-diff --no-textconv",
+        traits="line-ranges",
     ),
-    "git clean": ReaderEntry(
+    "git show|git whatchanged|git diff-tree|git diff-index|git diff-files|git rev-list|git range-diff": ProgramEntry(
+        like="git log"
+    ),
+    "git diff": ProgramEntry(like="git log", traits="outside-files"),
+    "git diff --no-index": ProgramEntry(
+        like="log", why="compares two files", operands="path", check="pretty", adds="--no-ext-diff --no-textconv"
+    ),
+    "git clean": ProgramEntry(
         why="says what it would delete; without -n it deletes it",
-        check="dry",
         short="ndxXqfe:",
         long="dry-run quiet force exclude:",
         refuse="interactive",
         operands="listed",
+        check="dry",
         cwd=True,
     ),
-    "git add": ReaderEntry(
-        also="git rm",
+    "git add|git rm": ProgramEntry(
         why="says what it would do; without -n it does it",
-        check="dry",
         short="nvAurf",
         long="dry-run verbose all update force recursive cached ignore-unmatch",
         refuse="patch interactive edit pathspec-from-file chmod renormalize intent-to-add refresh",
         operands="listed",
         abbreviate=False,
+        check="dry",
         cwd=True,
     ),
-    "git commit": ReaderEntry(
+    "git commit": ProgramEntry(
         why="says what would be committed; without --dry-run it commits",
-        check="dry",
         short="av",
         long="dry-run short porcelain long all verbose branch",
         abbreviate=False,
+        check="dry",
         cwd=True,
     ),
-    "git hash-object": ReaderEntry(
+    "git hash-object": ProgramEntry(
         why="computes a file's object id; -w would store it",
         short="t:",
         long="no-filters literally",
         refuse="stdin stdin-paths path w",
         operands="path",
     ),
-    "git remote show": ReaderEntry(
-        why="shows remotes; without -n it would contact them",
-        check="offline",
-        short="n",
-        operands="word",
+    "git remote show": ProgramEntry(
+        why="shows remotes; without -n it would contact them", short="n", operands="word", check="offline"
     ),
-    "git submodule": ReaderEntry(why="lists submodules", long="quiet cached", operands="none"),
-    "git fsck": ReaderEntry(
+    "git submodule": ProgramEntry(why="lists submodules", long="quiet cached", operands="none"),
+    "git fsck": ProgramEntry(
         why="looks for faults in the repository",
         short="v",
         long="""
@@ -126,36 +474,33 @@ READERS = {
         refuse="lost-found",
         operands="listed",
     ),
-    "git shortlog": ReaderEntry(
+    "git shortlog": ProgramEntry(
         why="counts commits by author",
-        check="pretty",
         short="sencw::",
         long="""
-            summary numbered email committer group: format: all since: until: after: before: author: no-merges
-            merges branches:: tags:: remotes:: max-count: first-parent grep:
+            summary numbered email committer group: format: all since: until: after: before: author: no-merges merges
+            branches:: tags:: remotes:: max-count: first-parent grep:
         """,
         operands="listed",
+        check="pretty",
         cwd=True,
+        traits="waits-for-log",
     ),
-    "git reflog": ReaderEntry(
-        like="log",
-        why="shows where branches have been; expire and delete would forget it",
-        check="reflog",
+    "git reflog": ProgramEntry(
+        like="log", why="shows where branches have been; expire and delete would forget it", check="reflog"
     ),
-    "git status": ReaderEntry(
+    "git status": ProgramEntry(
         why="shows what changed",
         short="sbvu::z",
         long="""
-            short branch show-stash porcelain:: long verbose untracked-files:: ignore-submodules:: ignored::
-            column:: no-column ahead-behind no-ahead-behind renames no-renames find-renames:: help
+            short branch show-stash porcelain:: long verbose untracked-files:: ignore-submodules:: ignored:: column::
+            no-column ahead-behind no-ahead-behind renames no-renames find-renames:: help
         """,
         operands="listed",
         cwd=True,
     ),
-    "git blame": ReaderEntry(
-        also="git annotate",
+    "git blame|git annotate": ProgramEntry(
         why="shows who wrote each line",
-        adds="--no-textconv",
         short="L:lstfnpewbMC::h",
         long="""
             root show-stats date: since: until: porcelain line-porcelain incremental encoding: first-parent progress
@@ -165,10 +510,10 @@ READERS = {
         refuse="contents",
         operands="rev",
         cwd=True,
+        adds="--no-textconv",
     ),
-    "git branch": ReaderEntry(
+    "git branch": ProgramEntry(
         why="lists branches; a name would make one",
-        check="git-listing",
         short="arvqli",
         long="""
             all remotes list verbose show-current contains:: no-contains:: merged:: no-merged:: sort: points-at:
@@ -179,53 +524,55 @@ READERS = {
             recurse-submodules
         """,
         operands="listed",
-    ),
-    "git tag": ReaderEntry(
-        why="lists tags; a name would make one",
         check="git-listing",
+    ),
+    "git tag": ProgramEntry(
+        why="lists tags; a name would make one",
         short="ln::i",
         long="""
             list contains:: no-contains:: merged:: no-merged:: sort: points-at: format: column:: color:: ignore-case
         """,
         refuse="delete annotate sign force message file verify local-user cleanup create-reflog edit",
         operands="listed",
+        check="git-listing",
     ),
-    "git remote": ReaderEntry(
+    "git remote": ProgramEntry(
         why="lists remotes; add, remove and set-url would change them, show and update go to the network",
-        check="git-remote",
         short="v",
         long="verbose push all",
         operands="word",
+        check="git-remote",
+        traits="addresses",
     ),
-    "git stash list": ReaderEntry(like="log", check="pretty", why="lists stashes"),
-    "git stash show": ReaderEntry(
-        like="log", check="pretty", why="shows a stash", long="include-untracked only-untracked"
+    "git stash list": ProgramEntry(like="log", why="lists stashes", check="pretty"),
+    "git stash show": ProgramEntry(
+        like="log", why="shows a stash", long="include-untracked only-untracked", check="pretty"
     ),
-    "git ls-files": ReaderEntry(
+    "git ls-files": ProgramEntry(
         why="lists files",
         short="cdmoikstuvfzx:X@",
         long="""
             cached deleted modified others ignored stage directory no-empty-directory unmerged killed resolve-undo
-            exclude: exclude-from@ exclude-per-directory: exclude-standard error-unmatch full-name
-            recurse-submodules abbrev:: debug eol deduplicate sparse format: with-tree:
+            exclude: exclude-from@ exclude-per-directory: exclude-standard error-unmatch full-name recurse-submodules
+            abbrev:: debug eol deduplicate sparse format: with-tree:
         """,
         operands="listed",
         cwd=True,
     ),
-    "git ls-tree": ReaderEntry(
+    "git ls-tree": ProgramEntry(
         why="lists a tree",
         short="drtlz",
         long="long name-only name-status object-only full-name full-tree abbrev:: format:",
         operands="listed",
     ),
-    "git cat-file": ReaderEntry(
+    "git cat-file": ProgramEntry(
         why="prints an object",
         short="tspe",
         long="batch-check:: follow-symlinks allow-unknown-type unordered batch-all-objects",
         refuse="textconv filters batch batch-command",
         operands="rev",
     ),
-    "git rev-parse": ReaderEntry(
+    "git rev-parse": ProgramEntry(
         why="resolves a name",
         short="q",
         long="""
@@ -238,8 +585,7 @@ READERS = {
         operands="listed",
         interspersed=True,
     ),
-    "git describe": ReaderEntry(
-        also="git name-rev",
+    "git describe|git name-rev": ProgramEntry(
         why="names a commit by its tags",
         long="""
             dirty:: broken:: all tags contains abbrev: candidates: exact-match long match: exclude: always
@@ -247,24 +593,24 @@ READERS = {
         """,
         operands="listed",
     ),
-    "git grep": ReaderEntry(
+    "git grep": ProgramEntry(
         why="searches the files of a commit",
         short="iIvhHEGFPnlLzocpWwA:B:C:e:qm:a",
         long="""
             cached untracked no-exclude-standard exclude-standard recurse-submodules text ignore-case max-depth:
             recursive no-recursive word-regexp invert-match full-name extended-regexp basic-regexp perl-regexp
-            fixed-strings line-number column files-with-matches name-only files-without-match null only-matching
-            count color:: no-color break heading show-function after-context: before-context: context:
-            function-context max-count: all-match quiet and or not threads:
+            fixed-strings line-number column files-with-matches name-only files-without-match null only-matching count
+            color:: no-color break heading show-function after-context: before-context: context: function-context
+            max-count: all-match quiet and or not threads:
         """,
         refuse="open-files-in-pager textconv no-index",
         operands="pattern rev",
         numbers=True,
         cwd=True,
+        traits="outside-files",
     ),
-    "git config": ReaderEntry(
+    "git config": ProgramEntry(
         why="prints settings; a value would set one",
-        check="git-config",
         short="lz",
         long="""
             get get-all get-regexp list show-origin show-scope name-only local global system worktree includes
@@ -272,23 +618,25 @@ READERS = {
         """,
         refuse="file blob add unset unset-all replace-all rename-section remove-section edit",
         operands="text",
+        check="git-config",
+        front="env -u GIT_CONFIG_COUNT",
+        traits="addresses",
     ),
-    "git help": ReaderEntry(
-        also="git var",
+    "git help|git var": ProgramEntry(
         why="shows a page of git's manual, or what git is set to",
         short="ag",
         long="all guides",
         operands="word",
         check="man",
     ),
-    "git apply": ReaderEntry(
+    "git apply": ProgramEntry(
         why="says what a patch would change; without --stat, --check and their kin it changes it",
-        check="git-apply",
         short="p:vR",
         long="stat numstat summary check verbose reverse",
         operands="path",
+        check="git-apply",
     ),
-    "git symbolic-ref": ReaderEntry(
+    "git symbolic-ref": ProgramEntry(
         why="says what a ref points to; a second word would change it",
         short="q",
         long="short quiet recurse no-recurse",
@@ -297,16 +645,14 @@ READERS = {
         most=1,
         least=1,
     ),
-    "git merge-base": ReaderEntry(
+    "git merge-base": ProgramEntry(
         why="finds a common ancestor",
         short="a",
         long="all octopus is-ancestor independent fork-point",
         operands="listed",
     ),
-    "git show-ref": ReaderEntry(
-        also="git for-each-ref|git show-branch",
+    "git show-ref|git for-each-ref|git show-branch": ProgramEntry(
         why="lists refs",
-        check="pretty",
         short="dsqa",
         long="""
             head heads tags branches dereference hash:: verify abbrev:: quiet count: sort: format: contains::
@@ -314,398 +660,25 @@ READERS = {
         """,
         refuse="exclude-existing shell perl python tcl",
         operands="listed",
+        check="pretty",
     ),
-    "git check-ignore": ReaderEntry(
-        also="git check-attr",
+    "git check-ignore|git check-attr": ProgramEntry(
         why="shows which ignore rule matches a file",
         short="vqnza",
         long="verbose quiet non-matching no-index all cached",
         refuse="stdin source",
         operands="listed",
     ),
-    "git count-objects": ReaderEntry(why="counts objects", short="vH", long="verbose human-readable"),
-    "git worktree list": ReaderEntry(why="lists worktrees", short="vz", long="verbose porcelain"),
-    "git submodule status": ReaderEntry(
-        also="git submodule summary",
-        why="lists submodules",
-        long="recursive cached",
-        operands="none",
+    "git count-objects": ProgramEntry(why="counts objects", short="vH", long="verbose human-readable"),
+    "git worktree list": ProgramEntry(why="lists worktrees", short="vz", long="verbose porcelain"),
+    "git submodule status|git submodule summary": ProgramEntry(
+        why="lists submodules", long="recursive cached", operands="none"
     ),
-    "git bisect log": ReaderEntry(
-        also="""
-            git notes list|git notes show|git lfs ls-files|git lfs status|git sparse-checkout list|git version|
-            git cherry
-        """,
-        why="shows what git knows",
-        short="avls",
-        long="all build-options size long name-only verbose",
-        operands="word",
+    """
+        git bisect log|git notes list|git notes show|git lfs ls-files|git lfs status|git sparse-checkout list|
+        git version|git cherry
+    """: ProgramEntry(
+        why="shows what git knows", short="avls", long="all build-options size long name-only verbose", operands="word"
     ),
-    "git archive": ReaderEntry(why="lists formats", short="l", long="list"),
+    "git archive": ProgramEntry(why="lists formats", short="l", long="list"),
 }
-
-# First what each command does by itself, then what only shows something, then what weighs more.
-EFFECTS = [
-    EffectEntry(run="git commit", risk="medium", kind="repository", does="makes a commit"),
-    EffectEntry(run="git push", risk="medium", kind="connects", does="sends commits to a remote"),
-    EffectEntry(run="git pull", risk="medium", kind="connects", does="fetches commits from a remote and merges them"),
-    EffectEntry(run="git fetch|git ls-remote", risk="medium", kind="connects", does="speaks with a remote"),
-    EffectEntry(run="git clone", risk="medium", kind="connects", does="fetches a repository from elsewhere"),
-    EffectEntry(
-        run="git checkout|git switch",
-        risk="medium",
-        kind="repository",
-        does="moves to another branch or commit, or takes files from one",
-    ),
-    EffectEntry(run="git add", risk="medium", kind="repository", does="marks changes for the next commit"),
-    EffectEntry(run="git stash", risk="medium", kind="repository", does="puts changes away, or brings them back"),
-    EffectEntry(
-        run="git merge|git cherry-pick|git revert|git am|git apply|git rebase",
-        risk="medium",
-        kind="repository",
-        does="changes files and commits of the branch",
-    ),
-    EffectEntry(
-        run="git reset",
-        risk="medium",
-        kind="repository",
-        does="moves the branch, or takes changes out of the next commit",
-    ),
-    EffectEntry(run="git mv", risk="medium", kind="repository", does="renames {what}"),
-    EffectEntry(run="git init", risk="medium", kind="repository", does="makes a repository"),
-    EffectEntry(run="git tag", risk="medium", kind="repository", does="makes or changes a tag"),
-    EffectEntry(run="git branch", risk="medium", kind="repository", does="makes or changes a branch"),
-    EffectEntry(
-        run="git remote", risk="medium", kind="configures", does="changes which remotes there are, or asks them"
-    ),
-    EffectEntry(run="git config", risk="medium", kind="configures", does="changes git's settings"),
-    EffectEntry(
-        run="git config",
-        options=["-l --list --get-regexp"],
-        risk="medium",
-        kind="reads",
-        does="prints git's settings, in which credentials may stand",
-        instead=True,
-    ),
-    EffectEntry(
-        run="git config list",
-        risk="medium",
-        kind="reads",
-        does="prints git's settings, in which credentials may stand",
-        instead=True,
-    ),
-    EffectEntry(
-        run="git worktree|git sparse-checkout|git submodule",
-        risk="medium",
-        kind="repository",
-        does="changes which files of the repository are here",
-    ),
-    EffectEntry(
-        run="""
-            git notes|git bisect|git replace|git update-ref|git symbolic-ref|git update-index|git read-tree|
-            git commit-tree|git write-tree|git hash-object|git fast-import|git rerere|git lfs|git subtree|git flow
-        """,
-        risk="medium",
-        kind="repository",
-        does="changes the repository (git {sub})",
-    ),
-    EffectEntry(
-        run="git gc|git maintenance|git repack|git pack-refs|git prune",
-        risk="medium",
-        kind="repository",
-        does="tidies up the repository",
-    ),
-    EffectEntry(
-        run="git archive|git bundle|git format-patch|git fast-export|git range-diff",
-        risk="medium",
-        kind="writes",
-        does="writes what is in the repository to files",
-    ),
-    EffectEntry(
-        run="git request-pull|git send-email|git daemon|git svn|git p4|git instaweb",
-        risk="medium",
-        kind="connects",
-        does="speaks with other machines (git {sub})",
-    ),
-    EffectEntry(
-        run="git mergetool|git difftool|git gui|git citool",
-        risk="medium",
-        kind="runs",
-        does="starts another program (git {sub})",
-    ),
-    # ── only showing
-    EffectEntry(
-        run="git branch",
-        options=[
-            """
-                --show-current --list -l -a --all -r --remotes -v -vv --merged --no-merged --contains --no-contains
-                --points-at --format --sort
-            """
-        ],
-        risk="low",
-        kind="reads",
-        does="shows branches",
-        instead=True,
-    ),
-    EffectEntry(
-        run="git tag",
-        options=["-l --list -n --contains --no-contains --merged --no-merged --points-at --sort"],
-        risk="low",
-        kind="reads",
-        does="shows tags",
-        instead=True,
-    ),
-    EffectEntry(run="git remote get-url", risk="low", kind="reads", does="shows remotes", instead=True),
-    EffectEntry(
-        run="git remote", options=["-v --verbose"], risk="low", kind="reads", does="shows remotes", instead=True
-    ),
-    EffectEntry(
-        run="""
-            git stash list|git stash show|git worktree list|git submodule status|git notes list|git notes show|
-            git bisect log|git sparse-checkout list|git lfs ls-files|git lfs status
-        """,
-        risk="low",
-        kind="reads",
-        does="shows what the repository holds",
-        instead=True,
-    ),
-    EffectEntry(
-        run="git config",
-        options=["--get --get-all --get-regexp -l --list --show-origin"],
-        risk="low",
-        kind="reads",
-        does="shows git's settings",
-        instead=True,
-    ),
-    EffectEntry(
-        run="git branch",
-        options=[
-            """
-                -m -M --move -c -C --copy -u --set-upstream-to --unset-upstream --edit-description -f --force
-                --track
-            """
-        ],
-        risk="medium",
-        kind="repository",
-        does="changes a branch",
-    ),
-    EffectEntry(
-        run="git tag",
-        options=["-a -s -f -d -m -F -u --annotate --sign --force --delete --message --file --local-user"],
-        risk="medium",
-        kind="repository",
-        does="makes or changes a tag",
-    ),
-    EffectEntry(
-        run="""
-            git remote add|git remote rename|git remote remove|git remote rm|git remote set-url|git remote set-head|
-            git remote set-branches|git remote prune|git remote update
-        """,
-        risk="medium",
-        kind="configures",
-        does="changes which remotes there are, or asks them",
-    ),
-    EffectEntry(
-        run="git config",
-        options=[
-            """
-                --add --unset --unset-all --replace-all --remove-section --rename-section -e --edit --global
-                --system --file -f --blob
-            """
-        ],
-        risk="medium",
-        kind="configures",
-        does="changes git's settings",
-    ),
-    # ── by options and operands
-    EffectEntry(
-        run="git reset",
-        options=["--hard"],
-        risk="high",
-        kind="deletes",
-        does="throws away all changes that are not committed",
-    ),
-    EffectEntry(
-        run="git reset",
-        options=["--merge --keep"],
-        risk="high",
-        kind="deletes",
-        does="throws away changes that are not committed",
-    ),
-    EffectEntry(
-        run="git clean", options=["-f --force"], risk="high", kind="deletes", does="deletes files that git doesn't know"
-    ),
-    EffectEntry(run="git clean", risk="medium", kind="deletes", does="deletes files that git doesn't know, if told to"),
-    EffectEntry(run="git restore", risk="high", kind="deletes", does="throws away changes in {what}"),
-    EffectEntry(
-        run="git restore",
-        options=["--staged -S"],
-        risk="medium",
-        kind="deletes",
-        does="takes {what} out of the next commit",
-        instead=True,
-    ),
-    EffectEntry(
-        run="git checkout",
-        options=["-f --force"],
-        risk="high",
-        kind="deletes",
-        does="throws away changes that are not committed",
-    ),
-    EffectEntry(
-        run="git checkout",
-        operand=r"^(\.|\./.*|:/|[^*]*\*.*|--)$",
-        risk="high",
-        kind="deletes",
-        does="throws away changes in {what}",
-    ),
-    EffectEntry(
-        run="git switch",
-        options=["-f --force --discard-changes"],
-        risk="high",
-        kind="deletes",
-        does="throws away changes that are not committed",
-    ),
-    EffectEntry(
-        run="git branch", options=["-D -d --delete"], risk="medium", kind="deletes", does="deletes the branch {what}"
-    ),
-    EffectEntry(
-        run="git branch",
-        options=["-D"],
-        risk="high",
-        kind="deletes",
-        does="deletes the branch {what}, also what is in no other",
-    ),
-    EffectEntry(
-        run="git branch",
-        options=["-d --delete", "-f --force"],
-        risk="high",
-        kind="deletes",
-        does="deletes the branch {what}, also what is in no other",
-    ),
-    EffectEntry(run="git stash drop|git stash clear", risk="high", kind="deletes", does="deletes stashed changes"),
-    EffectEntry(
-        run="git reflog expire|git reflog delete|git filter-branch|git filter-repo|git lfs prune",
-        risk="high",
-        kind="deletes",
-        does="rewrites or forgets history",
-    ),
-    EffectEntry(
-        run="git update-ref",
-        options=["-d"],
-        risk="high",
-        kind="deletes",
-        does="deletes a branch, and what is in no other",
-    ),
-    EffectEntry(
-        run="git gc", options=["--prune"], risk="high", kind="deletes", does="deletes what no branch reaches, for good"
-    ),
-    EffectEntry(run="git worktree remove|git worktree prune", risk="medium", kind="deletes", does="removes a worktree"),
-    EffectEntry(
-        run="git worktree remove",
-        options=["-f --force"],
-        risk="high",
-        kind="deletes",
-        does="removes a worktree with its changes",
-    ),
-    EffectEntry(run="git rm", risk="medium", kind="deletes", does="deletes {what} and tells git so"),
-    EffectEntry(
-        run="git rm",
-        options=["-r", "-f --force"],
-        risk="high",
-        kind="deletes",
-        does="deletes {what} and all below, and tells git so",
-    ),
-    EffectEntry(
-        run="git push",
-        options=["-f --force --force-with-lease --force-if-includes --mirror"],
-        risk="critical",
-        kind="connects",
-        does="overwrites history on the remote, for everybody",
-    ),
-    EffectEntry(
-        run="git push",
-        operand=r"^\+.",
-        risk="critical",
-        kind="connects",
-        does="overwrites history on the remote, for everybody",
-    ),
-    EffectEntry(
-        run="git push",
-        options=["-d --delete --prune"],
-        risk="high",
-        kind="connects",
-        does="deletes branches on the remote",
-    ),
-    EffectEntry(run="git push", operand="^:.", risk="high", kind="connects", does="deletes branches on the remote"),
-    EffectEntry(
-        run="git",
-        options=["-c --config-env"],
-        operand=(
-            "(?i)(pager|editor|alias|fsmonitor|hookspath|sshcommand|external|textconv|filter|credential|gpg|"
-            "askpass|proxy|program|command|include|protocol|helper|template|http|remote|url)"
-        ),
-        risk="high",
-        kind="runs",
-        does="makes git start another program",
-    ),
-    EffectEntry(
-        run="git",
-        options=[
-            """
-                --exec-path --upload-pack --receive-pack --upload-pa --exec -O --open-files-in-pager --extcmd
-                --template --ext-diff --textconv
-            """
-        ],
-        risk="high",
-        kind="runs",
-        does="makes git start another program",
-    ),
-    EffectEntry(
-        run="git rebase|git bisect run|git submodule foreach",
-        options=["-x --exec"],
-        risk="high",
-        kind="runs",
-        does="runs a command for each commit",
-    ),
-    EffectEntry(
-        run="git bisect run|git submodule foreach|git filter-branch|git difftool|git mergetool|git rebase",
-        risk="medium",
-        kind="runs",
-        does="runs other programs through git",
-    ),
-    EffectEntry(
-        run="git config",
-        operand=(
-            r"^(alias\.|core\.(hookspath|fsmonitor|pager|editor|sshcommand|gitproxy|askpass)|filter\.|diff\.|"
-            r"credential|gpg\.|include|url\.|protocol\.|pager\.|merge\.|difftool|mergetool|sequence\.)"
-        ),
-        risk="high",
-        kind="configures",
-        does="makes git start a program from now on",
-    ),
-    EffectEntry(
-        run="git clone|git fetch|git pull|git remote|git ls-remote|git submodule",
-        operand="^ext::|^fd::|--upload-pack",
-        risk="high",
-        kind="runs",
-        does="makes git start another program",
-    ),
-    EffectEntry(
-        run="git credential|git credential-store|git credential-cache",
-        risk="high",
-        kind="reads",
-        does="shows passwords that git keeps",
-    ),
-    EffectEntry(
-        run="git config",
-        options=["--global --system"],
-        operand=(
-            r"(?i)^(alias\.|core\.(hookspath|fsmonitor|pager|editor|sshcommand|gitproxy|askpass|"
-            r"attributesfile)|filter\.|diff\.|credential|gpg\.|include|url\.|protocol\.|pager\.|merge\.|difftool|mergetool|sequence\.|init\.templatedir|http\.|uploadpack\.)"
-        ),
-        risk="high",
-        kind="configures",
-        does="makes git start a program, or go elsewhere, in every repository from now on",
-    ),
-]
