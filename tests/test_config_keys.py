@@ -12,8 +12,8 @@ from tarmac.config import Config
 from tarmac.config.schema import KEYS, LEVELS, Key, by_name
 from tarmac.config.value_types import toml
 from tarmac.models.provider import ModelSettings, Price
-from tarmac.policy.rule import PolicySettings
 from tarmac.policy.sandbox import Bubblewrap
+from tarmac.policy.verdict import PolicySettings
 from tarmac.tasks.auto import LEVELS as TASK_LEVELS
 from tarmac.tasks.auto import Kinds
 from tarmac.tasks.limits import Limits

@@ -24,9 +24,9 @@ from tarmac.models.provider import Model
 from tarmac.paths import check_directory, private_dir, state_dir
 from tarmac.policy import Enforcement, Policy
 from tarmac.policy.approval import Picture
+from tarmac.policy.files import Files
 from tarmac.policy.grants import GrantFile
 from tarmac.policy.parse.parser import check_parser
-from tarmac.policy.paths.files import Files
 from tarmac.prompts.instructions import Instructions, first_heard, read_instructions
 from tarmac.prompts.modes import Modes, load_modes
 from tarmac.prompts.system import SystemFacts

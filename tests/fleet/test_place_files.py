@@ -12,7 +12,7 @@ from tarmac.errors import ConnectionLost, EditFailed, FileUnavailable
 from tarmac.file_system import LOCAL, FileSystem
 from tarmac.fleet.place_files import PlaceFiles
 from tarmac.fleet.remote_machine import RemoteMachine
-from tarmac.policy.paths.files import Files, PathStatus
+from tarmac.policy.files import Files, PathStatus
 from tarmac.terminals.host.byte_stream import ByteStream, memory_streams
 from tarmac.terminals.host.host import Host
 from tarmac.tools.list_files import list_folder

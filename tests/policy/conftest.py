@@ -4,7 +4,7 @@ import inspect
 
 import pytest
 
-from tarmac.policy.rule import PolicySettings
+from tarmac.policy.verdict import PolicySettings
 
 MEASURING = ("test_slow", "test_trouble")  # these are about that limit
 

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from tarmac.policy.parse import agreement as veto
 from tarmac.policy.parse.agreement import disagreement
-from tarmac.policy.parse.command import read_line
-from tarmac.policy.parse.control_flow import Course
+from tarmac.policy.parse.command import Course, read_line
 from tarmac.policy.parse.parser import parse
 
 

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tarmac.policy import PolicySettings, ReadFile, WriteFile
-from tarmac.policy.paths.files import Files, PathStatus, look
+from tarmac.policy.files import Files, PathStatus, look
 
 APPROVED = PolicySettings(auto_approve_read=True, auto_approve_write=True, auto_approve_write_outside=True)
 

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from tarmac.errors import BadRequest, StateUnavailable
 from tarmac.events import TaskId
 from tarmac.policy import Grants, Part, Risk, SuggestedGrant
-from tarmac.policy.grants import GrantFile, Scope
-from tarmac.policy.launchers import fits, refusal, suggest
+from tarmac.policy.grants import GrantFile, Scope, fits, refusal, suggest
 
 TASK = TaskId("task-1")
 

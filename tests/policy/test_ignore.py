@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from tests.conftest import lacking
 
 from tarmac.policy import PolicySettings, ReadFile, WriteFile
-from tarmac.policy.paths.files import Files
-from tarmac.policy.paths.ignore import IgnoreFiles
+from tarmac.policy.files import Files, IgnoreFiles
 
 APPROVED = PolicySettings(auto_approve_read=True, auto_approve_write=True)
 

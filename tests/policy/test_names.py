@@ -6,8 +6,8 @@ from functools import cache
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarmac.policy.paths import names
-from tarmac.policy.paths.names import Names, _folded
+from tarmac.policy import files as names
+from tarmac.policy.files import Names, _folded
 
 LISTS = {"protected": names.PROTECTED, "credential": names.CREDENTIAL, "example": names.EXAMPLE, "public": names.PUBLIC}
 NAMES = {kind: Names(names) for kind, names in LISTS.items()}

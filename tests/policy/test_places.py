@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarmac.file_system import LONGEST_PATH
-from tarmac.policy import budget
-from tarmac.policy.paths import places
+from tarmac.policy import budget, places
 
 
 @pytest.fixture(scope="module")

@@ -9,43 +9,36 @@ import pytest
 import tarmac.policy
 from tarmac.policy.programs import program
 from tarmac.policy.programs.program import Trait, entries, known, registry
+from tarmac.policy.programs.readonly import PROVERS
 from tarmac.policy.programs.risk import _SPECIALS
 from tarmac.policy.programs.rules import names
-from tarmac.policy.programs.starters import PROVERS
 
 POLICY = Path(tarmac.policy.__file__).parent
 # The tables, and modules that know a language: their words are keywords.
-LANGUAGE = ("parse/", "programs/rules/", "programs/scripts")
+LANGUAGE = ("parse/", "programs/rules/")
 # Words that are names of programs as well, and mean something else here: options, kinds, scopes, shells to run.
 OTHER = {
     "actions": "bash",
-    "approval/request": "task :",
-    "approval/resolution": "yes task",
+    "approval": "yes task :",
     "bwrap": "sh :",
-    "grants": "task . w",
+    "files": ". file",
+    "grants": "task . w code command script pip pdb",
     "input": "command",
     "judge": "bash sh zsh dash ksh fish host :",
-    "judgement": "bash zsh",
-    "launchers": "code command script pip pdb",
-    "paths/files": ". file",
-    "paths/ignore": ".",
-    "paths/places": ".",
+    "judgement": "bash zsh true cd",
+    "places": ".",
     "plan": "cat : true false local",
-    "plan_builder": "true cd",
     "plan_confinement": ": code",
-    "programs/checks": "help eval sort format . stat write R test env git svn : size cat script",
-    "programs/effects": ". kind",
+    "programs/checks": "[ print printf in for if do else while break continue function next exit default switch return delete split index match log int rand exp sin close system print help eval sort format . stat write R test env git svn : size cat script",
+    "programs/effects": ". kind code script",
     "programs/expansion": "cat env .",
-    "programs/files_touched": ": . cat",
     "programs/grammar": ": file script sed rev",
     "programs/own_grammars": "exec sort format help link route ls sh file gzip bzip2 xz zstd : . ps",
     "programs/program": ": . most prove local core link links mode modules server shell command script code filters",
-    "programs/readonly": ". : exec ls R",
+    "programs/readonly": ". : exec ls R bash pip command",
     "programs/repository": ". true false",
     "programs/risk": ". R init find mkfs script",
-    "programs/specials": ". [",
-    "programs/starters": ": bash pip command",
-    "programs/wrappers": "code script",
+    "programs/specials": ". [ : cat",
     "sandbox": "bwrap sh",
     "trial": "bwrap bash",
     "user_rules": "read",

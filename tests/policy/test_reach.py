@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from tarmac.policy import Execute, Policy, PolicySettings, Verdict
-from tarmac.policy.launchers import fits
+from tarmac.policy.grants import fits
 from tarmac.policy.parse.words import value_of_text
-from tarmac.policy.rule import Basis
 from tarmac.policy.user_rules import PrefixRules
+from tarmac.policy.verdict import Basis
 
 
 async def judge(line: str, workspace: Path, policy: Policy | None = None) -> Verdict:

@@ -12,7 +12,7 @@ import pytest
 from tarmac.policy import Execute, Policy, PolicySettings, Verdict
 from tarmac.policy.budget import FEW, OFTEN, Budget, Spent
 from tarmac.policy.parse.words import _expands, ansi_c
-from tarmac.policy.paths.places import expand
+from tarmac.policy.places import expand
 
 pytestmark = pytest.mark.slow
 

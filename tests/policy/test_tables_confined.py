@@ -14,8 +14,8 @@ import pytest
 from tests.conftest import lacking
 
 from tarmac.cli.breakout import SECRET, Canaries, plant
-from tarmac.policy.paths.files import Files
-from tarmac.policy.paths.places import Ground
+from tarmac.policy.files import Files
+from tarmac.policy.places import Ground
 from tarmac.policy.plan import environment, search_path
 from tarmac.policy.plan_confinement import confine
 from tarmac.policy.programs.program import Trait, grammars, registry

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tarmac.policy.paths.files import Files
+from tarmac.policy.files import Files
 from tarmac.tools import tree as trees
 from tarmac.tools.list_files import list_files
 from tarmac.tools.tree import Changes, Tree

@@ -13,7 +13,7 @@ from tarmac.errors import ToolFailed
 from tarmac.events import TaskId, TerminalId
 from tarmac.models.messages import Blob, Text
 from tarmac.policy import Policy, PolicySettings, Verdict
-from tarmac.policy.paths.files import Files
+from tarmac.policy.files import Files
 from tarmac.terminals import TerminalRegistry
 from tarmac.tools.tool import Bench, Done, Go, Live, Output, Ready, Reply, Suggestion, TodoItem
 from tarmac.tools.toolbox import toolbox

@@ -28,7 +28,7 @@ from tarmac.policy.approval import (
     make_request,
 )
 from tarmac.policy.grants import GrantFile
-from tarmac.policy.rule import Basis
+from tarmac.policy.verdict import Basis
 from tarmac.tools.tool import Go, Ready, Want
 
 

@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tarmac.cli import intruder
-from tarmac.policy.paths.files import Files
-from tarmac.policy.paths.places import Ground
+from tarmac.policy.files import Files
+from tarmac.policy.places import Ground
 from tarmac.policy.plan_confinement import confine, installation
 from tarmac.policy.verdict import Confinement, Enforcement, Plan, Stage, Step
 from tarmac.terminals.plans import run_plan

@@ -18,8 +18,8 @@ from tarmac.tasks.limits import Limits
 
 if TYPE_CHECKING:
     from tarmac.models.provider import ModelSettings
-    from tarmac.policy.rule import PolicySettings
     from tarmac.policy.user_rules import PrefixRules
+    from tarmac.policy.verdict import PolicySettings
     from tarmac.tasks.auto import Kinds
     from tarmac.terminals.settings import Settings
     from tarmac.tools.tool import ToolSettings
@@ -184,7 +184,7 @@ class Config:
     @cached_property
     def policy(self) -> "PolicySettings":
         """The switches that are set by name. `auto` adds to them."""
-        from tarmac.policy.rule import PolicySettings
+        from tarmac.policy.verdict import PolicySettings
 
         others = {"allow", "ask", "deny", *self._kinds()}
         return PolicySettings(**{name: value for name, value in self._section("policy").items() if name not in others})

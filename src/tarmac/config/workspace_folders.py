@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tarmac.errors import BadRequest
 from tarmac.paths import check_directory, config_dir, shown, state_dir
-from tarmac.policy.paths.files import look
+from tarmac.policy.files import look
 
 HINT = "choose the folder of a project"
 

@@ -19,7 +19,6 @@ from tarmac.policy.actions import (
 )
 from tarmac.policy.decision import Grants
 from tarmac.policy.judge import Policy
-from tarmac.policy.rule import PolicySettings
 from tarmac.policy.user_rules import PrefixRules
 from tarmac.policy.verdict import (
     Confinement,
@@ -27,6 +26,7 @@ from tarmac.policy.verdict import (
     Enforcement,
     Part,
     Plan,
+    PolicySettings,
     Risk,
     Stage,
     Step,

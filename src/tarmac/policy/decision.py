@@ -9,14 +9,27 @@ from pathlib import Path
 from typing import Protocol
 
 from tarmac.events import TaskId
-from tarmac.policy import launchers
 from tarmac.policy.actions import Execute
+from tarmac.policy.grants import fits, refusal, suggest
 from tarmac.policy.judgement import ASK_ALWAYS, PERSONAL, JudgedCommand, Judgement
 from tarmac.policy.parse.words import Simple
 from tarmac.policy.programs.effects import Effect
-from tarmac.policy.rule import FAR_REACHING, Basis, EffectKind, PolicySettings, Rule
 from tarmac.policy.user_rules import PrefixRules
-from tarmac.policy.verdict import RISKS, Decision, Part, Proof, Risk, SuggestedGrant, Verdict, worst
+from tarmac.policy.verdict import (
+    FAR_REACHING,
+    RISKS,
+    Basis,
+    Decision,
+    EffectKind,
+    Part,
+    PolicySettings,
+    Proof,
+    Risk,
+    Rule,
+    SuggestedGrant,
+    Verdict,
+    worst,
+)
 
 MOST = 4  # parts that are explained one by one
 
@@ -271,11 +284,11 @@ class Scales:
         """The longest allow rule for exactly these words: no variables, no files written, nothing in front."""
         if words is None or _more_than_words(judged.simple):
             return ()
-        if words in self.rules.allow and not launchers.refusal(words):
+        if words in self.rules.allow and not refusal(words):
             return words  # every word of it: as good as the exact line
         if not _covered_by_prefix(judged):
             return ()
-        found = [rule for rule in self.rules.allow if not launchers.refusal(rule) and launchers.fits(rule, words)]
+        found = [rule for rule in self.rules.allow if not refusal(rule) and fits(rule, words)]
         return max(found, key=len, default=())
 
     def _grant_for_line(
@@ -311,7 +324,7 @@ def _always_asked(judged: JudgedCommand) -> bool:
 def _offers(action: Execute, whole: Whole, decided: Sequence[Part], risk: Risk) -> tuple[SuggestedGrant, ...]:
     asked = [judged for judged, part in zip(whole.parts, decided, strict=True) if part.decision == "ask"]
     by_prefix = all(_covered_by_prefix(each) and not _always_asked(each) for each in asked)
-    return launchers.suggest(action.command, decided, risk=risk, by_prefix=by_prefix)
+    return suggest(action.command, decided, risk=risk, by_prefix=by_prefix)
 
 
 def _covered_by_prefix(judged: JudgedCommand) -> bool:

@@ -18,8 +18,7 @@ from pathlib import Path
 
 from tarmac.policy.actions import Execute, SendInput
 from tarmac.policy.programs.program import Trait, known
-from tarmac.policy.rule import Rule
-from tarmac.policy.verdict import Decision, Risk, Verdict, worst
+from tarmac.policy.verdict import Decision, Risk, Rule, Verdict, worst
 from tarmac.policy.visible import shortened, visible
 
 LONGEST_ANSWER = 200

@@ -16,7 +16,7 @@ from typing import Final
 
 from tarmac.errors import PlaceFailed
 from tarmac.events import TaskId
-from tarmac.policy import budget
+from tarmac.policy import budget, files
 from tarmac.policy.actions import (
     Action,
     Connect,
@@ -29,19 +29,17 @@ from tarmac.policy.actions import (
     WriteFile,
 )
 from tarmac.policy.decision import Grants, Scales, Whole
+from tarmac.policy.files import Files
 from tarmac.policy.input import judge_input
 from tarmac.policy.judgement import Court, Judgement
 from tarmac.policy.parse.command import CommandLine, ObstacleKind, read_line
 from tarmac.policy.parse.parser import Unreadable, check_text, dialect_of, is_powershell, parse, same_in_bash
-from tarmac.policy.paths import files
-from tarmac.policy.paths.files import Files
-from tarmac.policy.paths.places import Ground
+from tarmac.policy.places import Ground
 from tarmac.policy.programs.effects import Effect
 from tarmac.policy.programs.program import registry
 from tarmac.policy.programs.repository import check_repository
-from tarmac.policy.rule import Basis, PolicySettings, Rule
 from tarmac.policy.user_rules import PrefixRules
-from tarmac.policy.verdict import Decision, Enforcement, SuggestedGrant, Unproven, Verdict
+from tarmac.policy.verdict import Basis, Decision, Enforcement, PolicySettings, Rule, SuggestedGrant, Unproven, Verdict
 
 # Hosts that give away the credentials of this machine.
 METADATA = frozenset({"169.254.169.254", "fd00:ec2::254", "metadata.google.internal", "100.100.100.200"})

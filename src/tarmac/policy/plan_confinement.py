@@ -16,9 +16,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from tarmac.policy.budget import note
-from tarmac.policy.paths.files import STORES, Files
-from tarmac.policy.paths.ignore import NAMES as IGNORE_FILES
-from tarmac.policy.paths.places import Ground, is_secret, listable
+from tarmac.policy.files import IGNORE_FILES, STORES, Files
+from tarmac.policy.places import Ground, is_secret, listable
 from tarmac.policy.plan import search_path
 from tarmac.policy.programs.program import Trait, entries, known, registry
 from tarmac.policy.programs.repository import git_folders, outer_root, personal_settings
@@ -386,7 +385,7 @@ def _read(folder: str, workspace: str, files: Files, state: tuple[object, ...]) 
 
 @lru_cache(maxsize=50_000)
 def _is_credential(name: str) -> bool:
-    from tarmac.policy.paths.files import credential_name
+    from tarmac.policy.files import credential_name
 
     return is_secret(name) or bool(credential_name(name))
 

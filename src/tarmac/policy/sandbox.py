@@ -23,7 +23,7 @@ from pathlib import Path
 from tarmac.errors import BadRequest
 from tarmac.paths import remove_scratch, scratch_dir, state_dir
 from tarmac.policy.bwrap import JOIN, Groups, make_groups, probe
-from tarmac.policy.paths.files import protected_name
+from tarmac.policy.files import protected_name
 from tarmac.seccomp import sandbox_filter
 
 MODE = 0o500  # nobody's choice, and left alone by every common umask

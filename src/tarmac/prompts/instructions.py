@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from tarmac.policy.paths.ignore import NAMES as IGNORE_FILES
+from tarmac.policy.files import IGNORE_FILES
 from tarmac.prompts.mode import SLUG, Mode
 from tarmac.prompts.safe_files import Unread, files_below, folders_of, name_of, read_text
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tarmac.paths import read_plain, shown
-from tarmac.policy.paths.files import look
+from tarmac.policy.files import look
 
 DEEPEST = 5
 MOST_FILES = 200  # in a folder and its subfolders

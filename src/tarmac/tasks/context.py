@@ -10,8 +10,8 @@ from tarmac.errors import BadRequest
 from tarmac.events import TaskId
 from tarmac.models.image_model import ImageModel
 from tarmac.policy import Decision
+from tarmac.policy.files import Files
 from tarmac.policy.grants import GrantFile
-from tarmac.policy.paths.files import Files
 from tarmac.prompts.modes import Mode, Modes
 from tarmac.prompts.system import SystemFacts
 from tarmac.tasks.auto import Auto, Kinds

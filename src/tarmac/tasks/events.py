@@ -12,7 +12,7 @@ from typing import Final, Literal, NewType, Self
 from tarmac.events import CallId as CallId
 from tarmac.events import CallOutcome, Event, TaskId, TerminalId
 from tarmac.models.messages import NO_USAGE, Blob, Part, StopReason, Usage
-from tarmac.policy.approval.resolution import Answer, AnswerKind, Choice
+from tarmac.policy.approval import Answer, AnswerKind, Choice
 from tarmac.policy.verdict import Decision
 
 RequestId = NewType("RequestId", str)

@@ -18,7 +18,7 @@ from typing import Final
 
 from tarmac.errors import PlaceFailed, TarmacError
 from tarmac.file_system import LOCAL, FileSystem
-from tarmac.policy.paths.files import Files
+from tarmac.policy.files import Files
 from tarmac.prompts.environment_details import (
     MOST_NAMES,
     Facts,

@@ -24,7 +24,7 @@ from tarmac.models.messages import Blob
 from tarmac.models.provider import Model
 from tarmac.policy import Execute
 from tarmac.policy.approval import Answer, AnswerKind, Picture
-from tarmac.policy.approval.request import digest as request_digest
+from tarmac.policy.approval import digest as request_digest
 from tarmac.policy.plan import environment as command_environment
 from tarmac.policy.trial import Trial, try_command
 from tarmac.prompts.modes import Modes

@@ -19,7 +19,7 @@ from tarmac.errors import BadArguments, ToolFailed
 from tarmac.models.messages import Text, ToolUse
 from tarmac.policy import ReadFile, WriteFile
 from tarmac.policy.approval import AnswerKind, Authority
-from tarmac.policy.paths.files import Files
+from tarmac.policy.files import Files
 from tarmac.tasks.auto import covers
 from tarmac.tasks.call_recorder import CallRecorder, Live, RunningCommands
 from tarmac.tasks.condense import Condenser

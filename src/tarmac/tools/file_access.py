@@ -13,7 +13,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from tarmac.errors import PlaceFailed, ToolFailed
 from tarmac.file_system import LOCAL, FileSystem, digest, follow, is_folder
 from tarmac.policy import PolicySettings, ReadFile, WriteFile
-from tarmac.policy.paths.files import PathStatus
+from tarmac.policy.files import PathStatus
 from tarmac.tools.tool import Bench, Want
 
 MUCH = 64 << 10  # bytes; for less a thread would cost more than the work

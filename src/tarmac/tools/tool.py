@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 from tarmac.events import TaskId, TerminalId
 from tarmac.models.messages import Blob, Part, Text
 from tarmac.policy import Action, Verdict
-from tarmac.policy.paths.files import Files
+from tarmac.policy.files import Files
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.pool.protocol import Terminals
 from tarmac.terminals.terminal import Terminal

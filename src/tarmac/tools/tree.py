@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, Literal
 
-from tarmac.policy.paths.ignore import NAMES
+from tarmac.policy.files import IGNORE_FILES
 from tarmac.tools import list_files
 from tarmac.tools.list_files import FileList, Rules
 
@@ -25,7 +25,7 @@ MOST_NAMES: Final = 5_000
 FEW: Final = 16  # folders, and new names, of a glance
 SMALL: Final = 300  # names in a folder that a glance reads
 FRESH: Final = 50_000_000  # nanoseconds in which a second change may get the same time stamp
-HIDING: Final = frozenset(NAMES)
+HIDING: Final = frozenset(IGNORE_FILES)
 IGNORING: Final = ".gitignore"
 
 _Kind = Literal["file", "folder", "link"]

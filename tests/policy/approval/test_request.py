@@ -37,7 +37,7 @@ from tarmac.policy.approval import (
     digest,
     make_request,
 )
-from tarmac.policy.rule import Basis
+from tarmac.policy.verdict import Basis
 
 HERE = Path("/project")
 TASK = TaskId("task-1")

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tarmac.policy.parse.control_flow import CommandPipeline, Condition, Course, Group, Loop
+from tarmac.policy.parse.command import CommandPipeline, Condition, Course, Group, Loop
 from tarmac.policy.parse.words import Redirect, Simple, Word, value_of_text
 
 # What may stand between words. `&` alone, `<<`, `>|`, `<>`, `>(`, `((` and all others: not read, so not allowed.

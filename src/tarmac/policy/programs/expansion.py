@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tarmac.policy.budget import note
 from tarmac.policy.parse.words import Word
-from tarmac.policy.paths.places import Ground, expand, listable
+from tarmac.policy.places import Ground, expand, listable
 from tarmac.policy.plan import SYSTEM_PATH, search_path
 from tarmac.policy.programs.program import known
 from tarmac.policy.verdict import Unproven

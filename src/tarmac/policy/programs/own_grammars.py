@@ -4,8 +4,8 @@ import fnmatch
 import re
 from collections.abc import Callable, Sequence
 
-from tarmac.policy.paths.files import PathStatus
-from tarmac.policy.paths.places import is_secret
+from tarmac.policy.files import PathStatus
+from tarmac.policy.places import is_secret
 from tarmac.policy.programs.grammar import ParsedArguments
 from tarmac.policy.programs.program import Trait, known
 from tarmac.policy.verdict import Unproven

@@ -13,8 +13,7 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 
 from tarmac.policy.programs.rules import EffectEntry, ProgramEntry, Table, WrapperEntry, names
-from tarmac.policy.rule import EffectKind
-from tarmac.policy.verdict import Risk
+from tarmac.policy.verdict import EffectKind, Risk
 
 
 class Trait(StrEnum):
@@ -214,7 +213,7 @@ class Program:
     variables: tuple[str, ...] = ()  # what tells it that it can't keep what it downloads
     server_commands: tuple[str, ...] = ()  # its commands that ask a server
     core_commands: tuple[str, ...] = ()  # see Trait.CORE
-    # What may be granted: see launchers.py
+    # What may be granted: see grants.py
     grant: str = ""  # "never", "line", "command" (name the command), "script" (name the script); else its name
     grant_words: tuple[str, ...] = ()  # its commands that take one more word
     grant_program: tuple[str, ...] = ()  # its commands that take a program, which must be fit to be granted
@@ -253,9 +252,9 @@ def entries() -> Mapping[str, ProgramEntry]:
 
 
 def _all_entries() -> Iterator[tuple[str, ProgramEntry]]:
-    from tarmac.policy.programs.rules import files, git, network, shell, system, tools
+    from tarmac.policy.programs.rules import coreutils, git, machine, network, shell, tools
 
-    for table in (files, git, system, tools, network, shell):
+    for table in (coreutils, git, machine, tools, network, shell):
         yield from table.PROGRAMS.items()
 
 

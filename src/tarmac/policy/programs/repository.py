@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tarmac.policy.budget import note
-from tarmac.policy.paths.places import Ground
+from tarmac.policy.places import Ground
 from tarmac.policy.programs.program import grammars
 from tarmac.policy.verdict import Unproven
 

@@ -15,22 +15,26 @@ from tarmac.policy.programs.effects import (
     Arguments,
     Assessment,
     Effect,
+    Peeled,
     arguments,
     from_tables,
+    peel,
+    program_name,
     shown,
 )
-from tarmac.policy.programs.files_touched import (
+from tarmac.policy.programs.program import Program, Trait, known, readers
+from tarmac.policy.programs.specials import (
+    SPECIALS,
     At,
+    guess_removal,
     look_at_argument,
     look_for_protected,
+    make_file_system,
     read_file,
+    search,
     write_file,
 )
-from tarmac.policy.programs.program import Program, Trait, known, readers
-from tarmac.policy.programs.specials import SPECIALS, guess_removal, make_file_system, search
-from tarmac.policy.programs.wrappers import Peeled, peel, program_name
-from tarmac.policy.rule import EffectKind, Rule
-from tarmac.policy.verdict import Risk
+from tarmac.policy.verdict import EffectKind, Risk, Rule
 
 _INLINE = ("-c", "-e", "-r", "--eval", "-E", "-S", "-p")
 _FETCHING = re.compile(

@@ -4,7 +4,7 @@ A plan turns off what a repository's own configuration could start: hooks, fsmon
 options -c, --exec-path and --git-dir could turn them on again, so READERS does not have them."""
 
 from tarmac.policy.programs.rules import EffectEntry, ProgramEntry, ReaderFields
-from tarmac.policy.programs.rules.effects import (
+from tarmac.policy.programs.rules.common_effects import (
     CHANGES_USER_SETTINGS,
     MAY_WRITE_OR_START,
     ONLY_CHANGES_USER_SETTINGS,

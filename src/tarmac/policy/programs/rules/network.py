@@ -1,7 +1,7 @@
 """Programs that speak with other machines, containers, clusters, clouds and databases."""
 
 from tarmac.policy.programs.rules import EffectEntry, ProgramEntry, WrapperEntry
-from tarmac.policy.programs.rules.effects import (
+from tarmac.policy.programs.rules.common_effects import (
     ASKS_A_SERVICE,
     CARRIES,
     CHANGES_CLUSTER,

@@ -1,7 +1,7 @@
 """Words of shells, and programs that run the command in their arguments."""
 
 from tarmac.policy.programs.rules import EffectEntry, ProgramEntry, WrapperEntry
-from tarmac.policy.programs.rules.effects import (
+from tarmac.policy.programs.rules.common_effects import (
     CALCULATES,
     CHANGES_FILES,
     CHANGES_MACHINE_SETTINGS,

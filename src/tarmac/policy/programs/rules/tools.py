@@ -1,7 +1,7 @@
 """Programs of developers: languages, builds, packages, editors, agents."""
 
 from tarmac.policy.programs.rules import EffectEntry, ProgramEntry, WrapperEntry
-from tarmac.policy.programs.rules.effects import (
+from tarmac.policy.programs.rules.common_effects import (
     ASKS_A_SERVICE,
     CHANGES_CLUSTER,
     CHANGES_KEPT_ELSEWHERE,

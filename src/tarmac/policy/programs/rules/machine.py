@@ -1,7 +1,7 @@
 """Programs that show or change the machine: processes, services, users, disks, packages of the system."""
 
 from tarmac.policy.programs.rules import EffectEntry, ProgramEntry, WrapperEntry
-from tarmac.policy.programs.rules.effects import (
+from tarmac.policy.programs.rules.common_effects import (
     ASKS_DISKS,
     ASKS_MACHINE,
     CHANGES_MACHINE,

@@ -1,7 +1,7 @@
 """Programs that read, search, change and pack files and text."""
 
 from tarmac.policy.programs.rules import EffectEntry, ProgramEntry
-from tarmac.policy.programs.rules.effects import (
+from tarmac.policy.programs.rules.common_effects import (
     CHANGES_FILES,
     CHANGES_HISTORY,
     CHANGES_SHELL,

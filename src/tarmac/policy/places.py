@@ -15,8 +15,7 @@ from typing import Literal
 from tarmac.errors import PlaceFailed
 from tarmac.file_system import LONGEST_PATH, FileSystem, follow
 from tarmac.policy.budget import Budget, current, elsewhere, note, once, spend
-from tarmac.policy.paths.files import Files, PathStatus
-from tarmac.policy.paths.ignore import NAMES
+from tarmac.policy.files import IGNORE_FILES, Files, PathStatus
 
 Kind = Literal[
     "workspace", "harmless", "listable", "secret", "own", "disk", "root", "system", "home", "temporary", "outside"
@@ -110,7 +109,7 @@ class Ground:
         note(os.path.join(self.cwd, text))
         folder = os.path.dirname(os.path.normpath(os.path.join(self.cwd, text)))
         for _ in range(8):  # ignore files may lie in any folder up to the workspace
-            for own in NAMES:
+            for own in IGNORE_FILES:
                 note(f"{folder}/{own}")
             if folder in (self.workspace, "/", ""):
                 break
