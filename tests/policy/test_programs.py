@@ -29,7 +29,11 @@ OTHER = {
     "places": ".",
     "plan": "cat : true false local",
     "plan_confinement": ": code",
-    "programs/checks": "[ print printf in for if do else while break continue function next exit default switch return delete split index match log int rand exp sin close system print help eval sort format . stat write R test env git svn : size cat script",
+    "programs/checks": """
+        [ print printf in for if do else while break continue function next exit default switch return
+        delete split index match log int rand exp sin close system help eval sort format . stat write R test
+        env git svn : size cat script
+    """,
     "programs/effects": ". kind code script",
     "programs/expansion": "cat env .",
     "programs/grammar": ": file script sed rev",

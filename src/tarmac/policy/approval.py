@@ -66,7 +66,7 @@ class ShownFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What a door shows. Every text in it is safe to show, and none is cut without saying so."""
+    """What a front end shows. Every text in it is safe to show, and none is cut without saying so."""
 
     id: str
     kind: str  # Execute, WriteFile, …
@@ -85,7 +85,7 @@ class Request:
     expires: float | None  # None: it waits as long as it takes
 
     def as_data(self) -> dict[str, object]:
-        """For a door that speaks JSON."""
+        """For a front end that speaks JSON."""
         return dataclasses.asdict(self)
 
 
@@ -262,7 +262,7 @@ class Answer:
     always: Always | None = None  # with a yes
     edited: str | None = None  # with a yes: the command that the person wants instead
     choices: tuple[Choice, ...] = ()  # with PER_FILE
-    by: str = ""  # the door it came through
+    by: str = ""  # the front end it came through
 
 
 class Authority(StrEnum):

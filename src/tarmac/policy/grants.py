@@ -3,6 +3,12 @@
 GrantFile(path).covers_line(…) / covers_words(…) → the id of a grant      (what the policy asks)
                .add(…) · revoke(…) · clear(…) · listing()                 (what a person does)
 
+refusal(words) · line_refusal(line)     → why this can't be granted, or ""
+fits(prefix, words)                     → whether words begin with it, and no option after it makes another thing of it
+suggest(line, parts, …)                 → what the person could be offered: the exact line, and a prefix for each part
+
+A program that runs programs is never allowed by its first word: the tables say of each program what may be granted.
+
 The file belongs to the user and is private. It is written whole or not at all, and never comes from a workspace. If it
 can't be trusted (unreadable, damaged, writable by others), nothing in it counts, `trouble` says why, and every command
 asks. The next write moves the file aside, so nothing is lost. A grant for `once` is only in memory. No grant can be
@@ -51,7 +57,7 @@ class Grant:
     workspace: str = ""  # for scope "workspace"
     task: str = ""  # for scopes "task" and "once"
     granted: str  # when, in UTC: 2026-11-15T23:20:05Z
-    origin: str = ""  # through which door
+    origin: str = ""  # through which front end
 
     def reaches(self, *, workspace: Path, task: TaskId | None) -> bool:
         """Whether it is meant for this workspace and task."""

@@ -2,7 +2,8 @@
 
 CommandLine → judge_line() → Judgement(parts, plan, obstacles, scripts to read)
 
-Here is no waiting and no process: only rules, names, and a look at the files that are named.
+The plan says how to run, without a shell, what is proven to only read. Here is no waiting and no process: only rules,
+names, and a look at the files that are named.
 """
 
 import re

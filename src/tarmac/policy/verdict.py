@@ -1,4 +1,4 @@
-"""The answer to "may this run?": a decision, and all one needs to explain it or to carry it out."""
+"""The answer to "may this run?": a decision, its rule, and all one needs to explain it or to carry it out."""
 
 from dataclasses import KW_ONLY, dataclass
 from enum import Enum, StrEnum

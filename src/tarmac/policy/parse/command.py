@@ -4,7 +4,7 @@ tree → read_line() → CommandLine(simples, obstacles, steps)
 
 `simples` are all commands of the line: in pipes, lists, groups, functions, loops, substitutions, here-documents.
 `obstacles` say why the line can't be allowed by itself although each command could. `steps` is the order they run in
-(control_flow.py) when a plan can have it. A node this file doesn't know is an obstacle: it asks.
+when a plan can have it. A node this file doesn't know is an obstacle: it asks.
 """
 
 import re

@@ -1,6 +1,8 @@
 """What a table of options can't say: one small function for each program that needs it.
 
-It sees what the table understood, and raises Unproven. (Programs that no table fits are in own_grammars.py.)
+Some read a small language inside an argument (sed scripts, awk programs, jq filters), by the language's own rules, and
+give up on what they don't know. A check sees what the table understood, and raises Unproven. (Programs that no table
+fits are in own_grammars.py.)
 """
 
 import re

@@ -1,6 +1,8 @@
 """What a simple command would do, and how much that weighs: for all that isn't proven to only read.
 
-Simple → assess() → Assessment(effects, scripts)
+peel(words)            → Peeled(inner words | a script to parse again | nothing that is known) | None: no wrapper
+arguments(words)       → Arguments(options, operands, subcommand)
+from_tables(found, …)  → adds the effects that the program's description has for these arguments
 
 Effects come from the description of the program, and from what depends on places: removing, writing, secrets, disks.
 `scripts` is shell text found inside (bash -c, eval): the caller parses it and judges it as part of the line.

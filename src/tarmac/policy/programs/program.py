@@ -233,6 +233,7 @@ _TEXTS = frozenset(["special", "prove", "touches", "verb", "choosing", "grant", 
 _WORDS = frozenset(each.name for each in fields(Program)) - _TEXTS - {"name", "reads", "runs", "does", "traits"}
 
 
+@functools.lru_cache(maxsize=4096)
 def known(name: str | None) -> Program:
     """What is known of a program; a description without anything when it is nothing."""
     table = registry()

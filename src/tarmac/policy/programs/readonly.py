@@ -4,7 +4,8 @@ Simple → prove() → Proof(stage, paths looked at) | Unproven(reason)
 
 The command word must be written plainly, and every other word must be certain. A pattern is expanded here, and its
 names are judged like typed ones. If the directory does not exist, a pattern passes only if it can't become an option
-that does more than read.
+that does more than read. Programs that run others (timeout, xargs, python -m, docker compose) are proven together with
+what they run.
 """
 
 import itertools

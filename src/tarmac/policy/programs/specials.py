@@ -1,6 +1,8 @@
-"""Programs whose deeds depend on what they are pointed at: rm, dd, find, cp, chmod, curl, sed … The floor is here.
+"""Programs whose effects depend on what they are pointed at: rm, dd, find, cp, chmod, curl, sed … The floor is here.
 
-Each function adds to an Assessment what one command would do. `enter` judges a command inside (find -exec).
+First the files that a command reads or writes, and how much that weighs by where they are and how they are named. Then
+one function for each sort of program: `special` in the tables. Each function adds to an Assessment what one command
+would do. `enter` judges a command inside (find -exec).
 """
 
 import os
