@@ -329,7 +329,7 @@ def make_grammar(name: str, entry: Mapping[str, object], *, inherit: Mapping[str
     most = take("most", None)
     return Grammar(
         name=name,
-        why=str(take("why", "")),
+        why=str(entry["why"] if "why" in entry else inherit["why"]),
         short=_letters(str(take("short", ""))),
         long=_spec(f"{inherit.get('long', '')} {entry.get('long', '')}"),
         refuse=frozenset(str(take("refuse", "")).split()),
