@@ -471,7 +471,7 @@ def _read(seen: PathStatus, settings: PolicySettings) -> _Answer:
             return "ask", "medium", why, "file.linked"
     if settings.auto_approve_read:
         return "allow", "low", "reading is approved", "file.read"
-    return "ask", "low", "reading is not approved by itself", "file.read"
+    return "ask", "low", "files are read only with your approval", "file.read"
 
 
 def _written(seen: PathStatus, settings: PolicySettings) -> _Answer:
@@ -496,7 +496,7 @@ def _written(seen: PathStatus, settings: PolicySettings) -> _Answer:
             return "ask", "high", "it is outside of the workspace", "file.outside"
     if settings.auto_approve_write:
         return "allow", "medium", "writing in the workspace is approved", "file.write"
-    return "ask", "medium", "writing is not approved by itself", "file.write"
+    return "ask", "medium", "files are changed only with your approval", "file.write"
 
 
 def _kind(path: str, system: FileSystem) -> tuple[str, str, bool]:
