@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import jsonschema
 import pytest
@@ -142,3 +142,27 @@ def test_a_short_result_is_short(output: str) -> None:
     told = workspace.lean({**usual, "truncated": False, "duration": 0.02, "exit_code": 0, "output": output})
     assert told == {"exit_code": 0, "output": output}
     assert text_size(json.dumps(told)) <= 40
+
+
+def test_a_short_result_is_short_as_text_too() -> None:
+    """A3: many clients give their model the text, not the data. What a result must say is still said."""
+
+    def said(*, sandboxed: bool = False, **odd: Any) -> str:
+        usual = Result(
+            "echo ok", "ok\n", 0, None, "done", 0.02, Path("/a"), truncated=False, evidence="mark", output_path=None
+        )
+        result = usual._replace(**odd)
+        return str(Report(result=result, cwd=Path("/a"), terminal=TerminalId("t1"), lean=True, sandboxed=sandboxed))
+
+    assert said().startswith("Exit code: 0. Output (untrusted):\n<output-")
+    assert text_size(said()) <= 40
+    assert said(output="") == "Exit code: 0. Output: (none)"
+    odd: list[dict[str, Any]] = [
+        {"exit_code": 1},
+        {"cwd": Path("/b")},
+        {"notes": ("x",)},
+        {"fresh_shell": True},
+        {"truncated": True},
+    ]
+    assert all("Command executed in" in said(**each) for each in odd)
+    assert "in the sandbox" in said(sandboxed=True)

@@ -34,7 +34,7 @@ from tarmac.terminals.events import CommandStarted, TerminalClosedEvent, Termina
 from tarmac.terminals.terminal import Terminal
 from tarmac.tools import call_decoder, terminal_access
 from tarmac.tools.file_access import directory, looking
-from tarmac.tools.report import SECRET_ALONE
+from tarmac.tools.report import SECRET_ALONE, SLOW
 from tarmac.tools.tool import Bench, Done, Go, Ready, Reply, Suggestion, TodoItem, Tool
 
 if TYPE_CHECKING:
@@ -417,7 +417,6 @@ def _verdicts(result: CallResult) -> tuple[Verdict, ...]:
 
 
 Data = dict[str, Any]
-SLOW: Final = 1.0  # seconds; the duration of a quicker command is not told
 _COMMAND = {"line": "command", "terminal": "terminal_id"}  # names in a report's details, and here
 _SHOWN = (
     "command", "exit_code", "signal", "running", "reason", "duration", "cwd", "cwd_after", "terminal_id", "number",

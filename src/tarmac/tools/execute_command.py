@@ -141,6 +141,7 @@ async def run_temporary(bench: Bench, command: str, cwd: Path, *, timeout: float
         terminal=terminal.id,
         number=execution.number,
         alone=True,
+        lean=bench.alone,
         sandboxed=terminal.sandbox is not None,
         understood=understood,
     )
@@ -186,6 +187,7 @@ async def run_planned(bench: Bench, plan: Plan, command: str, cwd: Path, *, time
                 terminal=terminal.id,
                 number=execution.number,
                 alone=bench.alone,
+                lean=bench.alone,
                 wakes=bench.wakes,
             )
         if execution.running:
@@ -196,7 +198,7 @@ async def run_planned(bench: Bench, plan: Plan, command: str, cwd: Path, *, time
     finally:
         if not left:
             await asyncio.shield(terminal.aclose())
-    return Report(result=result, cwd=cwd, alone=bench.alone, understood=understood)
+    return Report(result=result, cwd=cwd, alone=bench.alone, lean=bench.alone, understood=understood)
 
 
 def _adopted(bench: Bench, terminal: PlanTerminal) -> bool:
@@ -226,6 +228,7 @@ async def run_in(
         number=execution.number,
         screen=await terminal_access.drawn(terminal, result, bench.viewer),
         alone=bench.alone,
+        lean=bench.alone,
         wakes=bench.wakes,
         sandboxed=terminal.sandbox is not None,
         understood=await read_output(execution, result),

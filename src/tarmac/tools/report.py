@@ -48,6 +48,7 @@ def labelled(text: str, *, what: str = "Output") -> str:
     return f"{what} ({WARNING}):\n{fenced(text)}"
 
 
+SLOW = 1.0  # seconds: a shorter command's time is not worth its tokens
 FEW_LINES, SHORT_OUTPUT = 20, 4_000  # lines, characters: such an output needs no summary
 MOST_SUMMARY = 1_500  # characters, before an output that is there whole
 MOST_FAILURES = 4_500  # characters, instead of an output …
@@ -86,12 +87,19 @@ class Report:
     stays: bool = False  # the next command starts where this one ended
     wakes: bool = False  # the task may rest until the command ends
     alone: bool = False  # nobody tells the model of what happens there later, and nobody else types there
+    lean: bool = False  # a client that was told at the start what output is
     sandboxed: bool = False
     understood: Understanding | None = None  # what its output says, if it has ended
 
     def __str__(self) -> str:
-        rows = [self._head(), *self._asks(), *self._notes()]
         output = self.result.for_model()
+        if self.lean and self._usual(output):
+            return (
+                f"Exit code: 0. Output (untrusted):\n{fenced(output)}"
+                if output.strip()
+                else "Exit code: 0. Output: (none)"
+            )
+        rows = [self._head(), *self._asks(), *self._notes()]
         if self._shortened(output):  # the summary has every failure
             rows += [*self._summary(MOST_FAILURES), labelled(_end_of(output), what="The end of the output")]
         elif self.screen:
@@ -109,6 +117,14 @@ class Report:
         elif self.result.truncated:
             rows.append("That is not all of it: narrow the command down (head, tail, grep) to see the rest.")
         return "\n".join(rows)
+
+    def _usual(self, output: str) -> bool:
+        """Whether there is nothing to say but the output: it ended well, at once, where it began."""
+        result = self.result
+        ended_well = result.reason == "done" and result.exit_code == 0 and result.duration < SLOW
+        hints = self.understood.hints if self.understood else ()
+        odd = self.screen or self.sandboxed or result.truncated or result.fresh_shell or result.notes or hints
+        return ended_well and result.cwd == self.cwd and not odd and not self._long(output)
 
     def _long(self, output: str) -> bool:
         return output.count("\n") > FEW_LINES or len(output) > SHORT_OUTPUT
