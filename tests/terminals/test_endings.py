@@ -41,8 +41,8 @@ async def test_a_command_that_never_began_was_not_run(tmp_path: Path, speech: Sp
             for each in processes.descendants(terminal.session.pid):
                 os.kill(each.pid, signal.SIGKILL)
             await terminal.session.until_prompted(5)
-        else:  # bash is not back in front: the end of the command before is told, and nothing else is taken
-            assert speech.shell == "bash" and "a prompt hook runs" in hooked.notes[0]
+        else:  # the shell is not back in front (bash never, zsh at times): it is told why, and nothing else is taken
+            assert "a prompt hook runs" in hooked.notes[0]
             with pytest.raises(TerminalBusy):
                 await terminal.run("touch ran; echo ran", timeout=0.5, on_timeout=on_timeout)  # type: ignore[arg-type]
         assert not (tmp_path / "ran").exists()
