@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tarmac.show.look import Look
 from tarmac.show.screen import Screen
-from tarmac.vt.live import LiveText
+from tarmac.vt.text import LiveText
 
 LOOK = Look(live=True, columns=30)
 

@@ -6,8 +6,7 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarmac.vt.live import LiveText
-from tarmac.vt.text import clean
+from tarmac.vt.text import LiveText, clean
 
 PLAIN = [
     b"abc",

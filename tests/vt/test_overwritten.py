@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarmac.vt.overwritten import MOST, MOST_CHARACTERS, notice, overwritten
-from tarmac.vt.text import clean
+from tarmac.vt.text import MOST_HIDDEN_TEXTS, MOST_OF_A_HIDDEN_TEXT, clean, overwritten, overwritten_notice
 
 
 @pytest.mark.parametrize(
@@ -51,9 +50,9 @@ def test_a_long_progress_is_told_in_a_few_words() -> None:
         b"".join(b"fetching package-%s\r\x1b[K" % (b"abcdefgh"[n % 8 : n % 8 + 1] * 4) for n in range(1000)) + b"ok\n"
     )
     texts = overwritten(data)
-    assert texts[MOST:] == ("and more",)
-    assert len(notice(texts)) < (MOST + 1) * (MOST_CHARACTERS + 10) + 100
-    assert notice(()) == ""
+    assert texts[MOST_HIDDEN_TEXTS:] == ("and more",)
+    assert len(overwritten_notice(texts)) < (MOST_HIDDEN_TEXTS + 1) * (MOST_OF_A_HIDDEN_TEXT + 10) + 100
+    assert overwritten_notice(()) == ""
 
 
 WORDS = st.lists(st.sampled_from(["alpha", "beta", "gamma", "10%", "==>"]), min_size=1, max_size=3).map(" ".join)
@@ -65,7 +64,7 @@ def test_every_word_that_was_printed_is_seen_or_told(lines: list[list[str]], era
     redraw = "\r\x1b[K" if erase else "\r"
     data = "".join(redraw.join(states) + "\n" for states in lines).encode()
     found = clean(data) + " ".join(overwritten(data))
-    if sum(map(len, lines)) - len(lines) < MOST:
+    if sum(map(len, lines)) - len(lines) < MOST_HIDDEN_TEXTS:
         assert all(word in found for states in lines for state in states for word in state.split() if word.isalpha())
 
 
@@ -78,4 +77,4 @@ def test_no_output_takes_long(data: bytes) -> None:
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_taken(data: bytes) -> None:
-    assert all(text.isprintable() and len(text) <= MOST_CHARACTERS for text in overwritten(data))
+    assert all(text.isprintable() and len(text) <= MOST_OF_A_HIDDEN_TEXT for text in overwritten(data))

@@ -19,7 +19,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from tarmac.config import load_config
-from tarmac.loopback.listen import own_names
+from tarmac.loopback.http_server import own_names
 from tarmac.loopback.peer import Peer, peer_of
 from tarmac.web.guard import MOST_FAILURES, TOKEN_LASTS, Access, Guard
 from tarmac.web.server import ServerOptions, open_server

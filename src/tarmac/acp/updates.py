@@ -39,7 +39,7 @@ from tarmac.models.messages import Reasoning, Text, ToolUse
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
 from tarmac.tools.edit.unified_diff import unified_diff
-from tarmac.vt.live import LiveText
+from tarmac.vt.text import LiveText
 
 CUT_OFF: Final = "Tarmac was stopped before this had ended. What became of it is told with the next prompt."
 EVERY: Final = 2_000  # characters after which it is sent again; a short one sooner

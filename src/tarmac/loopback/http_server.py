@@ -1,10 +1,11 @@
-"""HTTP and WebSockets on our own socket, by uvicorn, with limits on connections.
+"""HTTP and WebSockets on our own listening socket, by uvicorn, with limits on connections.
 
 Any process that reaches the port can open connections, also without a token, and terminals need these descriptors. A
 connection that sends no whole request in time is closed. If there are too many, the one that waited longest is closed.
 """
 
 import asyncio
+import errno
 import logging
 import socket
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -14,6 +15,8 @@ from typing import Any, Final
 import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from tarmac.errors import BadRequest
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -107,3 +110,26 @@ async def serve(
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
+
+
+LOOPBACK = "127.0.0.1"
+
+
+def listen(port: int, *, host: str = LOOPBACK, hint: str) -> socket.socket:
+    """A listening socket. Port 0 chooses a free port."""
+    # asyncio sets TCP_NODELAY only for this protocol number; without it every call waits 40 ms for an acknowledgement
+    made = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind((host, port))
+        made.listen(128)
+    except OSError as error:
+        made.close()
+        why = "another program uses it" if error.errno == errno.EADDRINUSE else error.strerror
+        raise BadRequest(f"can't listen on port {port}: {why}", hint=hint) from None
+    return made
+
+
+def own_names(port: int) -> tuple[str, ...]:
+    """What a Host header may say: a page of another name that leads here (DNS rebinding) says something else."""
+    return (f"{LOOPBACK}:{port}", f"localhost:{port}", f"[::1]:{port}")

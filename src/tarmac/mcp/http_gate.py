@@ -16,7 +16,6 @@ from starlette.requests import ClientDisconnect
 
 from tarmac.errors import BadRequest
 from tarmac.loopback import http_server
-from tarmac.loopback import listen as loopback
 from tarmac.loopback.http_server import AsgiApp, Message, Receive, Send
 
 LEAST_TOKEN: Final = 16  # characters
@@ -75,7 +74,7 @@ def check_token(token: str) -> str:
 
 def listen(port: int) -> socket.socket:
     """A listening socket on the loopback interface. Port 0 chooses a free port."""
-    return loopback.listen(port, hint="--http 0 chooses a free port")
+    return http_server.listen(port, hint="--http 0 chooses a free port")
 
 
 def _is_news(record: logging.LogRecord) -> bool:

@@ -65,7 +65,7 @@ class SecretPage:
     def add(self, address: SecretAddress) -> str:
         """Its URL."""
         from tarmac.loopback import http_server
-        from tarmac.loopback.listen import listen
+        from tarmac.loopback.http_server import listen
 
         if self._listening is None:
             self._listening = listen(0, hint="")
@@ -141,7 +141,7 @@ class SecretPage:
 
     async def _refusal(self, scope: Any) -> str:
         """Why this request is not served; empty if it is."""
-        from tarmac.loopback.listen import own_names
+        from tarmac.loopback.http_server import own_names
         from tarmac.loopback.peer import Peer, peer_of
 
         given: dict[bytes, list[str]] = {}

@@ -15,7 +15,7 @@ from tarmac.show.summary import seconds
 from tarmac.tasks import events as e
 from tarmac.tasks.views.model_history import text_of
 from tarmac.tools.report import inside
-from tarmac.vt.live import LiveText
+from tarmac.vt.text import LiveText
 
 HEAD = 12
 TAIL = 6

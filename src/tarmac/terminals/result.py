@@ -10,9 +10,8 @@ from typing import Literal, NamedTuple
 from tarmac.terminals.settings import Settings
 from tarmac.vt.buffer import HeadTail
 from tarmac.vt.fold import bound_parts, fold_repeats, show_invisibles
-from tarmac.vt.overwritten import notice, overwritten
 from tarmac.vt.sieve import is_binary
-from tarmac.vt.text import Renderer
+from tarmac.vt.text import Renderer, overwritten, overwritten_notice
 
 Reason = Literal[
     "done",
@@ -169,7 +168,7 @@ async def render(kept: HeadTail, settings: Settings) -> Rendered:
 
 def with_overwritten(text: str, hidden: tuple[str, ...]) -> str:
     """An output for a model, with a last line for text that was hidden."""
-    return text if not hidden else text + "\n" * (bool(text) and not text.endswith("\n")) + notice(hidden)
+    return text if not hidden else text + "\n" * (bool(text) and not text.endswith("\n")) + overwritten_notice(hidden)
 
 
 def _is_plain(data: bytes) -> bool:

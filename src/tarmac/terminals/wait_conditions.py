@@ -21,7 +21,7 @@ from tarmac.terminals.bell import Bell
 from tarmac.terminals.process.processes import read
 from tarmac.terminals.process.tty_probe import Waiting
 from tarmac.terminals.validation import check_timeout
-from tarmac.vt.live import LiveText
+from tarmac.vt.text import LiveText
 
 if TYPE_CHECKING:
     from tarmac.terminals.execution import Execution, Runner

@@ -25,8 +25,7 @@ from tarmac.tools.report import duration, fenced, labelled, untagged
 from tarmac.tools.terminal_status import TerminalStatus
 from tarmac.tools.tool import Bench, Done, Go, Group, Ready, Tool
 from tarmac.vt.fold import show_invisibles
-from tarmac.vt.overwritten import notice, overwritten
-from tarmac.vt.text import clean
+from tarmac.vt.text import clean, overwritten, overwritten_notice
 
 if TYPE_CHECKING:
     from tarmac.terminals.wait_conditions import Conditions, Happened
@@ -160,7 +159,7 @@ async def _lines(execution: Execution, first: int, last: int) -> tuple[str, str]
 
 
 def _text(line: bytes) -> str:
-    hidden = notice(overwritten(line)).rstrip("\n")
+    hidden = overwritten_notice(overwritten(line)).rstrip("\n")
     return show_invisibles(f"{clean(line)} {hidden}" if hidden else clean(line))
 
 

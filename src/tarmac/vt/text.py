@@ -1,6 +1,8 @@
 """Turn what a program wrote to its terminal into what a reader saw: plain text, safe for a model.
 
 bytes → Sieve → text with cursor movement → Renderer → Page → text()
+bytes → LiveText.feed() → the text to append, for a viewer of a running command
+bytes → overwritten() → the texts that were printed and then hidden
 
 Plain text goes to the page in one piece. A progress bar is folded from its last state backwards. Only the rest is
 executed sequence by sequence.
@@ -242,3 +244,121 @@ def _plan(token: str) -> tuple[Act, int, int]:
     if len(_PLANS) < 4096:
         _PLANS[token] = plan
     return plan
+
+
+_LONGEST = 16_384  # of a line's text kept, to see if it is rewritten; a longer line can only be continued
+
+
+class LiveText:
+    """The clean text of a running command for a viewer. It only ever grows.
+
+    A line that continues is continued. A line that was given out and is then rewritten (a progress bar, a redraw
+    further up) is given out again below, in its newest state. This happens at most once for each call. So the caller
+    decides, by how often it feeds, how much of a progress bar is seen.
+    """
+
+    def __init__(self, *, rows: int = 40) -> None:
+        self._page = Renderer(rows=rows)
+        self._first = 0  # the number of the line that `_shown` begins with
+        self._shown: list[str] = []  # the lines of the screen as they were when we last looked
+        self._at = -1  # the number of the line that was given out last
+        self._given = ""  # and its text: where the watcher's cursor stands
+
+    def feed(self, data: bytes) -> str:
+        """Take in `data`; return what to append."""
+        self._page.feed(data)
+        return self._news()
+
+    def finish(self) -> str:
+        """The rest, now that nothing more will come."""
+        self._page.finish()
+        news = self._news()
+        return news if self._shown[-1] or not self._given else news + "\n"
+
+    def _news(self) -> str:
+        lines = self._page.release().split("\n")[:-1] + self._page.screen()
+        known = len(self._shown)
+        pairs = zip(self._shown, lines, strict=False)
+        news = [self._changed(number, was, now) for number, (was, now) in enumerate(pairs, self._first)]
+        if fresh := lines[known:]:
+            news.append("\n" * (self._at >= 0) + "\n".join(fresh))
+            self._at, self._given = self._first + len(lines) - 1, fresh[-1]
+        # A line that is gone is remembered as empty: drawn again, it counts as rewritten.
+        lines += [""] * (known - len(lines))
+        gone = self._page.settled - self._first
+        self._first, self._shown = self._page.settled, lines[gone:]
+        self._let_go()
+        return "".join(news)
+
+    def _changed(self, number: int, was: str, now: str) -> str:
+        """What to append for a line that was given out as `was` and now reads `now`."""
+        if was == now:
+            return ""
+        if number == self._at and now.startswith(self._given):
+            news = now[len(self._given) :]
+        elif not now:  # wiped: worth no line of its own
+            return ""
+        else:
+            news = "\n" * bool(self._given) + now
+        self._at, self._given = number, now
+        return news
+
+    def _let_go(self) -> None:
+        """Forget the text of a line without end."""
+        if len(self._given) > _LONGEST and self._at == self._first + len(self._shown) - 1:
+            self._page.forget_line()
+            self._shown[-1] = self._given = ""
+
+
+MOST_HIDDEN_TEXTS = 5  # texts that are reported
+MOST_OF_A_HIDDEN_TEXT = 160  # of each
+_MOST_BYTES_LOOKED_AT = 1 << 20
+_MOST_LINES_LOOKED_AT = 2_000  # lines with hidden words that are looked at
+_MORE = "and more"
+_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|.)|[\x00-\x07\x0b-\x1f\x7f-\x9f]")
+_BOLD = re.compile(r"(.)\x08(?=\1)|_\x08|(?<=.)\x08_")  # bold and underlined, as in manual pages
+_STATES = re.compile(r"[\r\x08]+")
+_WORD = re.compile(r"[^\W\d_]{2,}|[$`&;{}~]")
+
+
+def overwritten(data: bytes) -> tuple[str, ...]:
+    """The texts that a carriage return or a backspace hid: at most MOST_HIDDEN_TEXTS, and a word if there are more.
+
+    A model would read the line that was drawn last, and not know of the one below it. Progress bars do the same, but
+    their words stay. So a state of a line is reported only if it has words that nobody can see any more.
+    """
+    if b"\r" not in data and b"\b" not in data:
+        return ()
+    found: dict[frozenset[str], str] = {}
+    looked = 0
+    for line in data[:_MOST_BYTES_LOOKED_AT].split(b"\n"):
+        line = line.rstrip(b"\r")
+        if b"\r" not in line and b"\b" not in line:
+            continue
+        states = [_ESCAPE.sub("", each) for each in _STATES.split(_BOLD.sub("", line.decode("utf-8", "replace")))]
+        if set(_WORD.findall(" ".join(states))) <= set(_WORD.findall(states[-1])):
+            continue  # a progress bar whose words stay
+        looked += 1
+        if looked > _MOST_LINES_LOOKED_AT or len(found) >= MOST_HIDDEN_TEXTS:
+            return (*found.values(), _MORE)
+        visible = clean(line)
+        seen = set(_WORD.findall(visible))
+        for state in states:
+            words = frozenset(_WORD.findall(state)) - seen
+            if words and words not in found and state.strip() not in visible:
+                if len(found) >= MOST_HIDDEN_TEXTS:
+                    return (*found.values(), _MORE)
+                found[words] = _hidden_text(state)
+    return tuple(found.values())
+
+
+def overwritten_notice(texts: tuple[str, ...]) -> str:
+    """A line for the model; empty if nothing was hidden."""
+    if not texts:
+        return ""
+    return f"[overwritten, and not visible above: {'; '.join(map(repr, texts))}]\n"
+
+
+def _hidden_text(state: str) -> str:
+    state = "".join(each if each.isprintable() else " " for each in state).strip()
+    return state if len(state) <= MOST_OF_A_HIDDEN_TEXT else f"{state[: MOST_OF_A_HIDDEN_TEXT - 1]}…"

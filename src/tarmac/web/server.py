@@ -21,8 +21,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from tarmac.config import Config
 from tarmac.errors import BadRequest, DirectoryUnavailable, PeerGone, ScreenUnavailable
-from tarmac.loopback.http_server import serve
-from tarmac.loopback.listen import LOOPBACK, listen, own_names
+from tarmac.loopback.http_server import LOOPBACK, listen, own_names, serve
 from tarmac.paths import state_dir
 from tarmac.server.running_app import RunningApp
 from tarmac.server.served_client import ServedClient, serve_door

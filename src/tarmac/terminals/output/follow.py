@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from tarmac.terminals.result import render, with_overwritten
 from tarmac.vt.buffer import HeadTail
-from tarmac.vt.live import LiveText
+from tarmac.vt.text import LiveText
 
 if TYPE_CHECKING:
     from tarmac.terminals.execution import Execution
