@@ -50,7 +50,7 @@ class Gate:
         given: dict[bytes, list[str]] = {}
         for name, value in headers:
             given.setdefault(name.lower(), []).append(value.decode("latin-1"))
-        ours = loopback.own_names(self.port)
+        ours = http_server.own_names(self.port)
         if len(given.get(b"host", ())) != 1 or given[b"host"][0] not in ours:
             return 421, "this server has another name"
         if any(each not in [f"http://{name}" for name in ours] for each in given.get(b"origin", ())):
