@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.acp.editor import Editor, check, editor, inside, schema
 from tests.acp.test_agent import HELLO
 
-from tarmac.acp.editor_facts import EditorDocuments
+from tarmac.acp.content import EditorDocuments
 
 pytestmark = pytest.mark.shell
 TWICE = HELLO + HELLO

@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tarmac.acp.agent import SERVED, Agent
-from tarmac.acp.editor_facts import EditorAbilities, EditorDocuments
+from tarmac.acp.content import EditorAbilities, EditorDocuments
 from tarmac.acp.rpc_peer import RpcPeer
 from tarmac.acp.wire import LONGEST
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from tests.acp.editor import check, schema
 from tests.tasks.samples import any_event, conversation, of_type
 
-from tarmac.acp.content import MOST_OUTPUT, fenced
-from tarmac.acp.editor_facts import read_client
+from tarmac.acp.content import MOST_OUTPUT, fenced, read_client
 from tarmac.acp.editor_questions import LONGEST, form, permission
 from tarmac.acp.updates import Updates
 from tarmac.acp.wire import Notification, encode

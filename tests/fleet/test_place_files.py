@@ -11,7 +11,7 @@ import pytest
 from tarmac.errors import ConnectionLost, EditFailed, FileUnavailable
 from tarmac.file_system import LOCAL, FileSystem
 from tarmac.fleet.place_files import PlaceFiles
-from tarmac.fleet.remote_machine import RemoteMachine
+from tarmac.fleet.remote_terminal import RemoteMachine
 from tarmac.policy.files import Files, PathStatus
 from tarmac.terminals.host.byte_stream import ByteStream, memory_streams
 from tarmac.terminals.host.host import Host

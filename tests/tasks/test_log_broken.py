@@ -13,12 +13,11 @@ from tarmac.errors import StateUnavailable
 from tarmac.events import TaskId
 from tarmac.tasks.checkup import look_at
 from tarmac.tasks.events import RecordLost, TaskEvent, UserSaid
-from tarmac.tasks.index import Index
 from tarmac.tasks.log import create_log, open_log
 from tarmac.tasks.log.disk import Blobs
 from tarmac.tasks.log.reader import BLOBS, LOG, read_log
 from tarmac.tasks.log.records import encode, frame
-from tarmac.tasks.store import TaskStore
+from tarmac.tasks.store import Index, TaskStore
 
 pytestmark = pytest.mark.slow
 

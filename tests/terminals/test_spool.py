@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from tarmac.errors import BadRequest
 from tarmac.terminals import Settings
-from tarmac.terminals.output.spool import Spool, Spools
-from tarmac.terminals.output.spool_lines import BLOCK, Lines, Match
+from tarmac.terminals.output.spool import BLOCK, Lines, Match, Spool, Spools
 
 
 def whole(spool: Spool) -> bytes:

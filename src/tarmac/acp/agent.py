@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tarmac import __version__
-from tarmac.acp.editor_facts import OFFERED, EditorAbilities, EditorDocuments, read_client
+from tarmac.acp.content import OFFERED, EditorAbilities, EditorDocuments, read_client
 from tarmac.acp.rpc_peer import PeerReply, Refused, RpcPeer, unknown
 from tarmac.acp.wire import INVALID_PARAMS, INVALID_REQUEST, Bad, Json, Response
 

@@ -10,8 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from tarmac.acp.content import fenced, kind_of
-from tarmac.acp.editor_facts import EditorAbilities
+from tarmac.acp.content import EditorAbilities, fenced, kind_of
 from tarmac.acp.rpc_peer import RpcPeer
 from tarmac.acp.updates import permission_of
 from tarmac.errors import BadRequest, PeerGone, PeerRefused, TarmacError

@@ -13,8 +13,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Final
 
-from tarmac.acp.content import EditorPrompt, Update, user_message
-from tarmac.acp.editor_facts import EditorAbilities, EditorDocuments
+from tarmac.acp.content import EditorAbilities, EditorDocuments, EditorPrompt, Update, user_message
 from tarmac.acp.editor_questions import EditorQuestions
 from tarmac.acp.editor_terminal import EditorTerminal
 from tarmac.acp.rpc_peer import PeerReply, Refused, RpcPeer

@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tarmac.acp.content import read_prompt
-from tarmac.acp.editor_facts import EditorAbilities, EditorDocuments
+from tarmac.acp.content import EditorAbilities, EditorDocuments, read_prompt
 from tarmac.acp.editor_session import EditorSession
 from tarmac.acp.rpc_peer import PeerReply, Refused, RpcPeer
 from tarmac.acp.updates import Updates, commands_of, options_of

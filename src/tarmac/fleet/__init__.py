@@ -11,14 +11,14 @@ TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from tarmac.fleet.open_address import open_machine, open_terminals
-    from tarmac.fleet.remote_machine import RemoteMachine
+    from tarmac.fleet.remote_terminal import RemoteMachine
     from tarmac.fleet.transport import CommandTransport, Transport, UnixTransport
 
 __all__ = ["CommandTransport", "RemoteMachine", "Transport", "UnixTransport", "open_machine", "open_terminals"]
 
 _HOMES = {
     "CommandTransport": "transport",
-    "RemoteMachine": "remote_machine",
+    "RemoteMachine": "remote_terminal",
     "Transport": "transport",
     "UnixTransport": "transport",
     "open_machine": "open_address",

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Self
 
 from tarmac.errors import PlaceFailed, PlaceUnavailable, Trouble
-from tarmac.fleet.remote_machine import RemoteMachine
+from tarmac.fleet.remote_terminal import RemoteMachine
 from tarmac.fleet.transport import Transport
 from tarmac.terminals.events import TerminalClosedEvent, TerminalEvent
 from tarmac.terminals.open import NewTerminal

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from tarmac.errors import BadRequest, PlaceUnavailable, Trouble
 from tarmac.fleet.place_files import PlaceFiles
-from tarmac.fleet.remote_machine import RemoteMachine
+from tarmac.fleet.remote_terminal import RemoteMachine
 from tarmac.fleet.transport import CommandTransport, Transport, UnixTransport, exec_transport, ssh_transport
 from tarmac.terminals.host.host import TIME_TO_LIVE
 from tarmac.terminals.host.wire_values import text

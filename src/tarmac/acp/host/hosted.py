@@ -1,23 +1,27 @@
-"""A hosted agent's session, with the verbs of a task: say something, answer, stop it, let it run.
+"""A hosted agent: its process, and its session with the verbs of a task: say something, answer, stop it, let it run.
 
 It is a task of Tarmac: its log has what was said, run, asked and answered. The agent's process begins with it and ends
-with it.
+with it: it has a session of its own, is spoken to over pipes, and nothing of it outlives it. Its environment is ours
+without what is Tarmac's own; keys of models stay, as it is the agent that uses them. What it prints on standard error
+is kept, its last part, for the day it fails.
 """
 
 import asyncio
 import base64
 import os
+import secrets
+import signal
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, Protocol
 
 from tarmac.acp.host.agent_client import AgentClient
-from tarmac.acp.host.agent_process import AgentProcess
 from tarmac.acp.host.bridge_server import BridgeServer, Write
 from tarmac.acp.host.handshake import Met
 from tarmac.acp.host.parameters import Object, object_of, text_of
 from tarmac.acp.host.version_two import VersionTwo
-from tarmac.acp.rpc_peer import RpcPeer
+from tarmac.acp.rpc_peer import FdReader, FdWriter, RpcPeer
 from tarmac.errors import BadRequest, PeerGone, PeerRefused
 from tarmac.events import TaskId
 from tarmac.models.messages import NO_USAGE
@@ -29,6 +33,124 @@ from tarmac.tasks.questions import Questions
 from tarmac.tasks.signals import Listener
 from tarmac.tasks.state import TaskState
 from tarmac.tasks.views.metadata import Metadata
+from tarmac.terminals.environment import COOKIE
+from tarmac.terminals.exec import Outlet
+from tarmac.terminals.process import birthmark, prctl, processes, signals
+from tarmac.terminals.process.child import Child, used_up
+
+LEAVE: Final = 1.0  # seconds to go by itself, once its input has ended
+GRACE: Final = 2.0  # seconds between SIGTERM and SIGKILL
+MOST_KEPT: Final = 64 << 10  # bytes of standard error
+
+
+class AgentProcess:
+    """A running agent. Start it in an event loop; `aclose` ends it and all that it started."""
+
+    def __init__(self, argv: Sequence[str], *, cwd: Path, environ: Mapping[str, str]) -> None:
+        self._cookie = f"host.{secrets.token_hex(6)}"
+        env = {name: value for name, value in environ.items() if not name.startswith("TARMAC_")}
+        env |= {COOKIE: self._cookie, "PWD": str(cwd)}  # some believe PWD more than the kernel
+        self._errors = bytearray()
+        self._exited = asyncio.Event()
+        self.status: int | None = None  # the exit code, or minus the signal
+        fds: list[int] = []
+        outlet: Outlet | None = None
+        try:
+            try:
+                outlet = Outlet(self._complained)
+                theirs_in, ours_out = os.pipe()
+                fds += [theirs_in, ours_out]
+                ours_in, theirs_out = os.pipe()
+                fds += [ours_in, theirs_out]
+            except OSError as error:
+                raise used_up(error, "cannot open a pipe") from error
+            self._child = Child(
+                argv,
+                cwd=cwd,
+                env=env,
+                stdin=theirs_in,
+                stdout=theirs_out,
+                stderr=outlet.theirs,
+                prepare=prctl.die_with_parent,
+            )
+        except BaseException:
+            if outlet is not None:
+                outlet.close()
+            for fd in fds:
+                os.close(fd)
+            raise
+        self._outlet = outlet
+        outlet.close_theirs()
+        os.close(theirs_in)
+        os.close(theirs_out)
+        self._fds = [ours_in, ours_out]
+        for fd in self._fds:
+            os.set_blocking(fd, False)
+        self.reader, self.writer = FdReader(ours_in), FdWriter(ours_out)
+        outlet.resume()
+        self._child.watch(self._ended)
+
+    @property
+    def pid(self) -> int:
+        return self._child.pid
+
+    @property
+    def last_words(self) -> str:
+        """The end of what it printed on standard error."""
+        lines = bytes(self._errors).decode("utf-8", "replace").strip().splitlines()
+        return "\n".join(lines[-6:])
+
+    def describe_end(self) -> str:
+        """How it ended, in words; empty while it runs."""
+        if self.status is None:
+            return ""
+        if self.status < 0:
+            return f"it was ended by {signal.Signals(-self.status).name}"
+        return f"it ended with exit code {self.status}"
+
+    async def exited(self, seconds: float) -> bool:
+        """Wait for its end, up to a time."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._exited.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def _complained(self, data: bytes) -> None:
+        self._errors += data
+        del self._errors[:-MOST_KEPT]
+
+    def _ended(self, status: int) -> None:
+        self.status = status
+        self._outlet.drain()
+        self._exited.set()
+
+    def _all(self) -> set[processes.Process]:
+        """The agent, what is below it, and what it left behind."""
+        own = processes.look(self._child.pid) if self._child.status is None else None
+        return processes.descendants(self._child.pid) | ({own} if own else set()) | birthmark.orphans(self._cookie)
+
+    async def aclose(self) -> None:
+        """Its input ends, which is the polite way; then SIGTERM, then SIGKILL, for it and all that it started."""
+        for fd in reversed(self._fds):
+            loop = asyncio.get_running_loop()
+            loop.remove_reader(fd)
+            loop.remove_writer(fd)
+            os.close(fd)
+        self._fds = []
+        try:
+            if self._child.status is None:
+                await self.exited(LEAVE)
+        finally:
+            await asyncio.shield(self._end())
+
+    async def _end(self) -> None:
+        await signals.end(self._all, grace=GRACE)
+        if not await self.exited(1.0):
+            self._child.forget()
+        self._outlet.close()
+
 
 STOPPED: Final = "the person stopped it"
 _WHY: Final[dict[str, Why]] = {

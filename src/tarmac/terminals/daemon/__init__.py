@@ -5,8 +5,7 @@
        └── reads and writes the PTY itself, through the journal
 
 process.py           the daemon: its loop, its requests, its time to live
-attached_client.py   a program, as the daemon sees it; never one that an agent's shell started
-kept_shell.py        one shell in it: fork, wait status, draining
+kept_shell.py        one shell in it: fork, wait status, draining; and a program that is attached to some
 journal.py           what a PTY printed, on disk before anybody reads it
 connection.py        the program's end of a connection; starts the daemon on demand
 kept_pty.py          the PTY of a shell that the daemon forked

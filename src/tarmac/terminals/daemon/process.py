@@ -24,8 +24,7 @@ from collections.abc import Callable, Mapping
 
 from tarmac.errors import BadFrame
 from tarmac.terminals.daemon import VERSION, Refusal, RequestKind
-from tarmac.terminals.daemon.attached_client import AttachedClient, RequestRejected
-from tarmac.terminals.daemon.kept_shell import KeptShell
+from tarmac.terminals.daemon.kept_shell import AttachedClient, KeptShell, RequestRejected
 from tarmac.terminals.daemon.peers import refusal
 from tarmac.terminals.frames import Frame
 from tarmac.terminals.process import birthmark, prctl
