@@ -10,9 +10,10 @@ costs most, so one thread takes it on and starts the others.
 Surprise: that thread can't open anything else either. It must not import, log or open files.
 """
 
+import _thread
 import ctypes
+import errno
 import os
-import stat
 import subprocess
 import sys
 import threading
@@ -26,6 +27,7 @@ from typing import Protocol, TypeVar
 
 from tarmac.errors import SandboxUnavailable
 from tarmac.seccomp import reader_filter
+from tarmac.terminals.process.processes import read
 
 T = TypeVar("T")
 
@@ -39,6 +41,7 @@ _SECCOMP = {"x86_64": 317, "aarch64": 277}
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR, _TRUNCATE = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 14
 _REMOVE_DIR, _REMOVE_FILE, _MAKE_DIR, _MAKE_FILE, _MAKE_LINK, _MOVE = 1 << 4, 1 << 5, 1 << 7, 1 << 8, 1 << 12, 1 << 13
 _CHANGE = _WRITE_FILE | _TRUNCATE | _REMOVE_DIR | _REMOVE_FILE | _MAKE_DIR | _MAKE_FILE | _MAKE_LINK | _MOVE
+_READ = _READ_FILE | _READ_DIR
 _OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE
 _PR_SET_NO_NEW_PRIVS, _PR_GET_SECUREBITS, _PR_SET_SECUREBITS, _PR_CAP_AMBIENT = 38, 27, 28, 47
 _NOROOT = 3  # to be root brings no capabilities, and that stays so
@@ -47,6 +50,7 @@ _CAP_DAC_READ_SEARCH = 1 << 2  # root may still read files of others in the work
 _SYSTEM = ("/etc/", "/sys/", "/usr/", "/proc")  # where nobody in a workspace can put a link
 _LINKS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
+_ON_DEVICES = ("/dev/null", _READ_FILE | _WRITE_FILE | _TRUNCATE, 0), *((each, _READ_FILE, 0) for each in DEVICES[1:])
 
 
 # dash says -p for processes. A limit that is lower already can't be raised, and stays.
@@ -171,9 +175,8 @@ class Confined:
                 hard = resource.getrlimit(number)[1]  # of ours, which it inherited
                 most = most if hard == resource.RLIM_INFINITY else min(most, hard)
                 resource.prlimit(pid, number, (most, most))
-            with open(f"/proc/{pid}/task/{pid}/children", "rb") as children:  # noqa: PTH123
-                for child in children.read().split():
-                    self.limit(int(child))
+            for child in read(f"/proc/{pid}/task/{pid}/children").split():
+                self.limit(int(child))
         except (OSError, ValueError):  # it has ended
             pass
 
@@ -219,164 +222,148 @@ class Confined:
 class _Rules:
     """What a thread is bound by: places, what may be done there, and which files those are now."""
 
-    places: tuple[tuple[str, int, int], ...]  # path, rights, inode
+    places: tuple[tuple[str, int, int], ...]  # path, rights, inode; 0: a place of the system, whatever file it is
 
     @classmethod
     def of(cls, confinement: ConfinementRules, scratch: Path | None) -> "_Rules":
-        read = _READ_FILE | _READ_DIR
-        wanted = [(place, read | _EXECUTE) for place in confinement.programs]
-        wanted += [(place, read) for place in (*confinement.reads, *DEVICES[1:])]
-        wanted += [(place, _READ_DIR) for place in confinement.lists]
-        wanted.append((DEVICES[0], _READ_FILE | _WRITE_FILE | _TRUNCATE))
+        programs = confinement.programs
+        places = [(place, _READ | _EXECUTE, 0) for place in programs]
+        for place in confinement.reads:
+            if place.startswith(_SYSTEM):
+                places.append((place, _rights_at(place), 0))
+            else:
+                places.append((place, _READ, 0 if place in programs else _inode(place)))
+        places += [(place, _READ_DIR, _inode(place)) for place in confinement.lists]
         if scratch is not None:
-            wanted.append((str(scratch), read | _CHANGE))
-        fixed = {*confinement.programs, *DEVICES}
-        return cls(
-            tuple(
-                (place, rights, 0 if place in fixed or place.startswith(_SYSTEM) else _inode(place))
-                for place, rights in wanted
-            )
-        )
+            places.append((str(scratch), _READ | _CHANGE, _inode(str(scratch))))
+        return cls((*places, *_ON_DEVICES))
 
     def enforce(self) -> None:
         """Bind the calling thread, which has no privileges any more, and all that it starts, for ever."""
-        kernel = _kernel()
-        rules = self._ruleset()
-        try:
-            kernel.check(kernel.syscall(_RESTRICT_SELF, rules, 0), "landlock_restrict_self")
-        finally:
-            os.close(rules)
-
-    def _ruleset(self) -> int:
         kernel, abi = _kernel(), landlock_abi()
         handled = (1 << (16 if abi >= 5 else 15)) - 1
         asked = _RulesetAttributes(handled, 3 if abi >= 4 else 0, 3 if abi >= SIGNALS_ABI else 0)
         size = 24 if abi >= SIGNALS_ABI else 16 if abi >= 4 else 8
-        fd = kernel.check(
+        rules = kernel.check(
             kernel.syscall(_CREATE_RULESET, ctypes.byref(asked), ctypes.c_size_t(size), 0), "landlock_create_ruleset"
         )
         try:
             for place, rights, inode in self.places:
-                self._add(fd, place, rights, inode)
-        except BaseException:
-            os.close(fd)
-            raise
-        return fd
-
-    @staticmethod
-    def _add(ruleset: int, place: str, rights: int, inode: int) -> None:
-        """One rule. A place that is not there, or was swapped for another or for a link, gets none."""
-        kernel = _kernel()
-        try:
-            fd = kernel.open_path(place, follow=not inode)
-        except OSError:
-            return
-        try:
-            found = os.fstat(fd)
-            if inode and found.st_ino != inode:
-                return
-            if not stat.S_ISDIR(found.st_mode):
-                rights &= _OF_FILES
-            if rights:
-                rule = _PathBeneath(rights, fd)
-                kernel.check(kernel.syscall(_ADD_RULE, ruleset, 1, ctypes.byref(rule), 0), f"a rule for {place}")
+                kernel.add_rule(rules, place, rights, inode)
+            kernel.check(kernel.syscall(_RESTRICT_SELF, rules, 0), "landlock_restrict_self")
         finally:
-            os.close(fd)
+            os.close(rules)
+
+
+@cache
+def _rights_at(place: str) -> int:
+    """What reading means at a place of the system, which is remembered: the kernel is asked once less."""
+    return _READ if os.path.isdir(place) else _READ_FILE  # noqa: PTH112
 
 
 class _ConfinedThread:
-    """A thread that is bound by rules and starts programs for others, until nobody has wanted it for a while."""
+    """A thread that is bound by rules and starts programs for others, until nobody has wanted it for a while.
+
+    What is wanted waits in a queue until the rules are in force. `parent` is the thread that starts it, whose own rules
+    it keeps. Nobody waits for the start alone, as `threading.Thread` would: hence `_thread`.
+    """
 
     def __init__(self, bind: Callable[[], None], parent: "_ConfinedThread | None" = None) -> None:
-        """`parent`: the thread that starts it, whose own rules it keeps."""
         self.owner = os.getpid()
         self._bind = bind
-        self._wanted: SimpleQueue[tuple[Callable[[], object], _Answer]] = SimpleQueue()
+        self._wanted: SimpleQueue[_Call | _ConfinedThread] = SimpleQueue()
         self.closed = False
+        self._refusal: CannotConfine | None = None
         self._lock = threading.Lock()
-        start = threading.Thread(target=self._run, daemon=True, name="tarmac-confined").start
-        start() if parent is None else parent.call(start)
+        if parent is None:
+            self.make()
+        else:
+            parent.want(self)
 
     @property
     def usable(self) -> bool:
         return not self.closed and self.owner == os.getpid()  # a fork has no threads
 
-    def call(self, work: Callable[[], T]) -> T:
-        answer = _Answer()
+    def want(self, what: "_Call | _ConfinedThread") -> None:
+        """Have the thread make a call, or start another thread."""
         with self._lock:
             if self.closed:
-                raise _Gone
-            self._wanted.put((work, answer))
-        result: T = answer.wait()  # type: ignore[assignment]
-        return result
+                raise self._refusal or _Gone()
+            self._wanted.put(what)
 
     def end(self) -> None:
         with self._lock:
             self.closed = True
-            self._wanted.put((lambda: None, _Answer()))
+            self._wanted.put(_Call(lambda: None))
+
+    def make(self) -> None:
+        """Start the thread. The calling thread's rules are its own."""
+        try:
+            _thread.start_new_thread(self._run, ())
+        except RuntimeError as error:
+            self.refuse(CannotConfine(f"no thread can be started: {error}"))
+
+    def refuse(self, error: CannotConfine) -> None:
+        """The rules are not in force: nothing that was wanted is done, nor will be."""
+        with self._lock:
+            self.closed, self._refusal = True, error
+        while not self._wanted.empty():
+            self._wanted.get().refuse(error)
 
     def _run(self) -> None:
         try:
             self._bind()
         except BaseException as error:
-            self._refuse(error)
+            why = error.strerror if isinstance(error, OSError) else str(error)
+            self.refuse(CannotConfine(f"the command can't be confined: {why}"))
             return
         while True:
             try:
-                work, answer = self._wanted.get(timeout=IDLE)
+                wanted = self._wanted.get(timeout=IDLE)
             except Empty:
                 with self._lock:
                     if not self._wanted.empty():
                         continue
                     self.closed = True
                 return
+            wanted.make()
             if self.closed and self._wanted.empty():
-                answer.settle(work)
                 return
-            answer.settle(work)
-            del work, answer  # they hold the caller's values
-
-    def _refuse(self, error: BaseException) -> None:
-        """The rules are not in force: nothing that was wanted is done."""
-        why = error.strerror if isinstance(error, OSError) else str(error)
-        with self._lock:
-            self.closed = True
-        while not self._wanted.empty():
-            _, answer = self._wanted.get()
-            answer.refuse(CannotConfine(f"the command can't be confined: {why}"))
+            del wanted  # it holds the caller's values
 
 
 class _Gone(Exception):
     """The thread ended a moment ago."""
 
 
-class _Answer:
-    """What came of a call in another thread."""
+class _Call:
+    """Work for another thread, and what came of it."""
 
-    __slots__ = ("_done", "error", "result")
+    __slots__ = ("_done", "_error", "_result", "_work")
 
-    def __init__(self) -> None:
+    def __init__(self, work: Callable[[], object]) -> None:
+        self._work = work
         self._done = threading.Lock()
         self._done.acquire()
-        self.result: object = None
-        self.error: BaseException | None = None
+        self._result: object = None
+        self._error: BaseException | None = None
 
-    def settle(self, work: Callable[[], object]) -> None:
+    def make(self) -> None:
         try:
-            self.result = work()
+            self._result = self._work()
         except BaseException as error:
-            self.error = error
+            self._error = error
         self._done.release()
 
-    def refuse(self, error: BaseException) -> None:
-        self.error = error
+    def refuse(self, error: CannotConfine) -> None:
+        self._error = error
         self._done.release()
 
     def wait(self) -> object:
         self._done.acquire()
-        if self.error is not None:
-            raise self.error
-        return self.result
+        if self._error is not None:
+            raise self._error
+        return self._result
 
 
 _threads: dict[_Rules, _ConfinedThread] = {}  # the one used last is the last
@@ -386,23 +373,23 @@ _choosing = threading.Lock()
 
 def _call(rules: _Rules, work: Callable[[], T]) -> T:
     """The outcome of `work`, done by a thread that is bound by these rules."""
+    call = _Call(work)
     while True:
         try:
-            return _thread_with(rules).call(work)
+            _thread_with(rules).want(call)
         except _Gone:
             continue
+        result: T = call.wait()  # type: ignore[assignment]
+        return result
 
 
 def _thread_with(rules: _Rules) -> _ConfinedThread:
     with _choosing:
         found = _threads.pop(rules, None)
         if found is None or not found.usable:
-            try:
-                if not _parents or not _parents[0].usable:
-                    _parents[:] = [_ConfinedThread(_give_up_privileges)]
-                found = _ConfinedThread(rules.enforce, _parents[0])
-            except RuntimeError as error:
-                raise CannotConfine(f"no thread can be started: {error}") from error
+            if not _parents or not _parents[0].usable:
+                _parents[:] = [_ConfinedThread(_give_up_privileges)]
+            found = _ConfinedThread(rules.enforce, _parents[0])
         _threads[rules] = found
         while len(_threads) > MOST_THREADS:
             _threads.pop(next(iter(_threads))).end()
@@ -426,8 +413,7 @@ def _inode(place: str) -> int:
 
 def _threads_now() -> int:
     """All threads of the machine, of which this user's are a part: the limit on processes counts all of a user's."""
-    with open("/proc/loadavg", "rb") as file:  # noqa: PTH123
-        return int(file.read().split()[3].partition(b"/")[2])
+    return int(read("/proc/loadavg").split()[3].partition(b"/")[2])
 
 
 # The kernel, by way of the C library
@@ -468,9 +454,25 @@ class _Kernel:
             raise OSError(number, f"{what}: {os.strerror(number)}")
         return result
 
-    def open_path(self, place: str, *, follow: bool) -> int:
-        if follow:
-            return os.open(place, os.O_PATH | os.O_CLOEXEC)
+    def add_rule(self, ruleset: int, place: str, rights: int, inode: int) -> None:
+        """One rule. A place that is not there, or was swapped for another or for a link, gets none."""
+        try:
+            fd = self._open_without_links(place) if inode else os.open(place, os.O_PATH | os.O_CLOEXEC)
+        except OSError:
+            return
+        try:
+            if inode and os.fstat(fd).st_ino != inode:
+                return
+            added = self.syscall(_ADD_RULE, ruleset, 1, ctypes.byref(_PathBeneath(rights, fd)), 0)
+            if added < 0 and ctypes.get_errno() == errno.EINVAL:  # a file, which the rights of folders are refused for
+                rights &= _OF_FILES
+                rule = _PathBeneath(rights, fd)
+                added = self.syscall(_ADD_RULE, ruleset, 1, ctypes.byref(rule), 0) if rights else 0
+            self.check(added, f"a rule for {place}")
+        finally:
+            os.close(fd)
+
+    def _open_without_links(self, place: str) -> int:
         how = self._no_links
         fd = self.syscall(_OPENAT2, -100, os.fsencode(place), ctypes.byref(how), ctypes.c_size_t(ctypes.sizeof(how)))
         return self.check(fd, place)
