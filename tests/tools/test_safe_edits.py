@@ -382,6 +382,29 @@ async def test_white_space_does_not_choose_between_two_places(shop: Workshop) ->
     assert path.read_text() == "  x  = 1\n  y\n  x =  1\n"
 
 
+@pytest.mark.parametrize("every", [{}, {"replace_all": True}, {"expected_replacements": 2}])
+async def test_all_places_that_differ_in_indentation_are_changed(shop: Workshop, every: dict[str, object]) -> None:
+    """S10: each gets the new lines with its own indentation."""
+    path = shop.file("a.py", "def f():\n    a()\n    b()\n    if x:\n        a()\n        b()\n")
+    said = await shop.text("search_and_replace", path="a.py", search="a()\nb()\n", replace="if c:\n    b()\n", **every)
+    assert path.read_text() == "def f():\n    if c:\n        b()\n    if x:\n        if c:\n            b()\n"
+    assert "Changed in 2 places." in said
+    other = shop.file("b.js", "{\n  a;\n  b;\n}\n{\n\ta;\n\tb;\n}\n")
+    await shop.text("search_and_replace", path="b.js", search="a;\nb;\n", replace="", **every)
+    assert other.read_text() == "{\n}\n{\n}\n"
+
+
+async def test_an_unexpected_number_of_places_that_differ_in_indentation_changes_none(shop: Workshop) -> None:
+    """S10."""
+    path = shop.file("a.py", before := "if x:\n    a()\n    b()\nif y:\n        a()\n        b()\n")
+    told = await shop.failure("search_and_replace", path="a.py", search="a()\nb()", replace="c()", expected_replacements=3)
+    assert "2 places match (lines 2, 5), and expected_replacements is 3" in told
+    many = shop.file("many.js", "  a()\n  b()\n" * 60)
+    told = await shop.failure("search_and_replace", path="many.js", search="a()\nb()", replace="c()")
+    assert "differ in white space" in told and "use_regex" in told
+    assert (path.read_text(), many.read_text()) == (before, "  a()\n  b()\n" * 60)
+
+
 async def test_an_empty_search_makes_a_new_file(shop: Workshop) -> None:
     await shop.call("apply_diff", path="a.txt", diff="<<<<<<< SEARCH\n=======\nhello\n>>>>>>> REPLACE")
     await shop.call("search_and_replace", file_path="b.txt", old_string="", new_string="hello\n")

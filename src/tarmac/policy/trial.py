@@ -3,7 +3,7 @@
 try_command("make clean", cwd=…, workspace=…) → Trial(output, exit_code, changes) → keep() or discard()
 
 The view is an overlay of bubblewrap 0.11 or newer: writes go to a folder of ours, and the workspace stays as it is.
-There is no network inside, and everything outside of the workspace is read-only.
+There is no network inside, `/tmp` is empty and thrown away, and everything else is read-only.
 """
 
 import os
@@ -25,7 +25,7 @@ from tarmac.policy.sandbox import Bubblewrap
 LONGEST: Final = 60.0  # seconds
 MOST_OUTPUT: Final = 1 << 20  # bytes
 MOST_CHANGES: Final = 20_000  # files
-CONTAINS: Final = "Runs on a copy of the workspace: no network, all else read-only."
+CONTAINS: Final = "Runs on a copy of the workspace: no network, an empty /tmp, all else read-only."
 _OPAQUE: Final = ("user.overlay.opaque", "trusted.overlay.opaque")
 Kind = Literal["added", "changed", "deleted"]
 

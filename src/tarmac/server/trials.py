@@ -98,7 +98,7 @@ def told(trial: Trial, failed: list[str]) -> str:
     names = "\n".join(f"{each.kind}: {each.path.relative_to(trial.workspace)}" for each in trial.changes[:100])
     text = clean(trial.output)[-TO_MODEL:]
     lines = [
-        f"The person ran this command on a copy of the workspace, without a network. It {code}.",
+        f"The person ran this command on a copy of the workspace, without a network and with an empty /tmp. It {code}.",
         "They kept its changes, so do not run it again.",
         names or "It changed no files.",
         *(f"Not kept: {each}" for each in failed),

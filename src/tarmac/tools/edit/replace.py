@@ -15,12 +15,15 @@ from tarmac.tools.edit.splice import (
     Applied,
     Edited,
     FailedPart,
+    Insert,
     Reason,
     broken_by,
     first_indent,
     not_found,
     placements,
+    repaired,
     shifted,
+    spliced,
 )
 from tarmac.tools.edit.text_file import join_lines, split_lines
 
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 PATIENCE = 1.0  # seconds of processor time for a pattern
 _A_SECOND_MORE = 5_000_000  # characters that give a pattern one more second
 MOST_SPOTS = 1_000_000
+_MOST_REINDENTED = 50  # places; each is checked by itself
 _TOO_MANY = "search for more of it, in a range of lines, or use a command such as sed"
 _GROUP = re.compile(r"\$(?:(\$)|(&)|(\d{1,2})|\{(\w+)\})|\\(\d{1,2}|g<(\w+)>|n|t|\\)")
 
@@ -76,7 +80,9 @@ def search_and_replace(
     except _Refused as why:
         return _failed(text, "malformed", *why.args)
     if not spots:
-        return _none(text, search, pattern=pattern, first=first, last=last)
+        whole = not pattern and not ignore_case and len(body) == len(text)
+        loosely = _differently_indented(text, search, replacement, expected, path) if whole else None
+        return loosely or _none(text, search, pattern=pattern, first=first, last=last)
     if expected is not None and len(spots) != expected:
         return _failed(text, "ambiguous", *_unexpected(body, spots, first, expected))
     if after == body:
@@ -121,6 +127,35 @@ def _reindented(body: str, search: str, replacement: str) -> str:
             new = "\n".join(shifted(replacement.split("\n"), first_indent(search.split("\n"))))
         result += new + piece
     return result
+
+
+def _differently_indented(
+    text: str, search: str, replacement: str, expected: int | None, path: str
+) -> Edited | None:
+    """Replace the lines that differ from the search in indentation alone, each with its own indentation."""
+    lines, ended = split_lines(text)
+    hay = Haystack(lines)
+    old, new = ([] if not each else each.removesuffix("\n").split("\n") for each in (search, replacement))
+    needle = list(map(str.strip, old))
+    if hay.huge or not any(needle):
+        return None
+    places: list[int] = []
+    for at in hay.keyed(str.strip).places(needle, most=_MOST_REINDENTED + 1):
+        if not places or at >= places[-1] + len(old):
+            places.append(at)
+    if not places or len(places) > _MOST_REINDENTED:
+        return None
+    if expected is not None and len(places) != expected:
+        offsets = [_line_start(text, at + 1) for at in places]
+        return _failed(text, "ambiguous", *_unexpected(text, offsets, 1, expected))
+    size = len(old)
+    inserts = [
+        Insert(part, Location(at, at + size, "whitespace", 1.0, tuple(range(at, at + size))), old, new)
+        for part, at in enumerate(places, 1)
+    ]
+    inserts, failed = repaired(lines, inserts, lambda result: broken_by(text, join_lines(result, ended), path))
+    result = join_lines(spliced(lines, inserts), ended)
+    return Edited(result, tuple(each.applied for each in inserts), tuple(failed))
 
 
 def _line_start(text: str, line: int, start: int = 0) -> int:
@@ -214,7 +249,7 @@ def _none(text: str, search: str, *, pattern: bool, first: int, last: int) -> Ed
     if isinstance(found, Ambiguous):
         places = ", ".join(str(each.first + 1) for each in found.places[:10])
         what = f"not found{where} as written; lines {places} differ in white space, or lie outside the range"
-        return _failed(text, "not found", what, "read these lines and copy one, or change them one by one")
+        return _failed(text, "not found", what, "read these lines and copy one, or use_regex with \\s*")
     failure = not_found(1, found if isinstance(found, NotFound) else NotFound(None), hay, wanted, None, 1)
     return Edited(text, failed=(failure,))
 
