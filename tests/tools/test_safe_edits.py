@@ -397,7 +397,9 @@ async def test_all_places_that_differ_in_indentation_are_changed(shop: Workshop,
 async def test_an_unexpected_number_of_places_that_differ_in_indentation_changes_none(shop: Workshop) -> None:
     """S10."""
     path = shop.file("a.py", before := "if x:\n    a()\n    b()\nif y:\n        a()\n        b()\n")
-    told = await shop.failure("search_and_replace", path="a.py", search="a()\nb()", replace="c()", expected_replacements=3)
+    told = await shop.failure(
+        "search_and_replace", path="a.py", search="a()\nb()", replace="c()", expected_replacements=3
+    )
     assert "2 places match (lines 2, 5), and expected_replacements is 3" in told
     many = shop.file("many.js", "  a()\n  b()\n" * 60)
     told = await shop.failure("search_and_replace", path="many.js", search="a()\nb()", replace="c()")

@@ -129,9 +129,7 @@ def _reindented(body: str, search: str, replacement: str) -> str:
     return result
 
 
-def _differently_indented(
-    text: str, search: str, replacement: str, expected: int | None, path: str
-) -> Edited | None:
+def _differently_indented(text: str, search: str, replacement: str, expected: int | None, path: str) -> Edited | None:
     """Replace the lines that differ from the search in indentation alone, each with its own indentation."""
     lines, ended = split_lines(text)
     hay = Haystack(lines)
