@@ -40,10 +40,13 @@ _SLOW = frozenset(("npm", "pip3", "docker", "podman", "kubectl", "gh", "helm", "
 
 @cache
 def stderr_of(words: tuple[str, ...], folder: Path) -> str:
-    """What a program prints when it gets these words, with nothing to read, in an empty folder."""
+    """What a program prints when it gets these words, with nothing to read, in an empty folder.
+
+    It has no network (`pip list -o` asks the index), and what it started ends with it.
+    """
     try:
         ran = subprocess.run(
-            words,
+            (*alone(), *words),
             cwd=folder,
             env=environment(os.environ, workspace=folder),
             stdin=subprocess.DEVNULL,
@@ -54,6 +57,17 @@ def stderr_of(words: tuple[str, ...], folder: Path) -> str:
     except subprocess.TimeoutExpired:
         return ""
     return ran.stderr.decode(errors="replace") + ran.stdout.decode(errors="replace")[:2000]
+
+
+@cache
+def alone() -> tuple[str, ...]:
+    """What to put before a program so that it has processes of its own and no network; nothing where that can't be."""
+    words = ("bwrap", "--dev-bind", "/", "/", "--proc", "/proc", "--unshare-net", "--unshare-pid", "--die-with-parent")
+    try:
+        works = subprocess.run((*words, "true"), capture_output=True, timeout=20, check=False).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return ()
+    return words if works else ()
 
 
 def complains(words: tuple[str, ...], folder: Path) -> bool:
