@@ -16,7 +16,6 @@ PACKAGES = [path.parent for path in MODULES if path.name == "__init__.py" and pa
 
 # Names that already mean two things. Take one away when you rename it, and add none.
 FILE_NAMES_USED_TWICE = {
-    "check",
     "checkpoints",
     "config",
     "events",
@@ -28,7 +27,6 @@ FILE_NAMES_USED_TWICE = {
     "process",
     "sandbox",
     "screen",
-    "session",
     "signals",
     "state",
 }

@@ -23,8 +23,9 @@ from tarmac.cli.shutdown import run
 from tarmac.errors import BadRequest, TarmacError
 from tarmac.models.provider import Model
 from tarmac.tasks.checkup import checks as tasks_checks
-from tarmac.terminals.doctor import CHECKS, Case, Check, Finding, Findings, Level, aside, examine
-from tarmac.terminals.doctor.system_checks import check_confinement
+from tarmac.terminals.doctor import Case, Check, Finding, Findings, Level, aside, examine
+from tarmac.terminals.doctor.system_checks import check_confinement, check_kernel, check_limits, check_storage
+from tarmac.terminals.doctor.terminal_checks import check_daemon, check_shells
 from tarmac.terminals.process.confinement import Means, means
 from tarmac.terminals.settings import Settings
 from tarmac.terminals.shell.dialects import KNOWN
@@ -33,6 +34,14 @@ COLOURS: dict[Level, str] = {"ok": "32", "note": "2", "warning": "35", "problem"
 NAMES = 19  # columns
 NAMES_OF_ATTACKS = 50
 WIDEST = 110
+TERMINALS = (
+    Check("shells", check_shells, seconds=120),
+    Check("kernel", check_kernel, seconds=30),
+    Check("kernel", check_confinement, seconds=30),
+    Check("limits", check_limits, seconds=10),
+    Check("files", check_storage, seconds=10),
+    Check("terminals that outlive the program", check_daemon, seconds=20),
+)
 
 
 def main(arguments: list[str]) -> int:
@@ -49,7 +58,7 @@ def main(arguments: list[str]) -> int:
     if "confinement" in given:
         return run(lambda stop: consult((ATTACKS,), case, json_wanted="json" in given))
     model = Check("model", ask_model if "ask-model" in given else look_at_model, seconds=60)
-    checks = (*CHECKS, *tasks_checks(repair="repair" in given), *PROGRAMS, model)
+    checks = (*TERMINALS, *tasks_checks(repair="repair" in given), *PROGRAMS, model)
     return run(lambda stop: consult(checks, case, json_wanted="json" in given))
 
 

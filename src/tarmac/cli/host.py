@@ -169,7 +169,7 @@ async def _host(wanted: HostOptions, config: "Config", stop: "Stop") -> int:
     from tarmac.acp.host.open_hosted import open_hosted
     from tarmac.app import open_app
     from tarmac.cli.person import is_attended
-    from tarmac.cli.session import drive
+    from tarmac.cli.task_driver import drive
 
     attended = is_attended(as_json=wanted.as_json)
     async with open_app(config) as app, AsyncExitStack() as stack:

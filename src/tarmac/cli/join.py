@@ -45,7 +45,7 @@ async def join_task(
     """Look on at a task of another process from here, and say `text`; the exit status."""
     from tarmac.app import open_app
     from tarmac.cli.person import is_attended
-    from tarmac.cli.session import drive
+    from tarmac.cli.task_driver import drive
     from tarmac.config import load_config
     from tarmac.server.joined_task import join
 

@@ -368,8 +368,8 @@ async def _new(
     as_json: bool,
     attended: bool,
 ) -> int:
-    from tarmac.cli.session import drive
     from tarmac.cli.shutdown import meanwhile
+    from tarmac.cli.task_driver import drive
 
     async with (
         _open(config, where) as app,
@@ -407,8 +407,8 @@ async def _again(
 ) -> int:
     from tarmac.cli.exec import address_of
     from tarmac.cli.person import is_attended
-    from tarmac.cli.session import drive
     from tarmac.cli.shutdown import meanwhile
+    from tarmac.cli.task_driver import drive
     from tarmac.cli.tasks import open_store
     from tarmac.config import load_config
     from tarmac.server.joined_task import JoinedTask, resume_or_join

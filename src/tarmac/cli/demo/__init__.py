@@ -90,7 +90,7 @@ def _play(folder: Path, *, yes: bool, as_json: bool, fast: bool) -> int:
 
     async def play(stop: Stop) -> int:
         from tarmac.app import open_app
-        from tarmac.cli.session import drive
+        from tarmac.cli.task_driver import drive
         from tarmac.config import load_config
 
         config = load_config(project, environ, {"model": f"scripted/{script}", "auto": "workspace"})

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tarmac.errors import TarmacError
 from tarmac.paths import private_dir, remove_scratch, scratch_dir, state_dir
-from tarmac.terminals.doctor.check import Case, Finding, Findings, Level, aside
+from tarmac.terminals.doctor import Case, Finding, Findings, Level, aside
 from tarmac.terminals.open import make_terminal
 from tarmac.terminals.process import processes, signals
 from tarmac.terminals.process.confinement import LEAST_ABI, SIGNALS_ABI, Means, landlock_abi, means

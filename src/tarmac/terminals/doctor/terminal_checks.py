@@ -19,7 +19,7 @@ from pathlib import Path
 from tarmac.errors import DaemonUnavailable, ShellNotFound, TarmacError
 from tarmac.terminals.daemon import Refusal, RequestKind
 from tarmac.terminals.daemon.connection import RequestRefused, connect, daemon_folder
-from tarmac.terminals.doctor.check import Case, Finding, Findings, Level, aside
+from tarmac.terminals.doctor import Case, Finding, Findings, Level, aside
 from tarmac.terminals.exec import ExecTerminal
 from tarmac.terminals.open import make_terminal
 from tarmac.terminals.shell.dialects import find_shell
