@@ -13,9 +13,10 @@ import pytest
 from tests.conftest import lacking
 from tests.terminals.conftest import Speech
 
-from tarmac.errors import TerminalBusy
 from tarmac.terminals import open_terminal
 from tarmac.terminals.process import processes
+from tarmac.terminals.settings import OnTimeout
+from tarmac.terminals.shell import monitor, pty_terminal
 from tarmac.terminals.shell.pty_terminal import PtyTerminal
 
 pytestmark = pytest.mark.shell
@@ -27,25 +28,96 @@ HOOKS = {
 }
 
 
+@pytest.mark.parametrize("before", [0, 2], ids=["first", "later"])
 @pytest.mark.parametrize("on_timeout", ["leave", "interrupt", "kill"])
-async def test_a_command_that_never_began_was_not_run(tmp_path: Path, speech: Speech, on_timeout: str) -> None:
-    """T15, T18: a prompt hook hangs; the command is taken back, and does not run when the hook ends."""
+async def test_a_command_that_never_began_was_not_run(
+    tmp_path: Path, speech: Speech, on_timeout: OnTimeout, before: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """T15, T18: a prompt hook hangs. The command before it has its result, the one after it is taken back, and the
+    next one works: what the hook runs is ended.
+    """
+    monkeypatch.setattr(pty_terminal, "COMES_BACK", (0.2, 0.5))
     async with open_terminal(cwd=tmp_path, shell=speech.shell) as terminal:
         assert isinstance(terminal, PtyTerminal) and terminal.session is not None
-        hooked = await terminal.start(HOOKS[speech.shell])
-        await hooked.result(1.0)
-        if not hooked.running:
-            result = await terminal.run("touch ran; echo ran", timeout=0.5, on_timeout=on_timeout)  # type: ignore[arg-type]
-            assert (result.reason, result.output, result.exit_code) == ("not run", "", None)
-            assert "not run" in result.notes[0]
-            for each in processes.descendants(terminal.session.pid):
-                os.kill(each.pid, signal.SIGKILL)
-            await terminal.session.until_prompted(5)
-        else:  # the shell is not back in front (bash never, zsh at times): it is told why, and nothing else is taken
-            assert "a prompt hook runs" in hooked.notes[0]
-            with pytest.raises(TerminalBusy):
-                await terminal.run("touch ran; echo ran", timeout=0.5, on_timeout=on_timeout)  # type: ignore[arg-type]
+        for _ in range(before):
+            assert (await terminal.run("echo fine", timeout=10)).output == "fine\n"
+        kept = speech.assign.format(name="kept", value="here")
+        hooked = await terminal.run(f"{kept}; {HOOKS[speech.shell]}; {speech.ends(3)}", timeout=20)
+        assert (hooked.reason, hooked.exit_code, hooked.evidence) == ("done", 3, "mark")
+        await _until_hook_runs(terminal)
+        result = await terminal.run("touch ran; echo ran", timeout=0.5, on_timeout=on_timeout)
+        assert (result.reason, result.output, result.exit_code) == ("not run", "", None)
+        assert "`sleep`" in result.notes[0] and "not run" in result.notes[0]
+        result = await terminal.run(f"echo $kept; {speech.ends(4)}", timeout=20)
+        assert (result.reason, result.output, result.exit_code) == ("done", "here\n", 4)
+        assert not result.fresh_shell
+        assert "a prompt hook hung in `sleep`, which was ended" in result.notes
         assert not (tmp_path / "ran").exists()
+
+
+async def test_a_command_behind_a_hook_that_hangs_runs_in_the_end(
+    tmp_path: Path, speech: Speech, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """T18: even a call without a time limit does not wait for ever."""
+    monkeypatch.setattr(monitor, "HOOK_LIMIT", 0.5)
+    async with open_terminal(cwd=tmp_path, shell=speech.shell) as terminal:
+        assert isinstance(terminal, PtyTerminal)
+        await terminal.run(HOOKS[speech.shell], timeout=20)
+        await _until_hook_runs(terminal)
+        result = await terminal.run(f"echo ran; {speech.ends(4)}")
+        assert (result.reason, result.output, result.exit_code) == ("done", "ran\n", 4)
+        assert "a prompt hook hung in `sleep`, which was ended" in result.notes
+
+
+async def test_a_shell_that_a_hook_keeps_for_good_is_replaced(
+    tmp_path: Path, speech: Speech, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """T18: what ignores signals does not keep the terminal."""
+    monkeypatch.setattr(pty_terminal, "COMES_BACK", (0.2, 0.5))
+    (tmp_path / "stays").write_text("#!/bin/sh\ntrap '' INT TERM\nwhile :; do sleep 60; done\n")
+    (tmp_path / "stays").chmod(0o755)
+    async with open_terminal(cwd=tmp_path, shell=speech.shell) as terminal:
+        assert isinstance(terminal, PtyTerminal)
+        await terminal.run(HOOKS[speech.shell].replace("sleep 60", str(tmp_path / "stays")), timeout=20)
+        await _until_hook_runs(terminal)
+        assert (await terminal.run("echo ran", timeout=0.5)).reason == "not run"
+        result = await terminal.run(f"echo ran; {speech.ends(4)}", timeout=20)
+        assert (result.reason, result.output, result.exit_code, result.fresh_shell) == ("done", "ran\n", 4, True)
+        assert any("a prompt hook hung in `stays`" in each for each in result.notes)
+
+
+async def test_the_result_before_a_hook_that_hangs_says_so(tmp_path: Path, speech: Speech) -> None:
+    """T15: its end is told, and so is what the shell does now."""
+    async with open_terminal(cwd=tmp_path, shell=speech.shell) as terminal:
+        assert isinstance(terminal, PtyTerminal) and terminal.session is not None
+        execution = await terminal.start(f"{HOOKS[speech.shell]}; {speech.ends(3)}")
+        terminal.session.pty.pause()  # a busy host: it reads the end when the hook is in front
+        await _until_hook_runs(terminal)
+        terminal.session.pty.resume()
+        result = await execution.result(20)
+        assert (result.reason, result.exit_code, result.evidence) == ("done", 3, "mark")
+        if speech.shell != "fish":  # which keeps itself in front while its hooks run
+            assert result.notes == ("the shell told its end and is not back at its prompt: a prompt hook runs `sleep`",)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+async def test_a_subshell_tells_no_end(tmp_path: Path, shell: str) -> None:
+    """T15: our own words in a subshell are no end of the command that runs it."""
+    if shutil.which(shell) is None:
+        lacking(f"{shell} is not installed")
+    async with open_terminal(cwd=tmp_path, shell=shell) as terminal:
+        result = await terminal.run("(__tarmac_done 7; sleep 1.5; echo more; exit 5)", timeout=20)
+        assert (result.reason, result.output, result.exit_code, result.notes) == ("done", "more\n", 5, ())
+
+
+async def _until_hook_runs(terminal: PtyTerminal) -> None:
+    assert terminal.session is not None
+    end = time.monotonic() + 10
+    while not any(
+        processes.name(each.pid) in ("sleep", "stays") for each in processes.descendants(terminal.session.pid)
+    ):
+        assert time.monotonic() < end
+        await asyncio.sleep(0.01)
 
 
 async def test_a_folder_of_ours_that_was_deleted_is_made_again(

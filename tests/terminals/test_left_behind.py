@@ -95,10 +95,9 @@ async def test_who_listens_to_the_registry_can_stop_listening(tmp_path: Path) ->
     assert heard == []
 
 
-async def test_an_end_that_a_slow_prompt_hook_keeps_from_being_certain_is_noted(tmp_path: Path) -> None:
-    """T15: the shell has told the end; whoever waits only so long hears of it."""
+async def test_an_end_that_was_told_does_not_wait_for_a_slow_prompt_hook(tmp_path: Path) -> None:
+    """T15: the shell has told the end: that is the result, whatever its hook does."""
     async with open_terminal(cwd=tmp_path, shell="bash") as terminal:
         command = "PROMPT_COMMAND='sleep 60;'\"$PROMPT_COMMAND\"; sh -c 'exit 3'"
         result = await terminal.run(command, timeout=1.5)
-        told = "exit code 3" in " ".join(result.notes) and "prompt hook" in " ".join(result.notes)
-        assert (result.reason, result.exit_code) == ("done", 3) or (result.running and told)
+        assert (result.reason, result.exit_code) == ("done", 3)

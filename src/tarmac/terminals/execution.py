@@ -271,7 +271,8 @@ class Execution:
             return await self._final()
         if self._left is not None:
             return await self._so_far(self._left)
-        if await self._withdrawn():
+        await self._runner.withdraw(self)
+        if self.ending is not None:
             return await self._final()
         awaiting = self.waiting
         if time.monotonic() < limit:

@@ -362,7 +362,10 @@ class Terminal(ABC):
         """Wait while much input is still on its way to the command."""
 
     async def withdraw(self, execution: Execution) -> None:  # noqa: B027 (most begin at once)
-        """Take back a command that has not begun. End it as `not run` if it surely never will begin."""
+        """Its time is up. One that has not begun is taken back, and is `not run` if it surely never will begin.
+
+        One whose end was told, and whose shell is in a prompt hook, has ended.
+        """
 
     @abstractmethod
     async def interrupt(self, execution: Execution) -> None: ...

@@ -180,9 +180,6 @@ class KeptSession(Session):
         if self.shell.pipe and child.known is None and self.in_front() and not self._reads_pipe():
             super()._enter(b"0")  # it shows its prompt, and nobody made it read our pipe
 
-    async def until_dead(self, seconds: float) -> None:
-        await self._until_dead(seconds)
-
     def leave(self) -> None:
         """Let go of the shell: it goes on."""
         self.pty.close()

@@ -18,7 +18,7 @@ from tarmac.terminals.execution import Execution
 from tarmac.terminals.process import processes
 from tarmac.terminals.result import Ending, Evidence, Reason
 from tarmac.terminals.shell.keyboard import Keyboard
-from tarmac.terminals.shell.monitor import give_up
+from tarmac.terminals.shell.monitor import HOOK_PATIENCE, give_up
 from tarmac.terminals.shell.session import Session, Turn
 from tarmac.terminals.shell.state import (
     MOST_HELD,
@@ -197,14 +197,14 @@ class CommandTracker:
         self._end_is_told(begun, session, self._ending(begun.given.execution, session, "mark", status, pipestatus))
 
     def _end_is_told(self, begun: Begun, session: Session, ending: Ending) -> None:
-        """An end mark came. It counts if the shell is in front. Else the prompt or the death of the shell decides."""
+        """An end mark came. It counts if the shell is in front. Else the prompt, the shell's death or time decides."""
         execution = begun.given.execution
         self._give_up(begun)  # two end marks: the first was not the end
         if session.in_front():
             self._finish(execution, ending)
         else:
-            self.state = told = EndTold(begun.given, ending, looks=begun.looks)
-            execution.note(told.note)
+            self.state = EndTold(begun.given, ending, looks=begun.looks)
+            self._terminal.monitor.watch(HOOK_PATIENCE)
 
     def on_answered(self, number: int, status: int | None, pipestatus: tuple[int, ...]) -> None:
         begun, session = self._begun(number), self._terminal.session
@@ -266,13 +266,18 @@ class CommandTracker:
         """The reported end was right. What came after it was output of a prompt hook."""
         self._finish(told.given.execution, told.ending, at=told.at)
 
+    def hook_hangs(self, told: EndTold, session: Session) -> None:
+        """A prompt hook takes long: the command has its result now."""
+        name = session.busy_with()
+        hook = f"a prompt hook runs `{name}`" if name else "a prompt hook runs"
+        told.given.execution.note(f"the shell told its end and is not back at its prompt: {hook}")
+        self.confirm(told)
+
     def _give_up(self, begun: Begun) -> Begun:
         """A reported end was wrong: what came after it is output of the command."""
         if not isinstance(begun, EndTold):
             return begun
-        execution = begun.given.execution
-        execution.notes.remove(begun.note)
-        execution.feed(bytes(begun.held))
+        begun.given.execution.feed(bytes(begun.held))
         self.state = running = Running(begun.given, looks=begun.looks)
         return running
 
@@ -389,8 +394,6 @@ class CommandTracker:
 
     def _finish(self, execution: Execution, ending: Ending, *, at: float | None = None) -> None:
         state, self.state = self.state, Idle()
-        if isinstance(state, EndTold):
-            execution.notes.remove(state.note)
         if (
             isinstance(state, Running | Asked | EndTold)
             and self._terminal.session is not None

@@ -14,6 +14,7 @@ import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tarmac.terminals.execution import Execution
@@ -30,6 +31,9 @@ LOAD_PATIENCE = 0.2  # the start mark comes within this, or we look why not
 SOON = 0.02
 LOOK_EVERY = (0.1, 0.2, 0.5, 1.0, 2.0)
 MOST_LOADS = 3  # a shell that does not take a command after so many tries takes none
+HOOK_PATIENCE = 1.0  # a command whose end was told waits so long for a prompt hook
+HOOK_LIMIT = 30.0  # what a prompt hook runs that keeps a command from its start is ended after this
+FREED = 5.0  # and the shell takes the command within this
 SPEECHLESS = 0.5  # a shell that is asked and does not answer in this time never will
 
 
@@ -69,8 +73,16 @@ class Monitor:
         signals.continue_if_stopped(session.pid)  # a shell that stopped itself can't be typed at
         pause = LOOK_EVERY[-1]
         if isinstance(state, Loading):
-            if session.waits() and not self._load_again(state, session):
+            if session.waits():
+                if not self._load_again(state, session):
+                    return
+            elif time.monotonic() - execution.started_at > HOOK_LIMIT:
+                session.when_read(partial(self._free, state, session))  # its start mark may be on the way
+        elif isinstance(state, EndTold) and not session.in_front():
+            if time.monotonic() - state.at > HOOK_PATIENCE:
+                self._terminal.tracker.hook_hangs(state, session)
                 return
+            pause = HOOK_PATIENCE / 4
         elif session.at_prompt():
             # It is back, and nobody told: the command took all our hooks away at once. Or we have yet to read it.
             if self.waiting(execution) is None:
@@ -98,6 +110,16 @@ class Monitor:
             return False
         session.load_again()
         return True
+
+    def _free(self, state: Loading, session: Session) -> None:
+        """A prompt hook keeps the command from its start: what it runs is ended; if that is no help, the shell."""
+        if self._terminal.tracker.state is not state or not session.alive or session.waits():
+            return
+        if not state.freed:
+            state.freed = time.monotonic()
+            state.given.execution.note(session.end_hook())
+        elif time.monotonic() - state.freed > FREED:
+            give_up(session)
 
     def ask(self, execution: Execution, session: Session) -> None:
         """The shell is back at its prompt, and no mark told the end: read everything it printed, then ask it."""

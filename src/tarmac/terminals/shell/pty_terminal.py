@@ -32,11 +32,12 @@ from tarmac.terminals.settings import Settings
 from tarmac.terminals.shell.command_tracker import CommandTracker
 from tarmac.terminals.shell.interrupt import interrupt, kill
 from tarmac.terminals.shell.keyboard import Keyboard
-from tarmac.terminals.shell.monitor import Monitor
+from tarmac.terminals.shell.monitor import Monitor, give_up
 from tarmac.terminals.shell.session import Owner, Session
 from tarmac.terminals.shell.shell_lifecycle import ShellLifecycle
 from tarmac.terminals.shell.shells import Shell
 from tarmac.terminals.shell.state import (
+    EndTold,
     Given,
     Loading,
     Restarting,
@@ -45,6 +46,9 @@ from tarmac.terminals.terminal import Origin, Terminal
 from tarmac.vt.marks import Hints
 
 MOVE_PATIENCE = 2.0  # to hear of a move; then the command's result will tell
+COMES_BACK = (0.05, 0.2, 0.5, 1.0, 2.0, 5.0)  # seconds between looks at a shell that should be at its prompt
+FREED = (0.05, 0.1, 0.2, 0.5, 1.0)  # the same after what its prompt hook ran was ended
+PATIENCE = 2.0  # for the end of a shell that was killed
 LOADING = 0.5  # from our line to the start mark, with much room
 SCRATCH_AGE = 3600.0  # what a killed host left is removed after so long
 
@@ -193,13 +197,20 @@ class PtyTerminal(Terminal):
         session = self.session
         if session is None or not session.alive or session.prompted:
             return
-        # The prompt's mark may be late (slow hooks) or never come (a command took all our hooks away at once).
-        for seconds in (0.05, 0.2, 0.5, 1.0, 2.0, 5.0):
+        # The prompt's mark may be late (slow hooks) or never come (a command took all our hooks away, or one hangs).
+        if not await self._comes_back(session, COMES_BACK):
+            self._lifecycle.note(session.end_hook())
+            if not await self._comes_back(session, FREED):
+                give_up(session)
+                await session.until_dead(PATIENCE)
+
+    @staticmethod
+    async def _comes_back(session: Session, looks: tuple[float, ...]) -> bool:
+        """Whether the shell comes back to its prompt, or ends."""
+        for seconds in looks:
             if await session.until_prompted(seconds) or session.waits() or not session.alive:
-                return
-        raise ShellFailed(
-            f"the shell of {self.id} does not come back to its prompt", hint="a prompt hook may hang: close it"
-        )
+                return True
+        return False
 
     async def _live_shell(self) -> None:
         """Have a shell that lives: the present one, or a fresh one in the same directory."""
@@ -247,6 +258,8 @@ class PtyTerminal(Terminal):
 
     async def withdraw(self, execution: Execution) -> None:
         session = self.session
+        if isinstance(self.tracker.state, EndTold) and session is not None:
+            self.tracker.hook_hangs(self.tracker.state, session)
         if session is None or not session.alive or not isinstance(self.tracker.state, Loading):
             return
         session.withdraw()
@@ -254,8 +267,7 @@ class PtyTerminal(Terminal):
         if session.in_front() and not session.waits():  # it may be on its way from our line to the command
             await execution.until_begun(LOADING)
         if isinstance(self.tracker.state, Loading) and self.tracker.state.given.execution is execution:
-            group = session.pty.foreground()
-            name = processes.name(group) if group not in (-1, session.pid) else ""
+            name = session.busy_with()
             busy = f"`{name}`, which one of its hooks started" if name else "something else"
             note = f"the shell did not take the command: it is busy with {busy}; the command was not run"
             self.tracker.withdrawn = execution.number

@@ -242,6 +242,17 @@ class Session(ShellProcess):
         """Make the shell report the status of what it ran last, as the end of command `number`."""
         self._type(self.shell.ask(number) if self._typed is None else self.shell.ask_typed(number), hidden=True)
 
+    def end_hook(self) -> str:
+        """End what a prompt hook runs. Returns what to say of it.
+
+        After a Ctrl-C bash and fish would begin all their hooks again.
+        """
+        if name := self.busy_with():
+            signals.signal_all(set(self.in_front_of_it()), signal.SIGTERM)
+            return f"a prompt hook hung in `{name}`, which was ended"
+        self.pty.signal(signal.SIGINT)
+        return "a prompt hook hung, and was interrupted"
+
     def _type(self, line: bytes, *, hidden: bool = False) -> None:
         self.prompted = False
         self._lines = None
@@ -434,7 +445,7 @@ class Session(ShellProcess):
                 if self.alive:
                     _kill(self.pid, number)
                     _kill(self.pid, signal.SIGCONT)
-                    await self._until_dead(seconds)
+                    await self.until_dead(seconds)
         if crowded:
             await self.sweep()
         self.close()
@@ -449,7 +460,7 @@ class Session(ShellProcess):
         if await asyncio.get_running_loop().run_in_executor(None, find):
             await signals.end(find, grace=0.2)
 
-    async def _until_dead(self, seconds: float) -> None:
+    async def until_dead(self, seconds: float) -> None:
         self.prompted = False
         while self.alive and seconds > 0:
             before = asyncio.get_running_loop().time()

@@ -216,6 +216,10 @@ class ShellLifecycle:
         self._fresh = True
         self._news.append(why)
 
+    def note(self, news: str) -> None:
+        """What the next result must say."""
+        self._news.append(news)
+
     def take_news(self) -> tuple[bool, list[str]]:
         """Whether the shell is a fresh one, and what else to tell; once."""
         fresh, self._fresh, news, self._news = self._fresh, False, self._news, []

@@ -135,6 +135,16 @@ class ShellProcess:
         """Whether the shell itself is the terminal's foreground group."""
         return self.pty.foreground() == self.pid
 
+    def in_front_of_it(self) -> list[processes.Process]:
+        """What it started that is in the terminal's foreground group: the program of a prompt hook, say."""
+        group = self.pty.foreground()
+        below = [each for _, each in processes.below(self.pid) if each is not None]
+        return [each.process for each in below if each.alive and each.group == group]
+
+    def busy_with(self) -> str:
+        """The name of the program in front of it; empty: none."""
+        return next((processes.name(each.pid) for each in self.in_front_of_it()), "")
+
     def has_died(self) -> bool:
         """Whether the shell is dead by the kernel's word; what it printed may not all have been read yet."""
         return processes.look(self.pid) is None

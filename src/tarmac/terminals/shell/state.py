@@ -51,6 +51,7 @@ class Loading:
 
     given: Given
     looks: int = 0  # how often we looked why not
+    freed: float = 0.0  # when what a prompt hook ran was ended, as it was in the way
     asleep: int = -1  # which sleep of the shell was seen when it should have been busy
 
 
@@ -81,18 +82,13 @@ class Asked:
 
 @dataclass(slots=True)
 class EndTold:
-    """Its end mark came while the shell was not in front: a prompt hook runs, or a subshell lies. The prompt tells."""
+    """Its end mark came while the shell was not in front: a prompt hook runs. The prompt is waited for a moment."""
 
     given: Given
     ending: Ending
     looks: int = 0
     at: float = field(default_factory=time.monotonic)
     held: bytearray = field(default_factory=bytearray)  # what came after it
-
-    @property
-    def note(self) -> str:
-        code = self.ending.exit_code
-        return f"the shell told its end (exit code {code}) and is not back at its prompt: a prompt hook runs"
 
     def hold(self, data: bytes) -> bool:
         """Whether `data` is kept back: a prompt hook prints little."""

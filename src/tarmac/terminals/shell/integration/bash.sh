@@ -196,7 +196,8 @@ __tarmac_state='${SHELLOPTS-}${!-}${_+${_@a}}${PS0-}${PS1-}${PROMPT_COMMAND[*]-}
   if [[ $__tarmac_status != 0* ]]; then \builtin return "${__tarmac_status%% *}"; fi
 }'
 __tarmac_done_oddly() {
-  if ((__tarmac_ended == __tarmac_n)); then \builtin return 0; fi # it was not run: the X mark said so
+  # It was not run: the X mark said so. Or a subshell says our words, and its command goes on.
+  if ((__tarmac_ended == __tarmac_n || ${BASH_SUBSHELL:-0})); then \builtin return 0; fi
   __tarmac_status=${__tarmac_inner:-$1} __tarmac_last=${__tarmac_arg-} __tarmac_from=$__tarmac_k __tarmac_ended=$__tarmac_n
   { __tarmac_hush; } 2>/dev/null
   if [[ -n $__tarmac_guarded ]]; then __tarmac_unguard; fi

@@ -117,7 +117,7 @@ __tarmac_restore() { return ${__tarmac_status%% *} }
 __tarmac_done() {
   if [[ -n $functions[builtin] ]]; then __tarmac_heal; fi
   if (( $# )); then __tarmac_said=$1 __tarmac_flags=$2; fi
-  if (( __tarmac_ended != __tarmac_n )); then
+  if (( __tarmac_ended != __tarmac_n && ! ZSH_SUBSHELL )); then # a subshell tells no end: its command goes on
     if [[ $__tarmac_flags == *x* ]]; then __tarmac_x=1; else __tarmac_x=; fi
     if (( $#__tarmac_inner )); then
       __tarmac_status="$__tarmac_code ${(j: :)__tarmac_inner}" __tarmac_last=$__tarmac_arg
