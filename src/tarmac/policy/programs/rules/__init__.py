@@ -1,6 +1,7 @@
 """The tables of programs, and the shapes of their entries.
 
-A wrong key or value is found by the type checker, a wrong trait by program.py.
+The type checker finds a wrong key or value, and program.py a wrong trait. The tables are not formatted by ruff: with
+each field on a line of its own they would be half as long again, and no easier to read.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +16,7 @@ class EffectEntry:
     """What a program does that isn't proven to only read. The highest risk that matches counts."""
 
     risk: Risk
-    kind: str  # a value of rule.EffectKind
+    kind: str  # a value of verdict.EffectKind
     does: str  # what a person reads; {what} stands for the operands, {words} for the same with blanks between
     commands: str = ""  # only these commands of the program, `|` between; an empty one is the program itself
     options: str = ""  # only with one of these, bundled or shortened or not; of groups with `,` between one of each

@@ -1,69 +1,32 @@
 """Programs that show or change the machine: processes, services, users, disks, packages of the system."""
 
 from tarmac.policy.programs.rules import EffectEntry, ProgramEntry, WrapperEntry
-from tarmac.policy.programs.rules.common_effects import (
-    ASKS_DISKS,
-    ASKS_MACHINE,
-    CHANGES_MACHINE,
-    CHANGES_MACHINE_RIGHTS,
-    CHANGES_MACHINE_SETTINGS,
-    CHANGES_NETWORK,
-    CHANGES_PACKAGES,
-    CHANGES_RIGHTS,
-    CHANGES_SHELL,
-    CHANGES_USERS,
-    DESTROYS_DISK,
-    HALTS,
-    INSTALLS,
-    INSTALLS_FROM_ADDRESS,
-    MAY_READ_OR_START,
-    MAY_WRITE_OR_START,
-    ONLY_ASKS_MACHINE,
-    ONLY_WORKS_ON_SHELL,
-    REMOVES_PACKAGES,
-    RUNS_LATER,
-    SHOWS_DISKS,
-    SHOWS_MACHINE,
-    SHOWS_NETWORK,
-    STARTS_BY_ITSELF,
-    STARTS_BY_OPTION_OR_SOURCE,
-    STARTS_WITH_MACHINE,
-    STEERS_PROCESSES,
-    STEERS_SERVICES,
-    STOPS_SERVICES,
-)
+from tarmac.policy.programs.rules import common_effects as effect
 
+# fmt: off
 PROGRAMS = {
     "pwd": ProgramEntry(
-        why="prints the directory", short="LP", long="logical physical", traits="quiet named-only core suggest-line"
+        why="prints the directory", short="LP", long="logical physical", traits="quiet named-only core suggest-line",
     ),
     "true|false": ProgramEntry(
-        why="does nothing", operands="text", check="anything", traits="quiet named-only core suggest-line"
+        why="does nothing", operands="text", check="anything", traits="quiet named-only core suggest-line",
     ),
     ":": ProgramEntry(why="does nothing", operands="text", check="anything", instead="true", traits="quiet"),
     "date": ProgramEntry(
-        why="prints the time; another form would set it",
-        short="d:r@uRI::",
+        why="prints the time; another form would set it", short="d:r@uRI::",
         long="date: reference@ utc universal rfc-email rfc-2822 rfc-3339: iso-8601:: help version debug",
-        refuse="set file",
-        operands="text",
-        check="date",
-        does=[CHANGES_MACHINE, ONLY_ASKS_MACHINE, MAY_WRITE_OR_START],
+        refuse="set file", operands="text", check="date",
+        does=[effect.CHANGES_MACHINE, effect.ONLY_ASKS_MACHINE, effect.MAY_WRITE_OR_START],
         traits="text-values answers named-only suggest-line",
     ),
     "sleep": ProgramEntry(why="waits", operands="number", check="sleep", traits="quiet named-only"),
     "uname|id": ProgramEntry(
-        why="prints a fact about the machine or the user",
-        short="asnrvmpioudGgZzhbHlqTtVfc",
+        why="prints a fact about the machine or the user", short="asnrvmpioudGgZzhbHlqTtVfc",
         long="""
-            all kernel-name nodename kernel-release kernel-version machine processor hardware-platform
-            operating-system user group groups name real zero pretty since silent quiet help version ignore: no-header
-            short from
+            all kernel-name nodename kernel-release kernel-version machine processor hardware-platform operating-system
+            user group groups name real zero pretty since silent quiet help version ignore: no-header short from
         """,
-        operands="word",
-        harmless_options=True,
-        check="no-files",
-        traits="answers named-only suggest-line",
+        operands="word", harmless_options=True, check="no-files", traits="answers named-only suggest-line",
     ),
     "arch|logname|groups": ProgramEntry(like="uname", traits="named-only"),
     "nproc": ProgramEntry(like="uname", needs="/proc", traits="named-only"),
@@ -72,339 +35,224 @@ PROGRAMS = {
     "uptime": ProgramEntry(like="uname", needs="/proc", traits="answers named-only"),
     "whoami": ProgramEntry(like="uname", traits="named-only suggest-line"),
     "who": ProgramEntry(
-        like="uname", does=[MAY_WRITE_OR_START], needs="/run/utmp /var/log/wtmp /proc", traits="answers"
+        like="uname", does=[effect.MAY_WRITE_OR_START], needs="/run/utmp /var/log/wtmp /proc", traits="answers",
     ),
-    "w": ProgramEntry(like="uname", does=[MAY_WRITE_OR_START], needs="/run/utmp /var/log/wtmp /proc"),
+    "w": ProgramEntry(like="uname", does=[effect.MAY_WRITE_OR_START], needs="/run/utmp /var/log/wtmp /proc"),
     "hostid": ProgramEntry(like="uname"),
     "hostname": ProgramEntry(
-        why="prints the machine's name; an operand would set it, and other options ask the network",
-        short="sIV",
+        why="prints the machine's name; an operand would set it, and other options ask the network", short="sIV",
         long="all-ip-addresses short help version",
         refuse="file boot fqdn long ip-address all-fqdns alias domain yp nis node",
-        does=[CHANGES_MACHINE, ONLY_ASKS_MACHINE],
-        needs="/etc/hostname /etc/hosts",
-        traits="named-only",
+        does=[effect.CHANGES_MACHINE, effect.ONLY_ASKS_MACHINE], needs="/etc/hostname /etc/hosts", traits="named-only",
     ),
     "hostnamectl": ProgramEntry(
-        why="prints the machine's settings",
-        long="no-pager help version",
-        operands="status",
-        check="status",
-        does=[CHANGES_MACHINE],
-        needs="/etc/hostname",
-        traits="server",
+        why="prints the machine's settings", long="no-pager help version", operands="status", check="status",
+        does=[effect.CHANGES_MACHINE], needs="/etc/hostname", traits="server",
     ),
-    "timedatectl|localectl": ProgramEntry(like="hostnamectl", does=[CHANGES_MACHINE], traits="server"),
+    "timedatectl|localectl": ProgramEntry(like="hostnamectl", does=[effect.CHANGES_MACHINE], traits="server"),
     "locale": ProgramEntry(
-        why="prints settings",
-        short="ackm",
-        long="all-locales charmaps category-name keyword-name help version",
-        operands="word",
-        needs="/etc/default/locale",
-        traits="named-only",
+        why="prints settings", short="ackm", long="all-locales charmaps category-name keyword-name help version",
+        operands="word", needs="/etc/default/locale", traits="named-only",
     ),
     "getconf": ProgramEntry(like="locale", traits="named-only"),
     "env": ProgramEntry(
-        why="prints the environment, which holds no secrets here; with words it would run them",
-        short="0",
+        why="prints the environment, which holds no secrets here; with words it would run them", short="0",
         long="null help version",
         runs=WrapperEntry(value="-u --unset -C --chdir", assigns=True, code="-S --split-string"),
-        does=[MAY_WRITE_OR_START],
-        grant="line",
-        traits="prints-environment answers named-only suggest-line",
+        does=[effect.MAY_WRITE_OR_START], grant="line", traits="prints-environment answers named-only suggest-line",
     ),
     "printenv": ProgramEntry(
-        why="prints the environment, which holds no secrets here",
-        short="0",
-        long="null help version",
-        operands="text",
+        why="prints the environment, which holds no secrets here", short="0", long="null help version", operands="text",
         check="no-secrets",
         does=[
-            MAY_WRITE_OR_START,
+            effect.MAY_WRITE_OR_START,
             EffectEntry(
-                "high",
-                "reads",
-                "shows {what}, which is named like a secret",
-                operand=("(?i)(token|secret|passw|credential|(api|private|access)_?key|_auth|(^|_)(key|pwd|pass)$)"),
+                "high", "reads", "shows {what}, which is named like a secret",
+                operand="(?i)(token|secret|passw|credential|(api|private|access)_?key|_auth|(^|_)(key|pwd|pass)$)",
             ),
         ],
         traits="prints-environment named-only suggest-line",
     ),
     "free": ProgramEntry(
-        why="prints facts about the machine",
-        short="bkmghtlvws:c:",
-        long="bytes kilo mega giga human total lohi wide si count: seconds: help version",
-        operands="word",
-        abbreviate=False,
-        needs="/proc",
-        traits="answers named-only",
+        why="prints facts about the machine", short="bkmghtlvws:c:",
+        long="bytes kilo mega giga human total lohi wide si count: seconds: help version", operands="word",
+        abbreviate=False, needs="/proc", traits="answers named-only",
     ),
     "vmstat|iostat|mpstat": ProgramEntry(
-        why="prints facts about the machine",
-        short="adfmnsDtwVp:S:xkhz",
-        long="active forks slabs stats disk disk-sum timestamp wide one-header help version",
-        operands="word",
-        abbreviate=False,
-        needs="/proc",
+        why="prints facts about the machine", short="adfmnsDtwVp:S:xkhz",
+        long="active forks slabs stats disk disk-sum timestamp wide one-header help version", operands="word",
+        abbreviate=False, needs="/proc",
     ),
     "numastat": ProgramEntry(like="vmstat"),
     "lscpu": ProgramEntry(
-        why="prints facts about the machine",
-        short="abceJpxyBC",
-        long="all online offline bytes json extended:: parse:: caches:: physical hex help version",
-        refuse="sysroot",
-        abbreviate=False,
-        needs="/sys /run/udev/data /proc",
+        why="prints facts about the machine", short="abceJpxyBC",
+        long="all online offline bytes json extended:: parse:: caches:: physical hex help version", refuse="sysroot",
+        abbreviate=False, needs="/sys /run/udev/data /proc",
     ),
     "lsblk": ProgramEntry(
-        why="prints facts about the machine",
-        short="aAbDzdfilJnPprSmstI:e:o:x:w:OVhT::",
+        why="prints facts about the machine", short="aAbDzdfilJnPprSmstI:e:o:x:w:OVhT::",
         long="""
             all bytes nodeps discard fs ascii list json noheadings output: output-all paths pairs raw scsi inverse
             topology perms exclude: include: sort: tree:: width: help version
         """,
-        refuse="sysroot",
-        operands="word",
-        abbreviate=False,
-        needs="/sys /run/udev/data /proc",
-        traits="names-only",
+        refuse="sysroot", operands="word", abbreviate=False, needs="/sys /run/udev/data /proc", traits="names-only",
     ),
     "findmnt": ProgramEntry(
-        why="prints facts about the machine",
-        short="AabCDefilJkmnPrRuUvVho:S:T:t:O:w:d:M:N:",
+        why="prints facts about the machine", short="AabCDefilJkmnPrRuUvVho:S:T:t:O:w:d:M:N:",
         long="""
             all ascii bytes canonicalize df evaluate first-only invert json kernel list noheadings output: output-all
-            pairs raw real source: target: mountpoint: types: options: submounts tree uniq nofsroot verbose help
-            version
+            pairs raw real source: target: mountpoint: types: options: submounts tree uniq nofsroot verbose help version
         """,
-        refuse="tab-file fstab mtab poll",
-        operands="word",
-        abbreviate=False,
-        needs="/proc",
+        refuse="tab-file fstab mtab poll", operands="word", abbreviate=False, needs="/proc",
     ),
     "lsmem|lspci|lsusb": ProgramEntry(
-        why="prints facts about the machine",
-        short="abJlPrtvknmVh",
-        long="all bytes json list noheadings pairs raw tree verbose summary:: help version",
-        refuse="sysroot",
-        abbreviate=False,
-        needs="/sys /run/udev/data /proc",
+        why="prints facts about the machine", short="abJlPrtvknmVh",
+        long="all bytes json list noheadings pairs raw tree verbose summary:: help version", refuse="sysroot",
+        abbreviate=False, needs="/sys /run/udev/data /proc",
     ),
     "lsipc": ProgramEntry(like="lsmem"),
     "ps": ProgramEntry(
-        why="lists processes",
-        operands="text",
-        check="ps",
-        cwd=False,
-        does=[MAY_WRITE_OR_START],
-        needs="/proc",
+        why="lists processes", operands="text", check="ps", cwd=False, does=[effect.MAY_WRITE_OR_START], needs="/proc",
         traits="answers named-only suggest-line",
     ),
     "pgrep": ProgramEntry(
-        why="finds processes",
-        short="acd:fg:lnou:U:G:P:s:t:vwxzi",
+        why="finds processes", short="acd:fg:lnou:U:G:P:s:t:vwxzi",
         long="""
             list-name list-full full newest oldest exact parent: session: terminal: uid: euid: group: delimiter: count
             inverse ignore-case help version
         """,
-        operands="text",
-        needs="/proc",
-        traits="answers named-only",
+        operands="text", needs="/proc", traits="answers named-only",
     ),
     "pidof": ProgramEntry(like="pgrep", needs="/proc"),
     "pstree": ProgramEntry(why="draws the processes", short="aAcgGhH:lnN:psStTuUZ", operands="word", needs="/proc"),
     "top": ProgramEntry(
-        why="prints the processes, once",
-        short="bn:d:p:u:ciHo:w::SEs:l:",
-        operands="none",
-        check="top",
-        does=[MAY_WRITE_OR_START],
-        needs="/proc",
-        traits="answers keyboard",
+        why="prints the processes, once", short="bn:d:p:u:ciHo:w::SEs:l:", operands="none", check="top",
+        does=[effect.MAY_WRITE_OR_START], needs="/proc", traits="answers keyboard",
     ),
     "lsof": ProgramEntry(
-        why="lists open files and ports",
-        short="abi::nPp:tu:c:U+d:s::RlM",
-        operands="text",
-        check="lsof",
-        does=[MAY_WRITE_OR_START],
-        answers_to="-v",
-        needs="/proc",
-        traits="answers",
+        why="lists open files and ports", short="abi::nPp:tu:c:U+d:s::RlM", operands="text", check="lsof",
+        does=[effect.MAY_WRITE_OR_START], answers_to="-v", needs="/proc", traits="answers",
     ),
     "ss": ProgramEntry(
-        why="lists connections and ports",
-        short="altunpeioms46xHOZhV",
+        why="lists connections and ports", short="altunpeioms46xHOZhV",
         long="""
             all listening tcp udp numeric processes extended info options memory summary ipv4 ipv6 unix no-header help
             version
         """,
-        refuse="kill diag filter resolve",
-        operands="word",
-        abbreviate=False,
-        does=[MAY_WRITE_OR_START],
-        needs="/proc",
-        traits="server",
+        refuse="kill diag filter resolve", operands="word", abbreviate=False, does=[effect.MAY_WRITE_OR_START],
+        needs="/proc", traits="server",
     ),
     "netstat": ProgramEntry(
-        why="lists connections and ports",
-        short="altunpeiomsr46xhVcwgvMN",
-        long="all listening tcp udp numeric programs route interfaces statistics extend",
-        abbreviate=False,
-        check="numeric",
-        does=[MAY_WRITE_OR_START],
-        needs="/proc",
-        traits="server",
+        why="lists connections and ports", short="altunpeiomsr46xhVcwgvMN",
+        long="all listening tcp udp numeric programs route interfaces statistics extend", abbreviate=False,
+        check="numeric", does=[effect.MAY_WRITE_OR_START], needs="/proc", traits="server",
     ),
     "ip": ProgramEntry(
-        why="shows addresses and routes",
-        operands="text",
-        check="ip",
-        does=[CHANGES_NETWORK, ONLY_ASKS_MACHINE],
-        needs="/proc",
-        traits="server",
+        why="shows addresses and routes", operands="text", check="ip",
+        does=[effect.CHANGES_NETWORK, effect.ONLY_ASKS_MACHINE], needs="/proc", traits="server",
     ),
     "ifconfig": ProgramEntry(
-        why="shows addresses",
-        short="as",
-        operands="word",
-        most=1,
-        does=[CHANGES_NETWORK, ONLY_ASKS_MACHINE],
-        needs="/proc",
-        traits="server",
+        why="shows addresses", short="as", operands="word", most=1,
+        does=[effect.CHANGES_NETWORK, effect.ONLY_ASKS_MACHINE], needs="/proc", traits="server",
     ),
     "systemctl": ProgramEntry(
-        why="asks about services",
-        short="alqn:t:p:",
+        why="asks about services", short="alqn:t:p:",
         long="""
-            all no-pager full lines: type: state: property: no-legend plain output: user system failed quiet value
-            help version recursive show-types reverse after before
+            all no-pager full lines: type: state: property: no-legend plain output: user system failed quiet value help
+            version recursive show-types reverse after before
         """,
-        refuse="host machine root",
-        operands="text",
-        abbreviate=False,
-        check="systemctl",
+        refuse="host machine root", operands="text", abbreviate=False, check="systemctl",
         does=[
-            HALTS.on("poweroff|reboot|halt|suspend|hibernate|rescue|emergency|isolate"),
-            STEERS_SERVICES,
-            STARTS_WITH_MACHINE.on("start|daemon-reload|import-environment|disable|mask|enable|link|edit|set-default"),
-            STARTS_BY_ITSELF.on("enable|start"),
-            STOPS_SERVICES.on("stop|restart|kill|try-restart|reload-or-restart|revert|set-property|reset-failed"),
+            effect.HALTS.on("poweroff|reboot|halt|suspend|hibernate|rescue|emergency|isolate"), effect.STEERS_SERVICES,
+            effect.STARTS_WITH_MACHINE.on(
+                "start|daemon-reload|import-environment|disable|mask|enable|link|edit|set-default",
+            ),
+            effect.STARTS_BY_ITSELF.on("enable|start"),
+            effect.STOPS_SERVICES.on(
+                "stop|restart|kill|try-restart|reload-or-restart|revert|set-property|reset-failed",
+            ),
         ],
-        globals="--host --machine -H -M",
-        grant="command",
-        traits="answers server",
+        globals="--host --machine -H -M", grant="command", traits="answers server",
     ),
     "service": ProgramEntry(
-        why="asks about a service",
-        long="status-all",
-        operands="text",
-        check="service",
-        does=[STEERS_SERVICES, STOPS_SERVICES.on(operand="^(stop|start|restart|force-reload|reload|kill)$")],
-        grant="command",
-        traits="server",
+        why="asks about a service", long="status-all", operands="text", check="service",
+        does=[
+            effect.STEERS_SERVICES, effect.STOPS_SERVICES.on(operand="^(stop|start|restart|force-reload|reload|kill)$"),
+        ],
+        grant="command", traits="server",
     ),
     "journalctl": ProgramEntry(
-        why="prints the journal",
-        short="u:n:frekxqb::p:t:S:U:o:g:aN",
+        why="prints the journal", short="u:n:frekxqb::p:t:S:U:o:g:aN",
         long="""
-            unit: lines: follow reverse pager-end dmesg catalog quiet boot:: priority: identifier: since: until:
-            output: grep: all no-pager user system user-unit: list-boots disk-usage no-hostname utc case-sensitive::
-            fields header version help no-tail output-fields:
+            unit: lines: follow reverse pager-end dmesg catalog quiet boot:: priority: identifier: since: until: output:
+            grep: all no-pager user system user-unit: list-boots disk-usage no-hostname utc case-sensitive:: fields
+            header version help no-tail output-fields:
         """,
         refuse="""
             vacuum-size vacuum-time vacuum-files rotate flush sync relinquish-var smart-relinquish-var setup-keys
             update-catalog file directory root machine cursor-file
         """,
-        operands="text",
-        abbreviate=False,
-        does=[STARTS_BY_OPTION_OR_SOURCE.on(options="--pager"), MAY_WRITE_OR_START, MAY_READ_OR_START],
-        needs="/var/log/journal /run/log/journal /etc/machine-id",
-        grant="command",
-        traits="answers",
+        operands="text", abbreviate=False,
+        does=[
+            effect.STARTS_BY_OPTION_OR_SOURCE.on(options="--pager"), effect.MAY_WRITE_OR_START,
+            effect.MAY_READ_OR_START,
+        ],
+        needs="/var/log/journal /run/log/journal /etc/machine-id", grant="command", traits="answers",
     ),
     "dmesg": ProgramEntry(
-        why="prints the kernel's messages; -c, -C, -D, -E, -n would change them",
-        short="HTteklpPrsuwWxhVL::",
+        why="prints the kernel's messages; -c, -C, -D, -E, -n would change them", short="HTteklpPrsuwWxhVL::",
         long="""
             human ctime notime level: facility: kernel decode follow follow-new raw reltime userspace nopager color::
             time-format: since: until: help version json
         """,
-        refuse="clear read-clear console-level console-on console-off",
-        operands="none",
-        abbreviate=False,
-        does=[CHANGES_MACHINE, ONLY_ASKS_MACHINE, MAY_WRITE_OR_START],
-        traits="server",
+        refuse="clear read-clear console-level console-on console-off", operands="none", abbreviate=False,
+        does=[effect.CHANGES_MACHINE, effect.ONLY_ASKS_MACHINE, effect.MAY_WRITE_OR_START], traits="server",
     ),
     "tput": ProgramEntry(
-        why="asks about the terminal", operands="word", check="tput", does=[MAY_WRITE_OR_START], needs="/etc/terminfo"
+        why="asks about the terminal", operands="word", check="tput", does=[effect.MAY_WRITE_OR_START],
+        needs="/etc/terminfo",
     ),
     "stty -a|stty size|stty -g": ProgramEntry(why="asks about the terminal"),
-    "stty": ProgramEntry(like="tput", does=[MAY_WRITE_OR_START]),
+    "stty": ProgramEntry(like="tput", does=[effect.MAY_WRITE_OR_START]),
+    # A clean bash, not the terminal's: -p takes no functions, no BASH_ENV and no options from the environment; the
+    # words are arguments of a fixed text, and `type` runs none of them.
     "type": ProgramEntry(
-        why="says what a command is",
-        short="atpP",
-        operands="word",
-        least=1,
-        # A clean bash, not the terminal's: -p takes no functions, no BASH_ENV and no options from the environment; the
-        # words are arguments of a fixed text, and `type` runs none of them.
-        instead=["bash", "-p", "-c", 'type "$@"', "bash"],
-        does=[MAY_WRITE_OR_START, ONLY_WORKS_ON_SHELL],
+        why="says what a command is", short="atpP", operands="word", least=1,
+        instead=["bash", "-p", "-c", 'type "$@"', "bash"], does=[effect.MAY_WRITE_OR_START, effect.ONLY_WORKS_ON_SHELL],
         traits="suggest-line",
     ),
     "xdpyinfo": ProgramEntry(
-        why="prints facts about the machine",
-        long="productVersion productName buildVersion list-gpus version",
-        abbreviate=False,
-        traits="server",
+        why="prints facts about the machine", long="productVersion productName buildVersion list-gpus version",
+        abbreviate=False, traits="server",
     ),
     "sw_vers|system_profiler|vm_stat|acpi": ProgramEntry(like="xdpyinfo"),
     "lsb_release": ProgramEntry(
-        why="prints facts about the machine",
-        short="adicrvs",
-        long="all id description codename release short version",
+        why="prints facts about the machine", short="adicrvs", long="all id description codename release short version",
         abbreviate=False,
     ),
     "getent": ProgramEntry(
-        why="prints facts about users and services",
-        operands="word",
-        abbreviate=False,
-        check="getent",
+        why="prints facts about users and services", operands="word", abbreviate=False, check="getent",
         needs="/etc/services /etc/protocols /etc/networks /etc/rpc",
     ),
     "nvidia-smi": ProgramEntry(why="shows the devices", short="Lquf", long="list-gpus query", traits="server"),
     "sensors": ProgramEntry(like="nvidia-smi"),
     "dpkg": ProgramEntry(
-        why="asks about packages",
-        short="lLsSpVC",
-        long="""
-            list listfiles status search print-avail verify audit get-selections print-architecture version help
-        """,
-        refuse="install remove purge configure unpack root admindir",
-        operands="text",
-        abbreviate=False,
-        does=[REMOVES_PACKAGES.on("-r|-P|--remove|--purge"), CHANGES_PACKAGES],
-        needs="/var/lib/dpkg /etc/dpkg/dpkg.cfg /etc/dpkg/dpkg.cfg.d /etc/dpkg/origins",
-        grant="command",
+        why="asks about packages", short="lLsSpVC",
+        long="list listfiles status search print-avail verify audit get-selections print-architecture version help",
+        refuse="install remove purge configure unpack root admindir", operands="text", abbreviate=False,
+        does=[effect.REMOVES_PACKAGES.on("-r|-P|--remove|--purge"), effect.CHANGES_PACKAGES],
+        needs="/var/lib/dpkg /etc/dpkg/dpkg.cfg /etc/dpkg/dpkg.cfg.d /etc/dpkg/origins", grant="command",
         traits="answers",
     ),
     "dpkg-query": ProgramEntry(
-        why="asks about packages",
-        short="lLsSWf:p",
-        long="list listfiles status search show showformat: version help",
-        refuse="admindir root",
-        operands="text",
-        abbreviate=False,
+        why="asks about packages", short="lLsSWf:p", long="list listfiles status search show showformat: version help",
+        refuse="admindir root", operands="text", abbreviate=False,
         needs="/var/lib/dpkg /etc/dpkg/dpkg.cfg /etc/dpkg/dpkg.cfg.d /etc/dpkg/origins",
     ),
     "apt-cache": ProgramEntry(
-        why="asks about packages",
-        short="anq",
-        long="names-only all-versions no-all-versions installed quiet version help full recurse",
-        operands="text",
-        abbreviate=False,
-        check="apt-cache",
-        does=[MAY_WRITE_OR_START],
+        why="asks about packages", short="anq",
+        long="names-only all-versions no-all-versions installed quiet version help full recurse", operands="text",
+        abbreviate=False, check="apt-cache", does=[effect.MAY_WRITE_OR_START],
         needs="""
             /var/lib/dpkg /etc/dpkg/dpkg.cfg /etc/dpkg/dpkg.cfg.d /etc/dpkg/origins /var/lib/apt /var/cache/apt
             /etc/apt/sources.list /etc/apt/sources.list.d /etc/apt/apt.conf.d /etc/apt/preferences.d
@@ -413,268 +261,210 @@ PROGRAMS = {
         traits="temporary",
     ),
     "rpm": ProgramEntry(
-        why="asks about packages",
-        short="qailfRc",
+        why="asks about packages", short="qailfRc",
         long="query all info list file requires changelog version whatprovides last",
-        refuse="eval define pipe root erase install upgrade import",
-        operands="text",
-        abbreviate=False,
-        check="rpm",
-        does=[REMOVES_PACKAGES.on("-e"), CHANGES_PACKAGES, MAY_WRITE_OR_START],
-        needs="/var/lib/rpm /etc/rpm /etc/dnf /etc/yum.repos.d",
-        grant="command",
+        refuse="eval define pipe root erase install upgrade import", operands="text", abbreviate=False, check="rpm",
+        does=[effect.REMOVES_PACKAGES.on("-e"), effect.CHANGES_PACKAGES, effect.MAY_WRITE_OR_START],
+        needs="/var/lib/rpm /etc/rpm /etc/dnf /etc/yum.repos.d", grant="command",
     ),
     "kill": ProgramEntry(
-        why="lists signals, or asks whether a process is there; others end it",
-        operands="text",
-        check="kill",
-        does=[STEERS_PROCESSES],
-        special="end_processes",
-        traits="textual partial answers suggest-line",
+        why="lists signals, or asks whether a process is there; others end it", operands="text", check="kill",
+        does=[effect.STEERS_PROCESSES], special="end_processes", traits="textual partial answers suggest-line",
     ),
     "mount": ProgramEntry(
-        why="lists what is mounted; with a place it would mount",
-        short="lt:",
-        long="types: show-labels help version",
-        abbreviate=False,
-        does=[CHANGES_MACHINE, ONLY_ASKS_MACHINE],
-        needs="/proc",
+        why="lists what is mounted; with a place it would mount", short="lt:", long="types: show-labels help version",
+        abbreviate=False, does=[effect.CHANGES_MACHINE, effect.ONLY_ASKS_MACHINE], needs="/proc",
         traits="shows-when-alone answers suggest-line",
     ),
     "ldconfig": ProgramEntry(
-        why="lists libraries; without -p it would change their cache",
-        short="pv",
-        long="print-cache verbose",
-        refuse="C f n N r X l",
-        abbreviate=False,
-        check="needs-p",
+        why="lists libraries; without -p it would change their cache", short="pv", long="print-cache verbose",
+        refuse="C f n N r X l", abbreviate=False, check="needs-p",
         does=[
-            CHANGES_MACHINE,
+            effect.CHANGES_MACHINE,
             EffectEntry("low", "reads", "shows which libraries are known", options="-p --print-cache", instead=True),
         ],
         needs="/etc/ld.so.conf /etc/ld.so.conf.d",
     ),
     "loginctl": ProgramEntry(
         like="swapon --show",
-        does=[HALTS.on("terminate-user"), STEERS_SERVICES, STARTS_WITH_MACHINE.on("enable-linger")],
+        does=[
+            effect.HALTS.on("terminate-user"), effect.STEERS_SERVICES, effect.STARTS_WITH_MACHINE.on("enable-linger"),
+        ],
         traits="server",
     ),
     "nmcli": ProgramEntry(
         like="swapon --show",
         does=[
-            CHANGES_NETWORK,
-            SHOWS_NETWORK.on("device status|dev status|device show|connection show|con show|general|radio"),
+            effect.CHANGES_NETWORK,
+            effect.SHOWS_NETWORK.on("device status|dev status|device show|connection show|con show|general|radio"),
         ],
         traits="server",
     ),
-    "lsmod": ProgramEntry(like="swapon --show", does=[SHOWS_MACHINE, ASKS_MACHINE], needs="/proc"),
-    "blkid": ProgramEntry(like="swapon --show", does=[SHOWS_MACHINE, ASKS_MACHINE], needs="/proc", traits="names-only"),
+    "lsmod": ProgramEntry(like="swapon --show", does=[effect.SHOWS_MACHINE, effect.ASKS_MACHINE], needs="/proc"),
+    "blkid": ProgramEntry(
+        like="swapon --show", does=[effect.SHOWS_MACHINE, effect.ASKS_MACHINE], needs="/proc", traits="names-only",
+    ),
     "umask": ProgramEntry(
-        why="shows the umask; a number would change it",
-        short="Sp",
-        instead=["bash", "-c", 'umask "$@"', "bash"],
-        does=[CHANGES_RIGHTS, CHANGES_SHELL],
-        traits="shows-when-alone suggest-line",
+        why="shows the umask; a number would change it", short="Sp", instead=["bash", "-c", 'umask "$@"', "bash"],
+        does=[effect.CHANGES_RIGHTS, effect.CHANGES_SHELL], traits="shows-when-alone suggest-line",
     ),
     "ulimit": ProgramEntry(
-        why="shows limits; a number would change one",
-        short="aHScdeflmnpqrstuvx",
-        instead=["bash", "-c", 'ulimit "$@"', "bash"],
-        does=[CHANGES_SHELL],
+        why="shows limits; a number would change one", short="aHScdeflmnpqrstuvx",
+        instead=["bash", "-c", 'ulimit "$@"', "bash"], does=[effect.CHANGES_SHELL],
         traits="shows-when-alone suggest-line",
     ),
     "help": ProgramEntry(
-        why="shows what a builtin of the shell does",
-        short="ds",
-        operands="word",
+        why="shows what a builtin of the shell does", short="ds", operands="word",
         instead=["bash", "-c", 'help "$@"', "bash"],
     ),
     "modinfo": ProgramEntry(
-        why="shows a kernel module",
-        short="F:nadp",
-        operands="word",
-        abbreviate=False,
-        check="no-files",
-        does=[SHOWS_MACHINE, ASKS_MACHINE],
+        why="shows a kernel module", short="F:nadp", operands="word", abbreviate=False, check="no-files",
+        does=[effect.SHOWS_MACHINE, effect.ASKS_MACHINE],
     ),
     "fuser": ProgramEntry(
-        why="shows who uses a port or a file; -k would end them",
-        short="v",
-        operands="word",
-        check="fuser",
-        does=[STEERS_PROCESSES, ONLY_ASKS_MACHINE, MAY_WRITE_OR_START],
-        needs="/proc",
+        why="shows who uses a port or a file; -k would end them", short="v", operands="word", check="fuser",
+        does=[effect.STEERS_PROCESSES, effect.ONLY_ASKS_MACHINE, effect.MAY_WRITE_OR_START], needs="/proc",
     ),
     "last": ProgramEntry(
-        why="says who logged in",
-        short="n:aFRwx",
-        operands="word",
-        numbers=True,
-        check="no-files",
-        does=[MAY_WRITE_OR_START],
-        needs="/run/utmp /var/log/wtmp /proc",
+        why="says who logged in", short="n:aFRwx", operands="word", numbers=True, check="no-files",
+        does=[effect.MAY_WRITE_OR_START], needs="/run/utmp /var/log/wtmp /proc",
     ),
     "apt-get|apt": ProgramEntry(
-        does=[REMOVES_PACKAGES.on("remove|purge|autoremove"), CHANGES_PACKAGES],
+        does=[effect.REMOVES_PACKAGES.on("remove|purge|autoremove"), effect.CHANGES_PACKAGES],
         needs="""
             /var/lib/dpkg /etc/dpkg/dpkg.cfg /etc/dpkg/dpkg.cfg.d /etc/dpkg/origins /var/lib/apt /var/cache/apt
             /etc/apt/sources.list /etc/apt/sources.list.d /etc/apt/apt.conf.d /etc/apt/preferences.d
             /etc/apt/trusted.gpg.d
         """,
-        grant="command",
-        traits="answers temporary",
+        grant="command", traits="answers temporary",
     ),
     "apt list": ProgramEntry(
-        why="lists packages", long="installed upgradable all-versions upgradeable", operands="text", abbreviate=False
+        why="lists packages", long="installed upgradable all-versions upgradeable", operands="text", abbreviate=False,
     ),
     "apt show|apt search|apt policy|apt depends|apt rdepends": ProgramEntry(
-        why="asks about packages", short="an", long="all-versions names-only full", operands="text", abbreviate=False
+        why="asks about packages", short="an", long="all-versions names-only full", operands="text", abbreviate=False,
     ),
     "yum": ProgramEntry(
-        does=[REMOVES_PACKAGES.on("remove|erase"), CHANGES_PACKAGES],
-        needs="/var/lib/rpm /etc/rpm /etc/dnf /etc/yum.repos.d",
-        grant="command",
+        does=[effect.REMOVES_PACKAGES.on("remove|erase"), effect.CHANGES_PACKAGES],
+        needs="/var/lib/rpm /etc/rpm /etc/dnf /etc/yum.repos.d", grant="command",
     ),
     "dnf": ProgramEntry(
-        does=[REMOVES_PACKAGES.on("remove|autoremove"), CHANGES_PACKAGES],
-        needs="/var/lib/rpm /etc/rpm /etc/dnf /etc/yum.repos.d",
-        grant="command",
+        does=[effect.REMOVES_PACKAGES.on("remove|autoremove"), effect.CHANGES_PACKAGES],
+        needs="/var/lib/rpm /etc/rpm /etc/dnf /etc/yum.repos.d", grant="command",
     ),
     "pacman": ProgramEntry(
-        does=[REMOVES_PACKAGES.on("-R"), REMOVES_PACKAGES.on(options="-R"), CHANGES_PACKAGES], grant="command"
+        does=[effect.REMOVES_PACKAGES.on("-R"), effect.REMOVES_PACKAGES.on(options="-R"), effect.CHANGES_PACKAGES],
+        grant="command",
     ),
-    "apk": ProgramEntry(does=[REMOVES_PACKAGES.on("del"), CHANGES_PACKAGES], grant="command"),
+    "apk": ProgramEntry(does=[effect.REMOVES_PACKAGES.on("del"), effect.CHANGES_PACKAGES], grant="command"),
     """
         snap list|snap info|snap find|flatpak list|pacman -Q|pacman -Qi|pacman -Ql|pacman -Qs|pacman -Si|pacman -Ss|
         apk info|apk list|dnf list|dnf info|yum list|yum info
     """: ProgramEntry(why="asks about packages", long="all installed", operands="word", abbreviate=False),
     "snap": ProgramEntry(
-        does=[REMOVES_PACKAGES.on("remove"), CHANGES_PACKAGES, MAY_WRITE_OR_START], grant="command", traits="server"
+        does=[effect.REMOVES_PACKAGES.on("remove"), effect.CHANGES_PACKAGES, effect.MAY_WRITE_OR_START],
+        grant="command", traits="server",
     ),
     """
         brew list|brew info|brew deps|brew outdated|brew search|brew config|brew leaves|brew desc|brew uses|brew ls
     """: ProgramEntry(
-        why="asks about packages",
-        short="l1",
-        long="versions formula cask tree installed json:: full-name",
-        operands="word",
-        abbreviate=False,
-        check="brew",
+        why="asks about packages", short="l1", long="versions formula cask tree installed json:: full-name",
+        operands="word", abbreviate=False, check="brew",
     ),
     "brew": ProgramEntry(
         does=[
-            REMOVES_PACKAGES.on("uninstall|remove"),
-            INSTALLS.on("|install"),
-            STEERS_SERVICES.on("services"),
-            MAY_WRITE_OR_START,
-            INSTALLS_FROM_ADDRESS.on("install"),
+            effect.REMOVES_PACKAGES.on("uninstall|remove"), effect.INSTALLS.on("|install"),
+            effect.STEERS_SERVICES.on("services"), effect.MAY_WRITE_OR_START,
+            effect.INSTALLS_FROM_ADDRESS.on("install"),
         ],
-        server_commands="info outdated search",
-        grant="command",
-        traits="prints-setup answers",
+        server_commands="info outdated search", grant="command", traits="prints-setup answers",
     ),
-    "flatpak": ProgramEntry(does=[REMOVES_PACKAGES.on("uninstall"), CHANGES_PACKAGES], grant="command"),
+    "flatpak": ProgramEntry(does=[effect.REMOVES_PACKAGES.on("uninstall"), effect.CHANGES_PACKAGES], grant="command"),
     "chmod": ProgramEntry(
-        does=[CHANGES_RIGHTS],
-        touches="changes",
-        special="change_rights",
+        does=[effect.CHANGES_RIGHTS], touches="changes", special="change_rights",
         traits="changes-rights names-only textual mode answers suggest-line",
     ),
     "chown": ProgramEntry(
-        does=[CHANGES_RIGHTS],
-        touches="changes",
-        special="change_rights",
+        does=[effect.CHANGES_RIGHTS], touches="changes", special="change_rights",
         traits="changes-rights names-only answers suggest-line",
     ),
     "chgrp": ProgramEntry(
-        does=[CHANGES_RIGHTS], touches="changes", special="change_rights", traits="changes-rights answers suggest-line"
+        does=[effect.CHANGES_RIGHTS], touches="changes", special="change_rights",
+        traits="changes-rights answers suggest-line",
     ),
-    "setfacl": ProgramEntry(does=[CHANGES_RIGHTS], special="change_rights"),
-    "chflags|xattr": ProgramEntry(does=[CHANGES_RIGHTS]),
+    "setfacl": ProgramEntry(does=[effect.CHANGES_RIGHTS], special="change_rights"),
+    "chflags|xattr": ProgramEntry(does=[effect.CHANGES_RIGHTS]),
     "chattr|setcap|setenforce|semanage|restorecon|aa-disable|apparmor_parser": ProgramEntry(
-        does=[CHANGES_MACHINE_RIGHTS]
+        does=[effect.CHANGES_MACHINE_RIGHTS],
     ),
-    "visudo": ProgramEntry(does=[CHANGES_MACHINE_RIGHTS, CHANGES_USERS]),
-    "pkill|killall": ProgramEntry(does=[STEERS_PROCESSES], traits="answers suggest-line"),
-    "xkill|skill|snice|renice": ProgramEntry(does=[STEERS_PROCESSES]),
-    "shutdown|reboot|halt|poweroff|init|pm-suspend": ProgramEntry(does=[HALTS]),
-    "telinit": ProgramEntry(does=[HALTS, CHANGES_MACHINE]),
+    "visudo": ProgramEntry(does=[effect.CHANGES_MACHINE_RIGHTS, effect.CHANGES_USERS]),
+    "pkill|killall": ProgramEntry(does=[effect.STEERS_PROCESSES], traits="answers suggest-line"),
+    "xkill|skill|snice|renice": ProgramEntry(does=[effect.STEERS_PROCESSES]),
+    "shutdown|reboot|halt|poweroff|init|pm-suspend": ProgramEntry(does=[effect.HALTS]),
+    "telinit": ProgramEntry(does=[effect.HALTS, effect.CHANGES_MACHINE]),
     "launchctl": ProgramEntry(
         does=[
-            STEERS_SERVICES,
-            STARTS_WITH_MACHINE.on("load|bootstrap|unload|submit"),
-            STARTS_BY_ITSELF.on("load"),
-            STOPS_SERVICES.on("stop|kickstart"),
+            effect.STEERS_SERVICES, effect.STARTS_WITH_MACHINE.on("load|bootstrap|unload|submit"),
+            effect.STARTS_BY_ITSELF.on("load"), effect.STOPS_SERVICES.on("stop|kickstart"),
         ],
         grant="command",
     ),
-    "rc-service": ProgramEntry(does=[STEERS_SERVICES, STOPS_SERVICES]),
-    "supervisorctl|sv|s6-rc|initctl": ProgramEntry(does=[STEERS_SERVICES]),
-    "update-rc.d|chkconfig": ProgramEntry(does=[STEERS_SERVICES, STARTS_WITH_MACHINE]),
+    "rc-service": ProgramEntry(does=[effect.STEERS_SERVICES, effect.STOPS_SERVICES]),
+    "supervisorctl|sv|s6-rc|initctl": ProgramEntry(does=[effect.STEERS_SERVICES]),
+    "update-rc.d|chkconfig": ProgramEntry(does=[effect.STEERS_SERVICES, effect.STARTS_WITH_MACHINE]),
     "crontab": ProgramEntry(
         does=[
-            RUNS_LATER,
-            MAY_WRITE_OR_START,
+            effect.RUNS_LATER, effect.MAY_WRITE_OR_START,
             EffectEntry("medium", "reads", "shows what runs by itself later", options="-l", instead=True),
-            RUNS_LATER.on(options="-e -r"),
+            effect.RUNS_LATER.on(options="-e -r"),
         ],
-        grant="line",
-        traits="answers",
+        grant="line", traits="answers",
     ),
-    "at|batch": ProgramEntry(does=[RUNS_LATER], grant="line"),
-    "atrm|anacron": ProgramEntry(does=[RUNS_LATER]),
-    "useradd|usermod|passwd": ProgramEntry(does=[CHANGES_USERS], traits="answers suggest-line"),
+    "at|batch": ProgramEntry(does=[effect.RUNS_LATER], grant="line"),
+    "atrm|anacron": ProgramEntry(does=[effect.RUNS_LATER]),
+    "useradd|usermod|passwd": ProgramEntry(does=[effect.CHANGES_USERS], traits="answers suggest-line"),
     """
         adduser|userdel|deluser|groupadd|groupdel|groupmod|gpasswd|chpasswd|chfn|vipw|vigr|newgrp|sudoedit|dscl|
         sysadminctl|ssh-copy-id|authselect|pam-auth-update
-    """: ProgramEntry(does=[CHANGES_USERS]),
-    "chsh": ProgramEntry(does=[CHANGES_USERS], traits="answers"),
+    """: ProgramEntry(does=[effect.CHANGES_USERS]),
+    "chsh": ProgramEntry(does=[effect.CHANGES_USERS], traits="answers"),
     "iptables -nL|ip6tables -nL|iptables -S|ip6tables -S": ProgramEntry(
-        why="shows the rules of the network",
-        short="vt:",
-        long="line-numbers verbose table:",
-        operands="word",
-        most=1,
+        why="shows the rules of the network", short="vt:", long="line-numbers verbose table:", operands="word", most=1,
         abbreviate=False,
     ),
     "iptables -L|ip6tables -L": ProgramEntry(
-        why="shows the rules of the network",
-        short="nvt:",
-        long="line-numbers numeric verbose table:",
-        operands="word",
-        most=1,
-        abbreviate=False,
-        check="numeric",
+        why="shows the rules of the network", short="nvt:", long="line-numbers numeric verbose table:", operands="word",
+        most=1, abbreviate=False, check="numeric",
     ),
     "iptables|ip6tables": ProgramEntry(
         does=[
-            CHANGES_NETWORK,
+            effect.CHANGES_NETWORK,
             EffectEntry(
-                "low", "reads", "shows the rules of the network", options="-L -S --list --list-rules", instead=True
+                "low", "reads", "shows the rules of the network", options="-L -S --list --list-rules", instead=True,
             ),
-            CHANGES_NETWORK.on(
+            effect.CHANGES_NETWORK.on(
                 options="""
-                -A -D -I -R -F -Z -N -X -P -E --append --delete --insert --replace --flush --zero --new-chain
-                --delete-chain --policy --rename-chain
-            """
+                    -A -D -I -R -F -Z -N -X -P -E --append --delete --insert --replace --flush --zero --new-chain
+                    --delete-chain --policy --rename-chain
+                """,
             ),
         ],
         traits="server",
     ),
-    "nft": ProgramEntry(does=[CHANGES_NETWORK, SHOWS_NETWORK.on("list")]),
-    "ufw": ProgramEntry(does=[CHANGES_NETWORK, SHOWS_NETWORK.on("status|version")], traits="server"),
-    "firewall-cmd": ProgramEntry(does=[CHANGES_NETWORK, SHOWS_NETWORK.on("--state|--list-all")]),
+    "nft": ProgramEntry(does=[effect.CHANGES_NETWORK, effect.SHOWS_NETWORK.on("list")]),
+    "ufw": ProgramEntry(does=[effect.CHANGES_NETWORK, effect.SHOWS_NETWORK.on("status|version")], traits="server"),
+    "firewall-cmd": ProgramEntry(does=[effect.CHANGES_NETWORK, effect.SHOWS_NETWORK.on("--state|--list-all")]),
     "pfctl|ipset|ebtables|iwconfig|networksetup|ovs-vsctl|wg-quick|openvpn|scutil|netsh": ProgramEntry(
-        does=[CHANGES_NETWORK]
+        does=[effect.CHANGES_NETWORK],
     ),
-    "tc": ProgramEntry(does=[CHANGES_NETWORK, SHOWS_NETWORK.on("qdisc show")]),
-    "route|arp": ProgramEntry(does=[CHANGES_NETWORK, ONLY_ASKS_MACHINE], needs="/proc", traits="server"),
-    "iw": ProgramEntry(does=[CHANGES_NETWORK, SHOWS_NETWORK.on("dev")]),
-    "ethtool": ProgramEntry(does=[CHANGES_NETWORK, SHOWS_NETWORK.on("-i")]),
-    "brctl|wg": ProgramEntry(does=[CHANGES_NETWORK, SHOWS_NETWORK.on("show")]),
-    "resolvectl": ProgramEntry(does=[CHANGES_NETWORK, SHOWS_NETWORK.on("status|query")]),
-    "umount": ProgramEntry(does=[CHANGES_MACHINE], traits="answers suggest-line"),
-    "losetup": ProgramEntry(does=[CHANGES_MACHINE, SHOWS_DISKS.on("--list")], needs="/proc"),
+    "tc": ProgramEntry(does=[effect.CHANGES_NETWORK, effect.SHOWS_NETWORK.on("qdisc show")]),
+    "route|arp": ProgramEntry(does=[effect.CHANGES_NETWORK, effect.ONLY_ASKS_MACHINE], needs="/proc", traits="server"),
+    "iw": ProgramEntry(does=[effect.CHANGES_NETWORK, effect.SHOWS_NETWORK.on("dev")]),
+    "ethtool": ProgramEntry(does=[effect.CHANGES_NETWORK, effect.SHOWS_NETWORK.on("-i")]),
+    "brctl|wg": ProgramEntry(does=[effect.CHANGES_NETWORK, effect.SHOWS_NETWORK.on("show")]),
+    "resolvectl": ProgramEntry(does=[effect.CHANGES_NETWORK, effect.SHOWS_NETWORK.on("status|query")]),
+    "umount": ProgramEntry(does=[effect.CHANGES_MACHINE], traits="answers suggest-line"),
+    "losetup": ProgramEntry(does=[effect.CHANGES_MACHINE, effect.SHOWS_DISKS.on("--list")], needs="/proc"),
     """
         swapon --show|swapon -s|swapon --summary|ufw status|loginctl list-sessions|loginctl list-users|
         nmcli device status|nmcli device|nmcli connection show|nmcli general status|arp -n|arp -an|route -n|route -ne|
@@ -682,11 +472,11 @@ PROGRAMS = {
     """: ProgramEntry(why="shows how the machine is set up"),
     "swapon": ProgramEntry(
         does=[
-            CHANGES_MACHINE,
+            effect.CHANGES_MACHINE,
             EffectEntry(
-                "low", "reads", "shows where memory is swapped to", options="-s --summary --show", instead=True
+                "low", "reads", "shows where memory is swapped to", options="-s --summary --show", instead=True,
             ),
-            CHANGES_MACHINE.on(options="-a --all"),
+            effect.CHANGES_MACHINE.on(options="-a --all"),
         ],
         needs="/proc",
     ),
@@ -694,89 +484,89 @@ PROGRAMS = {
         swapoff|modprobe|insmod|rmmod|depmod|kexec|hdparm|blockdev|update-grub|grub-install|dracut|update-initramfs|
         fsck|e2fsck|resize2fs|xfs_repair|debugfs|quotacheck|hwclock|dpkg-reconfigure|alternatives|csrutil|spctl|nvram|
         tmutil|loadkeys
-    """: ProgramEntry(does=[CHANGES_MACHINE]),
+    """: ProgramEntry(does=[effect.CHANGES_MACHINE]),
     "sysctl": ProgramEntry(
         does=[
-            CHANGES_MACHINE,
-            ONLY_ASKS_MACHINE,
+            effect.CHANGES_MACHINE, effect.ONLY_ASKS_MACHINE,
             EffectEntry(
-                "high", "machine", "changes how the machine's kernel works", options="-w --write -p --load --system"
+                "high", "machine", "changes how the machine's kernel works", options="-w --write -p --load --system",
             ),
             EffectEntry("high", "machine", "changes how the machine's kernel works", operand="="),
-            SHOWS_MACHINE.on("-a|-n"),
+            effect.SHOWS_MACHINE.on("-a|-n"),
         ],
-        needs="/proc",
-        traits="shows-when-alone",
+        needs="/proc", traits="shows-when-alone",
     ),
-    "smartctl|defaults": ProgramEntry(does=[CHANGES_MACHINE, ONLY_ASKS_MACHINE]),
-    "nvme": ProgramEntry(does=[CHANGES_MACHINE, DESTROYS_DISK.on("format"), SHOWS_DISKS.on("list")]),
-    "dmsetup": ProgramEntry(does=[CHANGES_MACHINE, SHOWS_DISKS.on("ls|info")]),
-    "efibootmgr": ProgramEntry(does=[CHANGES_MACHINE, SHOWS_MACHINE.on("-v")]),
-    "bcdedit": ProgramEntry(does=[CHANGES_MACHINE, CHANGES_MACHINE_SETTINGS]),
-    "tune2fs": ProgramEntry(does=[CHANGES_MACHINE, SHOWS_MACHINE.on("-l")]),
+    "smartctl|defaults": ProgramEntry(does=[effect.CHANGES_MACHINE, effect.ONLY_ASKS_MACHINE]),
+    "nvme": ProgramEntry(
+        does=[effect.CHANGES_MACHINE, effect.DESTROYS_DISK.on("format"), effect.SHOWS_DISKS.on("list")],
+    ),
+    "dmsetup": ProgramEntry(does=[effect.CHANGES_MACHINE, effect.SHOWS_DISKS.on("ls|info")]),
+    "efibootmgr": ProgramEntry(does=[effect.CHANGES_MACHINE, effect.SHOWS_MACHINE.on("-v")]),
+    "bcdedit": ProgramEntry(does=[effect.CHANGES_MACHINE, effect.CHANGES_MACHINE_SETTINGS]),
+    "tune2fs": ProgramEntry(does=[effect.CHANGES_MACHINE, effect.SHOWS_MACHINE.on("-l")]),
     "diskutil": ProgramEntry(
         does=[
-            CHANGES_MACHINE,
-            DESTROYS_DISK.on("eraseDisk|eraseVolume"),
-            ASKS_DISKS.on("list"),
-            SHOWS_DISKS.on("list|info"),
-        ]
+            effect.CHANGES_MACHINE, effect.DESTROYS_DISK.on("eraseDisk|eraseVolume"), effect.ASKS_DISKS.on("list"),
+            effect.SHOWS_DISKS.on("list|info"),
+        ],
     ),
-    "setterm": ProgramEntry(does=[CHANGES_MACHINE, MAY_WRITE_OR_START]),
+    "setterm": ProgramEntry(does=[effect.CHANGES_MACHINE, effect.MAY_WRITE_OR_START]),
     "fdisk|gdisk": ProgramEntry(
-        does=[DESTROYS_DISK, SHOWS_DISKS.on(options="-l --list -s --show-size -p --print")], traits="names-only"
+        does=[effect.DESTROYS_DISK, effect.SHOWS_DISKS.on(options="-l --list -s --show-size -p --print")],
+        traits="names-only",
     ),
     "sfdisk": ProgramEntry(
         does=[
-            DESTROYS_DISK,
-            SHOWS_DISKS.on(options="-l --list -s --show-size -p --print"),
-            DESTROYS_DISK.on(
+            effect.DESTROYS_DISK, effect.SHOWS_DISKS.on(options="-l --list -s --show-size -p --print"),
+            effect.DESTROYS_DISK.on(
                 options="""
-                -o -z -Z -n -d -t -g --delete --clear --zap --zap-all --new --typecode --mbrtogpt --wipe -w --append
-                -a --script
-            """
+                    -o -z -Z -n -d -t -g --delete --clear --zap --zap-all --new --typecode --mbrtogpt --wipe -w --append
+                    -a --script
+                """,
             ),
         ],
         traits="names-only",
     ),
-    "cfdisk": ProgramEntry(does=[DESTROYS_DISK, SHOWS_DISKS.on(options="-l --list -s --show-size -p --print")]),
+    "cfdisk": ProgramEntry(
+        does=[effect.DESTROYS_DISK, effect.SHOWS_DISKS.on(options="-l --list -s --show-size -p --print")],
+    ),
     "sgdisk": ProgramEntry(
         does=[
-            DESTROYS_DISK,
-            SHOWS_DISKS.on(options="-l --list -s --show-size -p --print"),
-            DESTROYS_DISK.on(
+            effect.DESTROYS_DISK, effect.SHOWS_DISKS.on(options="-l --list -s --show-size -p --print"),
+            effect.DESTROYS_DISK.on(
                 options="""
-                -o -z -Z -n -d -t -g --delete --clear --zap --zap-all --new --typecode --mbrtogpt --wipe -w --append
-                -a --script
-            """
+                    -o -z -Z -n -d -t -g --delete --clear --zap --zap-all --new --typecode --mbrtogpt --wipe -w --append
+                    -a --script
+                """,
             ),
-        ]
+        ],
     ),
     "parted": ProgramEntry(
         does=[
-            DESTROYS_DISK,
-            SHOWS_DISKS.on(options="-l --list -s --show-size -p --print"),
-            DESTROYS_DISK.on(
+            effect.DESTROYS_DISK, effect.SHOWS_DISKS.on(options="-l --list -s --show-size -p --print"),
+            effect.DESTROYS_DISK.on(
                 options="""
-                -o -z -Z -n -d -t -g --delete --clear --zap --zap-all --new --typecode --mbrtogpt --wipe -w --append
-                -a --script
-            """
+                    -o -z -Z -n -d -t -g --delete --clear --zap --zap-all --new --typecode --mbrtogpt --wipe -w --append
+                    -a --script
+                """,
             ),
-            DESTROYS_DISK.on(operand="^(mk|rm|resize|set|rescue|name|toggle|disk_)"),
+            effect.DESTROYS_DISK.on(operand="^(mk|rm|resize|set|rescue|name|toggle|disk_)"),
         ],
         traits="names-only",
     ),
     """
-        wipefs|mkswap|blkdiscard|lvremove|vgremove|pvremove|lvreduce|badblocks|newfs|newfs_msdos|mke2fs|mkdosfs|
-        mkntfs|ddrescue|dcfldd|sg_format|flashrom|fwupdmgr|dc3dd
-    """: ProgramEntry(does=[DESTROYS_DISK]),
-    "cryptsetup": ProgramEntry(does=[DESTROYS_DISK, SHOWS_DISKS.on("status|luksDump|isLuks")]),
-    "zpool": ProgramEntry(does=[DESTROYS_DISK, ASKS_DISKS.on("list|status"), SHOWS_DISKS.on("list|status")]),
-    "zfs": ProgramEntry(does=[DESTROYS_DISK, ASKS_DISKS.on("list"), SHOWS_DISKS.on("list|get")]),
-    "mdadm": ProgramEntry(does=[DESTROYS_DISK, SHOWS_DISKS.on("--detail")]),
-    "hdiutil": ProgramEntry(does=[DESTROYS_DISK, ASKS_DISKS.on("info")]),
-    "lvs|vgs|pvs|lvdisplay|vgdisplay|pvdisplay|getenforce|sestatus|atq|lsattr|getcap|getsebool|lslogins": ProgramEntry(
-        does=[SHOWS_MACHINE]
+        wipefs|mkswap|blkdiscard|lvremove|vgremove|pvremove|lvreduce|badblocks|newfs|newfs_msdos|mke2fs|mkdosfs|mkntfs|
+        ddrescue|dcfldd|sg_format|flashrom|fwupdmgr|dc3dd
+    """: ProgramEntry(does=[effect.DESTROYS_DISK]),
+    "cryptsetup": ProgramEntry(does=[effect.DESTROYS_DISK, effect.SHOWS_DISKS.on("status|luksDump|isLuks")]),
+    "zpool": ProgramEntry(
+        does=[effect.DESTROYS_DISK, effect.ASKS_DISKS.on("list|status"), effect.SHOWS_DISKS.on("list|status")],
     ),
-    "lsns": ProgramEntry(does=[SHOWS_MACHINE], needs="/proc"),
+    "zfs": ProgramEntry(does=[effect.DESTROYS_DISK, effect.ASKS_DISKS.on("list"), effect.SHOWS_DISKS.on("list|get")]),
+    "mdadm": ProgramEntry(does=[effect.DESTROYS_DISK, effect.SHOWS_DISKS.on("--detail")]),
+    "hdiutil": ProgramEntry(does=[effect.DESTROYS_DISK, effect.ASKS_DISKS.on("info")]),
+    "lvs|vgs|pvs|lvdisplay|vgdisplay|pvdisplay|getenforce|sestatus|atq|lsattr|getcap|getsebool|lslogins": ProgramEntry(
+        does=[effect.SHOWS_MACHINE],
+    ),
+    "lsns": ProgramEntry(does=[effect.SHOWS_MACHINE], needs="/proc"),
 }
