@@ -25,7 +25,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 async def test_the_first_request_is_answered_before_the_rest_of_tarmac_is_loaded(tmp_path: Path) -> None:
-    """A2: for a part of the CPU that the first prompt takes; benchmarks/doors.py has the figure."""
+    """A2: for a part of the CPU that the first prompt takes; benchmarks/first_answer.py has the figure."""
     async with editor(tmp_path, HELLO) as ours:
         await ours.initialize()
         first = cpu_seconds(ours.process.pid)

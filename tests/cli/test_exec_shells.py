@@ -1,4 +1,4 @@
-"""`tarmac exec --shell`: the same door for every shell (A5)."""
+"""`tarmac exec --shell`: the same verb for every shell (A5)."""
 
 import json
 import shutil

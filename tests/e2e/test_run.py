@@ -359,15 +359,15 @@ def test_a_home_that_can_not_be_written_to_is_said_with_the_way_out() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc")
-@pytest.mark.parametrize("door", ["run", "exec"])
-def test_a_key_is_not_in_the_environment_of_any_process_that_a_command_can_look_at(project: Path, door: str) -> None:
+@pytest.mark.parametrize("verb", ["run", "exec"])
+def test_a_key_is_not_in_the_environment_of_any_process_that_a_command_can_look_at(project: Path, verb: str) -> None:
     """Issue 5, Models: "not passed to commands"; nor can they read it in ours, /proc/$PPID/environ."""
     key = f"sk-{os.urandom(12).hex()}"
     look = project / "look.sh"  # in a file: the policy has a person asked about a line that says so itself
     look.write_text(
         f"cat /proc/$PPID/environ >up && grep -ls {key[:12]}[0-9a-f] /proc/[0-9]*/environ || echo nowhere\n"
     )
-    if door == "exec":
+    if verb == "exec":
         outcome = tarmac("exec", "--cwd", str(project), "--", "sh look.sh", ANTHROPIC_API_KEY=key)
     else:
         play = script(project.parent, turn("", command("sh look.sh")), done())

@@ -150,7 +150,7 @@ ROWS = (
     Row(
         14,
         "Processes used up: pids.max 1, 2, 3, 4",
-        "No hang and no traceback at any door; what can't be done is said once",
+        "No hang and no traceback in any verb; what can't be done is said once",
         "holds",
         (
             "test_with_few_processes_every_verb_comes_to_an_end",

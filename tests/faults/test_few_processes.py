@@ -20,7 +20,7 @@ def _script(folder: Path) -> str:
     return write_script(folder / "script.toml", turn(listed), turn(listed), turn(listed), done())
 
 
-def _argv(door: str, model: str) -> tuple[str, ...]:
+def _argv(verb: str, model: str) -> tuple[str, ...]:
     words = {
         "run": ("run", "--auto", "all", "--model", model, "do it"),
         "exec": ("exec", "echo hello"),
@@ -28,7 +28,7 @@ def _argv(door: str, model: str) -> tuple[str, ...]:
         "acp": ("acp", "--model", model),
         "mcp": ("mcp",),
     }
-    return (*TARMAC, *words[door])
+    return (*TARMAC, *words[verb])
 
 
 @contextmanager
@@ -38,14 +38,14 @@ def few_processes(number: int) -> Iterator[Callable[[], None]]:
 
 
 @pytest.mark.parametrize("number", [1, 2, 3, 4])
-@pytest.mark.parametrize("door", ["run", "exec", "check"])
-def test_with_few_processes_every_verb_comes_to_an_end(tmp_path: Path, door: str, number: int) -> None:
+@pytest.mark.parametrize("verb", ["run", "exec", "check"])
+def test_with_few_processes_every_verb_comes_to_an_end(tmp_path: Path, verb: str, number: int) -> None:
     """Row 14: no hang and no traceback; what can't be done is said, in a line."""
     with few_processes(number) as prepare:
-        end = ended(_argv(door, _script(tmp_path)), prepare, cwd=tmp_path)
+        end = ended(_argv(verb, _script(tmp_path)), prepare, cwd=tmp_path)
     assert "Traceback" not in end.said
     if end.status == 0:
-        assert door != "exec" or end.out == "hello\n"
+        assert verb != "exec" or end.out == "hello\n"
     else:
         assert "parser" in end.said or "Resource temporarily unavailable" in end.err
 
@@ -61,17 +61,17 @@ def test_a_run_that_can_judge_nothing_says_so_once(tmp_path: Path, number: int) 
 
 
 @pytest.mark.parametrize("number", [1, 2, 3, 4])
-@pytest.mark.parametrize("door", ["acp", "mcp"])
-def test_with_few_processes_a_server_answers_and_ends_at_a_signal(tmp_path: Path, door: str, number: int) -> None:
+@pytest.mark.parametrize("verb", ["acp", "mcp"])
+def test_with_few_processes_a_server_answers_and_ends_at_a_signal(tmp_path: Path, verb: str, number: int) -> None:
     """Row 14: both protocols answer their first requests; SIGTERM ends them."""
     with few_processes(number) as prepare:
-        _check_server(door, tmp_path, prepare)
+        _check_server(verb, tmp_path, prepare)
 
 
-def _requests(door: str, folder: Path) -> list[dict[str, object]]:
+def _requests(verb: str, folder: Path) -> list[dict[str, object]]:
     """What a client asks first; the last of them has the id 2."""
     new = {"cwd": str(folder), "mcpServers": []}
-    if door == "acp":
+    if verb == "acp":
         return [
             {"id": 1, "method": "initialize", "params": {"protocolVersion": 1, "clientCapabilities": {}}},
             {"id": 2, "method": "session/new", "params": new},
@@ -86,16 +86,16 @@ def _requests(door: str, folder: Path) -> list[dict[str, object]]:
     ]
 
 
-def _check_server(door: str, folder: Path, prepare: Callable[[], None]) -> None:
+def _check_server(verb: str, folder: Path, prepare: Callable[[], None]) -> None:
     pipe = subprocess.PIPE
     server = subprocess.Popen(
-        _argv(door, _script(folder)), cwd=folder, preexec_fn=prepare, stdin=pipe, stdout=pipe, stderr=pipe, text=True
+        _argv(verb, _script(folder)), cwd=folder, preexec_fn=prepare, stdin=pipe, stdout=pipe, stderr=pipe, text=True
     )
     too_late = threading.Timer(PATIENCE, server.kill)
     too_late.start()
     try:
         assert server.stdin and server.stdout
-        for each in _requests(door, folder):
+        for each in _requests(verb, folder):
             server.stdin.write(json.dumps({"jsonrpc": "2.0", **each}) + "\n")
         server.stdin.flush()
         while True:
@@ -115,14 +115,14 @@ def _check_server(door: str, folder: Path, prepare: Callable[[], None]) -> None:
 
 
 @pytest.mark.parametrize("memory", MEMORY)
-@pytest.mark.parametrize("door", ["run", "exec", "check", "acp", "mcp"])
-def test_with_little_memory_every_verb_comes_to_an_end(tmp_path: Path, door: str, memory: int) -> None:
+@pytest.mark.parametrize("verb", ["run", "exec", "check", "acp", "mcp"])
+def test_with_little_memory_every_verb_comes_to_an_end(tmp_path: Path, verb: str, memory: int) -> None:
     """Row 15: `ulimit -v`. No hang and no traceback; where the parser can't run, that is said."""
-    end = ended(_argv(door, _script(tmp_path)), with_memory(memory), cwd=tmp_path)
+    end = ended(_argv(verb, _script(tmp_path)), with_memory(memory), cwd=tmp_path)
     assert "Traceback" not in end.said
     assert "backtrace" not in end.said
-    if door in ("run", "check"):
+    if verb in ("run", "check"):
         assert "the parser failed" in end.said or "memory" in end.err
         assert "denied" not in end.said
-    if door == "exec":
+    if verb == "exec":
         assert (end.status, end.out) == (0, "hello\n")

@@ -112,7 +112,7 @@ class Told(CatalogEntry):
 
 @dataclass(slots=True)
 class Fixture(ToolServer):
-    """A door with the suite's tools in front of the real ones."""
+    """A server with the suite's tools in front of the real ones."""
 
     asked: dict[str, Form] = field(default_factory=dict)
     changes: ResourceChanges = field(default_factory=lambda: ResourceChanges(lambda _: None))  # it is its own workspace
@@ -375,14 +375,14 @@ async def serve(port: int, folder: Path) -> None:
     make = adapter.make_server
     adapter.make_server = lambda tools: with_everything(make(tools))
     adapter.ASKED = "user_name"  # type: ignore[misc]  # the suite's name for the one question
-    door = Fixture(load=lambda workspace: Config(workspace=workspace, user_folder=folder), workspace=folder)
+    server = Fixture(load=lambda workspace: Config(workspace=workspace, user_folder=folder), workspace=folder)
     try:
         with http_gate.listen(port) as listening:
             port = listening.getsockname()[1]
             print(port, flush=True)
-            await http_gate.serve(adapter.http_app(door, port), listening)
+            await http_gate.serve(adapter.http_app(server, port), listening)
     finally:
-        await door.aclose()
+        await server.aclose()
 
 
 if __name__ == "__main__":

@@ -51,28 +51,28 @@ class Person:
 
 
 @asynccontextmanager
-async def a_door(workspace: Path | None, *, here: Path | None = None, **values: Any) -> AsyncIterator[ToolServer]:
+async def a_server(workspace: Path | None, *, here: Path | None = None, **values: Any) -> AsyncIterator[ToolServer]:
     """What is behind the protocol, in this process."""
 
     def load(folder: Path) -> Config:
         return Config(workspace=folder, user_folder=Path.home() / "config", values=values)
 
-    door = ToolServer(load=load, workspace=workspace, here=here or workspace or Path("/"))
+    server = ToolServer(load=load, workspace=workspace, here=here or workspace or Path("/"))
     try:
-        yield door
+        yield server
     finally:
-        await door.aclose()
+        await server.aclose()
 
 
 @asynccontextmanager
 async def connected(workspace: Path, era: str, person: Person | None = None, **values: Any) -> AsyncIterator[Client]:
     """A client of a server in this process."""
-    async with a_door(workspace, **values) as door, client_of(door, era, person) as client:
+    async with a_server(workspace, **values) as server, client_of(server, era, person) as client:
         yield client
 
 
-def client_of(door: ToolServer, era: str, person: Any = None, **more: Any) -> Client:
-    return Client(make_server(door), mode=era, elicitation_callback=person, **more)
+def client_of(server: ToolServer, era: str, person: Any = None, **more: Any) -> Client:
+    return Client(make_server(server), mode=era, elicitation_callback=person, **more)
 
 
 def on_pipes(workspace: Path, era: str, person: Any = None, *options: str, **more: Any) -> Client:

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import tarmac
-from tests.mcp.peers import ERAS, NO, Person, client_of, connected, on_pipes, ran, refused, said
-from tests.mcp.peers import a_door as a_server
+from tests.mcp.peers import ERAS, NO, Person, a_server, client_of, connected, on_pipes, ran, refused, said
 
 pytestmark = pytest.mark.shell
 each_era = pytest.mark.parametrize("era", ERAS)

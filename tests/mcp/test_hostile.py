@@ -22,8 +22,8 @@ from tests.mcp.peers import (
     PATIENCE,
     Person,
     Pipe,
-    a_door,
     a_pipe,
+    a_server,
     call,
     client_of,
     connected,
@@ -124,12 +124,12 @@ async def test_a_client_that_never_answers_holds_up_nobody(
     """A3: calls that wait for a person or for a terminal, and more commands than may run at once."""
     monkeypatch.setattr("tarmac.mcp.workspace.AT_ONCE", 4)
     (tmp_path / "log").touch()
-    async with a_door(tmp_path) as door, client_of(door, era, Person(after=600)) as client:
+    async with a_server(tmp_path) as server, client_of(server, era, Person(after=600)) as client:
         id = (await call(client, "open_persistent_terminal"))["id"]
         calls: list[tuple[str, dict[str, Any]]] = [("run_command", {"command": f"touch {n}"}) for n in range(20)]
         calls += [("wait_for_terminal", {"id": id, "pattern": "x", "timeout": 30})] * 10
         waiting = [asyncio.create_task(client.call_tool(*each)) for each in calls]
-        async with client_of(door, era) as other:
+        async with client_of(server, era) as other:
             async with asyncio.timeout(PATIENCE):
                 assert (await ran(other, "pwd"))["output"] == f"{tmp_path}\n"
             busy = [asyncio.create_task(ran(other, "tail -f log", timeout=1)) for _ in range(5)]
@@ -151,10 +151,10 @@ async def test_strangers_without_the_token_take_up_little_and_not_for_long(
     monkeypatch.setattr(loopback, "TO_ASK", 1.0)
     monkeypatch.setattr(loopback, "MOST_CONNECTIONS", 20)
     before = asyncio.all_tasks()
-    async with a_door(tmp_path) as door:
+    async with a_server(tmp_path) as server:
         with http_gate.listen(0) as listening:
             port = listening.getsockname()[1]
-            app = http_gate.Gate(adapter.http_app(door, port), port, TOKEN)
+            app = http_gate.Gate(adapter.http_app(server, port), port, TOKEN)
             task = asyncio.create_task(http_gate.serve(app, listening))
             strangers = [await asyncio.open_connection("127.0.0.1", port) for _ in range(40)]
             for n, (_, writer) in enumerate(strangers):
@@ -180,10 +180,10 @@ async def test_strangers_without_the_token_take_up_little_and_not_for_long(
 
 async def test_300_silent_strangers_lock_nobody_out(tmp_path: Path) -> None:
     """A3: there is room for 256; the one that was silent longest makes room for who comes."""
-    async with a_door(tmp_path) as door:
+    async with a_server(tmp_path) as server:
         with http_gate.listen(0) as listening:
             port = listening.getsockname()[1]
-            app = http_gate.Gate(adapter.http_app(door, port), port, TOKEN)
+            app = http_gate.Gate(adapter.http_app(server, port), port, TOKEN)
             task = asyncio.create_task(http_gate.serve(app, listening))
             strangers = [await asyncio.open_connection("127.0.0.1", port) for _ in range(300)]
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -202,10 +202,10 @@ async def test_strangers_that_come_all_at_once_find_no_more_room_either(
     """A3: they are accepted in one go, before any of those that make room is gone."""
     monkeypatch.setattr(loopback, "MOST_CONNECTIONS", 20)
     monkeypatch.setattr(loopback, "TO_ASK", 10 * PATIENCE)
-    async with a_door(tmp_path) as door:
+    async with a_server(tmp_path) as server:
         with http_gate.listen(0) as listening:
             port = listening.getsockname()[1]
-            app = http_gate.Gate(adapter.http_app(door, port), port, TOKEN)
+            app = http_gate.Gate(adapter.http_app(server, port), port, TOKEN)
             task = asyncio.create_task(http_gate.serve(app, listening))
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -236,10 +236,10 @@ async def test_a_body_that_comes_slowly_is_given_up_quietly(
     """A3: also with the token; the whole body has one time, however many pieces come. It is nobody's mistake to log."""
     monkeypatch.setattr(loopback, "TO_SEND", 1.0)
     caplog.set_level("INFO", "mcp")
-    async with a_door(tmp_path) as door:
+    async with a_server(tmp_path) as server:
         with http_gate.listen(0) as listening:
             port = listening.getsockname()[1]
-            app = http_gate.Gate(adapter.http_app(door, port), port, TOKEN)
+            app = http_gate.Gate(adapter.http_app(server, port), port, TOKEN)
             task = asyncio.create_task(http_gate.serve(app, listening))
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             asks = f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {TOKEN}\r\n"
@@ -277,12 +277,12 @@ def test_the_token_is_in_nobodys_sight(tmp_path: Path) -> None:
 async def test_a_mistake_of_ours_is_said_as_one_and_costs_only_its_call(
     tmp_path: Path, era: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with a_door(tmp_path) as door, client_of(door, era) as client:
-        right, door.load = door.load, lambda _: 1 / 0  # type: ignore[assignment, return-value]
+    async with a_server(tmp_path) as server, client_of(server, era) as client:
+        right, server.load = server.load, lambda _: 1 / 0  # type: ignore[assignment, return-value]
         with pytest.raises(Exception, match="a mistake in Tarmac: ZeroDivisionError"):
             await client.call_tool("run_command", {"command": "ls"})
         assert "Traceback" in caplog.text
-        door.load = right
+        server.load = right
         await ran(client, "ls")
 
 

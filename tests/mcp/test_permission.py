@@ -14,7 +14,7 @@ from typing import Any
 import mcp_types as types
 import pytest
 from mcp.client.client import Client
-from tests.mcp.peers import Person, a_door, client_of, ran, refused, said, until
+from tests.mcp.peers import Person, a_server, client_of, ran, refused, said, until
 
 from tarmac.app import open_app
 from tarmac.config import Config
@@ -48,7 +48,7 @@ async def again(client: Client, command: str, state: str | None, responses: Any 
 
 async def test_an_answer_counts_once(tmp_path: Path) -> None:
     """A3: a replayed answer asks anew; nothing runs twice."""
-    async with a_door(tmp_path) as door, client_of(door, "2026-07-28", Person()) as client:
+    async with a_server(tmp_path) as server, client_of(server, "2026-07-28", Person()) as client:
         question = await asked(client, "echo x >> log")
         await asyncio.sleep(0.25)
         first = await again(client, "echo x >> log", question.request_state)
@@ -60,7 +60,7 @@ async def test_an_answer_counts_once(tmp_path: Path) -> None:
 
 async def test_an_answer_that_is_sent_many_times_at_once_counts_once(tmp_path: Path) -> None:
     """A3: the copies race, and one of them runs."""
-    async with a_door(tmp_path) as door, client_of(door, "2026-07-28", Person()) as client:
+    async with a_server(tmp_path) as server, client_of(server, "2026-07-28", Person()) as client:
         question = await asked(client, "echo x >> log")
         await asyncio.sleep(0.25)
         copies = await asyncio.gather(
@@ -71,7 +71,7 @@ async def test_an_answer_that_is_sent_many_times_at_once_counts_once(tmp_path: P
 
 async def test_an_answer_counts_for_its_own_command(tmp_path: Path) -> None:
     """A3: bound to the command."""
-    async with a_door(tmp_path) as door, client_of(door, "2026-07-28", Person()) as client:
+    async with a_server(tmp_path) as server, client_of(server, "2026-07-28", Person()) as client:
         question = await asked(client, "touch shown")
         await asyncio.sleep(0.25)
         with pytest.raises(Exception, match="requestState"):
@@ -81,7 +81,7 @@ async def test_an_answer_counts_for_its_own_command(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("state", [None, "", "made-up", "v1.AAAA"])
 async def test_an_answer_to_no_question_is_none(tmp_path: Path, state: str | None) -> None:
-    async with a_door(tmp_path) as door, client_of(door, "2026-07-28", Person()) as client:
+    async with a_server(tmp_path) as server, client_of(server, "2026-07-28", Person()) as client:
         try:
             result = await again(client, "touch made", state)
             assert isinstance(result, types.InputRequiredResult)
@@ -92,7 +92,7 @@ async def test_an_answer_to_no_question_is_none(tmp_path: Path, state: str | Non
 
 async def test_a_terminal_that_moved_meanwhile_runs_nothing(tmp_path: Path) -> None:
     """P6: bound to the directory, too."""
-    async with a_door(tmp_path) as door, client_of(door, "2026-07-28", Person()) as client:
+    async with a_server(tmp_path) as server, client_of(server, "2026-07-28", Person()) as client:
         opened = await client.call_tool("open_persistent_terminal", {})
         id = opened.structured_content["id"]
         arguments = {"id": id, "command": "touch made"}
@@ -118,7 +118,7 @@ async def test_an_accepted_form_without_a_choice_is_no_yes(tmp_path: Path, conte
         await asyncio.sleep(0.25)
         return types.ElicitResult(action="accept", content=content)
 
-    async with a_door(tmp_path) as door, client_of(door, "legacy", answer) as client:
+    async with a_server(tmp_path) as server, client_of(server, "legacy", answer) as client:
         result = await client.call_tool("run_command", {"command": "touch made"})
     assert result.is_error
     assert not (tmp_path / "made").exists()
@@ -127,7 +127,7 @@ async def test_an_accepted_form_without_a_choice_is_no_yes(tmp_path: Path, conte
 async def test_a_question_hides_nothing(tmp_path: Path) -> None:
     """P6: characters that can't be seen are shown."""
     person = Person("Deny")
-    async with a_door(tmp_path) as door, client_of(door, "legacy", person) as client:
+    async with a_server(tmp_path) as server, client_of(server, "legacy", person) as client:
         await client.call_tool("run_command", {"command": "touch a\u202e\x1b[8m; touch b"})
     assert "⟨U+202E⟩" in person.questions[0] and "⟨U+001B⟩" in person.questions[0]
     assert "\x1b" not in person.questions[0]
@@ -153,7 +153,7 @@ async def test_a_question_that_nobody_answers_stays_open_and_the_same_call_finds
     """A3: every call comes back; the question is put once, and its answer is good once."""
     monkeypatch.setattr("tarmac.mcp.tool_server.WITHIN", 4.0)  # 42 in earnest
     person = Slow()
-    async with a_door(tmp_path) as door, client_of(door, "legacy", person) as client:
+    async with a_server(tmp_path) as server, client_of(server, "legacy", person) as client:
         told = await refused(client, "run_command", command="touch made")
         assert "has not answered yet" in told
         assert not (tmp_path / "made").exists()
@@ -167,25 +167,25 @@ async def test_a_question_that_nobody_answers_stays_open_and_the_same_call_finds
 @pytest.mark.parametrize("era", ["2026-07-28", "legacy"])
 async def test_a_cancelled_call_ends_its_command_and_nothing_else(tmp_path: Path, era: str) -> None:
     """A3: a client that takes its call back."""
-    async with a_door(tmp_path) as door, client_of(door, era, Person()) as client:
+    async with a_server(tmp_path) as server, client_of(server, era, Person()) as client:
         call = asyncio.create_task(ran(client, "X=1; echo $$ > pid; sleep 600", timeout=40))
         await until((tmp_path / "pid").exists)
         call.cancel()
         await asyncio.gather(call, return_exceptions=True)
-        (terminal,) = next(iter(door._open.values())).registry.listing()
+        (terminal,) = next(iter(server._open.values())).registry.listing()
         await until(lambda: not terminal.busy)
 
 
 async def test_a_call_that_is_taken_back_takes_its_question_with_it(tmp_path: Path) -> None:
     person = Slow()
-    async with a_door(tmp_path) as door, client_of(door, "legacy", person) as client:
+    async with a_server(tmp_path) as server, client_of(server, "legacy", person) as client:
         call = asyncio.create_task(ran(client, "touch made"))
         await person.asked.wait()
         call.cancel()
         await asyncio.gather(call, return_exceptions=True)
         person.free.set()
         await asyncio.sleep(0.3)
-        place = next(iter(door._open.values()))
+        place = next(iter(server._open.values()))
         assert not place.questions.waiting._open
     assert not (tmp_path / "made").exists()
 
@@ -193,7 +193,7 @@ async def test_a_call_that_is_taken_back_takes_its_question_with_it(tmp_path: Pa
 async def test_no_call_takes_longer_than_its_client_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A3: whatever time it asks for, a call comes back with a handle."""
     monkeypatch.setattr("tarmac.mcp.tool_server.WITHIN", 3.0)  # 42 in earnest
-    async with a_door(tmp_path) as door, client_of(door, "2026-07-28", Person()) as client:
+    async with a_server(tmp_path) as server, client_of(server, "2026-07-28", Person()) as client:
         began = time.monotonic()
         result = await ran(client, "X=1; sleep 600", timeout=3600)
         took = time.monotonic() - began
@@ -212,9 +212,9 @@ async def test_a_host_lends_its_own_terminals_and_asks_itself(tmp_path: Path) ->
 
     async with open_app(Config(workspace=tmp_path, user_folder=Path.home() / "config")) as app:
         place = Workspace(app, task=TaskId("hosted"), ask=ask)
-        async with a_door(tmp_path) as door:
-            door.hosted = place
-            async with client_of(door, "2026-07-28") as client:  # it can't be asked itself
+        async with a_server(tmp_path) as server:
+            server.hosted = place
+            async with client_of(server, "2026-07-28") as client:  # it can't be asked itself
                 await ran(client, "touch made; X=1")
                 (terminal,) = app.registry.listing(task="hosted")
                 await ran(client, "echo $X > x")
@@ -227,7 +227,7 @@ async def test_a_host_lends_its_own_terminals_and_asks_itself(tmp_path: Path) ->
 @pytest.mark.parametrize(("command", "cwd"), [("touch made", ""), ("ls", "/")])
 async def test_what_a_model_is_told_to_tell_its_person_works(tmp_path: Path, command: str, cwd: str) -> None:
     """A3: the command in the refusal, run as it stands and anywhere, allows the call."""
-    async with a_door(tmp_path) as door, client_of(door, "legacy") as client:
+    async with a_server(tmp_path) as server, client_of(server, "legacy") as client:
         arguments = {"command": command, "cwd": cwd}
         told = await refused(client, "run_command", **arguments)
         (line,) = re.findall(r"tarmac grants allow.*?(?=\. Or|, or)", told)
@@ -240,7 +240,7 @@ async def test_what_a_model_is_told_to_tell_its_person_works(tmp_path: Path, com
 
 async def test_every_decision_is_in_a_log_that_can_be_read(tmp_path: Path) -> None:
     """P7: who asked, what was said to it, by whom and why, and what came of it; `tarmac tasks` shows it."""
-    async with a_door(tmp_path) as door, client_of(door, "legacy", Person()) as client:
+    async with a_server(tmp_path) as server, client_of(server, "legacy", Person()) as client:
         await ran(client, "ls")
         await ran(client, "touch made; false")
         await refused(client, "run_command", command="rm -rf /")

@@ -7,7 +7,7 @@ from typing import Any
 import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
-from tests.mcp.peers import ERAS, Person, a_door, call, client_of, ran, refused, whole
+from tests.mcp.peers import ERAS, Person, a_server, call, client_of, ran, refused, whole
 
 pytestmark = pytest.mark.shell
 each_era = pytest.mark.parametrize("era", ERAS)
@@ -31,7 +31,7 @@ async def test_the_workspace_is_where_the_client_works(tmp_path: Path, era: str)
     folder = tmp_path / "my project 100%"
     folder.mkdir()
     roots = Working("file://elsewhere/srv", f"file://{tmp_path}/gone", folder)
-    async with a_door(None, here=Path("/")) as door, client_of(door, era, list_roots_callback=roots) as client:
+    async with a_server(None, here=Path("/")) as server, client_of(server, era, list_roots_callback=roots) as client:
         result = await ran(client, "pwd")
     assert result["output"] == f"{folder}\n"
 
@@ -42,14 +42,14 @@ async def test_a_client_in_another_folder_has_other_terminals(tmp_path: Path, er
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
     first, second = Working(tmp_path / "one"), Working(tmp_path / "two")
-    async with a_door(None, here=Path("/")) as door:
-        async with client_of(door, era, Person(), list_roots_callback=first) as client:
+    async with a_server(None, here=Path("/")) as server:
+        async with client_of(server, era, Person(), list_roots_callback=first) as client:
             id = (await call(client, "open_persistent_terminal"))["id"]
             printed = await call(client, "run_persistent_command", id=id, command="X=1; echo $X; touch made")
             uri = f"tarmac://terminals/{printed['terminal_id']}/{printed['number']}"
             assert await whole(client, uri) == "1\n"
-        async with client_of(door, era, Person(), list_roots_callback=second) as client:
-            door.roots_changed("")  # in one process two clients share the pipe's place
+        async with client_of(server, era, Person(), list_roots_callback=second) as client:
+            server.roots_changed("")  # in one process two clients share the pipe's place
             assert (await call(client, "list_terminals"))["terminals"] == []
             assert f"Terminal {id} not found" in await refused(client, "read_terminal", id=id)
             with pytest.raises(Exception, match="not found"):
@@ -62,10 +62,10 @@ async def test_one_folder_under_two_names_is_one_workspace(tmp_path: Path, era: 
     (tmp_path / "project").mkdir()
     (tmp_path / "link").symlink_to("project")
     roots = Working(tmp_path / "project")
-    async with a_door(None, here=Path("/")) as door, client_of(door, era, list_roots_callback=roots) as client:
+    async with a_server(None, here=Path("/")) as server, client_of(server, era, list_roots_callback=roots) as client:
         await call(client, "open_persistent_terminal")
         roots.folders = (tmp_path / "link",)
-        door.roots_changed("")
+        server.roots_changed("")
         assert len((await call(client, "list_terminals"))["terminals"]) == 1
 
 
@@ -75,8 +75,8 @@ async def test_in_the_stateless_era_a_question_does_not_lose_the_folder(tmp_path
         (tmp_path / name).mkdir()
     roots, person = Working(tmp_path / "shown"), Person()
     async with (
-        a_door(None, here=Path("/")) as door,
-        client_of(door, ERAS[0], person, list_roots_callback=roots) as client,
+        a_server(None, here=Path("/")) as server,
+        client_of(server, ERAS[0], person, list_roots_callback=roots) as client,
     ):
         await ran(client, "touch made")
         assert (len(person.questions), roots.asked) == (1, 1)
@@ -109,7 +109,10 @@ async def test_in_the_stateless_era_a_question_does_not_lose_the_folder(tmp_path
 
 
 async def test_a_client_that_does_not_answer_where_it_works_is_not_asked_for_ever(tmp_path: Path) -> None:
-    async with a_door(None, here=tmp_path) as door, client_of(door, ERAS[0], list_roots_callback=Working()) as client:
+    async with (
+        a_server(None, here=tmp_path) as server,
+        client_of(server, ERAS[0], list_roots_callback=Working()) as client,
+    ):
         wanted = await client.session.call_tool("run_command", {"command": "pwd"}, allow_input_required=True)
         assert isinstance(wanted, types.InputRequiredResult)
         told = await client.session.call_tool(
@@ -123,7 +126,7 @@ async def test_a_client_that_does_not_answer_where_it_works_is_not_asked_for_eve
 async def test_an_address_that_is_nobodys_is_refused_before_the_folders_are_asked_for(tmp_path: Path, era: str) -> None:
     """A3: with the same error in both eras."""
     roots = Working(tmp_path)
-    async with a_door(None, here=Path("/")) as door, client_of(door, era, list_roots_callback=roots) as client:
+    async with a_server(None, here=Path("/")) as server, client_of(server, era, list_roots_callback=roots) as client:
         with pytest.raises(MCPError) as failed:
             await client.read_resource("tarmac://nothing/here")
     assert (failed.value.error.code, roots.asked) == (-32602, 0)

@@ -11,7 +11,7 @@ import jsonschema
 import mcp_types as types
 import pytest
 from mcp.client.client import Client
-from tests.mcp.peers import ERAS, PATIENCE, Person, a_door, a_pipe, call, client_of, connected, refused, until, whole
+from tests.mcp.peers import ERAS, PATIENCE, Person, a_pipe, a_server, call, client_of, connected, refused, until, whole
 
 from tarmac.mcp.resources import EVERY
 
@@ -90,7 +90,7 @@ async def hearing(folder: Path, era: str, *endings: str) -> AsyncIterator[tuple[
             heard.append(str(message.params.uri))
 
     handler = {"message_handler": hear} if era != MODERN else {}  # there the stream tells it
-    async with a_door(folder) as door, client_of(door, era, Person(), **handler) as client:
+    async with a_server(folder) as server, client_of(server, era, Person(), **handler) as client:
         id = (await call(client, "open_persistent_terminal"))["id"]
         addresses = [f"tarmac://terminals/{id}{each}" for each in endings]
         if era != MODERN:

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from tests.mcp.peers import PATIENCE, a_door, until
+from tests.mcp.peers import PATIENCE, a_server, until
 from tests.terminals.daemon.conftest import daemon  # noqa: F401 (a fixture)
 
 from tarmac.mcp import adapter, http_gate
@@ -47,13 +47,13 @@ class Web:
 async def serving(folder: Path, *, auto: str = "ask", **limits: Any) -> AsyncIterator[Web]:
     ended: list[str] = []
     before = asyncio.all_tasks()
-    async with a_door(folder, auto=auto) as door:
+    async with a_server(folder, auto=auto) as server:
         with http_gate.listen(0) as listening:
             port = listening.getsockname()[1]
-            made = adapter.http_app(door, port)
+            made = adapter.http_app(server, port)
 
             async def end(session: str) -> None:
-                await door.session_ended(session)
+                await server.session_ended(session)
                 ended.append(session)
 
             app = HttpSessions(made.app, end, host=f"127.0.0.1:{port}", **limits)

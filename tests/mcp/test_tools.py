@@ -6,7 +6,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from tests.mcp.peers import ERAS, NO, Person, a_door, call, client_of, connected, ran, refused, said, whole
+from tests.mcp.peers import ERAS, NO, Person, a_server, call, client_of, connected, ran, refused, said, whole
 
 pytestmark = pytest.mark.shell
 each_era = pytest.mark.parametrize("era", ERAS)
@@ -257,7 +257,7 @@ async def test_a_secret_is_never_typed_by_the_agent(tmp_path: Path, era: str) ->
 
 
 async def test_the_whole_machine_is_no_workspace(tmp_path: Path) -> None:
-    async with a_door(None, here=Path("/")) as door, client_of(door, ERAS[0]) as client:
+    async with a_server(None, here=Path("/")) as server, client_of(server, ERAS[0]) as client:
         told = await refused(client, "run_command", command="ls")
     assert "--cwd" in told
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.mcp.peers import a_door, encoded
+from tests.mcp.peers import a_server, encoded
 
 import tarmac.mcp
 from tarmac.mcp.pipes import serve_lines
@@ -65,8 +65,8 @@ async def served(data: list[bytes], folder: Path, last: str) -> list[dict[str, A
         if said[-1].get("id") == last:
             answered.set()
 
-    async with a_door(folder) as door:
-        await serve_lines(door, pieces(), write)
+    async with a_server(folder) as server:
+        await serve_lines(server, pieces(), write)
     return said
 
 
@@ -134,8 +134,8 @@ async def test_a_recorded_session_goes_as_it_went(name: str, tmp_path: Path) -> 
             said[str(message["id"])] = message
             queue.put_nowait(str(message["id"]))
 
-    async with a_door(tmp_path) as door:
-        await serve_lines(door, pieces(), write)
+    async with a_server(tmp_path) as server:
+        await serve_lines(server, pieces(), write)
     assert said.keys() == wanted.keys()
     for id, answer in said.items():
         assert shape(answer) == shape(wanted[id])

@@ -1,4 +1,4 @@
-"""Judge the whole corpus through the policy's public door, and tell what differs.
+"""Judge the whole corpus through the policy's public interface, and tell what differs.
 
 entries → judge_all → Judged … → differences, by what went wrong
 """

@@ -1,4 +1,4 @@
-"""A task that one process has open, joined by other doors through its private socket."""
+"""A task that one process has open, joined by other front ends through its private socket."""
 
 import asyncio
 import gc
@@ -96,8 +96,8 @@ async def test_who_joins_sees_it_live_and_answers_and_the_second_answer_is_told_
     async with (
         shared(tmp_path, text) as (app, _),
         app.create_task("make the file") as task,
-        join(app.store, task.id, door="cli") as one,
-        join(app.store, task.id, door="acp") as two,
+        join(app.store, task.id, client="cli") as one,
+        join(app.store, task.id, client="acp") as two,
     ):
         heard, own = Heard(one), Heard(task)
         async with running(task):
@@ -117,14 +117,14 @@ async def test_who_joins_sees_it_live_and_answers_and_the_second_answer_is_told_
         assert facts == [each for each in own.things if isinstance(each, TaskEvent)][-len(facts) :]
 
 
-async def test_words_from_a_joined_door_run_a_task_at_rest(tmp_path: Path) -> None:
+async def test_words_from_a_joined_client_run_a_task_at_rest(tmp_path: Path) -> None:
     """F8, S5: words of a follower go to the one writer; who asks while it rests wakes it."""
     text = '[[turn]]\ntext = "What next?"\n[[turn]]\ntext = "Done so."\n'
     async with (
         shared(tmp_path, text) as (app, _),
         app.create_task("hello") as task,
         running(task),
-        join(app.store, task.id, door="cli") as joined,
+        join(app.store, task.id, client="cli") as joined,
     ):
         heard = Heard(joined)
         assert (await joined.run_until_idle()).why == "idle"
@@ -137,9 +137,9 @@ async def test_words_from_a_joined_door_run_a_task_at_rest(tmp_path: Path) -> No
 async def test_a_task_that_another_process_has_is_joined_by_resume(tmp_path: Path) -> None:
     """F8: `tarmac resume` of a task that is open elsewhere joins it; one that is open nowhere is opened."""
     async with shared(tmp_path) as (app, _):
-        async with app.create_task("make the file") as task, resume_or_join(app, task.id, door="cli") as found:
+        async with app.create_task("make the file") as task, resume_or_join(app, task.id, client="cli") as found:
             assert isinstance(found, JoinedTask) and found.metadata.name == "make the file"
-        async with resume_or_join(app, task.id, door="cli") as found:
+        async with resume_or_join(app, task.id, client="cli") as found:
             assert isinstance(found, Task)
 
 
@@ -157,7 +157,7 @@ async def test_who_joined_is_told_when_the_task_is_closed_there(tmp_path: Path) 
 async def _open(app: App, task: TaskId) -> JoinedTask:
     from tarmac.server.joined_task import open_joined
 
-    return await open_joined(app.store, task, door="cli")
+    return await open_joined(app.store, task, client="cli")
 
 
 # What it works with
@@ -168,8 +168,8 @@ async def test_the_keyboard_of_a_terminal_is_of_the_window_that_took_it_last(tmp
     async with (
         shared(tmp_path) as (app, _),
         app.create_task("make the file") as task,
-        join(app.store, task.id, door="cli") as one,
-        join(app.store, task.id, door="cli") as two,
+        join(app.store, task.id, client="cli") as one,
+        join(app.store, task.id, client="cli") as two,
     ):
         terminal = await app.registry.open(cwd=tmp_path, task=task.id)
         async with asyncio.timeout(PATIENCE):
@@ -202,8 +202,8 @@ async def test_the_keyboard_of_a_terminal_is_of_the_window_that_took_it_last(tmp
                     assert theirs.ended == "it was closed"
 
 
-async def test_what_a_task_changed_is_shown_and_taken_back_from_a_joined_door_and_its_page(tmp_path: Path) -> None:
-    """F8, S14: the process that has the task restores the files; each door is told the same."""
+async def test_what_a_task_changed_is_shown_and_taken_back_from_a_joined_client_and_its_page(tmp_path: Path) -> None:
+    """F8, S14: the process that has the task restores the files; each front end is told the same."""
     text = SCRIPT.replace("execute_command", "write_to_file").replace(
         '{ command = "touch made-by-the-agent" }', '{ path = "a.txt", content = "new\\n" }'
     )
@@ -211,7 +211,7 @@ async def test_what_a_task_changed_is_shown_and_taken_back_from_a_joined_door_an
     async with (
         shared(tmp_path, text) as (app, _),
         app.create_task("write it") as task,
-        join(app.store, task.id, door="cli") as joined,
+        join(app.store, task.id, client="cli") as joined,
     ):
         heard = Heard(joined)
         assert (await joined.changed_since(None), await joined.undo()) == ([], None)
@@ -301,21 +301,21 @@ async def test_garbage_on_the_socket_harms_nobody(tmp_path: Path) -> None:
             async with asyncio.timeout(PATIENCE):
                 assert await channel._reader.read() == b""
             await channel.close()
-        async with join(app.store, task.id, door="cli") as joined:
+        async with join(app.store, task.id, client="cli") as joined:
             assert joined.metadata.name == "make the file"
 
 
-# All verbs, from every door (S2)
+# All verbs, from every front end (S2)
 
 
-async def test_pause_go_on_close_and_delete_from_a_joined_door(tmp_path: Path) -> None:
-    """S2: the verbs of a task that a server runs, said through another door; every door is told."""
+async def test_pause_go_on_close_and_delete_from_a_joined_client(tmp_path: Path) -> None:
+    """S2: the verbs of a task that a server runs, said by another front end; every front end is told."""
     state = TaskStore(state_dir(os.environ) / "tasks")
     async with served(tmp_path, script=script(tmp_path)) as server, page(server.port, server.proof()) as one:
         task = TaskId((await one.do("create", text="make the file"))["task"])
         await asked(one, task, "command")
         await one.until(lambda: any(each["type"] == "current" and each["task"] == task for each in one.frames))
-        async with join(state, task, door="cli") as joined:
+        async with join(state, task, client="cli") as joined:
             await joined.pause()
             await one.until(lambda: one.tasks[task]["status"] == "paused")
             await joined.unpause()
@@ -326,7 +326,7 @@ async def test_pause_go_on_close_and_delete_from_a_joined_door(tmp_path: Path) -
             await one.until(lambda: not one.tasks[task]["open"])
             assert (await joined.run_until_idle()).why == "failed"
         await one.do("resume", task=task)
-        async with join(state, task, door="cli") as joined:
+        async with join(state, task, client="cli") as joined:
             await joined.delete()
             await one.until(lambda: task not in one.tasks)
         assert not (state.folder / task).exists()
@@ -405,7 +405,7 @@ async def test_the_page_shows_the_terminals_of_a_task_of_a_session(tmp_path: Pat
         await one.until(lambda: set(one.terminals) == {mine})
 
 
-async def test_a_command_is_tried_by_a_joined_door_and_its_changes_are_kept(tmp_path: Path) -> None:
+async def test_a_command_is_tried_by_a_joined_client_and_its_changes_are_kept(tmp_path: Path) -> None:
     """P9, F8: run on a copy where the task is open, shown to who asked, kept as the answer to the question."""
     if not can_try():
         pytest.skip("commands can't be tried here: bubblewrap 0.11 with overlays is missing")
@@ -455,7 +455,7 @@ arguments = { result = "all done" }
         shared(tmp_path, text) as (app, open_tasks),
         app.create_task("the whole") as task,
         running(task),
-        join(app.store, task.id, door="cli") as joined,
+        join(app.store, task.id, client="cli") as joined,
     ):
         heard = Heard(joined)
         await heard.until(lambda: any(isinstance(each, QuestionAsked) for each in heard.things))
@@ -510,7 +510,7 @@ async def test_tarmac_join_from_another_process(tmp_path: Path) -> None:
             assert '"text": "Done so."' in done.stdout and '"by": ' not in done.stderr
             await one.do("shut", task=task)
         with pytest.raises((TaskInUse, BadRequest)):
-            async with join(store, task, door="cli"):
+            async with join(store, task, client="cli"):
                 pass
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import tarmac.show
 
 ROOT = Path(tarmac.show.__file__).parents[1]
-DOORS = [*(ROOT / "show").rglob("*.py"), *(ROOT / "cli").rglob("*.py")]
+SOURCES = [*(ROOT / "show").rglob("*.py"), *(ROOT / "cli").rglob("*.py")]
 # xterm's own, darker than most: who can be read in these can be read in others.
 XTERM = {31: (205, 0, 0), 32: (0, 205, 0), 33: (205, 205, 0), 34: (0, 0, 238), 35: (205, 0, 205), 36: (0, 205, 205)}
 BOLD = 0.3  # bold letters are read with less contrast
@@ -27,7 +27,7 @@ def test_every_colour_can_be_read_on_black_and_on_white() -> None:
     """A5: nobody chose the screen for us. Yellow has 1.7 on white, and is left out."""
     used = {
         code
-        for path in DOORS
+        for path in SOURCES
         for code in re.findall(r"""["'\[]((?:[0-9];)?(?:3[0-7]|9[0-7]))(?:m|["'])""", path.read_text())
     }
     assert {"31", "32", "35", "1;34"} <= used  # it finds them

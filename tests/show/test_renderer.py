@@ -76,7 +76,7 @@ def test_no_control_character_reaches_the_terminal(look: Look, said: list[e.Task
 
 
 def evil_facts() -> list[e.TaskEvent]:
-    """Every kind, every text in it hostile, and what doors read of it as well."""
+    """Every kind, every text in it hostile, and what front ends read of it as well."""
     request = {
         "kind": EVIL,
         "shown": EVIL,

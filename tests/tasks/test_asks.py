@@ -251,16 +251,16 @@ async def test_however_often_it_is_opened_it_is_asked_once_in_what_a_person_sees
 # Answers in the middle of trouble
 
 
-async def test_a_door_that_goes_away_while_its_answer_is_written_does_not_take_it_back(tmp_path: Path) -> None:
+async def test_a_front_end_that_goes_away_while_its_answer_is_written_does_not_take_it_back(tmp_path: Path) -> None:
     """S5: the first answer counts, once."""
     async with a_task(tmp_path / "work", FOLLOWUP, done(), attended=True) as task:
         seen = Seen(task)
         run = asyncio.create_task(task.run_until_idle())
         asked = await seen.question()
-        door = asyncio.create_task(task.answer(asked.question, Answer(AnswerKind.MESSAGE, text="a")))
+        client = asyncio.create_task(task.answer(asked.question, Answer(AnswerKind.MESSAGE, text="a")))
         await asyncio.sleep(0)  # it has begun
-        door.cancel()
-        await asyncio.gather(door, return_exceptions=True)
+        client.cancel()
+        await asyncio.gather(client, return_exceptions=True)
         with pytest.raises(BadRequest, match="answered first"):
             await task.answer(asked.question, Answer(AnswerKind.MESSAGE, text="b"))
         assert (await run).why == "completed"

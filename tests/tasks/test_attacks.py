@@ -131,7 +131,7 @@ async def test_what_a_person_answered_before_a_crash_reaches_the_model(tmp_path:
     assert messages
 
 
-async def test_a_run_that_its_door_left_asks_again_in_the_next(tmp_path: Path) -> None:
+async def test_a_run_that_its_front_end_left_asks_again_in_the_next(tmp_path: Path) -> None:
     """S4: in the same process, too; and the question of before takes no answer."""
     async with a_task(tmp_path / "work", FOLLOWUP, done(), attended=True) as task:
         seen = Seen(task)

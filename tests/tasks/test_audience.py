@@ -31,7 +31,7 @@ async def test_a_signal_waits_for_the_facts_before_it_and_for_no_others(tmp_path
 
 
 async def test_who_fails_or_leaves_keeps_nothing_from_the_others(tmp_path: Path) -> None:
-    """S18: a door's trouble is not the task's."""
+    """S18: a front end's trouble is not the task's."""
     heard: list[TaskEvent | Signal] = []
     faults: list[str] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: faults.append(context["message"]))

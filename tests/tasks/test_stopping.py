@@ -176,7 +176,7 @@ async def test_an_answer_that_is_stopped_keeps_what_had_come(tmp_path: Path) -> 
 
 
 async def test_whoever_awaits_a_run_stops_it_by_being_cancelled(tmp_path: Path) -> None:
-    """S6: a door that goes away leaves a task in order."""
+    """S6: a front end that goes away leaves a task in order."""
     async with a_task(tmp_path / "work", turn(text="x", delay=30), done()) as task:
         seen = Seen(task)
         run = asyncio.create_task(task.run_until_idle())

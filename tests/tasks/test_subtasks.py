@@ -255,7 +255,7 @@ async def test_without_a_repository_those_that_write_work_one_after_the_other(tm
 
 
 async def test_a_subtasks_questions_are_asked_in_the_parents_name(tmp_path: Path) -> None:
-    """S5, S15: they are in the parent's list, its listeners hear them, and its door answers them."""
+    """S5, S15: they are in the parent's list, its listeners hear them, and its front end answers them."""
     turns = [
         turn(child("part one")),
         turn(call("write_to_file", path="x.txt", content="x\n"), task="part one"),

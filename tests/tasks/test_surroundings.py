@@ -39,7 +39,7 @@ async def test_after_the_first_turn_only_what_came_and_went_is_told(tmp_path: Pa
     assert later == []  # nothing changed
 
 
-async def test_a_door_says_what_the_person_has_before_them(tmp_path: Path) -> None:
+async def test_a_front_end_says_what_the_person_has_before_them(tmp_path: Path) -> None:
     """S8, P8: open files, the current one and problems, but for what is hidden from agents."""
     work = tmp_path / "work"
     work.mkdir()

@@ -438,7 +438,7 @@ async def test_a_background_job_holds_up_nobody_and_ends_with_the_terminal(tmp_p
         assert after.output == "clean\n"
 
 
-# --- Other doors ---
+# --- Other front ends ---
 
 
 async def test_the_exec_provider_runs_one_process_a_command(tmp_path: Path, speech: Speech) -> None:

@@ -81,7 +81,7 @@ async def test_input_that_no_program_reads_has_a_bound_and_is_refused_as_a_whole
 
 
 async def test_who_listens_to_the_registry_can_stop_listening(tmp_path: Path) -> None:
-    """T32: doors come and go."""
+    """T32: front ends come and go."""
     heard: list[ev.TerminalEvent] = []
     async with TerminalRegistry(Settings()) as terminals:
         stop = terminals.subscribe(heard.append)

@@ -145,7 +145,7 @@ class EditorSessions:
         app = await self._app(own)
         async with AsyncExitStack() as owns:
             servers, unusable = self._servers(params, app.config.user_folder if app.place else app.config.workspace)
-            task = await owns.enter_async_context(resume_or_join(app, id, door="acp", servers=servers))
+            task = await owns.enter_async_context(resume_or_join(app, id, client="acp", servers=servers))
             session = self._session(app, task, own, unusable, model=task.metadata.model or app.config.model or "")
             session.owns.push_async_callback(owns.pop_all().aclose)
         return session

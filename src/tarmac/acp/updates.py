@@ -49,7 +49,7 @@ _STATUS: Final = {"open": "pending", "doing": "in_progress", "done": "completed"
 
 
 @dataclass(slots=True)
-class _Call:
+class _ShownCall:
     name: str
     terminal: Update | None = None  # shown as one of the editor's: what tells it so, until that is sent
     announced: bool = False  # it was
@@ -78,7 +78,7 @@ class Updates:
     read: Callable[[Path], str | None] = lambda path: None
     _words: tuple[float, str] = (0.0, "")  # the person's last ones; an answer may record them once more
     _streamed: set[str] = field(default_factory=set)  # requests whose words were sent as they came
-    _calls: dict[str, _Call] = field(default_factory=dict)
+    _calls: dict[str, _ShownCall] = field(default_factory=dict)
 
     def of(self, thing: e.TaskEvent | s.Signal) -> list[Update]:
         """What to send for it."""
@@ -142,7 +142,7 @@ class Updates:
     def _announced(self, use: ToolUse) -> list[Update]:
         if use.name in _SILENT:
             return []
-        self._calls[use.id] = _Call(use.name)
+        self._calls[use.id] = _ShownCall(use.name)
         update: Update = {
             "sessionUpdate": "tool_call",
             "toolCallId": use.id,
@@ -214,11 +214,11 @@ class Updates:
         call.sent = call.total
         return [{**call_update(id), "content": [console(call.text, call.total)]}]
 
-    def _more(self, call: _Call, new: str) -> None:
+    def _more(self, call: _ShownCall, new: str) -> None:
         call.total += len(new)
         call.text = (call.text + new)[-MOST_OUTPUT:]
 
-    def _announce(self, id: str, call: _Call) -> list[Update]:
+    def _announce(self, id: str, call: _ShownCall) -> list[Update]:
         if call.announced or call.terminal is None:
             return []
         call.announced = True
@@ -265,7 +265,7 @@ class Updates:
             update["locations"] = [{"path": path} for path in paths]
         return update
 
-    def _diffs(self, call: _Call, found: dict[str, object]) -> list[Update]:
+    def _diffs(self, call: _ShownCall, found: dict[str, object]) -> list[Update]:
         """Both texts of each file that was changed; of one that can't be read, what changed in it."""
         diffs: list[Update] = []
         for file in files_of(found):

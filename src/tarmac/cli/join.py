@@ -50,7 +50,7 @@ async def join_task(
     from tarmac.server.joined_task import join
 
     config = load_config(workspace, os.environ, {})
-    async with open_app(config) as app, join(store, id, door="cli") as task:
+    async with open_app(config) as app, join(store, id, client="cli") as task:
         task.attended = is_attended(as_json=as_json)
         return await drive(app, task, stop, as_json=as_json, words=text, header=joined_header(task))
 

@@ -212,7 +212,7 @@ def _tasks(app: "App") -> "Tasks":
 
     return Tasks(
         new=lambda text, images: app.create_task(text, images=images, cwd=app.config.workspace),
-        old=lambda id: resume_or_join(app, id, door="cli"),
+        old=lambda id: resume_or_join(app, id, client="cli"),
     )
 
 
@@ -305,7 +305,7 @@ async def _in_server(
     from tarmac.server.unix_socket import create_task_in
 
     store = open_store()
-    task = await create_task_in(store.folder.parent, pid, fields, door="cli")
+    task = await create_task_in(store.folder.parent, pid, fields, client="cli")
     if detached:
         print(json.dumps({"task": task}) if as_json else task)
         return 0
@@ -438,7 +438,7 @@ async def _again(
         _open(config, there) as app,
         meanwhile(_shared(app)),
         resume_or_join(
-            app, task_id, door="cli", model=model if isinstance(model, str) else None, attended=attended
+            app, task_id, client="cli", model=model if isinstance(model, str) else None, attended=attended
         ) as task,
     ):
         starts, header = goes_on, ""

@@ -367,7 +367,7 @@ async def _delete_elsewhere(store: TaskStore, task: TaskId) -> None:
     """Delete a task that another process has open: that process does it."""
     from tarmac.server.joined_task import join
 
-    async with join(store, task, door="cli") as joined:
+    async with join(store, task, client="cli") as joined:
         await joined.delete()
 
 
@@ -394,7 +394,7 @@ async def _control_one(store: TaskStore, listed: Listed, action: str) -> None:
         raise BadRequest(
             f"task {task} is {what}: there is nothing to {action}", hint=f"`tarmac resume {task}` opens it"
         )
-    async with join(store, task, door="cli") as joined:
+    async with join(store, task, client="cli") as joined:
         if action == "clear":
             await joined.shut()
             return

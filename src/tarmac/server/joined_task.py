@@ -1,6 +1,6 @@
 """A task that another process has open, used from this process: follow it, talk to it, answer its questions.
 
-async with join(store, id, door="cli") as task:
+async with join(store, id, client="cli") as task:
     task.subscribe(listener)
 
 Only the other process writes the log. This process reads the log, and follows the task through the other's socket:
@@ -19,7 +19,7 @@ from tarmac.events import TaskId
 from tarmac.policy.approval import Answer, Picture
 from tarmac.server.joined_terminal import JoinedTerminal
 from tarmac.server.trials import ChangeShown, TrialReport
-from tarmac.server.unix_socket import TO_ANSWER, AppConnection, Channel, DoorName, Json, connect, pasted, sockets_of
+from tarmac.server.unix_socket import TO_ANSWER, AppConnection, Channel, ClientName, Json, connect, pasted, sockets_of
 from tarmac.server.viewer import HEAD
 from tarmac.show.json_records import read_record, read_signal
 from tarmac.tasks.auto import Auto
@@ -62,9 +62,9 @@ def process_with(store: TaskStore, task: TaskId) -> int | None:
 
 
 @asynccontextmanager
-async def join(store: TaskStore, task: TaskId, *, door: DoorName) -> AsyncIterator["JoinedTask"]:
+async def join(store: TaskStore, task: TaskId, *, client: ClientName) -> AsyncIterator["JoinedTask"]:
     """Join a task where it is open. TaskInUse: the process that has it lets nobody join."""
-    joined = await open_joined(store, task, door=door)
+    joined = await open_joined(store, task, client=client)
     try:
         yield joined
     finally:
@@ -72,7 +72,9 @@ async def join(store: TaskStore, task: TaskId, *, door: DoorName) -> AsyncIterat
 
 
 @asynccontextmanager
-async def resume_or_join(app: "App", id: str, *, door: DoorName, **options: Any) -> AsyncIterator["Task | JoinedTask"]:
+async def resume_or_join(
+    app: "App", id: str, *, client: ClientName, **options: Any
+) -> AsyncIterator["Task | JoinedTask"]:
     """Open an earlier task, or join it if another process has it. `options` are those of `App.resume_task`."""
     async with AsyncExitStack() as stack:
         task: Task | JoinedTask
@@ -80,11 +82,11 @@ async def resume_or_join(app: "App", id: str, *, door: DoorName, **options: Any)
             task = await stack.enter_async_context(app.resume_task(id, **options))
         except TaskInUse:
             found = TaskId((await asyncio.to_thread(app.store.path, id)).name)
-            task = await stack.enter_async_context(join(app.store, found, door=door))
+            task = await stack.enter_async_context(join(app.store, found, client=client))
         yield task
 
 
-async def open_joined(store: TaskStore, task: TaskId, *, door: DoorName) -> "JoinedTask":
+async def open_joined(store: TaskStore, task: TaskId, *, client: ClientName) -> "JoinedTask":
     """As `join`; close it with `aclose`."""
     pid = process_with(store, task)
     why = "it lets nobody join"
@@ -96,7 +98,7 @@ async def open_joined(store: TaskStore, task: TaskId, *, door: DoorName) -> "Joi
             continue
         joined = JoinedTask(task, store.folder / task, channel, path)
         try:
-            await joined.open(door)
+            await joined.open(client)
         except (PeerGone, PeerRefused, BadRequest) as error:
             why = error.what
             await joined.aclose()
@@ -140,9 +142,9 @@ class JoinedTask:
         self._gone = False
         self._left = False
 
-    async def open(self, door: DoorName) -> None:
+    async def open(self, client: ClientName) -> None:
         """Follow it from now on; what was before is read from its log."""
-        await self._connection.open(door)
+        await self._connection.open(client)
         self._row((await self.request("follow", live=True))["row"])
         past = (await asyncio.to_thread(read_log, self._folder)).events
         for event in past:

@@ -241,7 +241,7 @@ class RunningApp:
 
     async def _join(self, id: TaskId) -> OpenTask:
         """A task that another process has open."""
-        joined = await open_joined(self.store, id, door="web")
+        joined = await open_joined(self.store, id, client="web")
         opened = self._listened(OpenTask(joined, None, lambda: None))
         joined.changed = lambda: self._joined_changed(joined)
         joined.terminal_changed = lambda row: self._tell({"type": "terminal", "terminal": self._joined_row(id, row)})

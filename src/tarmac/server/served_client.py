@@ -463,7 +463,7 @@ class ServedClient:
             await asyncio.gather(found[1], return_exceptions=True)
 
 
-async def serve_door(channel: Channel, running: RunningApp) -> None:
+async def serve_client(channel: Channel, running: RunningApp) -> None:
     """Serve a front end of another process that has connected to our socket."""
     try:
         async with asyncio.timeout(TO_SAY_HELLO):
@@ -471,7 +471,7 @@ async def serve_door(channel: Channel, running: RunningApp) -> None:
     except TimeoutError:
         return
     hello = v.read_hello(frame if isinstance(frame, str) else "")
-    await ServedClient(channel, running, by=hello.door).run()
+    await ServedClient(channel, running, by=hello.client).run()
 
 
 @asynccontextmanager
@@ -482,7 +482,7 @@ async def share(app: App, environ: Mapping[str, str]) -> AsyncIterator[RunningAp
     async with AsyncExitStack() as stack:
         stack.push_async_callback(running.aclose)
         try:
-            await stack.enter_async_context(listen(state_dir(environ), lambda channel: serve_door(channel, running)))
+            await stack.enter_async_context(listen(state_dir(environ), lambda channel: serve_client(channel, running)))
         except (OSError, DirectoryUnavailable):
             pass
         yield running

@@ -226,7 +226,7 @@ async def connect(path: Path) -> Channel:
         raise
 
 
-DoorName = Literal["cli", "acp", "web"]
+ClientName = Literal["cli", "acp", "web"]
 Json = dict[str, Any]
 TO_ANSWER: Final = 30.0  # seconds for a reply; what takes longer is told by events
 TO_CREATE: Final = 60.0  # seconds for a new task: its workspace may be new to the server
@@ -251,9 +251,9 @@ class AppConnection:
         self._reading: asyncio.Task[None] | None = None
         self._sending: set[asyncio.Task[None]] = set()
 
-    async def open(self, door: DoorName) -> None:
+    async def open(self, client: ClientName) -> None:
         """Say which front end this is, and read from now on."""
-        await self._channel.send_text(json.dumps({"door": door}))
+        await self._channel.send_text(json.dumps({"client": client}))
         self._reading = asyncio.create_task(self._read())
 
     async def request(self, do: str, *, timeout: float = TO_ANSWER, **fields: object) -> Json:
@@ -336,7 +336,7 @@ def pasted(images: Iterable[Picture]) -> list[Json]:
     return [{"media_type": media, "base64": base64.b64encode(data).decode()} for data, media in images]
 
 
-async def create_task_in(state: Path, pid: int, fields: Mapping[str, object], *, door: DoorName) -> TaskId:
+async def create_task_in(state: Path, pid: int, fields: Mapping[str, object], *, client: ClientName) -> TaskId:
     """Create a task in the app of another process; `fields` are those of the verb `create`."""
     why = "it lets nobody in"
     for path in sockets_of(state, pid):
@@ -346,7 +346,7 @@ async def create_task_in(state: Path, pid: int, fields: Mapping[str, object], *,
             why = error.what
             continue
         try:
-            await connection.open(door)
+            await connection.open(client)
             return TaskId((await connection.request("create", timeout=TO_CREATE, **fields))["task"])
         finally:
             await connection.aclose()

@@ -15,6 +15,7 @@ from msgspec import Meta
 
 from tarmac.errors import BadRequest
 from tarmac.policy.approval import Always, Answer, AnswerKind, Choice, GrantScope, Picture
+from tarmac.server.unix_socket import ClientName
 from tarmac.tasks.auto import Auto
 
 LARGEST_PICTURE: Final = 20 << 20
@@ -312,7 +313,8 @@ class Hello(msgspec.Struct, frozen=True):
     """The first frame. A page proves who it is, another front end says what it is."""
 
     hello: str = ""
-    door: Literal["cli", "acp", "web"] = "cli"
+    client: ClientName = "cli"
+    door: ClientName = "cli"  # what older versions call `client`
 
 
 _HELLO: Final = msgspec.json.Decoder(Hello)
@@ -321,7 +323,8 @@ _HELLO: Final = msgspec.json.Decoder(Hello)
 def read_hello(frame: str) -> Hello:
     """A client's first frame. One that makes no sense has no proof."""
     try:
-        return _HELLO.decode(frame)
+        hello = _HELLO.decode(frame)
+        return hello if hello.door == "cli" else msgspec.structs.replace(hello, client=hello.door)
     except (msgspec.DecodeError, UnicodeEncodeError):
         return Hello()
 

@@ -24,8 +24,8 @@ from tarmac.errors import BadRequest, DirectoryUnavailable, PeerGone, ScreenUnav
 from tarmac.loopback.http_server import LOOPBACK, listen, own_names, serve
 from tarmac.paths import state_dir
 from tarmac.server.running_app import RunningApp
-from tarmac.server.served_client import ServedClient, serve_door
-from tarmac.server.unix_socket import listen as listen_for_doors
+from tarmac.server.served_client import ServedClient, serve_client
+from tarmac.server.unix_socket import listen as listen_for_clients
 from tarmac.server.verbs import read_hello
 from tarmac.vt.screen import import_emulator
 from tarmac.web.api import Api
@@ -123,10 +123,12 @@ class WebServer:
 
     async def serve(self) -> None:
         """Serve until cancelled. The tasks of an earlier run are opened again meanwhile."""
-        async with AsyncExitStack() as doors:
+        async with AsyncExitStack() as clients:
             try:
                 folder = state_dir(self.state.environ)
-                await doors.enter_async_context(listen_for_doors(folder, lambda door: serve_door(door, self.state)))
+                await clients.enter_async_context(
+                    listen_for_clients(folder, lambda channel: serve_client(channel, self.state))
+                )
             except (OSError, DirectoryUnavailable):  # then no other front end can join
                 pass
             self._keep(opening=self._before.open)  # who finds the server by its file finds its socket, too

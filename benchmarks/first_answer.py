@@ -1,4 +1,4 @@
-"""Doors for other programs: what a client waits for before the first answer, in CPU of the whole process.
+"""Other programs: what a client waits for before the first answer, in CPU of the whole process.
 
 `tarmac mcp`, from its start to the answer to `initialize`, beside `import mcp.server` alone, which every server that is
 built on that SDK pays; `tarmac acp` by itself. What a tool or a session needs is imported after the first answer;
