@@ -17,9 +17,8 @@ from tarmac.acp.updates import Updates
 from tarmac.acp.wire import Notification, encode
 from tarmac.events import TerminalId
 from tarmac.models.messages import Text, ToolUse, Usage
-from tarmac.policy.actions import WriteFile
 from tarmac.policy.approval import AnswerKind, make_request
-from tarmac.policy.verdict import Verdict
+from tarmac.policy.verdict import Verdict, WriteFile
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
 

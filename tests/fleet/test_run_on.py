@@ -12,7 +12,7 @@ from tests.fleet.conftest import Container, Sshd
 from tarmac.fleet.open_address import open_place
 from tarmac.policy import Action, Execute, OpenTerminal, Policy, ReadFile
 from tarmac.policy.files import Files
-from tarmac.policy.user_rules import PrefixRules
+from tarmac.policy.grants import PrefixRules
 
 pytestmark = [pytest.mark.shell, pytest.mark.fleet]
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from tarmac.policy.plan import environment
-from tarmac.policy.programs.own_grammars import OWN
+from tarmac.policy.programs.checks import OWN
 from tarmac.policy.programs.program import Grammar, grammars
 
 pytestmark = [pytest.mark.programs, pytest.mark.slow]

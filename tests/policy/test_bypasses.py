@@ -13,8 +13,7 @@ from tests.policy.test_plan import carry_out
 
 from tarmac.policy import Execute, Policy, Verdict
 from tarmac.policy.plan import environment
-from tarmac.policy.programs.checks import FURTHER
-from tarmac.policy.programs.own_grammars import OWN
+from tarmac.policy.programs.checks import FURTHER, OWN
 from tarmac.policy.programs.program import grammars
 
 

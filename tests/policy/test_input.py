@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarmac.policy import Execute, Plan, SendInput, SuggestedGrant, Verdict
-from tarmac.policy.actions import Awaiting
-from tarmac.policy.input import judge_input
+from tarmac.policy.judge import judge_input
 from tarmac.policy.programs.program import Trait, registry
+from tarmac.policy.verdict import Awaiting
 
 HERE = Path("/project")
 READERS = {  # by what they do with what is typed

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from tarmac.policy import Execute, Policy, PolicySettings, PrefixRules, SuggestedGrant, Verdict
-from tarmac.policy.grants import GrantFile
-from tarmac.policy.user_rules import prefixes
+from tarmac.policy.grants import GrantFile, prefixes
 
 WORKSPACE = Path("/home/dev/project")
 LOOSE = PolicySettings(ask_medium=False)

@@ -18,34 +18,30 @@ POLICY = Path(tarmac.policy.__file__).parent
 LANGUAGE = ("parse/", "programs/rules/")
 # Words that are names of programs as well, and mean something else here: options, kinds, scopes, shells to run.
 OTHER = {
-    "actions": "bash",
     "approval": "yes task :",
-    "bwrap": "sh :",
     "files": ". file",
-    "grants": "task . w code command script pip pdb",
-    "input": "command",
-    "judge": "bash sh zsh dash ksh fish host :",
+    "grants": "task . w code command script pip pdb read",
+    "judge": "bash sh zsh dash ksh fish host : command",
     "judgement": "bash zsh true cd",
     "places": ".",
     "plan": "cat : true false local",
     "plan_confinement": ": code",
     "programs/checks": """
-        [ print printf in for if do else while break continue function next exit default switch return
-        delete split index match log int rand exp sin close system help eval sort format . stat write R test
-        env git svn : size cat script
+        [ print printf in for if do else while break continue function next exit default switch return delete
+        split index match log int rand exp sin close system help eval sort format . stat write R test env git
+        svn : size cat script exec link route ls sh file gzip bzip2 xz zstd ps
     """,
     "programs/effects": ". kind code script",
-    "programs/expansion": "cat env .",
-    "programs/grammar": ": file script sed rev",
-    "programs/own_grammars": "exec sort format help link route ls sh file gzip bzip2 xz zstd : . ps",
-    "programs/program": ": . most prove local core link links mode modules server shell command script code filters",
-    "programs/readonly": ". : exec ls R bash pip command",
+    "programs/program": """
+        : . most prove local core link links mode modules server shell command script code filters file sed rev
+    """,
+    "programs/readonly": ". : exec ls R bash pip command cat env",
     "programs/repository": ". true false",
     "programs/risk": ". R init find mkfs script",
     "programs/specials": ". [ : cat",
-    "sandbox": "bwrap sh",
+    "sandbox": "bwrap sh :",
     "trial": "bwrap bash",
-    "user_rules": "read",
+    "verdict": "bash",
     "visible": "[",
 }
 

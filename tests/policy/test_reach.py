@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from tarmac.policy import Execute, Policy, PolicySettings, Verdict
-from tarmac.policy.grants import fits
+from tarmac.policy.grants import PrefixRules, fits
 from tarmac.policy.parse.words import value_of_text
-from tarmac.policy.user_rules import PrefixRules
 from tarmac.policy.verdict import Basis
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tarmac.events import TaskId
 from tarmac.policy import Execute, Policy, PrefixRules, Verdict
-from tarmac.policy.user_rules import load_rules, prefixes
+from tarmac.policy.grants import load_rules, prefixes
 
 WORKSPACE = Path("/home/dev/project")
 

@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 
 from tarmac.policy import Execute, Policy, Verdict
 from tarmac.policy.parse import parser
-from tarmac.policy.programs.checks import FURTHER
-from tarmac.policy.programs.grammar import read_programs
-from tarmac.policy.programs.own_grammars import OWN
-from tarmac.policy.programs.program import Trait, grammars, known, readers, registry
+from tarmac.policy.programs.checks import FURTHER, OWN
+from tarmac.policy.programs.program import Trait, grammars, known, read_programs, readers, registry
 
 pytestmark = pytest.mark.slow
 

@@ -15,7 +15,7 @@ from tests.tools.workshop import Workshop, text_of
 
 from tarmac.errors import TarmacError
 from tarmac.policy import Policy, PolicySettings
-from tarmac.policy.actions import ReadFile
+from tarmac.policy.verdict import ReadFile
 from tarmac.tools.tool import Go
 
 SECRET = "secret_of_another_place"

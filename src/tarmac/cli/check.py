@@ -21,9 +21,8 @@ from tarmac.cli.shutdown import run
 from tarmac.config import load_config
 from tarmac.errors import BadRequest
 from tarmac.policy import Enforcement, Execute, Policy, PolicySettings, PrefixRules, SuggestedGrant, Verdict
-from tarmac.policy.grants import GrantFile, refusal
+from tarmac.policy.grants import GrantFile, prefixes, refusal
 from tarmac.policy.parse.parser import DIALECTS
-from tarmac.policy.user_rules import prefixes
 from tarmac.policy.visible import visible
 from tarmac.tasks.auto import settings_for
 

@@ -100,8 +100,7 @@ def _check_rules(rules: list[str]) -> None:
     """Now, and not with the first call. A rule that can't be kept is told of."""
     if not rules:
         return
-    from tarmac.policy.grants import refusal
-    from tarmac.policy.user_rules import prefixes
+    from tarmac.policy.grants import prefixes, refusal
 
     try:
         made = prefixes(rules)

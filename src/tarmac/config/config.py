@@ -18,7 +18,7 @@ from tarmac.tasks.limits import Limits
 
 if TYPE_CHECKING:
     from tarmac.models.provider import ModelSettings
-    from tarmac.policy.user_rules import PrefixRules
+    from tarmac.policy.grants import PrefixRules
     from tarmac.policy.verdict import PolicySettings
     from tarmac.tasks.auto import Kinds
     from tarmac.terminals.settings import Settings
@@ -207,7 +207,7 @@ class Config:
         """The rules of policy.toml, `policy.allow`, `policy.ask` and `policy.deny`."""
         from dataclasses import replace
 
-        from tarmac.policy.user_rules import load_rules, prefixes
+        from tarmac.policy.grants import load_rules, prefixes
 
         own = load_rules(self.user_folder / "policy.toml")
         try:

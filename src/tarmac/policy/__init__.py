@@ -6,32 +6,30 @@
 It does not know tasks, and never waits for a person.
 """
 
-from tarmac.policy.actions import (
+from tarmac.policy.decision import Grants
+from tarmac.policy.grants import PrefixRules
+from tarmac.policy.judge import Policy
+from tarmac.policy.verdict import (
     Action,
+    Confinement,
     Connect,
+    Decision,
+    Enforcement,
     Execute,
     KillTerminal,
     OpenTerminal,
-    ReadFile,
-    SendInput,
-    UseServer,
-    WriteFile,
-)
-from tarmac.policy.decision import Grants
-from tarmac.policy.judge import Policy
-from tarmac.policy.user_rules import PrefixRules
-from tarmac.policy.verdict import (
-    Confinement,
-    Decision,
-    Enforcement,
     Part,
     Plan,
     PolicySettings,
+    ReadFile,
     Risk,
+    SendInput,
     Stage,
     Step,
     SuggestedGrant,
+    UseServer,
     Verdict,
+    WriteFile,
 )
 
 __all__ = [

@@ -21,18 +21,23 @@ from pathlib import Path
 
 from tarmac.errors import BadRequest
 from tarmac.events import TaskId, TerminalId
-from tarmac.policy.actions import (
+from tarmac.policy.verdict import (
     Action,
+    Basis,
     Connect,
+    Decision,
     Execute,
     KillTerminal,
     OpenTerminal,
+    Part,
     ReadFile,
+    Risk,
     SendInput,
+    SuggestedGrant,
     UseServer,
+    Verdict,
     WriteFile,
 )
-from tarmac.policy.verdict import Basis, Decision, Part, Risk, SuggestedGrant, Verdict
 from tarmac.policy.visible import shortened, visible, warnings
 
 LONGEST_SHOWN = 20_000  # characters; the tail is always there

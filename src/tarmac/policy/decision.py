@@ -9,18 +9,17 @@ from pathlib import Path
 from typing import Protocol
 
 from tarmac.events import TaskId
-from tarmac.policy.actions import Execute
-from tarmac.policy.grants import fits, refusal, suggest
+from tarmac.policy.grants import PrefixRules, fits, refusal, suggest
 from tarmac.policy.judgement import ASK_ALWAYS, PERSONAL, JudgedCommand, Judgement
 from tarmac.policy.parse.words import Simple
 from tarmac.policy.programs.effects import Effect
-from tarmac.policy.user_rules import PrefixRules
 from tarmac.policy.verdict import (
     FAR_REACHING,
     RISKS,
     Basis,
     Decision,
     EffectKind,
+    Execute,
     Part,
     PolicySettings,
     Proof,

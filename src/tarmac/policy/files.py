@@ -24,9 +24,8 @@ from typing import Literal, NamedTuple
 
 from tarmac.errors import PlaceFailed
 from tarmac.file_system import LOCAL, LONGEST_PATH, FileSystem, follow, is_folder
-from tarmac.policy.actions import ReadFile, WriteFile
 from tarmac.policy.budget import once
-from tarmac.policy.verdict import Decision, PolicySettings, Risk, Rule, Verdict
+from tarmac.policy.verdict import Decision, PolicySettings, ReadFile, Risk, Rule, Verdict, WriteFile
 
 
 class _Name(NamedTuple):

@@ -1,4 +1,4 @@
-"""The user's grants: exact lines and prefixes of whole words, for a task, a workspace or everywhere.
+"""What the user allowed before: grants (exact lines and prefixes, for a task, a workspace or everywhere), and rules.
 
 GrantFile(path).covers_line(…) / covers_words(…) → the id of a grant      (what the policy asks)
                .add(…) · revoke(…) · clear(…) · listing()                 (what a person does)
@@ -6,13 +6,14 @@ GrantFile(path).covers_line(…) / covers_words(…) → the id of a grant      
 refusal(words) · line_refusal(line)     → why this can't be granted, or ""
 fits(prefix, words)                     → whether words begin with it, and no option after it makes another thing of it
 suggest(line, parts, …)                 → what the person could be offered: the exact line, and a prefix for each part
+load_rules(path) → PrefixRules          → what the user's own file of rules allows, asks and denies
 
 A program that runs programs is never allowed by its first word: the tables say of each program what may be granted.
 
-The file belongs to the user and is private. It is written whole or not at all, and never comes from a workspace. If it
-can't be trusted (unreadable, damaged, writable by others), nothing in it counts, `trouble` says why, and every command
-asks. The next write moves the file aside, so nothing is lost. A grant for `once` is only in memory. No grant can be
-stored for a critical command, and the policy would not apply one.
+The file of grants belongs to the user and is private. It is written whole or not at all, and never comes from a
+workspace. If it can't be trusted (unreadable, damaged, writable by others), nothing in it counts, `trouble` says why,
+and every command asks. The next write moves the file aside, so nothing is lost. A grant for `once` is only in memory.
+No grant can be stored for a critical command, and the policy would not apply one.
 """
 
 import fcntl
@@ -20,21 +21,23 @@ import json
 import os
 import re
 import secrets
+import shlex
 import stat
 import time
-from collections.abc import Callable, Iterator, Sequence
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, asdict, dataclass
+from dataclasses import KW_ONLY, asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 from tarmac.errors import BadRequest, StateUnavailable
 from tarmac.events import TaskId
 from tarmac.paths import private_dir
 from tarmac.policy.budget import first
-from tarmac.policy.programs.program import Program, Trait, known
-from tarmac.policy.verdict import Part, Risk, SuggestedGrant
+from tarmac.policy.programs.program import Grammar, Program, Trait, known, read_programs
+from tarmac.policy.verdict import RISKS, Part, Risk, SuggestedGrant
 from tarmac.policy.visible import is_plain
 
 Scope = Literal["once", "task", "workspace", "everywhere"]
@@ -520,3 +523,84 @@ def _prefix(words: tuple[str, ...]) -> tuple[str, ...]:
             said = alone or known(_name(name)).grant == "script" or _PLAIN_WORD.fullmatch(prefix[1])
             return prefix if said else ()
     return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrefixRules:
+    """The user's rules: prefixes of whole words. The longest that matches wins; deny wins a tie."""
+
+    allow: tuple[tuple[str, ...], ...] = ()
+    deny: tuple[tuple[str, ...], ...] = ()
+    ask: tuple[tuple[str, ...], ...] = ()  # always asked about; as long as an allow rule, it wins
+    risks: tuple[tuple[tuple[str, ...], Risk], ...] = ()  # prefixes, and how dangerous they are at least
+    programs: Mapping[str, Grammar] = field(default_factory=dict)  # programs the user knows to only read
+    trouble: str | None = field(default=None)  # why the file they come from can't be trusted: then everything asks
+
+
+_MOST_RULE_BYTES = 1 << 20
+_RULE_KEYS = frozenset(["allow", "ask", "deny", "read", "risk"])
+
+
+def load_rules(path: Path) -> PrefixRules:
+    """The user's own rules, from one TOML file outside of every workspace; none when there is no such file.
+
+        allow = ["npm test", "make lint"]        # prefixes of whole words
+        ask = ["docker", "git commit --amend"]   # always asked about, at every level, whatever was granted
+        deny = ["git push"]
+
+        [risk]                                   # at least this dangerous: medium, high or critical
+        high = ["make release"]
+        critical = ["./deploy production"]       # no grant and no level allows it
+
+        [read.mytool]                            # a program known to only read, with the keys of rules.ReaderFields
+        why = "lists my things"
+        short = "la"
+        operands = "path"
+
+    It never raises. If the file can't be trusted, `trouble` says why, and everything asks.
+    """
+    try:
+        with path.open("rb") as file:
+            found = os.fstat(file.fileno())
+            if why := _distrust(found):
+                return PrefixRules(trouble=f"the rules in {path} can't be trusted: {why}")
+            raw = file.read(_MOST_RULE_BYTES + 1)
+    except FileNotFoundError:
+        return PrefixRules()
+    except OSError as error:
+        return PrefixRules(trouble=f"the rules in {path} can't be read: {error.strerror}")
+    try:
+        return _parsed_rules(raw)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        return PrefixRules(trouble=f"the rules in {path} make no sense: {error}")
+
+
+def _parsed_rules(raw: bytes) -> PrefixRules:
+    if len(raw) > _MOST_RULE_BYTES:
+        raise ValueError("they are too long")
+    data = tomllib.loads(raw.decode("utf-8"))
+    if unknown := data.keys() - _RULE_KEYS:
+        raise ValueError(f"`{min(unknown)}` is not known")
+    return PrefixRules(
+        allow=prefixes(data.get("allow", ())),
+        deny=prefixes(data.get("deny", ())),
+        ask=prefixes(data.get("ask", ())),
+        risks=_risks(data.get("risk", {})),
+        programs=read_programs(data.get("read", {})),
+    )
+
+
+def _risks(table: Mapping[str, Sequence[object]]) -> tuple[tuple[tuple[str, ...], Risk], ...]:
+    if unknown := table.keys() - set(RISKS[1:]):
+        raise ValueError(f"`{min(unknown)}` is not a risk: medium, high or critical")
+    return tuple((rule, cast("Risk", risk)) for risk, lines in table.items() for rule in prefixes(lines))
+
+
+def prefixes(lines: Sequence[object]) -> tuple[tuple[str, ...], ...]:
+    """Prefixes of whole words, from lines as a person writes them."""
+    if not isinstance(lines, list | tuple) or not all(isinstance(line, str) for line in lines):
+        raise ValueError("a rule is a line of words")
+    found = [tuple(shlex.split(cast(str, line))) for line in lines]
+    if not all(found):
+        raise ValueError("a rule without words would fit everything")
+    return tuple(found)

@@ -29,9 +29,8 @@ from tarmac.policy.parse.words import Simple
 from tarmac.policy.places import LONGEST_NAME, Ground
 from tarmac.policy.plan_confinement import asks_a_server, confine
 from tarmac.policy.programs.effects import Assessment, Effect, effect_of, peel
-from tarmac.policy.programs.expansion import looks_alike, names_of
 from tarmac.policy.programs.program import Grammar, Trait, known
-from tarmac.policy.programs.readonly import Prover
+from tarmac.policy.programs.readonly import Prover, looks_alike, names_of
 from tarmac.policy.programs.risk import MOST_WORDS, assess, fetched_files, sends
 from tarmac.policy.programs.specials import At
 from tarmac.policy.verdict import (

@@ -25,7 +25,7 @@ from tarmac.errors import BadRequest, FileUnavailable, StateUnavailable, TarmacE
 from tarmac.events import CallId
 from tarmac.file_system import read_bytes, save_file
 from tarmac.policy import Execute, WriteFile
-from tarmac.policy.actions import SendInput
+from tarmac.policy.verdict import SendInput
 from tarmac.tasks.context import now
 from tarmac.tasks.events import (
     CheckpointCreated,

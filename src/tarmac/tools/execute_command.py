@@ -20,7 +20,7 @@ from tarmac.events import TerminalId
 from tarmac.models.messages import Text
 from tarmac.policy import Execute, Plan
 from tarmac.policy.approval import Authority, authority
-from tarmac.policy.input import is_relay
+from tarmac.policy.judge import is_relay
 from tarmac.policy.plan import environment
 from tarmac.policy.visible import visible
 from tarmac.terminals.execution import Execution

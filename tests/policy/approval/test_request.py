@@ -22,7 +22,6 @@ from tarmac.policy import (
     Verdict,
     WriteFile,
 )
-from tarmac.policy.actions import Action
 from tarmac.policy.approval import (
     Always,
     Answer,
@@ -37,7 +36,7 @@ from tarmac.policy.approval import (
     digest,
     make_request,
 )
-from tarmac.policy.verdict import Basis
+from tarmac.policy.verdict import Action, Basis
 
 HERE = Path("/project")
 TASK = TaskId("task-1")

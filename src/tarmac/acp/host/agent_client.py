@@ -36,8 +36,8 @@ from tarmac.acp.wire import NOT_FOUND, Bad, Json, Response
 from tarmac.errors import BadRequest, ToolDenied
 from tarmac.events import CallId
 from tarmac.file_system import read_bytes, save_file
-from tarmac.policy.actions import ReadFile
 from tarmac.policy.approval import Answer, AnswerKind
+from tarmac.policy.verdict import ReadFile
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
 from tarmac.tasks.context import now

@@ -24,8 +24,8 @@ from tarmac.calls.pipeline import Call, CallResult, Pipeline, Recorder
 from tarmac.errors import TarmacError
 from tarmac.file_system import read_bytes
 from tarmac.policy import Action, Execute, Verdict
-from tarmac.policy.actions import ReadFile, WriteFile
 from tarmac.policy.approval import Answer, AnswerKind, Approval, Resolution, proven_as
+from tarmac.policy.verdict import ReadFile, WriteFile
 from tarmac.policy.visible import shortened
 from tarmac.tasks.auto import reaches
 from tarmac.tasks.call_recorder import record_verdicts

@@ -19,7 +19,7 @@ import unicodedata
 from collections.abc import Mapping
 from typing import cast
 
-from tarmac.policy.actions import Execute
+from tarmac.policy.verdict import Execute
 
 LONGEST = 512  # characters
 _PLAIN = re.compile(r"[A-Za-z0-9_%+:,./@-]+(?: [A-Za-z0-9_%+:,./@-]+)*")
