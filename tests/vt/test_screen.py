@@ -6,10 +6,11 @@ from hypothesis import strategies as st
 from tarmac.vt.screen import PLAIN, Picture, Span, highlights, new_emulator
 
 PIECES = st.lists(
-    st.text(alphabet="abc 中é", max_size=12).map(str.encode)
+    st.text(alphabet="abchlr 中é", max_size=12).map(str.encode)
     | st.sampled_from(
         [b"\r\n", b"\x1b[H", b"\x1b[3;4H", b"\x1b[2J", b"\x1b[7m", b"\x1b[0m", b"\x1b[44m", b"\x1b[K", b"\x1b[A",
-         b"\x1b[?1049h", b"\x1b[?1049l", b"\x1b[?25l", b"\x1b[?25h", b"\x1b]2;name\x07", b"\x1b[?1h", b"\x1b[L"]
+         b"\x1b[?1049h", b"\x1b[?1049l", b"\x1b[?25l", b"\x1b[?25h", b"\x1b]2;name\x07", b"\x1b[?1h", b"\x1b[L",
+         b"\x1b[?2004h", b"\x1b[2;5r"]
     ),
     max_size=25,
 )  # fmt: skip
@@ -59,6 +60,18 @@ def test_what_repaints_a_screen_paints_the_same(pieces: list[bytes]) -> None:
     picture = emulator.picture()
     assert painted(emulator.repaint()) == picture
     emulator.close()
+
+
+def test_text_that_looks_like_the_end_of_a_mode_is_painted_as_text() -> None:
+    """T26: `1h` is all that is shown, and a mode ends with it."""
+    emulator = new_emulator(4, 20)
+    emulator.feed(b"\x1b[?1h\x1b[?2004h1h")
+    copy = new_emulator(4, 20)
+    copy.feed(emulator.repaint())
+    assert copy.picture().lines[0] == "1h"
+    assert copy.repaint() == emulator.repaint()
+    emulator.close()
+    copy.close()
 
 
 def test_a_viewer_that_attaches_while_vim_runs_has_the_shell_behind_it() -> None:

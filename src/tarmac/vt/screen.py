@@ -17,7 +17,9 @@ from tarmac.errors import ScreenUnavailable
 from tarmac.vt.cells import is_simple, width_of
 
 SCROLLBACK_LINES = 2000
+ROOM = 32 << 10  # bytes for the text of a screen; more as they are needed
 _SEQUENCE = re.compile(r"\x1b(?:\[([0-9;:]*)m|\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|.)")
+_SEQUENCES = re.compile(f"(?:{_SEQUENCE.pattern})*")
 _ENTERS_ALTERNATE = re.compile(rb"\x1b\[\?(?:\d+;)*(?:47|1047|1049)(?:;\d+)*h")
 # The alternate screen is cleared when it is entered again; and with 2026 a viewer would wait for the end of an update.
 _NOT_AGAIN = re.compile(r"\x1b\[\?(?:47|1047|1049|2026)h")
@@ -94,6 +96,7 @@ class GhosttyEmulator:
         room = ffi.new("size_t*", (rows + SCROLLBACK_LINES) * (columns + 64) * 8 * 2)
         lib.ghostty_terminal_set(self._terminal._t[0], lib.GHOSTTY_TERMINAL_OPT_SCROLLBACK_MAX_BYTES, room)
         self._rows, self._columns = rows, columns
+        self._room = ROOM
         self._main = b""  # what paints the main screen, while the alternate one is shown
 
     def feed(self, data: bytes) -> None:
@@ -143,15 +146,24 @@ class GhosttyEmulator:
     def _paint(self) -> bytes:
         """The screen that is shown, with its history. Modes come last: in some of them it could not be painted."""
         rows = self._vt(extras=False, history=True)
-        whole = self._vt(extras=True, history=True)
-        modes, _, after = whole.partition(rows) if rows else (whole, "", "")
         column, row = self._terminal.cursor
         total = self._terminal.get("total_rows", "size_t")
         blank = "\r\n" * (total - rows.count("\r\n") - 1)  # empty rows at the end are left out
         enter = "\x1b[?1049h" if self.alternate else ""
         hidden = "" if self._terminal.get("cursor_visible", "bool") else "\x1b[?25l"
         cursor = f"\x1b[0m\x1b[{row + 1};{column + 1}H{hidden}"
-        return f"{enter}\x1b[H{rows}{blank}{_NOT_AGAIN.sub('', modes)}{after}{cursor}".encode()
+        return f"{enter}\x1b[H{rows}{blank}{_NOT_AGAIN.sub('', self._modes())}{cursor}".encode()
+
+    def _modes(self) -> str:
+        """Modes and margins. They are written around the rows that are shown."""
+        rows, whole = (self._vt(extras=each, history=False) for each in (False, True))
+        start = 0
+        while not (whole.startswith(rows, start) and _SEQUENCES.fullmatch(whole, start + len(rows))):
+            sequence = _SEQUENCE.match(whole, start)
+            if sequence is None:
+                return ""
+            start = sequence.end()
+        return whole[:start] + whole[start + len(rows) :]
 
     def _title(self) -> str:
         from pyghostty._ffi import ffi
@@ -163,7 +175,7 @@ class GhosttyEmulator:
     def _vt(self, *, extras: bool, history: bool) -> str:
         """The screen as text with escape sequences; with `extras`, also modes and margins."""
         from pyghostty._ffi import check, ffi, lib
-        from pyghostty.core import init_sized, read_buf
+        from pyghostty.core import init_sized
 
         options = init_sized("GhosttyFormatterTerminalOptions")
         options.emit = lib.GHOSTTY_FORMATTER_FORMAT_VT
@@ -178,10 +190,15 @@ class GhosttyEmulator:
         formatter = ffi.new("GhosttyFormatter*")
         check(lib.ghostty_formatter_terminal_new(ffi.NULL, formatter, self._terminal._t[0], options[0]), "formatter")
         try:
-            text: str = read_buf(
-                lambda buffer, size, used: lib.ghostty_formatter_format_buf(formatter[0], buffer, size, used)
-            )
-            return text
+            used = ffi.new("size_t*")
+            buffer = ffi.new("uint8_t[]", self._room)
+            failed = lib.ghostty_formatter_format_buf(formatter[0], buffer, len(buffer), used)
+            if failed and used[0] > len(buffer):  # to ask for the size first takes as long as to write it
+                self._room = used[0] + ROOM
+                buffer = ffi.new("uint8_t[]", self._room)
+                failed = lib.ghostty_formatter_format_buf(formatter[0], buffer, len(buffer), used)
+            check(failed, "format")
+            return bytes(ffi.buffer(buffer, used[0])).decode()
         finally:
             lib.ghostty_formatter_free(formatter[0])
 

@@ -22,7 +22,7 @@ from tarmac.terminals.output.follow import Gap
 
 CAPACITY = 1 << 20
 BLOCK = 32 << 10  # smaller writes share a block
-READ_SIZE = 256 << 10
+READ_SIZE = 128 << 10  # larger ones are new pages of the kernel each time: twice the work
 FRAME = 0.008  # while much is printed a reader is woken so often; the first byte after a pause wakes it at once
 RECENT_WRITES = 40
 MOST_MARKS = 2000  # of the last thousand commands
@@ -198,16 +198,16 @@ class Tape:
     def read(self, start: int, stop: int) -> bytes:
         """The bytes from `start` up to `stop`, as far as they are in memory."""
         start = max(start, self.start)
-        found: list[bytes] = []
+        found: list[memoryview] = []
         end = self.end
         for block in reversed(self._blocks):
             begin = end - len(block)
             if begin < stop and end > start:
-                found.append(bytes(memoryview(block)[max(start - begin, 0) : stop - begin]))
+                found.append(memoryview(block)[max(start - begin, 0) : stop - begin])
             if begin <= start:
                 break
             end = begin
-        return found[0] if len(found) == 1 else b"".join(reversed(found))
+        return b"".join(reversed(found))
 
     def _read_once(self, start: int, stop: int) -> bytes:
         if self._last_read[:2] != (start, stop):
