@@ -37,7 +37,7 @@ ROWS = (
     Row(
         2,
         "`kill -9` of the process that holds the PTYs",
-        "Its commands are told as lost; other terminals go on",
+        "Its commands are reported as lost; other terminals go on",
         "holds",
         (
             "test_a_killed_daemon_takes_only_its_own_terminals_along",
@@ -85,7 +85,7 @@ ROWS = (
     Row(
         7,
         "The state folder's disk is full",
-        "It is told; terminals go on; so does the task once there is room",
+        "The error is reported; terminals go on; so does the task once there is room",
         "holds",
         (
             "test_a_full_disk_is_told_and_the_task_goes_on_when_there_is_room",
@@ -150,7 +150,7 @@ ROWS = (
     Row(
         14,
         "Processes used up: pids.max 1, 2, 3, 4",
-        "No hang and no traceback in any verb; what can't be done is said once",
+        "No hang and no traceback in any front end; what can't be done is reported once",
         "holds",
         (
             "test_with_few_processes_every_verb_comes_to_an_end",
@@ -189,7 +189,7 @@ ROWS = (
     Row(
         18,
         "A command that ignores INT, TERM and HUP",
-        "SIGKILL on schedule, told as such",
+        "SIGKILL on schedule, and the result says so",
         "holds",
         (
             "test_a_command_that_ignores_ctrl_c_is_terminated_then_killed",
@@ -207,7 +207,7 @@ ROWS = (
     Row(
         20,
         "The shell exits or is killed",
-        "Told at once; the next command has a fresh shell",
+        "Reported at once; the next command has a fresh shell",
         "holds",
         (
             "test_a_terminal_whose_shell_is_killed_leaves_by_itself",
@@ -217,7 +217,7 @@ ROWS = (
     Row(
         21,
         "A background job keeps the terminal open",
-        "The command ends all the same",
+        "The command still ends",
         "holds",
         ("test_a_background_job_holds_up_nobody_and_ends_with_the_terminal",),
     ),
@@ -265,14 +265,17 @@ ROWS = (
             "test_a_clock_that_jumps_changes_no_limit_and_no_order",
             "test_only_the_monotonic_clock_measures_waits",
         ),
-        "The clock jumps for one program, as its Python sees it: a test does not set the clock of a shared machine.",
+        "Only the clock of one Python program jumps, because a test must not set the clock of a shared machine.",
     ),
     Row(
         27,
         "Suspended, or frozen past a timeout",
-        "What came meanwhile is read before anything is given up",
+        "Output that came meanwhile is read before a timeout ends the command; the time counts towards no limit",
         "holds",
-        ("test_a_host_that_was_frozen_past_the_timeout_reads_before_it_gives_up",),
+        (
+            "test_a_host_that_was_frozen_past_the_timeout_reads_before_it_gives_up",
+            "test_what_is_frozen_is_not_given_up_for_that",
+        ),
     ),
     Row(
         28,
@@ -298,7 +301,7 @@ ROWS = (
     Row(
         30,
         "Two programs on one task",
-        "The second is refused and told who the first is; a dead one's lock is taken",
+        "The second is refused, with the process id of the first; the lock of a dead process is taken over",
         "holds",
         (
             "test_a_second_writer_is_refused_and_told_who_is_the_first",
@@ -308,7 +311,7 @@ ROWS = (
     Row(
         31,
         "A log of a newer version, a damaged record, an empty file",
-        "Refused or told; the others load; nothing is thrown away",
+        "Refused or reported; the others load; nothing is deleted",
         "holds",
         (
             "test_a_log_of_a_newer_format_is_not_opened_and_left_as_it_is",
@@ -326,14 +329,15 @@ ROWS = (
     Row(
         33,
         "A question is open when the program ends",
-        "It is asked again, never taken for a yes",
+        "It is asked again, and never counts as a yes",
         "holds",
         ("test_a_question_that_was_open_when_the_process_left_is_asked_again",),
     ),
     Row(
         34,
         "A directory, the workspace or the state folder is removed or moved",
-        "Commands and file tools fail with the reason; nothing is made anew, nor acknowledged into a file that is gone",
+        "Commands and file tools fail with the reason; nothing is created again, "
+        "and nothing is acknowledged that went to a deleted file",
         "holds",
         (
             "test_a_deleted_directory_is_left_with_a_notice",
@@ -359,21 +363,21 @@ ROWS = (
     Row(
         36,
         "A policy file is damaged or can't be read",
-        "It counts for nothing, is kept aside, and it is said",
+        "It is ignored and kept aside, and the reason is shown",
         "holds",
         ("test_a_damaged_file_counts_for_nothing_says_so_and_is_kept_aside",),
     ),
     Row(
         37,
         "The parser crashes, hangs or can't start; hostile lines",
-        "It asks, in time",
+        "The policy asks, within its time limit",
         "holds",
         ("test_a_parser_that_misbehaves_makes_it_ask", "test_whatever_a_line_repeats_it_is_judged_in_time"),
     ),
     Row(
         38,
         "No sandbox on this machine",
-        "What was to run in it is not run",
+        "Commands for the sandbox do not run",
         "holds",
         ("test_without_a_sandbox_nothing_is_run", "test_a_sandbox_that_breaks_later_runs_nothing"),
     ),

@@ -59,7 +59,7 @@ async def test_a_command_behind_a_hook_that_hangs_runs_in_the_end(
     tmp_path: Path, speech: Speech, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """T18: even a call without a time limit does not wait for ever."""
-    monkeypatch.setattr(monitor, "HOOK_LIMIT", 0.5)
+    monkeypatch.setattr(monitor, "HOOK_LIMIT", 2)
     async with open_terminal(cwd=tmp_path, shell=speech.shell) as terminal:
         assert isinstance(terminal, PtyTerminal)
         await terminal.run(HOOKS[speech.shell], timeout=20)

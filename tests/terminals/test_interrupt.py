@@ -325,7 +325,7 @@ async def test_a_program_that_can_never_act_is_ended_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """T17: no wait is without an end."""
-    monkeypatch.setattr("tarmac.terminals.shell.interrupt.STARVED", 0.5)
+    monkeypatch.setattr("tarmac.terminals.process.signals.STARVED", 0.5)
     (tmp_path / "held.py").write_text(HELD_BY_ITS_CHILD)
     async with open_terminal(cwd=tmp_path, settings=Settings(interrupt_grace=0.1)) as terminal:
         execution = await terminal.start(f"{sys.executable} held.py 1000")

@@ -3,6 +3,15 @@
 import asyncio
 import time
 
+HEARTBEAT = 1.0  # seconds between two looks at the clock while we wait
+FROZEN = 1.0  # seconds; woken this late, we were stopped: a suspended machine, SIGSTOP, the cgroup freezer
+
+
+def stopped_since(due: float) -> float:
+    """For how long we were stopped, if we were to be woken at `due` (time.monotonic()): that time counts for nobody."""
+    late = time.monotonic() - due
+    return late if late > FROZEN else 0.0
+
 
 class Bell:
     """Any number of waiters, one ring."""

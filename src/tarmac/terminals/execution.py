@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, Unpack
 
 from tarmac.errors import ExecutionEnded
 from tarmac.terminals.answers import Secrets, send_secret
-from tarmac.terminals.bell import Alarm, Bell
+from tarmac.terminals.bell import HEARTBEAT, Alarm, Bell, stopped_since
 from tarmac.terminals.output.follow import Gap, as_text, follow
 from tarmac.terminals.output.spool import Spool
 from tarmac.terminals.output.tape import PLACED
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
 FOREVER = float("inf")
 BEGIN_PATIENCE = 2.0
-HEARTBEAT = 5.0  # seconds between two looks at the clock while we wait
-FROZEN = 1.0  # seconds; woken this late, we were stopped: a suspended machine, SIGSTOP, the cgroup freezer
 LONGEST_PROMPT = 4096
 LONGEST_SCREEN = 16384
 READ_BACK = 1 << 18
@@ -234,8 +232,11 @@ class Execution:
 
     async def ended(self, seconds: float) -> bool:
         """Wait up to `seconds` for its end."""
-        if self.ending is None:
-            await self._ended.wait(seconds)
+        end = time.monotonic() + seconds
+        while self.ending is None and (now := time.monotonic()) < end:
+            tick = min(end, now + HEARTBEAT)
+            await self._ended.wait(tick - now)
+            end += stopped_since(tick)
         return self.ending is not None
 
     async def result(
@@ -261,8 +262,8 @@ class Execution:
                 break
             tick = min(due, now + HEARTBEAT)
             await self._ended.wait_with(self._runner.alarm, tick)
-            if (late := time.monotonic() - tick) > FROZEN:  # we did not run meanwhile, so that time does not count
-                limit += late
+            if stopped := stopped_since(tick):
+                limit += stopped
                 thawed = time.monotonic()
         if self.ending is None:  # what the terminal holds is read before the timeout counts
             await asyncio.sleep(0)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal, Self, TypedDict, Unpack
 from tarmac.errors import BadRequest, TerminalClosed
 from tarmac.events import TerminalId
 from tarmac.terminals import events
-from tarmac.terminals.bell import Bell
+from tarmac.terminals.bell import HEARTBEAT, Bell, stopped_since
 from tarmac.terminals.process.processes import read
 from tarmac.terminals.process.tty_probe import Waiting
 from tarmac.terminals.validation import check_timeout
@@ -156,7 +156,11 @@ class _Watch:
             now = time.monotonic()
             if happened := self._look(now):
                 return happened
-            await self._bell.wait(self._pause(now))
+            pause = self._pause(now)
+            await self._bell.wait(pause)
+            if stopped := stopped_since(now + pause):
+                self._since += stopped
+                self._printed += stopped
 
     def _look(self, now: float) -> Happened | None:
         ended = self._execution is None or self._execution.ending is not None
@@ -170,9 +174,9 @@ class _Watch:
             or (self._happened("timeout") if self._limit is not None and now >= self._since + self._limit else None)
         )
 
-    def _pause(self, now: float) -> float | None:
-        """Until when nothing can happen that nobody would tell us."""
-        times = []
+    def _pause(self, now: float) -> float:
+        """Until when nothing can happen that nobody would tell us; no longer than until the next look at the clock."""
+        times = [now + HEARTBEAT]
         if self._limit is not None:
             times.append(self._since + self._limit)
         if self._quiet is not None:
@@ -181,7 +185,7 @@ class _Watch:
             times.append(self._ports_at)
         if self._pattern is not None and now < self._printed + SETTLE:
             times.append(self._printed + SETTLE)
-        return max(min(times) - now, 0.001) if times else None
+        return max(min(times) - now, 0.001)
 
     def _happened(
         self,

@@ -18,8 +18,22 @@ from pathlib import Path
 
 from tarmac.paths import state_dir
 from tarmac.terminals.process import birthmark
-from tarmac.terminals.process.processes import Process, command_line, entries, everyone, look, name, stat
+from tarmac.terminals.process.processes import (
+    Process,
+    Stat,
+    command_line,
+    entries,
+    everyone,
+    look,
+    name,
+    seconds_on_processor,
+    stat,
+)
 from tarmac.terminals.settings import Settings
+
+STARVED = 10.0  # so much longer at most we wait for processes that get no processor
+LOOK = 0.1  # seconds between two looks at processes that are to end
+A_TRY = 0.001
 
 
 def signal_all(processes: Iterable[Process], sig: int) -> int:
@@ -40,6 +54,40 @@ def signal_all(processes: Iterable[Process], sig: int) -> int:
     return count
 
 
+class TimeToAct:
+    """How long processes could act on a signal: while they slept by themselves, or had a processor.
+
+    The clock says nothing: on a busy machine, or under a limit, a process may wait for a processor for seconds. It did
+    not ignore what it could not act on yet. (`sh` and Python end on Ctrl-C by a handler of their own; while `sh` starts
+    a program it can't.) After `STARVED` seconds of such waits in all, the clock counts.
+    """
+
+    def __init__(self, find: Callable[[], Iterable[Stat | None]]) -> None:
+        self._find = find
+        self._spare = STARVED
+        self.begin()
+
+    def begin(self) -> None:
+        """Look at them, and count from now on."""
+        self._ran = self._look()
+
+    def of(self, pause: float) -> float:
+        """How much of a pause that is just over each of them had. One that was not there before has no say yet."""
+        ran, self._ran = self._ran, self._look()
+        had = min([pause, *(now - ran[each] for each, now in self._ran.items() if each in ran)])
+        self._spare -= pause - had
+        return had if self._spare > 0 else pause
+
+    def _look(self) -> dict[Process, float]:
+        """The processor time of each that wants a processor, or the disk. Others sleep, stand still or end."""
+        return {
+            each.process: seconds
+            for each in self._find()
+            if each is not None and each.state in "RD"
+            if (seconds := seconds_on_processor(each.process.pid)) is not None
+        }
+
+
 async def end(find: Callable[[], set[Process]], *, grace: float, patience: float = 2.0) -> set[Process]:
     """End all that `find` returns, politely for `grace` seconds (0: not at all), then by force; return who is left.
 
@@ -47,13 +95,16 @@ async def end(find: Callable[[], set[Process]], *, grace: float, patience: float
     go only after all before it have gone: it may be their cleaning up. Force lasts `patience` seconds.
     """
     loop = asyncio.get_running_loop()
-    if grace > 0:
-        deadline = loop.time() + grace
-        while (found := _surely(find)) and loop.time() < deadline:
-            signal_all(found, signal.SIGTERM)
-            signal_all(found, signal.SIGCONT)  # a stopped one can't act on the first before the second
-            await _gone(found, deadline)
-            await asyncio.sleep(0)  # who forks faster than we look must not starve the others in this loop
+    found: set[Process] = set()
+    time_to_act = TimeToAct(lambda: (stat(each.pid) for each in found))
+    while grace > 0 and (found := _surely(find)):
+        signal_all(found, signal.SIGTERM)
+        signal_all(found, signal.SIGCONT)  # a stopped one can't act on the first before the second
+        time_to_act.begin()
+        while grace > 0 and not await _gone(found, loop.time() + LOOK):
+            grace -= time_to_act.of(LOOK)
+        grace -= A_TRY  # who forks faster than we look has an end, too, and does not starve the others in this loop
+        await asyncio.sleep(0)
     deadline = loop.time() + patience
     while found := _surely(find):
         signal_all(found, signal.SIGKILL)
@@ -76,13 +127,14 @@ async def gone(processes: Iterable[Process]) -> None:
         await _one_gone(process)
 
 
-async def _gone(processes: Iterable[Process], deadline: float) -> None:
-    """Return when all are gone, or at the deadline. One after the other: all have to go, so the order is free."""
+async def _gone(processes: Iterable[Process], deadline: float) -> bool:
+    """Whether all are gone before the deadline. One after the other: all have to go, so the order is free."""
     try:
         async with asyncio.timeout_at(deadline):
             await gone(processes)
     except TimeoutError:
-        pass
+        return False
+    return True
 
 
 async def _one_gone(process: Process) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.process import processes, signals
+from tarmac.terminals.process.signals import TimeToAct
 
 if TYPE_CHECKING:
     from tarmac.terminals.shell.pty_terminal import PtyTerminal
@@ -25,7 +26,6 @@ NEWBORN = 0.1
 YOUNG = 3  # clock ticks: a process of that age may not have got to its own signal handling yet
 PATIENCE = 1.0
 BUSY_SHELL = 4.0
-STARVED = 10.0  # so much longer at most we wait for processes that get no processor
 SHORT, LONG = 0.004, 0.04  # between two looks
 OFTEN = 0.2  # at first they are short: a loop of short programs is hard to hit
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -122,47 +122,25 @@ async def _ctrl_c(
     return execution.ending is not None
 
 
-class _TimeToAct:
-    """How long the command's processes could act on a signal: while they slept by themselves, or had a processor.
-
-    The clock says nothing: on a busy machine, or under a limit, a process may wait for a processor for seconds. It did
-    not ignore what it could not act on yet. (`sh` and Python end on Ctrl-C by a handler of their own; while `sh` starts
-    a program it can't.) After `STARVED` seconds of such waits in all, the clock counts.
-    """
+class _TimeToAct(TimeToAct):
+    """Of a command and its shell; what ran before it has no say."""
 
     def __init__(self, session: "Session", before: set[processes.Process]) -> None:
-        self._session = session
-        self._before = before
-        self._spare = STARVED
-        self._ran = self._look()
+        def find() -> list[processes.Stat]:
+            found = [processes.stat(session.pid), *(each for _, each in processes.below(session.pid))]
+            return [each for each in found if each is not None and each.process not in before]
 
-    def of(self, pause: float) -> float:
-        """How much of a pause that is just over each of them had. One that was not there before has no say yet."""
-        ran, self._ran = self._ran, self._look()
-        had = min([pause, *(now - ran[each] for each, now in self._ran.items() if each in ran)])
-        self._spare -= pause - had
-        return had if self._spare > 0 else pause
+        super().__init__(find)
 
     async def ended(self, execution: Execution, seconds: float) -> bool:
         """Whether the command ends before its processes had so many seconds."""
-        self._ran = self._look()
+        self.begin()
         while seconds > 0:
             pause = min(seconds, LONG)
             if await execution.ended(pause):
                 return True
             seconds -= self.of(pause)
         return False
-
-    def _look(self) -> dict[processes.Process, float]:
-        """The processor time of each that wants a processor, or the disk. Others sleep, stand still or end."""
-        shell = self._session.pid
-        found = [processes.stat(shell), *(each for _, each in processes.below(shell))]
-        return {
-            each.process: seconds
-            for each in found
-            if each is not None and each.state in "RD" and each.process not in self._before
-            if (seconds := processes.seconds_on_processor(each.process.pid)) is not None
-        }
 
 
 class _Front:

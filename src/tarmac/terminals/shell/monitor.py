@@ -32,8 +32,8 @@ SOON = 0.02
 LOOK_EVERY = (0.1, 0.2, 0.5, 1.0, 2.0)
 MOST_LOADS = 3  # a shell that does not take a command after so many tries takes none
 HOOK_PATIENCE = 1.0  # a command whose end was told waits so long for a prompt hook
-HOOK_LIMIT = 30.0  # what a prompt hook runs that keeps a command from its start is ended after this
-FREED = 5.0  # and the shell takes the command within this
+HOOK_LIMIT = 18  # looks, some 30 seconds: what a prompt hook runs that keeps a command from its start is ended then
+FREED = 3  # looks more, until the shell must have taken the command
 SPEECHLESS = 0.5  # a shell that is asked and does not answer in this time never will
 
 
@@ -76,7 +76,7 @@ class Monitor:
             if session.waits():
                 if not self._load_again(state, session):
                     return
-            elif time.monotonic() - execution.started_at > HOOK_LIMIT:
+            elif state.looks >= HOOK_LIMIT:
                 session.when_read(partial(self._free, state, session))  # its start mark may be on the way
         elif isinstance(state, EndTold) and not session.in_front():
             if time.monotonic() - state.at > HOOK_PATIENCE:
@@ -116,9 +116,9 @@ class Monitor:
         if self._terminal.tracker.state is not state or not session.alive or session.waits():
             return
         if not state.freed:
-            state.freed = time.monotonic()
+            state.freed = state.looks
             state.given.execution.note(session.end_hook())
-        elif time.monotonic() - state.freed > FREED:
+        elif state.looks >= state.freed + FREED:
             give_up(session)
 
     def ask(self, execution: Execution, session: Session) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tarmac.errors import ShellFailed, TarmacError, TerminalClosed
 from tarmac.paths import nearest_existing
-from tarmac.terminals.execution import FROZEN
+from tarmac.terminals.bell import stopped_since
 from tarmac.terminals.process.tty_probe import Waiting, Wants
 from tarmac.terminals.settings import Settings
 from tarmac.terminals.shell.dialects import KNOWN, find_shell
@@ -39,9 +39,9 @@ async def until_up(session: Session, seconds: float) -> str:
         left = start + seconds - time.monotonic()
         if left <= 0:
             return f"it showed no prompt of ours within {seconds:g} s"
-        before_wait = time.monotonic()
+        tick = time.monotonic() + min(pause, left)
         await session.until_prompted(min(pause, left))
-        start += max(time.monotonic() - before_wait - pause - FROZEN, 0)  # we were stopped: that time does not count
+        start += stopped_since(tick)
         pause = NEXT_LOOK
         seen = session.probe() if session.alive and not session.prompted else None
         if seen is None or seen != before or session.pty.has_unread_input():

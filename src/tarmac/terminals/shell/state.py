@@ -51,7 +51,7 @@ class Loading:
 
     given: Given
     looks: int = 0  # how often we looked why not
-    freed: float = 0.0  # when what a prompt hook ran was ended, as it was in the way
+    freed: int = 0  # at which look what a prompt hook ran was ended, as it was in the way
     asleep: int = -1  # which sleep of the shell was seen when it should have been busy
 
 
