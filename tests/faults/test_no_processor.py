@@ -1,12 +1,13 @@
 """Row 18 where a command gets next to no processor: what could not act yet was not deaf."""
 
+import sys
 from pathlib import Path
 
 import pytest
 from tests.faults.limits import cgroup
 from tests.terminals.test_interrupt import until
 
-from tarmac.terminals import open_terminal
+from tarmac.terminals import Settings, open_terminal
 from tarmac.terminals.shell.pty_terminal import PtyTerminal
 
 COMMANDS = (
@@ -32,3 +33,21 @@ async def test_ctrl_c_is_waited_for_where_there_is_no_processor(tmp_path: Path, 
                 (group / "cpu.cfs_quota_us").write_text("-1")
                 assert (result.exit_code, result.reason, result.notes) == (130, "interrupted", ()), command
                 assert not (await terminal.run("echo same", timeout=60)).fresh_shell
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+async def test_a_shell_that_gets_no_processor_is_waited_for(
+    tmp_path: Path, shell: str, own_state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """T4: its start takes longer by the clock than it may, and not by its own time. It is a live shell all the same."""
+    for name in ("ZDOTDIR", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    with cgroup("cpu", cpu_cfs_period_us=1_000_000, cpu_cfs_quota_us=50_000) as group:
+        file = own_state / {"bash": ".bashrc", "zsh": ".zshrc", "fish": ".config/fish/config.fish"}[shell]
+        file.parent.mkdir(parents=True, exist_ok=True)
+        pid = "$fish_pid" if shell == "fish" else "$$"
+        file.write_text(f"echo {pid} > {group}/cgroup.procs\n{sys.executable} -c 'sum(range(8_000_000))'\n")
+        async with open_terminal(cwd=tmp_path, shell=shell, settings=Settings(shell_integration_timeout=2)) as terminal:
+            assert isinstance(terminal, PtyTerminal), "it was given up"
+            (group / "cpu.cfs_quota_us").write_text("-1")
+            assert (await terminal.run("echo same", timeout=60)).notes == ()

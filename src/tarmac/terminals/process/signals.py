@@ -31,7 +31,7 @@ from tarmac.terminals.process.processes import (
 )
 from tarmac.terminals.settings import Settings
 
-STARVED = 10.0  # so much longer at most we wait for processes that get no processor
+STARVED = 30.0  # so much longer at most we wait for processes that get no processor
 LOOK = 0.1  # seconds between two looks at processes that are to end
 A_TRY = 0.001
 

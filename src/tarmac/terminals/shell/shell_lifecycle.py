@@ -10,13 +10,13 @@ editor of a known shell that stands where ours was.
 import asyncio
 import os
 import signal
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tarmac.errors import ShellFailed, TarmacError, TerminalClosed
 from tarmac.paths import nearest_existing
-from tarmac.terminals.bell import stopped_since
+from tarmac.terminals.process.processes import below, stat
+from tarmac.terminals.process.signals import TimeToAct
 from tarmac.terminals.process.tty_probe import Waiting, Wants
 from tarmac.terminals.settings import Settings
 from tarmac.terminals.shell.dialects import KNOWN, find_shell
@@ -30,25 +30,24 @@ LONGEST_QUESTION = 200
 
 
 async def until_up(session: Session, seconds: float) -> str:
-    """Wait for the first prompt, up to `seconds`; no longer than somebody else waits for keys."""
-    start = time.monotonic()
+    """Wait for the first prompt, up to `seconds` in which its processes could act; not while one waits for keys."""
+    waited = 0.0
+    time_to_act = TimeToAct(lambda: [stat(session.pid), *(each for _, each in below(session.pid))])
     before: Waiting | None = None
     injected = False
     pause = FIRST_LOOK
     while not session.prompted and session.alive:
-        left = start + seconds - time.monotonic()
-        if left <= 0:
+        if waited >= seconds:
             return f"it showed no prompt of ours within {seconds:g} s"
-        tick = time.monotonic() + min(pause, left)
-        await session.until_prompted(min(pause, left))
-        start += stopped_since(tick)
+        await session.until_prompted(pause)
+        waited += time_to_act.of(pause)
         pause = NEXT_LOOK
         seen = session.probe() if session.alive and not session.prompted else None
         if seen is None or seen != before or session.pty.has_unread_input():
             before = seen
         elif not _is_at_its_prompt(session, seen):
             return _why(session, seen)
-        elif not injected and time.monotonic() - start > INJECT_AFTER:
+        elif not injected and waited > INJECT_AFTER:
             injected = True
             try:
                 session.inject(find_shell(os.readlink(f"/proc/{session.pid}/exe")))
