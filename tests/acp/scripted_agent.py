@@ -91,7 +91,8 @@ def connect(step: dict[str, Any]) -> None:
 
 
 def list_tools() -> None:
-    connect({"connect": "mcp"})
+    slowly = ["sh", "-c", f'sleep {os.environ["AGENT_EARLY"]}; exec "$@"', "sh"]
+    connect({"connect": "mcp", "with": slowly})
     time.sleep(1)
     speak(connected["mcp"], "tools/list", {})
     heard.append({"method": "tools listed"})

@@ -159,9 +159,10 @@ async def test_a_call_whose_title_is_the_command_is_shown_once(tmp_path: Path, s
     assert stage.of(e.ToolFinished)[0].call == stage.of(e.ToolStarted)[0].call == call_id
 
 
-async def test_the_first_turn_waits_until_the_agent_knows_our_tools(tmp_path: Path) -> None:
+@pytest.mark.parametrize("slowness", ["0", "2"])  # seconds that our server takes to start, as on a busy machine
+async def test_the_first_turn_waits_until_the_agent_knows_our_tools(tmp_path: Path, slowness: str) -> None:
     """A1: codex-acp asks its model before its MCP servers have answered; one-shot, the tools would never be offered."""
-    async with lending(tmp_path, AGENT_EARLY="1") as stage:  # connects with session/new, asks for the tools a second on
+    async with lending(tmp_path, AGENT_EARLY=slowness) as stage:  # starts it with session/new, lists a second later
         await stage.play({"shell": "true"})
         heard = [each.get("method") for each in stage.heard()]
     assert heard.index("tools listed") < heard.index("session/prompt")

@@ -14,6 +14,7 @@ import pytest
 from tests.cli.conftest import alive, on_a_screen, tarmac
 from tests.e2e.scripts import command, done, script, turn
 from tests.e2e.tmux import PATIENCE, READY, Tmux, tarmac_in_tmux
+from tests.tasks.test_checkpoints_snapshot import repository
 
 pytestmark = [pytest.mark.shell, pytest.mark.slow]
 ASK: tuple[str, dict[str, object]] = (
@@ -44,6 +45,15 @@ def run(project: Path, *turns: str, more: tuple[str, ...] = (), before: str = ""
 def facts() -> list[dict[str, object]]:
     task = json.loads(tarmac("tasks", "--json").out.splitlines()[0])["id"]
     return [json.loads(line) for line in tarmac("tasks", "show", task, "--json").out.splitlines()]
+
+
+def listed() -> list[dict[str, object]]:
+    return [json.loads(line) for line in tarmac("tasks", "--json").out.splitlines()]
+
+
+def of_task(words: str, played: str) -> str:
+    """A turn of the task that begins with these words."""
+    return played.replace("[[turn]]", f"[[turn]]\ntask = {json.dumps(words)}", 1)
 
 
 def result() -> dict[str, object]:
@@ -114,6 +124,29 @@ def test_control_c_in_the_editor_is_the_editors(project: Path) -> None:
 
 
 # Answers
+
+
+def test_of_two_questions_at_once_only_the_one_that_keys_answer_is_on_the_screen(project: Path) -> None:
+    """P6, S15: the question of the second subtask stood below that of the first, and `y` answered the first."""
+    repository(project, **{"a.txt": "a\n"})
+    parts = [("new_task", {"mode": "code", "message": f"make {each}"}) for each in ("one", "two")]
+    turns = [of_task("do it", turn("", *parts)), of_task("do it", done())]
+    turns += [of_task(f"make {each}", turn("", command(f"touch {each}"))) for each in ("one", "two")]
+    turns += [of_task(f"make {each}", done()) for each in ("one", "two")]
+    with run(project, *turns, TARMAC_POLICY_AUTO_APPROVE_SUBTASKS="true") as tmux:
+        end = time.monotonic() + PATIENCE
+        while [row["status"] for row in listed()].count("waiting") < 2:
+            assert time.monotonic() < end, listed()
+            time.sleep(0.1)
+        seen = tmux.question("Run this command?")
+        shown, other = ("one", "two") if "touch one" in seen else ("two", "one")
+        assert f"touch {other}" not in seen
+        tmux.type("y")
+        tmux.question(f"touch {other}")
+        tmux.type("n")
+        tmux.until("✓ Done")
+        tmux.leave()
+    assert sorted(each.name for each in project.iterdir()) == sorted([".git", "a.txt", shown])
 
 
 def test_of_several_files_each_can_be_answered_by_itself(project: Path) -> None:

@@ -1,11 +1,14 @@
 """Tools of a program that embeds Tarmac without terminals and without a policy."""
 
 import json
+import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.tasks.engine import Seen, a_task, call, done, results, turn
+from tests.tools import mcp_server
 from tests.tools.workshop import Workshop
 
 from tarmac.calls.call_judge import DenyAll, Judge
@@ -61,15 +64,22 @@ OTHERS: dict[str, dict[str, object]] = {
     "search_and_replace": {"path": "a.txt", "search": "one", "replace": "two"},
     "apply_patch": {"patch": "*** Begin Patch\n*** Add File: b.txt\n+b\n*** End Patch"},
     "generate_image": {"prompt": "a cat", "path": "cat.png"},
-    "use_mcp_tool": {"server_name": "s", "tool_name": "t", "arguments": {}},
+    "use_mcp_tool": {"server_name": "s", "tool_name": "greet", "arguments": {"who": "me"}},
     "access_mcp_resource": {"server_name": "s", "uri": "file:///a"},
 }
-NOT_OFFERED = {"browser_action", "generate_image", "use_mcp_tool", "access_mcp_resource"}  # without settings
+SETTINGS = {"tools.browser": True, "image_model": "openai/gpt-image-1"}
 NEEDS_A_TERMINAL = set(ARGUMENTS) - {"execute_command", "run_command", "open_persistent_terminal"}
 
 
-async def test_deny_all_denies_every_tool_in_a_task(tmp_path: Path) -> None:
+async def test_deny_all_denies_every_tool_in_a_task(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, require: Callable[[str], None]
+) -> None:
     """A6: the null policy works with every tool: the model is told no, and nothing happens."""
+    require("chromium")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-nobody")
+    (tmp_path / "user").mkdir()
+    server = f"[servers.s]\ncommand = {json.dumps(sys.executable)}\nargs = [{json.dumps(mcp_server.__file__)}]\n"
+    (tmp_path / "user" / "mcp_servers.toml").write_text(server)
     calls = OTHERS | ARGUMENTS
     assert set(calls) == {each.name for each in toolbox() if each.group not in ("always", "modes")}
     work = tmp_path / "work"
@@ -79,7 +89,7 @@ async def test_deny_all_denies_every_tool_in_a_task(tmp_path: Path) -> None:
         turn(call("update_todo_list", todos=f"[ ] {name}"), call(name, **arguments))
         for name, arguments in calls.items()
     ]
-    async with a_task(work, *turns, done(), auto="all") as task:
+    async with a_task(work, *turns, done(), auto="all", config=SETTINGS) as task:
         task.switch_level(DenyAll(), task._state.context.settings)
         seen = Seen(task)
         assert (await task.run_until_idle()).why == "completed"
@@ -88,12 +98,11 @@ async def test_deny_all_denies_every_tool_in_a_task(tmp_path: Path) -> None:
     assert {path.name: path.read_text() for path in work.iterdir()} == {"a.txt": "one\n"}
     for name in calls:
         outcome, text = found[name]
-        if name in NOT_OFFERED:
-            assert outcome == "failed" and text.startswith(f"There is no tool '{name}'")
-        elif name in NEEDS_A_TERMINAL:  # and none can be opened
+        if name in NEEDS_A_TERMINAL:  # and none can be opened
             assert outcome in ("failed", "done") and text.endswith("No terminal is open.")
         else:
-            assert outcome == "denied" and text.endswith(
+            assert outcome == "denied", (name, text)
+            assert text.endswith(
                 "is not allowed, and was not done: this program allows nothing"
             )
 

@@ -88,6 +88,7 @@ class Interactive:
     _waiting: "asyncio.Queue[QuestionAsked | SecretWanted | None]" = field(default_factory=asyncio.Queue)
     _asking: "asyncio.Task[None] | None" = None
     _asked: str = ""  # the id of the question on the screen
+    _unseen: dict[str, QuestionAsked] = field(default_factory=dict)  # those that wait for it to be answered
     _leaving: "asyncio.Task[None] | None" = None  # commands are sent to the background
     _saying: asyncio.Lock = field(default_factory=asyncio.Lock)  # the next words wait until the first have their task
     _own_words: str | None = None  # words on their way to the task: they are on the screen already
@@ -221,17 +222,11 @@ class Interactive:
     def _show_joined(self, task: JoinedTask) -> None:
         """What happened since the person's last words, and what is asked now."""
         self.level = task.level
-        asked = {each.question: each for each in task.questions}
         for event in task.recent:
-            if not isinstance(event, QuestionAsked) or event.question in asked:
+            if not isinstance(event, QuestionAsked):
                 self.ui.print(self.renderer.event(event))
-            if isinstance(event, QuestionAsked):
-                asked.pop(event.question, None)
-        for event in asked.values():  # of a subtask
-            self.ui.print(self.renderer.event(event))
         for event in task.questions:
-            if event.ask not in QUIET:
-                self._waiting.put_nowait(event)
+            self._asks(event)
 
     def _let_go(self) -> None:
         """Stop the task; one that is joined goes on."""
@@ -282,17 +277,34 @@ class Interactive:
         self.renderer.look = self.look = self.ui.look = look_of(sys.stdout, os.environ)
         if isinstance(thing, Signal):
             self.ui.print(self.renderer.signal(thing))
+        elif isinstance(thing, QuestionAsked):
+            self._asks(thing)
         elif isinstance(thing, UserSaid) and thing.text == self._own_words:
             self.ui.print(self.renderer.typed(thing))
         else:
+            if isinstance(thing, QuestionAnswered):
+                self._show_question(thing.question)
             self.ui.print(self.renderer.event(thing))
         self.ui.changed()
-        if isinstance(thing, QuestionAsked) and thing.ask not in QUIET:
-            self._waiting.put_nowait(thing)
-        elif isinstance(thing, QuestionAnswered) and thing.question == self._asked and self._asking:
+        if isinstance(thing, QuestionAnswered) and thing.question == self._asked and self._asking:
             self._asking.cancel()
             if thing.answer is not AnswerKind.SKIP:
                 self.ui.print(self.look.paint("35", f"  → {other_answer(thing)}"))
+
+    def _asks(self, asked: QuestionAsked) -> None:
+        """Show a question, or keep it until those before it are answered: keys answer the one that was shown last."""
+        if asked.ask in QUIET:
+            self.ui.print(self.renderer.event(asked))
+            return
+        self._unseen[asked.question] = asked
+        if self._asking is None and self._waiting.empty():
+            self._show_question(asked.question)
+        self._waiting.put_nowait(asked)
+
+    def _show_question(self, question: str) -> None:
+        """Show it, unless it was shown already."""
+        if (asked := self._unseen.pop(question, None)) is not None:
+            self.ui.print(self.renderer.event(asked))
 
     def tell(self, text: str, *, colour: str = "", indent: str = "    ") -> None:
         """Print words of the session itself, broken between words where a line is too long."""
@@ -495,6 +507,7 @@ class Interactive:
             self._asked = "" if on_its_way else asked.question  # an answer on its way must not cancel us
 
         sent(False)
+        self._show_question(asked.question)
         self._notify("Tarmac asks you something")
         await answer_question(task, asked, self.ui, sent=sent, commands=self.commands())
 

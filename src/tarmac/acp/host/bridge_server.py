@@ -92,6 +92,12 @@ class BridgeServer:
             "env": [{"name": VARIABLE, "value": f"{self._secret} {self._path}"}],
         }
 
+    def starts(self) -> bool:
+        """Whether the agent has started our server: on a busy machine it takes a while to connect."""
+        if self._agent is None:
+            return False
+        return any(str(BRIDGE) in processes.command_line(each.pid) for each in processes.descendants(self._agent.pid))
+
     async def aclose(self) -> None:
         """Close it, and end whom it serves. May be called twice."""
         self._secret = ""

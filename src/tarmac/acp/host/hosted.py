@@ -390,10 +390,14 @@ class HostedTask:
         try:
             async with asyncio.timeout(TO_CONNECT):
                 await bridge.came.wait()
+        except TimeoutError:
+            if not await asyncio.to_thread(bridge.starts):
+                return  # it needs none of them, or looks for them later
+        try:
             async with asyncio.timeout(TO_LIST):
                 await self.lent.offered.wait()
             await asyncio.sleep(TO_READ)
-        except TimeoutError:  # it needs none of them, or looks for them later
+        except TimeoutError:
             pass
 
     async def _prompt(self, words: Sequence[UserPrompt]) -> Ended:
