@@ -129,7 +129,9 @@ def test_control_c_in_the_editor_is_the_editors(project: Path) -> None:
 def test_of_two_questions_at_once_only_the_one_that_keys_answer_is_on_the_screen(project: Path) -> None:
     """P6, S15: the question of the second subtask stood below that of the first, and `y` answered the first."""
     repository(project, **{"a.txt": "a\n"})
-    parts = [("new_task", {"mode": "code", "message": f"make {each}"}) for each in ("one", "two")]
+    parts: list[tuple[str, dict[str, object]]] = [
+        ("new_task", {"mode": "code", "message": f"make {each}"}) for each in ("one", "two")
+    ]
     turns = [of_task("do it", turn("", *parts)), of_task("do it", done())]
     turns += [of_task(f"make {each}", turn("", command(f"touch {each}"))) for each in ("one", "two")]
     turns += [of_task(f"make {each}", done()) for each in ("one", "two")]

@@ -102,9 +102,7 @@ async def test_deny_all_denies_every_tool_in_a_task(
             assert outcome in ("failed", "done") and text.endswith("No terminal is open.")
         else:
             assert outcome == "denied", (name, text)
-            assert text.endswith(
-                "is not allowed, and was not done: this program allows nothing"
-            )
+            assert text.endswith("is not allowed, and was not done: this program allows nothing")
 
 
 async def test_deny_all_denies_what_any_tool_wants(tmp_path: Path) -> None:
