@@ -9,6 +9,8 @@ const PROOF = "tarmac.proof";
 const FOLDER = "tarmac.folder";
 const LONGEST_PAUSE = 4000;
 const REPLY_WITHIN = 30_000;
+const QUIET = 10_000; // without a word from the server it is asked for one
+const WORD_WITHIN = 15_000;
 
 export class ServerError extends Error {
   constructor(
@@ -25,6 +27,8 @@ let proof = sessionStorage.getItem(PROOF) ?? "";
 let socket: WebSocket | null = null;
 let pause = 0;
 let nextId = 1;
+let heard = 0; // when the server said something
+let asked = 0; // when it was last asked for a word, or the socket was opened
 let retry: ReturnType<typeof setTimeout> | undefined;
 const waiting = new Map<number, { resolve: (ok: Reply) => void; reject: (error: Error) => void }>();
 
@@ -66,6 +70,7 @@ export async function connect(to: Listener): Promise<void> {
     return;
   }
   addEventListener("online", now);
+  setInterval(listen, QUIET / 2);
   document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && now());
   open();
 }
@@ -78,14 +83,28 @@ export function now(): void {
   open();
 }
 
+/** A line may be dead, and nobody closes it: the server is asked for a word after a while, and given up without one. */
+function listen(): void {
+  if (!socket) return;
+  const at = performance.now();
+  if (asked > heard) {
+    if (at - asked > WORD_WITHIN) lost(socket);
+  } else if (at - heard > QUIET) {
+    asked = at;
+    call("ping").catch(() => {});
+  }
+}
+
 function open(): void {
   if (socket) return;
   const scheme = location.protocol === "https:" ? "wss:" : "ws:";
   const opened = new WebSocket(`${scheme}//${location.host}/api/socket`);
   opened.binaryType = "arraybuffer";
   socket = opened;
+  asked = performance.now();
   opened.onopen = () => opened.send(JSON.stringify({ hello: proof }));
   opened.onmessage = (message: MessageEvent<string | ArrayBuffer>) => {
+    heard = performance.now();
     if (typeof message.data !== "string") return listener.bytes(new DataView(message.data));
     const frame = JSON.parse(message.data) as ServerFrame;
     if (frame.type === "reply") return settle(frame.id, frame.ok, frame.error);
@@ -93,19 +112,23 @@ function open(): void {
     listener.frame(frame);
     if (frame.type === "welcome") link.value = "online";
   };
-  opened.onclose = (closed) => {
-    socket = null;
-    for (const each of waiting.values()) each.reject(new ServerError("The server is away.", "It is tried again."));
-    waiting.clear();
-    if (closed.code === 4401) {
-      sessionStorage.removeItem(PROOF);
-      link.value = "locked";
-      return;
-    }
-    link.value = "offline";
-    pause = Math.min(LONGEST_PAUSE, pause ? pause * 2 : 250);
-    retry = setTimeout(open, pause);
-  };
+  opened.onclose = (closed) => lost(opened, closed.code);
+}
+
+function lost(opened: WebSocket, code = 0): void {
+  opened.onmessage = opened.onclose = null;
+  opened.close();
+  socket = null;
+  for (const each of waiting.values()) each.reject(new ServerError("The server is away.", "It is tried again."));
+  waiting.clear();
+  if (code === 4401) {
+    sessionStorage.removeItem(PROOF);
+    link.value = "locked";
+    return;
+  }
+  link.value = "offline";
+  pause = Math.min(LONGEST_PAUSE, pause ? pause * 2 : 250);
+  retry = setTimeout(open, pause);
 }
 
 function settle(id: number, ok: Reply | undefined, error: Failure | undefined): void {

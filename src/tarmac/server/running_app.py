@@ -111,7 +111,6 @@ class RunningApp:
     def leave(self, client: ClientLike) -> None:
         """A client is gone."""
         self._clients.discard(client)
-        self.known_as = {name: id for name, id in self.known_as.items() if id != client.id}
         self.terminals.left(client)
 
     def _tell(self, frame: Json) -> None:

@@ -53,6 +53,10 @@ class OneTerminal(ClientVerb, frozen=True):
     terminal: Name
 
 
+class Ping(ClientVerb, frozen=True):
+    """Say something: the client has heard nothing for a while."""
+
+
 class Follow(OneTask, frozen=True):
     after: Offset | None = None
     live: bool = False  # only where it is open
@@ -245,7 +249,8 @@ class SetModel(OneTask, frozen=True, tag="model"):
 
 
 AnyVerb = (
-    Follow
+    Ping
+    | Follow
     | Unfollow
     | Watch
     | Unwatch

@@ -3,6 +3,8 @@
 The content security policy has a nonce for each response: xterm.js makes `<style>` elements, and gives them this nonce.
 """
 
+import asyncio
+import gzip
 import secrets
 from importlib import resources
 from pathlib import Path
@@ -55,6 +57,7 @@ class StaticFiles:
             for each in sorted(folder.rglob("*"))
             if each.is_file() and each.suffix in TYPES
         }
+        self._compressed: dict[str, bytes] = {}
 
     async def index(self, _: Request) -> Response:
         nonce = secrets.token_urlsafe(16)
@@ -65,10 +68,17 @@ class StaticFiles:
         )
 
     async def file(self, request: Request) -> Response:
-        found = self._files.get(request.url.path)
+        path = request.url.path
+        found = self._files.get(path)
         if found is None:
             return PlainTextResponse("there is nothing here\n", status_code=404)
-        kind = TYPES[Path(request.url.path).suffix]
-        cached = {"cache-control": FOREVER} if request.url.path.startswith("/assets/") else {}
-        policy = POLICY.format(nonce=secrets.token_urlsafe(16))  # an SVG that is opened by itself is a page, too
-        return Response(found, media_type=kind, headers={**cached, "content-security-policy": policy})
+        kind = TYPES[Path(path).suffix]
+        headers = {"cache-control": FOREVER} if path.startswith("/assets/") else {}
+        headers["content-security-policy"] = POLICY.format(nonce=secrets.token_urlsafe(16))  # an SVG can be a page
+        if kind.startswith("text/"):
+            headers["vary"] = "accept-encoding"
+            if "gzip" in request.headers.get("accept-encoding", ""):
+                if path not in self._compressed:
+                    self._compressed[path] = await asyncio.to_thread(gzip.compress, found)
+                found, headers["content-encoding"] = self._compressed[path], "gzip"
+        return Response(found, media_type=kind, headers=headers)

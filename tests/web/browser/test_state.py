@@ -1,6 +1,8 @@
 """The state is the server's: reload, two browsers, a server that was killed, and long tasks."""
 
+import os
 import re
+import signal
 import time
 from pathlib import Path
 
@@ -89,6 +91,23 @@ async def long_task(state: Path, workspace: Path, count: int) -> None:
                 e.ModelSaid(at=at + number, request=request, parts=(Text(text),), stop="end", usage=Usage(), cost=0.0)
             )
         await log.append(*facts)
+
+
+async def test_a_server_that_says_nothing_is_offline_and_comes_back(serve: Serve, visit: Open) -> None:
+    """A4: the line is open, and nothing comes: what is typed then would be lost."""
+    server = serve(turn("Hello.", finish("It is **done**.")))
+    visitor = await visit(await server.start())
+    await visitor.begin("say hello")
+    page = visitor.page
+    await expect(page.locator(".timeline")).to_contain_text("It is done.")
+    os.kill(server.pid, signal.SIGSTOP)
+    try:
+        await expect(page.locator(".offline")).to_contain_text("Offline", timeout=60_000)
+    finally:
+        os.kill(server.pid, signal.SIGCONT)
+    await expect(page.locator(".offline")).to_have_count(0, timeout=60_000)
+    await page.reload()
+    await expect(page.locator(".timeline")).to_contain_text("It is done.")
 
 
 async def test_ten_thousand_items_open_at_once(serve: Serve, visit: Open, own_state: Path) -> None:
