@@ -9,12 +9,11 @@ from tarmac.server.verbs import read_hello
     ("frame", "client"),
     [
         ('{"client": "acp"}', "acp"),
-        ('{"door": "acp"}', "acp"),
         ("{}", "cli"),
         ('{"client": "nobody"}', "cli"),
         ("", "cli"),
     ],
 )
-def test_a_front_end_says_who_it_is_also_one_of_an_older_version(frame: str, client: str) -> None:
+def test_a_front_end_says_who_it_is(frame: str, client: str) -> None:
     """F8."""
     assert read_hello(frame).client == client

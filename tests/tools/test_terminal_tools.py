@@ -18,7 +18,7 @@ from tarmac.events import TaskId
 from tarmac.policy import KillTerminal, OpenTerminal, SendInput
 from tarmac.prompts.environment_details import MOST_TERMINALS, Facts, TerminalFacts, environment_details
 from tarmac.terminals import Terminal
-from tarmac.tools.terminal_status import facts_of, news
+from tarmac.tools.terminal_status import facts_of
 from tarmac.tools.tool import Done
 
 pytestmark = pytest.mark.shell
@@ -341,20 +341,26 @@ async def test_input_that_makes_no_sense_is_told(shop: Workshop, arguments: dict
         await shop.call("send_to_terminal", id=terminal.id, **arguments)
 
 
+async def news(shop: Workshop) -> tuple[TerminalFacts, ...]:
+    """What a model is told with its next turn, once the terminals are quiet."""
+    await shop.registry.cool(shop.bench.task)
+    return await facts_of(shop.registry, shop.bench.task)
+
+
 async def test_what_is_new_reaches_the_next_turn_once(shop: Workshop) -> None:
     """S8, T24: new output and endings of background terminals."""
     terminal = await asking(shop, "echo begun; read -p 'Name: ' x; echo \"hello $x\"; (exit 7)")
     execution = terminal.current
     assert execution is not None
-    (facts,) = await news(shop.registry, shop.bench.task)
+    (facts,) = await news(shop)
     assert (facts.id, facts.busy, facts.own, facts.output) == (terminal.id, True, True, "")
     assert facts.waiting == "Name:"
     await execution.send("Ada\n")
     assert await execution.ended(10)
-    (facts,) = await news(shop.registry, shop.bench.task)
+    (facts,) = await news(shop)
     assert (facts.busy, facts.ending, facts.waiting) == (False, "exit code 7", "")
     assert "hello Ada" in facts.output
-    (facts,) = await news(shop.registry, shop.bench.task)
+    (facts,) = await news(shop)
     assert (facts.output, facts.ending, facts.cwd) == ("", "", shop.folder)
 
 

@@ -94,12 +94,6 @@ def test_long_lines_are_cut_between_lines_where_one_ends_near() -> None:
     assert tail == "".join(f"{n:099d}\n" for n in range(397, 400))
 
 
-def test_the_notice_says_where_the_rest_is() -> None:
-    assert bound("a\nb\nc\n", lines=2, where="all of it is in /tmp/log").text == (
-        "a\n[… 1 line (2 characters) left out; all of it is in /tmp/log …]\nc\n"
-    )
-
-
 def test_a_letter_and_its_accents_are_not_cut_apart() -> None:
     head, tail = parts_around_notice(bound("e\u0301" * 100, characters=21).text)
     assert (head, tail) == ("e\u0301" * 7, "e\u0301" * 3)

@@ -17,7 +17,6 @@ Given = dict[str, list[str]]
 LEVELS: Final = ("plan", "ask", "edits", "workspace", "all", "read", "edit", "safe")  # the last three: older names
 MCP_LEVELS: Final = ("plan", "ask", "workspace", "all")
 SHELLS: Final = ("bash", "zsh", "fish", "sh", "pwsh")
-SORTS: Final = ("newest", "oldest", "cost", "tokens", "size")
 WIDEST: Final = 88  # columns of a help page
 
 

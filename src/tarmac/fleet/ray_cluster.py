@@ -113,9 +113,9 @@ def _ray() -> Any:
 
 
 @asynccontextmanager
-async def open_ray(address: str = "", *, limits: NodeLimits | None = None) -> AsyncIterator[ClusterMachine]:
+async def open_ray(address: str = "") -> AsyncIterator[ClusterMachine]:
     """The cluster at `address`, or the one that this machine belongs to. A program's own connection to Ray is used."""
-    limits = limits or NodeLimits()
+    limits = NodeLimits()
     async with _connected(address) as ray:
         nodes = [each for each in await asyncio.to_thread(ray.nodes) if each["Alive"]]
         actors = [_start_host(ray, each["NodeID"], limits) for each in nodes]

@@ -31,14 +31,12 @@ class ImageModel:
     spec: str
     settings: ModelSettings
 
-    async def generate(self, prompt: str, size: str = "") -> GeneratedImage:
+    async def generate(self, prompt: str) -> GeneratedImage:
         """One picture. ModelError if there is none."""
         provider, name = parse_spec(self.spec)
         if provider.dialect != "openai":
             raise ModelError(f"{provider.name} makes no pictures", kind="not_found", hint="use openai/gpt-image-1")
         body: dict[str, object] = {"model": name, "prompt": prompt, "n": 1}
-        if size:
-            body["size"] = size
         if name.startswith("dall-e"):  # newer ones refuse this, and answer so by themselves
             body["response_format"] = "b64_json"
 

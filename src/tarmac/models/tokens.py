@@ -1,24 +1,22 @@
 """PURE: estimate how many tokens a conversation has.
 
-prompt_size(prompt) → units, about a token each · TokenEstimator.learned(prompt, usage) → a better estimator
+prompt_size(prompt) → units, about a token each
 
-The counts of the provider are exact. They calibrate the estimate. After one response it is usually within a few per
-cent for the next prompt, which has the same prefix. Tokenizers differ from model to model, and OpenAI's downloads its
-tables at run time, so there is none here.
+The counts of the provider are exact, and calibrate the estimate (tasks/condense.py). After one response it is usually
+within a few per cent for the next prompt, which has the same prefix. Tokenizers differ from model to model, and
+OpenAI's downloads its tables at run time, so there is none here.
 """
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-from tarmac.models.messages import Image, Message, Part, Reasoning, Text, ToolResult, ToolUse, Usage
+from tarmac.models.messages import Image, Message, Part, Reasoning, Text, ToolResult, ToolUse
 from tarmac.models.provider import Prompt, ToolSchema
 
 BYTES = 4.0  # of UTF-8 in a unit
 IMAGE = 1_300.0  # units; what providers charge for a screenshot
 FRAME = 4.0  # units around each message and part
 LEAST, MOST = 0.4, 3.0  # tokens in a unit; anything else is a counting error
-WEIGHT = 0.5  # of the newest response
 
 
 def prompt_size(prompt: Prompt) -> float:
@@ -58,28 +56,3 @@ def _part(part: Part) -> float:
 
 def text_size(text: str) -> float:
     return len(text.encode("utf-8", "replace")) / BYTES
-
-
-@dataclass(frozen=True, slots=True)
-class TokenEstimator:
-    """How many tokens of one model a unit has."""
-
-    ratio: float = 1.0
-    responses: int = 0  # learned from
-
-    def learned(self, prompt: Prompt, usage: Usage) -> "TokenEstimator":
-        """The estimator after a response with the provider's count for `prompt`."""
-        counted, units = usage.input + usage.cache_reads + usage.cache_writes, prompt_size(prompt)
-        if counted <= 0 or units < 100:  # no count, or too little text to learn from
-            return self
-        found = min(MOST, max(LEAST, counted / units))
-        mixed = found if self.responses == 0 else self.ratio + WEIGHT * (found - self.ratio)
-        return TokenEstimator(mixed, self.responses + 1)
-
-    def tokens(self, prompt: Prompt) -> int:
-        """The estimated tokens of a prompt."""
-        return round(self.ratio * prompt_size(prompt))
-
-    def after(self, usage: Usage, added: Iterable[Message]) -> int:
-        """The estimated tokens of the conversation: the last count, and the messages since."""
-        return usage.context + round(self.ratio * messages_size(added))

@@ -125,7 +125,6 @@ def _first(source: _Source, trouble: list[str]) -> list[Path]:
 
 
 LONGEST_REPLACEMENT = 100_000  # characters
-VARIABLES = ("workspace", "mode", "language", "shell", "os", "tools")
 _ALIASES = {"operatingSystem": "os"}  # of Roo-Code
 _VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 

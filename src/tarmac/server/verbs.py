@@ -319,7 +319,6 @@ class Hello(msgspec.Struct, frozen=True):
 
     hello: str = ""
     client: ClientName = "cli"
-    door: ClientName = "cli"  # what older versions call `client`
 
 
 _HELLO: Final = msgspec.json.Decoder(Hello)
@@ -328,8 +327,7 @@ _HELLO: Final = msgspec.json.Decoder(Hello)
 def read_hello(frame: str) -> Hello:
     """A client's first frame. One that makes no sense has no proof."""
     try:
-        hello = _HELLO.decode(frame)
-        return hello if hello.door == "cli" else msgspec.structs.replace(hello, client=hello.door)
+        return _HELLO.decode(frame)
     except (msgspec.DecodeError, UnicodeEncodeError):
         return Hello()
 

@@ -219,11 +219,11 @@ class Blocks:
         stream = MarkdownStream(self.look)
         return stream.feed(text) + stream.finish()
 
-    def note(self, colour: str, text: str, *, indent: str = "  ") -> str:
+    def note(self, colour: str, text: str) -> str:
         """A remark, in lines that fit where somebody looks."""
         text = harmless(text.rstrip())
         if self.look.live:
-            text = "\n".join(wrapped(text, self.look.columns - 1, indent=indent))
+            text = "\n".join(wrapped(text, self.look.columns - 1, indent="  "))
         return self.look.paint(colour, text) + "\n"
 
     def gutter(self, text: str) -> str:

@@ -11,14 +11,14 @@ from tarmac.tasks.views.metadata import Metadata
 from tarmac.tasks.views.timeline import AuditEntry
 
 
-def when(at: float, *, now: float | None = None) -> str:
+def when(at: float) -> str:
     """A time as people say it, in this machine's zone: `14:02` of today, `Mon 14:02` of this week, else the date."""
     if not at:
         return "-"
-    moment, today = time.localtime(at), time.localtime(now)
+    moment, today = time.localtime(at), time.localtime()
     if moment[:3] == today[:3]:
         return time.strftime("%H:%M", moment)
-    past = (time.time() if now is None else now) - at
+    past = time.time() - at
     return time.strftime("%a %H:%M" if 0 <= past < 6 * 86400 else "%Y-%m-%d", moment)
 
 

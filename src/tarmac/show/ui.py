@@ -85,7 +85,6 @@ class SessionUI:
         look: Look,
         *,
         history: Path | None = None,
-        vi: bool = False,
         input: Input | None = None,
         output: Output | None = None,
     ) -> None:
@@ -126,7 +125,7 @@ class SessionUI:
             layout=self._layout(),
             key_bindings=self._bindings(),
             style=_STYLE,
-            editing_mode=EditingMode.VI if vi else EditingMode.EMACS,
+            editing_mode=EditingMode.EMACS,
             color_depth=ColorDepth.DEPTH_4_BIT if look.colour else ColorDepth.DEPTH_1_BIT,
             erase_when_done=True,
             refresh_interval=1.0,

@@ -61,10 +61,10 @@ class Cover:
     words: bool  # the person said something in between
 
 
-def recent(turns: Sequence[Turn], share: float = RECENT) -> int:
+def recent(turns: Sequence[Turn]) -> int:
     """Where the last part of a conversation begins; at least its last turn."""
     sizes = [turn.size for turn in turns]
-    room, start = share * sum(sizes), max(0, len(turns) - 1)
+    room, start = RECENT * sum(sizes), max(0, len(turns) - 1)
     room -= sizes[start] if sizes else 0.0
     while start > 0 and sizes[start - 1] <= room:
         start -= 1

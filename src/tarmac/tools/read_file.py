@@ -47,14 +47,14 @@ for number in range(len(document)):
 """
 
 
-async def pdf_text(path: Path, *, patience: float = PATIENCE) -> str:
+async def pdf_text(path: Path) -> str:
     """The text of a PDF, page by page."""
     argv = [sys.executable, "-I", "-c", _PDF, str(path), str(MOST_EXTRACTED)]
     try:
-        async with asyncio.timeout(patience), running(argv) as process:
+        async with asyncio.timeout(PATIENCE), running(argv) as process:
             output, errors = await process.communicate()
     except TimeoutError:
-        raise FileUnavailable(f"{shown(path)}: its text could not be read in {patience:g} s") from None
+        raise FileUnavailable(f"{shown(path)}: its text could not be read in {PATIENCE:g} s") from None
     if process.returncode:
         last = (errors.decode(errors="replace").strip().splitlines() or ["the reader crashed"])[-1]
         raise FileUnavailable(f"{shown(path)} can't be read as a PDF: {last[:200]}")
@@ -196,7 +196,6 @@ class FileText:
 
     path: str
     parts: tuple[tuple[int, int, str], ...] = ()  # first and last line, and the numbered lines
-    total_lines: int = 0
     notice: str = ""
     error: str = ""
     missing: bool = False  # there is no such file
@@ -383,7 +382,7 @@ def _numbered(name: str, text: str, ranges: tuple[tuple[int, int], ...], notice:
         if end < last:
             notices.append(f"showing lines {first}-{end} of {total}; read on with the range {end + 1}-{last}")
             break
-    return FileText(name, tuple(parts), total, "; ".join(notices), data=data)
+    return FileText(name, tuple(parts), "; ".join(notices), data=data)
 
 
 def numbered(lines: Sequence[str], first: int, *, most_lines: int, most_characters: int) -> list[str]:

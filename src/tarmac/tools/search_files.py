@@ -286,11 +286,11 @@ def _started(argv: list[str], cwd: Path, within: Path) -> AbstractAsyncContextMa
     return confined_running(argv, Confined(to_search(argv[0], str(within)), scratch=None), cwd=cwd)
 
 
-async def _beginning(stream: asyncio.StreamReader, most: int = 4096) -> bytes:
+async def _beginning(stream: asyncio.StreamReader) -> bytes:
     """Read a whole stream, and keep its first bytes."""
     kept = b""
     while piece := await stream.read(65536):
-        kept = (kept + piece)[:most]
+        kept = (kept + piece)[:4096]
     return kept
 
 

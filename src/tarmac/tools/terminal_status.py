@@ -40,10 +40,10 @@ class TerminalStatus:
         return {"terminal": self.facts} | ({"screen": self.output} if self.screen else {})
 
 
-async def look(terminal: Terminal, *, most: int = MOST_CHARACTERS) -> TerminalStatus:
+async def look(terminal: Terminal) -> TerminalStatus:
     """The state of a terminal and its new output, which counts as read from now on."""
     news = [ending(each) for each in terminal.unread]
-    output = await new_output(terminal, most=most)
+    output = await new_output(terminal, most=MOST_CHARACTERS)
     text = "\n".join([*news, standing(terminal), labelled(output, what="New output")])
     return TerminalStatus(text, output, facts(terminal))
 
@@ -162,17 +162,6 @@ def ended(execution: Execution) -> str:
 MOST_LISTED = 20
 MOST_CHARACTERS = 8_000
 LEAST_EACH = 500
-
-
-async def news(
-    registry: Terminals, task: TaskId, *, edited: bool = False, most: int = MOST_CHARACTERS
-) -> tuple[TerminalFacts, ...]:
-    """What is new in the terminals of a task. It waits first until they are quiet, 5 s at most.
-
-    `edited`: a file was changed since the last turn, so a program that watches files may be about to print.
-    """
-    await registry.cool(task, edited=edited)
-    return await facts_of(registry, task, most=most)
 
 
 async def facts_of(registry: Terminals, task: TaskId, *, most: int = MOST_CHARACTERS) -> tuple[TerminalFacts, ...]:

@@ -57,20 +57,17 @@ class Bounded:
     dropped_bytes: int = 0  # raw bytes that were gone before, between the two parts
 
 
-def bound(
-    text: str, *, lines: int = 500, characters: int = 50_000, head_share: float = 0.7, where: str = ""
-) -> Bounded:
+def bound(text: str, *, lines: int = 500, characters: int = 50_000, head_share: float = 0.7) -> Bounded:
     """Keep the head and the tail of `text`, with one line between that says what was left out.
 
-    The notice does not count towards the limits. `where` is added to it, such as
-    "all of it is in /tmp/log". A line is cut inside only if it is very long.
+    The notice does not count towards the limits. A line is cut inside only if it is very long.
     """
     if len(text) <= characters and _count_lines(text) <= lines:
         return Bounded(text, False, 0, 0)
     end, start = _ends(text, text, lines, characters, head_share)
     left_out = text[end:start]
     count = left_out.count("\n")
-    notice = _notice(count, _plural(len(left_out), "character"), where)
+    notice = _notice(count, _plural(len(left_out), "character"))
     return Bounded(_join(text[:end], notice, text[start:]), True, count, len(left_out))
 
 
@@ -83,15 +80,14 @@ def bound_parts(
     lines: int = 500,
     characters: int = 50_000,
     head_share: float = 0.7,
-    where: str = "",
 ) -> Bounded:
     """Like `bound`, for the two ends of an output whose middle, `gap_bytes` of it, is gone already."""
     if not gap_bytes:
-        return bound(head + tail, lines=lines, characters=characters, head_share=head_share, where=where)
+        return bound(head + tail, lines=lines, characters=characters, head_share=head_share)
     end, start = _ends(head, tail, lines, characters, head_share)
     left_out = head[end:] + tail[:start]
     count = gap_lines + left_out.count("\n")
-    notice = _notice(count, _plural(gap_bytes + len(left_out.encode()), "byte"), where)
+    notice = _notice(count, _plural(gap_bytes + len(left_out.encode()), "byte"))
     return Bounded(_join(head[:end], notice, tail[start:]), True, count, len(left_out), gap_bytes)
 
 
@@ -159,9 +155,9 @@ def _join(head: str, notice: str, tail: str) -> str:
     return head + "\n" * (bool(head) and not head.endswith("\n")) + notice + "\n" + tail
 
 
-def _notice(lines: int, size: str, where: str) -> str:
+def _notice(lines: int, size: str) -> str:
     what = f"{_plural(lines, 'line')} ({size})" if lines else size
-    return f"[… {what} left out{'; ' * bool(where)}{where} …]"
+    return f"[… {what} left out …]"
 
 
 def _plural(count: int, noun: str) -> str:

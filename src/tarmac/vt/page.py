@@ -10,16 +10,15 @@ Movements take the two numbers of their escape sequence, 0 where there is none.
 from tarmac.vt.cells import TAB, Line, as_text, columns_in, is_simple, part, put_on_last, to_cells, width_of
 
 END = -1  # a column: the end of the last line, wherever that is; there text is simply appended
+COLUMNS = 200  # how far past the end of a line the cursor may be sent
 LONG = 4096  # longer lines are not shifted about: no screen is that wide, and it would cost too much
 
 
 class Page:
     """See above. While the column is END, the row is the last one and its line is a str."""
 
-    def __init__(self, *, rows: int, columns: int) -> None:
-        """`columns` only says how far past the end of a line the cursor may be sent."""
+    def __init__(self, *, rows: int) -> None:
         self._rows = rows
-        self._columns = columns
         self._done: list[str] = []  # blocks of settled lines, each line with its newline
         self._screen: list[Line] = [""]
         self._pieces: list[str] = []  # belong to the end of the last line: a line of megabytes grows in small steps
@@ -209,10 +208,10 @@ class Page:
         """A line that is longer than the screen may be walked to its end, but not beyond."""
         here = self._settle_column()
         column = (number or 1) - 1
-        if column >= self._columns:
+        if column >= COLUMNS:
             self._join_pieces()
             width = columns_in(self._screen[self._row]) if self._row < len(self._screen) else 0
-            column = min(column, max(width, here, self._columns - 1))
+            column = min(column, max(width, here, COLUMNS - 1))
         self._column = column
 
     def to_row(self, number: int, _: int) -> None:
@@ -229,7 +228,7 @@ class Page:
 
     def place(self, row: int, column: int) -> None:
         self._row = min((row or 1), self._rows) - 1
-        self._column = min((column or 1), self._columns) - 1
+        self._column = min((column or 1), COLUMNS) - 1
 
     def save(self, _: int, __: int) -> None:
         self._saved = (self._row, self._settle_column())
@@ -311,4 +310,4 @@ class Page:
         cells = self._cells()
         if self._column < len(cells) <= LONG:
             part(cells, self._column)
-            cells[self._column : self._column] = " " * min(count or 1, self._columns)
+            cells[self._column : self._column] = " " * min(count or 1, COLUMNS)

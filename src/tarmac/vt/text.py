@@ -24,7 +24,6 @@ _TOKEN = re.compile(r"(\x1b\[[0-9;]*[@-~]|\x1b[78DEMc]|\x08+|[\r\n\t])")
 _STRUCK = re.compile(r"(?:[ -~]\x08)+(?=[ -~])")  # typed, backspaced over, and typed over
 _ERASE = re.compile(r"\x1b\[[02]?K")  # to the end of the line, or all of it
 _NOT_QUICK = re.compile(r"\x1b(?!\[[02]?K(?:[^\x1b]|$))|[^\r]\x1b\[2K|\x08")  # what _fold_states cannot do
-_ERASED = frozenset({"\x1b[K", "\x1b[0K", "\x1b[2K"})
 SLICE = 32 << 10
 _HOME = frozenset({"\x1b[H", "\x1b[;H", "\x1b[1H", "\x1b[1;1H", "\x1b[f", "\x1b[1;1f"})
 
@@ -39,13 +38,12 @@ def clean(data: bytes, *, rows: int = 40) -> str:
 class Renderer:
     """Feed it bytes in any pieces, ask for the text at any time.
 
-    The last `rows` lines are the screen: only they can change. `columns` only says how far
-    past the end of a line the cursor may be sent; nothing is wrapped.
+    The last `rows` lines are the screen: only they can change. Nothing is wrapped.
     """
 
-    def __init__(self, *, rows: int = 40, columns: int = 200) -> None:
+    def __init__(self, *, rows: int = 40) -> None:
         self._sieve = Sieve()
-        self._page = Page(rows=rows, columns=columns)
+        self._page = Page(rows=rows)
         self._last = ""  # the last sequence acted on
 
     def feed(self, data: bytes) -> None:
@@ -64,12 +62,6 @@ class Renderer:
     def settled(self) -> int:
         """How many leading lines can never change any more."""
         return self._page.settled
-
-    @property
-    def lines_seen(self) -> int:
-        """How many lines there are, the unfinished one included."""
-        screen = self.screen()
-        return self.settled + len(screen) - (not screen[-1])
 
     def screen(self) -> list[str]:
         """The lines that may still change, at least one; the last is the unfinished one."""

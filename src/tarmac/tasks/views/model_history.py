@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from tarmac.models.messages import Image, Message, Part, Reasoning, Text, ToolResult, ToolUse
+from tarmac.models.messages import Image, Message, Part, Text, ToolResult, ToolUse
 from tarmac.models.provider import Prompt, ToolSchema
 from tarmac.models.tokens import messages_size
 from tarmac.models.xml_calls import as_text
@@ -305,11 +305,6 @@ def _join(messages: list[Message], message: Message) -> None:
     if messages and messages[-1].role == message.role:
         message = Message(message.role, messages.pop().parts + message.parts)
     messages.append(message)
-
-
-def reasoning_of(said: ModelSaid) -> str:
-    """What the model thought aloud."""
-    return "\n\n".join(part.text for part in said.parts if isinstance(part, Reasoning) and part.text)
 
 
 def text_of(parts: Iterable[Part]) -> str:

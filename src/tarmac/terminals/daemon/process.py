@@ -40,10 +40,9 @@ DEATH_PATIENCE = 1000  # milliseconds for a killed shell to be gone
 class Daemon:
     """The state of the process. `run()` returns when nothing is left."""
 
-    def __init__(self, folder: str, listener: socket.socket, *, linger: float = LINGER) -> None:
+    def __init__(self, folder: str, listener: socket.socket) -> None:
         self._folder = folder
         self._listener = listener
-        self._linger = linger
         self._shells: dict[str, KeptShell] = {}
         self._clients: dict[int, AttachedClient] = {}
         self._ready: dict[int, Callable[[], None]] = {}  # by descriptor
@@ -76,7 +75,7 @@ class Daemon:
     def _is_done(self) -> bool:
         if self._shells or self._clients:
             self._idle_since = time.monotonic()
-        return time.monotonic() - self._idle_since > self._linger
+        return time.monotonic() - self._idle_since > LINGER
 
     def _pause(self) -> float:
         """Seconds until something is due."""
@@ -84,7 +83,7 @@ class Daemon:
         due = [each.expires_at for each in self._shells.values() if each.expires_at is not None and not each.ending_at]
         due += [each.ending_at for each in self._shells.values() if each.ending_at is not None]
         if not self._shells and not self._clients:
-            due.append(self._idle_since + self._linger)
+            due.append(self._idle_since + LINGER)
         return max(0.0, min(due, default=now + 3600) - now) + 0.001
 
     def _watch(self, fd: int, ready: Callable[[], None]) -> None:

@@ -36,7 +36,7 @@ from tarmac.terminals.host.wire_values import (
     text,
     whole,
 )
-from tarmac.terminals.open import Machine, ThisMachine
+from tarmac.terminals.open import ThisMachine
 
 TIME_TO_LIVE = 3600.0  # seconds that terminals go on without their client
 SWEEP_EVERY = 1.0
@@ -46,9 +46,9 @@ HELLO_PATIENCE = 30.0  # a connection that says nothing for so long is ended
 class Host:
     """Sessions, each with its terminals. `ended` is called when the last session is over."""
 
-    def __init__(self, machine: Machine | None = None, *, ended: Callable[[], None] | None = None) -> None:
+    def __init__(self, *, ended: Callable[[], None] | None = None) -> None:
         self.sessions: dict[str, HostSession] = {}
-        self._machine = machine or ThisMachine()
+        self._machine = ThisMachine()
         self._ended = ended
         self._sweeper: asyncio.Task[None] | None = None
         self._closing: set[asyncio.Task[None]] = set()
