@@ -269,7 +269,7 @@ async def test_a_subtasks_questions_are_asked_in_the_parents_name(tmp_path: Path
         assert start.text == "Start a subtask in Code mode: part one"
         await task.answer(start.question, Answer(AnswerKind.YES))
         asked = await seen.question(after=seen.all.index(start) + 1)
-        assert asked.text.startswith("Subtask ") and asked in task.questions
+        assert asked.text.startswith('Subtask "part one": ') and asked in task.questions
         await task.answer(asked.question, Answer(AnswerKind.YES))
         ended = await run
         assert [each for each in task.questions if each.ask == "completion_result"]

@@ -44,6 +44,7 @@ from tarmac.tasks.views.metadata import Metadata
 MOST_AT_ONCE: Final = 4
 DEEPEST: Final = 3
 LONGEST_DIFF: Final = 4_000  # characters of a conflict that the model is told
+LONGEST_NAME: Final = 60  # of a subtask, in its questions
 GIT_TIMEOUT: Final = 60.0  # seconds
 
 
@@ -282,7 +283,9 @@ class Subtasks:
 
 def _named(child: OpenSubtask, asked: QuestionAsked) -> QuestionAsked:
     """A child's question, in the parent's list."""
-    return asked if asked.text.startswith("Subtask ") else replace(asked, text=f"Subtask {child.id}: {asked.text}")
+    name = child.metadata.name
+    name = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+    return asked if asked.text.startswith("Subtask ") else replace(asked, text=f'Subtask "{name}": {asked.text}')
 
 
 def unfinished(past: Iterable[TaskEvent]) -> dict[CallId, SubtaskStarted]:
