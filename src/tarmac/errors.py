@@ -35,7 +35,7 @@ TarmacError
 ├── PlaceUnavailable (PlaceFailed)     it can't be reached or used; `trouble` says why
 ├── ConnectionLost (PlaceFailed)       the connection to it broke; commands may still run there
 ├── BadFrame (ValueError)              bytes between two of Tarmac's processes are damaged, or another program's
-├── PeerGone (ConnectionError)         an editor or agent at the other end is gone, or never reads
+├── PeerGone (ConnectionError)         an editor or agent has closed its connection, or never reads
 ├── PeerRefused (RuntimeError)         it answered a request with an error; `code` is JSON-RPC's
 ├── ScriptWrong (ValueError)           a script for a scripted model can't be played, with file and line
 └── ModelError (RuntimeError)          a model did not answer; of which kind, and what had come: models/provider.py

@@ -162,7 +162,7 @@ def _trouble(path: Path) -> OSError | ValueError | None:
 def _unavailable(path: Path, error: OSError | ValueError, wish: str = "entered") -> DirectoryUnavailable:
     """The error for a person: what is wrong with `path`, and how far one gets."""
     if path.is_relative_to(REMOVED):
-        return DirectoryUnavailable("the folder that you are in is gone", hint="cd to one that is there")
+        return DirectoryUnavailable("the current folder no longer exists", hint="cd to a folder that exists")
     nearest = nearest_existing(path)
     hint = f"the nearest directory that exists is {shown(nearest)}"
     match error:

@@ -296,7 +296,7 @@ async def test_another_user_does_not_get_in_even_with_the_secret_and_an_open_fol
             assert "Permission denied" in await _connect_as_nobody(place, said)
             place.parent.chmod(0o755)
             place.chmod(0o666)
-            assert await _connect_as_nobody(place, said) == "-it is of another user (65534)\n"
+            assert await _connect_as_nobody(place, said) == "-it belongs to another user (65534)\n"
             place.parent.chmod(0o700)
             assert "mcp" in await stage.play(CONNECT)  # who may come in does
 

@@ -47,7 +47,7 @@ def test_the_diff_and_the_points_are_shown_and_files_restored(
     assert main(["checkpoints", id, "--json"]) == 0
     points = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [each["said"] for each in points] == [True, False, False]
-    with pytest.raises(BadRequest, match="nobody is here to ask"):
+    with pytest.raises(BadRequest, match="nobody can confirm it here"):
         main(["restore", id])
     assert main(["restore", id, "--to", str(points[2]["to"]), "--yes"]) == 0
     assert files(work) == {"a.txt": "two\n"}
@@ -84,7 +84,7 @@ def test_files_of_others_are_left_and_the_status_says_so(tmp_path: Path, capsys:
     id = a_finished_task(work)
     (work / "a.txt").write_text("by hand\n")
     assert main(["restore", id, "--yes"]) == 1
-    assert "left, as somebody else changed it since" in capsys.readouterr().out
+    assert "left: somebody else has changed it since" in capsys.readouterr().out
     assert files(work) == {"a.txt": "by hand\n"}
     assert main(["restore", id, "--yes", "--force"]) == 0
     assert files(work) == {"a.txt": "one\n"}

@@ -319,7 +319,7 @@ def test_a_question_without_an_answer_is_told_and_interrupts() -> None:
     """T19."""
     outcome = tarmac("exec", "--answer", "Name=Ada", "--", 'read -p "Name: " n; read -p "Age? " a', stdin="")
     assert (outcome.code, outcome.out) == (124, "Name: Ada\nAge? \n")
-    assert "it asked “Age?”, and no answer was left for that" in outcome.err
+    assert "it asked “Age?”, and no answer was given for that" in outcome.err
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_all_are_taken_back_or_those_of_a_task(file: GrantFile) -> None:
     """P5."""
     assert tarmac("grants", "clear", "--task", "t-7").out == "1 grant was taken back\n"
     assert json.loads(tarmac("grants", "clear", "--json").out) == {"revoked": 2}
-    assert tarmac("grants").out == "nothing is allowed for good\n"
+    assert tarmac("grants").out == "there are no grants\n"
 
 
 def test_a_damaged_file_is_said_and_put_aside(file: GrantFile) -> None:
@@ -76,14 +76,14 @@ def test_a_damaged_file_is_said_and_put_aside(file: GrantFile) -> None:
     assert (outcome.code, outcome.out) == (125, "")
     assert "are damaged" in outcome.err and "hint: " in outcome.err
     assert tarmac("grants", "clear").code == 0
-    assert tarmac("grants").out == "nothing is allowed for good\n"
+    assert tarmac("grants").out == "there are no grants\n"
     assert [each.read_text() for each in file.path.parent.glob("*.damaged-*")] == ["nonsense"]
 
 
 @pytest.mark.parametrize(
     ("arguments", "what", "hint"),
     [
-        (["lsit"], "`lsit` is nothing to do with grants", "did you mean `list`?"),
+        (["lsit"], "`lsit` is not a command of `tarmac grants`", "did you mean `list`?"),
         (["revoke"], "`grants revoke` takes one id", "tarmac grants list"),
         (["list", "x"], "`grants list` takes no `x`", "revoke ID"),
         (["--jsn"], "there is no option --jsn", "did you mean `--json`?"),

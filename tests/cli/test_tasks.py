@@ -235,7 +235,7 @@ async def test_the_audit_log_says_who_allowed_what_and_why(store: TaskStore) -> 
     assert (first["who"], first["decision"], first["at"]) == ("policy", "ask", 1_763_200_004.0)
     assert (second["who"], second["decision"], second["why"]) == ("cli", "yes", "go on")
     empty = await keep(store, a_run()[:2])
-    assert tarmac("tasks", "audit", empty).out == "nothing was decided in it\n"
+    assert tarmac("tasks", "audit", empty).out == "it has no decisions\n"
 
 
 async def test_what_each_request_took_and_each_tool_was_called(store: TaskStore) -> None:

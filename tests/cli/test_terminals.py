@@ -124,8 +124,8 @@ def test_one_that_was_lost_with_the_daemon_is_listed_and_forgotten(daemon: Path,
 @pytest.mark.parametrize(
     ("arguments", "what", "hint"),
     [
-        (["ned", "t-1"], "`ned` is nothing to do with terminals", "did you mean `end`?"),
-        (["t-1"], "`t-1` is nothing to do with terminals", "`tarmac terminals` takes list, attach ID or end ID"),
+        (["ned", "t-1"], "`ned` is not a command of `tarmac terminals`", "did you mean `end`?"),
+        (["t-1"], "`t-1` is not a command of `tarmac terminals`", "`tarmac terminals` takes list, attach ID or end ID"),
         (["list", "t-1"], "`terminals list` takes no `t-1`", "`tarmac terminals list` lists all"),
         (["end"], "`terminals end` takes the ids of terminals", "`tarmac terminals` lists them"),
         (["end", "t-1", "--json"], "`terminals end` takes no --json", "`tarmac terminals list --json`"),
@@ -143,7 +143,7 @@ def test_wrong_usage_is_told_with_the_next_step(arguments: list[str], what: str,
 def test_attaching_needs_a_screen() -> None:
     """A5: what is wrong, what to do, and exit code 2."""
     outcome = tarmac("terminals", "attach", "t-1")
-    told = "`terminals attach` needs a screen and a keyboard\n  hint: `tarmac terminals --json` tells of it\n"
+    told = "`terminals attach` needs a terminal\n  hint: `tarmac terminals --json` shows its state\n"
     assert (outcome.code, outcome.out, outcome.err) == (2, "", f"tarmac: {told}")
 
 

@@ -82,7 +82,7 @@ def test_control_c_ends_it_without_calling_that_a_fault(own_temp: Path) -> None:
         screen.type(b"\x03")
         shown = screen.rest()
         assert screen.process.returncode == 130
-    assert b"Something is not as it should be" not in shown
+    assert b"Something went wrong" not in shown
     assert list(own_temp.glob("tarmac-demo-*")) == []
 
 

@@ -210,7 +210,7 @@ def test_the_text_may_come_from_standard_input_and_pictures_from_files(project: 
 def test_standard_input_that_is_no_text_is_refused(data: bytes) -> None:
     """A5."""
     outcome = tarmac("run", "-", "--model", "ollama/phi", stdin=data)
-    assert (outcome.code, outcome.out) == (2, "") and "standard input is no text" in outcome.err
+    assert (outcome.code, outcome.out) == (2, "") and "standard input is not text" in outcome.err
     assert "--image FILE" in outcome.err
 
 
@@ -305,7 +305,7 @@ def test_in_a_folder_that_is_gone_it_says_so(project: Path) -> None:
         words = ["sh", "-c", line, "sh", str(project), *TARMAC, *verb]
         run = subprocess.run(words, capture_output=True, text=True, check=False)
         project.mkdir()
-        assert run.returncode in (2, 125) and "the folder that you are in is gone" in run.stderr, (verb, run)
+        assert run.returncode in (2, 125) and "the current folder no longer exists" in run.stderr, (verb, run)
 
 
 @pytest.mark.parametrize(

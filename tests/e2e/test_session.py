@@ -380,7 +380,7 @@ def test_the_status_line_says_how_things_stand_and_what_takes_long_shows_its_tim
         until_matches(tmux, r"Running `touch made; sleep 60`\n  │ … · \d+ s\n", r"\$0\.0045 · 1 running\n")
         tmux.keys("C-b")
         until_matches(tmux, r"• asking .* · \d+ s\n")
-        tmux.until("Words.", "goes on in the background")
+        tmux.until("Words.", "continues in the background")
         tmux.keys("x", "BSpace")  # what was said in its place goes with the next key
         until_matches(tmux, r"(?m)^  code · ask \(shift-tab\) · script · 11% context · \$0\.0090 · 1 running$")
         tmux.keys("BTab")
@@ -468,7 +468,7 @@ def test_one_key_sends_a_command_to_the_background_and_the_task_goes_on(project:
         tmux.type("y")
         tmux.until("1 running")
         tmux.keys("C-b")
-        tmux.until("Meanwhile, something else.", "goes on in the background")
+        tmux.until("Meanwhile, something else.", "continues in the background")
 
 
 def test_a_person_attaches_to_a_terminal_types_into_it_and_leaves_it(project: Path) -> None:
@@ -490,7 +490,7 @@ def test_a_person_attaches_to_a_terminal_types_into_it_and_leaves_it(project: Pa
         seen = tmux.until("typed by hand\ntyped by hand")
         assert "before" in seen
         tmux.keys("C-]")
-        tmux.until(READY, "what runs in it goes on")
+        tmux.until(READY, "what runs in it continues")
         tmux.type("/attach")
         tmux.keys("Enter")
         tmux.until("typed by hand\ntyped by hand", gone=READY)
@@ -509,13 +509,13 @@ def test_keys_typed_while_attach_opens_are_the_terminals_and_those_behind_the_le
         tmux.type("y")
         tmux.until("It waits.", "1 running")
         tmux.keys("/attach", "Enter", "typed early", "Enter", "C-]", "for the editor")
-        tmux.until("what runs in it goes on", "❯ for the editor")
+        tmux.until("what runs in it continues", "❯ for the editor")
         tmux.keys("C-u", "/attach t9", "Enter", "for nobody")
         tmux.until("no terminal `t9`", "for nobody")
         tmux.keys("C-u", "/attach", "Enter")
         tmux.until("typed early\ntyped early", gone=READY)
         tmux.keys("C-d", "C-]")
-        tmux.until("what runs in it goes on", gone="1 running")
+        tmux.until("what runs in it continues", gone="1 running")
 
 
 def test_a_terminal_is_whole_when_the_screen_is_resized_while_a_person_attaches(project: Path) -> None:
@@ -532,7 +532,7 @@ def test_a_terminal_is_whole_when_the_screen_is_resized_while_a_person_attaches(
             tmux.type("x")
             tmux.until("\nbefore\nx", gone=READY)
             tmux.keys("C-u", "C-]")
-            tmux.until("what runs in it goes on", READY)
+            tmux.until("what runs in it continues", READY)
 
 
 @pytest.mark.parametrize(("key", "stays"), [("l", 1), ("e", 0)])

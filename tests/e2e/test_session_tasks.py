@@ -463,7 +463,7 @@ def test_words_can_be_typed_at_the_terminal_and_the_person_is_told_how(project: 
     """A5: `tarmac run -` without a pipe does not wait in silence."""
     play = script(project.parent, done("Understood."))
     with tarmac_in_tmux("run", "-", "--script", play, cwd=project) as tmux:
-        tmux.until("Ctrl-D on a line of its own ends it")
+        tmux.until("End with Ctrl-D on a line of its own")
         tmux.type("say hello")
         tmux.keys("Enter", "C-d")
         tmux.until("Understood.")

@@ -105,7 +105,7 @@ def test_killed_before_the_words_were_recorded_a_resume_says_so(project: Path, t
         subprocess.run(argv, capture_output=True, check=False, stdin=subprocess.DEVNULL, timeout=60)
         for task in _tasks() - before:
             outcome = tarmac("resume", task, "--script", play, "--cwd", str(project), "--auto", "all")
-            if "before your words were recorded" in outcome.err:
+            if "before your message was recorded" in outcome.err:
                 assert outcome.code == 2
                 again = tarmac("resume", task, "x", "--script", play, "--cwd", str(project), "--auto", "all")
                 assert (again.code, "It is done." in again.out) == (0, True), again

@@ -96,7 +96,7 @@ async def test_what_can_go_wrong_with_a_search_there_is_said(
     if not ripgrep:
         without_ripgrep(monkeypatch, tmp_path)
     async with place_files() as (files, machine):
-        with pytest.raises(BadRequest, match="the pattern is wrong") as wrong:
+        with pytest.raises(BadRequest, match="the pattern is invalid") as wrong:
             await search_files(folder, "(", system=files.afresh())
         with pytest.raises(FileUnavailable, match="does not exist"):
             await search_files(folder / "nothing", "x", system=files.afresh())
@@ -119,7 +119,7 @@ async def test_a_pattern_that_python_reads_otherwise_is_refused(
     without_ripgrep(monkeypatch, tmp_path)
     async with place_files() as (files, _):
         for pattern in (r"[a-z&&[^d]]", r"\p{Lu}", r"[[a]]"):
-            with pytest.raises(BadRequest, match="the pattern is wrong"):
+            with pytest.raises(BadRequest, match="the pattern is invalid"):
                 await search_files(folder, pattern, system=files.afresh())
 
 

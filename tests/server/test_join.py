@@ -190,7 +190,7 @@ async def test_the_keyboard_of_a_terminal_is_of_the_window_that_took_it_last(tmp
                 async with two.attached(terminal.id) as theirs:
                     async for _piece in mine.watch():
                         pass
-                    assert mine.ended == "another window took its keyboard"
+                    assert mine.ended == "another window has taken its keyboard"
                     theirs.resize(rows=20, columns=60)
                     shown = theirs.watch()
                     first = await anext(shown)

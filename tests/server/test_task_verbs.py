@@ -95,5 +95,5 @@ async def test_what_can_not_be_controlled_is_said_with_what_to_do(
     old = await cli("run", "--detach", "hello")
     assert (old.code, old.err.splitlines()[0]) == (
         2,
-        f"tarmac: process {os.getpid()} can't be asked for a task: it lets nobody in",
+        f"tarmac: process {os.getpid()} can't be asked for a task: it does not accept connections",
     )

@@ -89,7 +89,7 @@ async def a_task(
     workspace.mkdir(exist_ok=True)
     model = write_script(workspace.parent / "script.toml", *turns, **script)
     async with (
-        asyncio.timeout(30),  # a test that waits for ever says nothing
+        asyncio.timeout(30),  # a test that waits forever says nothing
         an_app(workspace, **(config or {})) as app,
         app.create_task(text, model=model, attended=attended, auto=auto, limits=limits, mode=mode) as task,
     ):

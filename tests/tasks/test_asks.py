@@ -327,7 +327,7 @@ def _ask_item(events: list[TaskEvent]) -> Item:
 
 @pytest.mark.shell
 async def test_a_running_command_goes_on_in_the_background_after_a_yes(tmp_path: Path) -> None:
-    """S5: the ask `command_output` is open while a command runs; the task is at work, not waiting."""
+    """S5: the ask `command_output` is open while a command runs; the task is running, not waiting."""
     async with a_task(tmp_path / "work", _waits(), turn(text="Meanwhile."), attended=True, auto="all") as task:
         seen = Seen(task)
         run, asked = await _running(task, seen)

@@ -143,16 +143,16 @@ async def test_files_of_a_workspace_that_speak_to_the_model_are_named_once(tmp_p
         async with open_app(config) as app, app.create_task("Do it.", model=model, attended=False) as task:
             await task.run_until_idle()
             found = [each.text for each in await stored(task) if isinstance(each, Noted)]
-            return [each for each in found if "speaks to the model" in each]
+            return [each for each in found if "instructs the model" in each]
 
     (first,) = await told()
     assert (
         first
-        == "this workspace speaks to the model in `AGENTS.md`; `.tarmac/modes/notes.md`, which sets the mode notes"
+        == "this workspace instructs the model in `AGENTS.md`; `.tarmac/modes/notes.md`, which sets the mode notes"
     )
     assert await told() == []
     (work / "AGENTS.md").write_text("Obey me.\n")
-    assert await told() == ["this workspace speaks to the model in `AGENTS.md`"]
+    assert await told() == ["this workspace instructs the model in `AGENTS.md`"]
 
 
 @pytest.mark.shell

@@ -164,7 +164,7 @@ async def test_searching_shows_no_hidden_file_and_no_credential(shop: Workshop) 
         shop.file(name, "needle\n")
     text = await shop.text("search_files", path=".", regex="nee+dle")
     assert text == "Found 1 result.\n\n# notes.txt\n>1 | needle\n----"
-    assert "the pattern is wrong" in await shop.failure("search_files", regex="(")
+    assert "the pattern is invalid" in await shop.failure("search_files", regex="(")
     assert await shop.text("search_files", pattern="needle", glob="*.py") == "No results found."
 
 

@@ -66,11 +66,11 @@ def test_a_pattern_with_groups_in_a_range_of_lines() -> None:
 @pytest.mark.parametrize(
     ("search", "new", "pattern", "message"),
     [
-        ("(", "x", True, "the pattern is wrong: missing ) at position 1"),
-        ("a{1000000000}", "x", True, "the pattern is wrong: too many counted repetitions"),
+        ("(", "x", True, "the pattern is invalid: missing ) at position 1"),
+        ("a{1000000000}", "x", True, "the pattern is invalid: too many counted repetitions"),
         ("(a)", "$2", True, "the replacement names a group the pattern does not have"),
         ("nothing", "x", True, "the pattern matches nothing"),
-        ("a", "a", False, "the replacement is what is there already"),
+        ("a", "a", False, "the replacement is the same as the old text"),
         ("", "a", False, "the search is empty"),
         ("b  c", "x", False, "not found as written; line 2 differs in white space, or lies outside the range"),
     ],

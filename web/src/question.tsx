@@ -319,7 +319,7 @@ function RequestBody({ request, whole, chosen, choose }: { request: ApprovalRequ
 function Tried({ result, off, keep, discard }: { result: TryResult; off: boolean; keep: () => void; discard: () => void }): VNode {
   const changes = result.changes ?? [];
   const count = changes.length + (result.more ?? 0);
-  const code = result.exit_code === null || result.exit_code === undefined ? "it did not end in time, and was ended" : `exit code ${result.exit_code}`;
+  const code = result.exit_code === null || result.exit_code === undefined ? "it did not end in time and was stopped" : `exit code ${result.exit_code}`;
   return (
     <div class="panel tried" role="group" aria-label="What it did on a copy">
       <p>

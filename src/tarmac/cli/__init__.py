@@ -81,13 +81,13 @@ def _run(verb: str, rest: list[str]) -> int:
         raise
     except OSError as error:  # no space, no permission: the machine's trouble, not a bug to trace
         if isinstance(error, FileNotFoundError) and not error.filename and _nowhere():
-            return complain("the folder that you are in is gone", hint="cd to one that is there")
+            return complain("the current folder no longer exists", hint="cd to a folder that exists")
         where = f": {error.filename}" if error.filename else ""
         return complain(f"{error.strerror or error}{where}", code=FAILED)
     except MemoryError:
         return complain("there is not enough memory", hint="raise the limit: `ulimit -v`", code=FAILED)
     except ImportError as error:  # damaged, or no memory was left to load it
-        hint = "raise the limit on memory (`ulimit -v`), or install Tarmac anew"
+        hint = "raise the limit on memory (`ulimit -v`), or reinstall Tarmac"
         return complain(f"a part of Tarmac can't be loaded: {error}", hint=hint, code=FAILED)
 
 

@@ -8,14 +8,14 @@ from tarmac.cli.parser import Given, parse
 from tarmac.cli.shutdown import run
 from tarmac.errors import BadRequest
 
-BY_HAND = "tarmac acp: an editor starts this, and speaks the Agent Client Protocol here (docs/acp.md). Ctrl-D ends it."
+BY_HAND = "tarmac acp: this is for editors. It speaks the Agent Client Protocol (docs/acp.md). Ctrl-D ends it."
 
 
 def main(arguments: list[str]) -> int:
     """Serve until the editor closes our input, or we are ended; the exit code."""
     given, words = parse("acp", arguments)
     if words:
-        raise BadRequest(f"`tarmac acp` takes no `{words[0]}`", hint="an editor starts it, and speaks on its input")
+        raise BadRequest(f"`tarmac acp` takes no `{words[0]}`", hint="an editor starts it and uses its standard input")
     place, there = _place(given)
     overrides: dict[str, object] = {name.replace("-", "_"): values[-1] for name, values in given.items()}
     if overrides.pop("client_terminals", None) is not None:
@@ -31,7 +31,7 @@ def _place(given: Given) -> tuple[str, Path | None]:
     folder = given.pop("cwd", None)
     if "on" not in given:
         if folder:
-            raise BadRequest("`tarmac acp` takes --cwd only with --on", hint="the editor says where it works")
+            raise BadRequest("`tarmac acp` takes --cwd only with --on", hint="the editor chooses the folder")
         return "", None
     from tarmac.cli.exec import place_of
 

@@ -64,7 +64,7 @@ async def try_it(
         if line not in ("k", "keep"):
             asker.print("  → discarded: nothing was changed")
             return
-        asker.print(f"  → kept: {_count(report)}. `/undo` takes them back.")  # before the task goes on
+        asker.print(f"  → kept: {_count(report)}. `/undo` reverts them.")  # before the task goes on
         sent(True)
         failed = await trials.keep_trial(asked.question)
         kept = True
@@ -88,7 +88,7 @@ async def _discard(trials: OwnTrials | JoinedTask, question: QuestionId) -> None
 
 def _lines(look: Look, report: TrialReport) -> list[str]:
     ended = report.exit_code is not None
-    code = f"exit code {report.exit_code}" if ended else "it did not end in time, and was ended"
+    code = f"exit code {report.exit_code}" if ended else "it did not end in time and was stopped"
     lines = [look.paint("1", f"  On the copy: {code}; {_count(report)}")]
     output = report.output.rstrip()
     lines += [
@@ -218,7 +218,7 @@ async def pass_secret(wanted: SecretWanted, asker: DialogAsker) -> None:
         if typed.done() and (secret := typed.result()) is not None:
             await wanted.send(secret)
         elif not typed.done():
-            asker.print("  It no longer asks: the program ended, or another window typed it.")
+            asker.print("  The program no longer asks: it ended, or another window answered.")
     except SecretNotAsked:
         asker.print("  The program no longer asks for it. Nothing was typed.")
     except TarmacError as error:

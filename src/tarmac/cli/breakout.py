@@ -143,7 +143,7 @@ def rules(workspace: Path) -> Confinement:
     """What the policy lets a search of this workspace read, and the Python that the intruder is written in."""
     ground = Ground.of(workspace, workspace)
     made = confine((Step((Stage(("find", ".")),), cwd=workspace),), ground, Files(), Enforcement(means().value))
-    assert made is not None, "nothing keeps a command to reading here"
+    assert made is not None, "commands can't be confined on this machine"
     libraries = (os.path.realpath(sys.base_prefix), os.path.realpath(sys.prefix))
     return replace(made, programs=(*made.programs, *installation(sys.executable, ()), *libraries))
 

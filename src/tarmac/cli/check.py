@@ -148,7 +148,7 @@ def as_text(verdict: Verdict, *, coloured: bool, sandboxed: bool = False) -> str
 def _offer(grant: SuggestedGrant) -> str:
     if grant.kind == "use":
         return visible(grant.text)
-    return "this line" if grant.kind == "line" else f"all that begins with `{visible(grant.text)}`"
+    return "this line" if grant.kind == "line" else f"every command that begins with `{visible(grant.text)}`"
 
 
 def as_json(verdict: Verdict) -> dict[str, object]:
@@ -240,7 +240,7 @@ def _id(data: bytes) -> object:
 def _check_shell(shell: str) -> str:
     """`shell`, when it is one that is known; a wrong name would be judged as a shell nobody can read."""
     if shell.rpartition("/")[2].lstrip("-") not in SHELLS:
-        raise BadRequest(f"{shell!r} is no shell that is known", hint=f"known are {', '.join(SHELLS)}")
+        raise BadRequest(f"{shell!r} is not a known shell", hint=f"known are {', '.join(SHELLS)}")
     return shell
 
 
@@ -250,9 +250,9 @@ def _line(data: bytes, request: CheckRequest) -> tuple[object, Execute, Path]:
     try:
         fields = _fields(data)
     except (ValueError, RecursionError) as error:
-        raise BadRequest(f"that is no JSON: {error}", hint=hint) from error
+        raise BadRequest(f"not valid JSON: {error}", hint=hint) from error
     if not isinstance(fields, dict):
-        raise BadRequest("that is no JSON object", hint=hint)
+        raise BadRequest("not a JSON object", hint=hint)
     texts = {key: fields.get(key) for key in KEYS if key != "id" and fields.get(key) is not None}
     if wrong := [key for key, value in texts.items() if not isinstance(value, str)]:
         raise BadRequest(f"`{wrong[0]}` must be a text", hint=hint)

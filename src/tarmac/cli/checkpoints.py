@@ -22,8 +22,8 @@ from tarmac.tools.edit.unified_diff import FileDiff
 MOST_LINES: Final = 400  # of one file's diff
 _VERBS: Final = {
     Fate.RESTORED: "restored",
-    Fate.CHANGED_SINCE: "left, as somebody else changed it since",
-    Fate.NOT_KEPT: "can't be restored: its content was not kept",
+    Fate.CHANGED_SINCE: "left: somebody else has changed it since",
+    Fate.NOT_KEPT: "can't be restored: its content was not stored",
     Fate.FAILED: "failed",
     Fate.UNCHANGED: "unchanged",
 }
@@ -36,7 +36,7 @@ async def opened(store: TaskStore, task: str) -> AsyncIterator[tuple[TaskLog, Ch
         past, log.past = log.past, []
         created = next((each for each in past if isinstance(each, TaskCreated)), None)
         if created is None:
-            raise BadRequest("this log does not say which workspace the task is about")
+            raise BadRequest("this log does not name the workspace of the task")
         if created.place:
             raise BadRequest(f"there are no checkpoints of files at {created.place}: nothing can be undone there")
         checkpoints = Checkpoints(log, created.workspace, past)
@@ -57,7 +57,7 @@ async def list_points(store: TaskStore, task: str, look: Look, *, as_json: bool)
         for each in points:
             print(json.dumps({"to": each.seq, "at": each.at, "said": each.said, "text": each.text}))
     else:
-        print("\n".join(point_lines(points, look)) or "nothing was said in this task, and it changed nothing")
+        print("\n".join(point_lines(points, look)) or "this task has no messages and no changes")
     return 0
 
 
@@ -117,14 +117,14 @@ async def restore(
 def _sure(plan: Restoration, root: Path, look: Look, *, conversation: bool, force: bool) -> None:
     """Show what would happen, and ask."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise BadRequest("restoring changes files, and nobody is here to ask", hint="add --yes")
+        raise BadRequest("restoring changes files, and nobody can confirm it here", hint="add --yes")
     for each in plan.files:
         fate = Fate.RESTORED if force and each.fate is Fate.CHANGED_SINCE else each.fate
         if fate is not Fate.UNCHANGED:
             what = _intent(each.edit) if fate is Fate.RESTORED else _VERBS[fate]
             sys.stderr.write(f"  {one_line(shown(each.edit.path, root))}: {what}\n")
     if conversation:
-        sys.stderr.write("  the conversation goes on from there\n")
+        sys.stderr.write("  the conversation continues from there\n")
     sys.stderr.write("Restore? [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
@@ -156,7 +156,7 @@ def diff_of(found: list[tuple[RestoredFile, FileDiff | None]], root: Path, look:
         if diff is not None and diff.text.strip():
             yield from diff_lines(diff.text, look, most=MOST_LINES)
         elif diff is None:
-            yield "  not shown: it is no text, or its content was not kept"
+            yield "  not shown: it is not text, or its content was not stored"
         else:
             yield "  only its mode changed"
 
@@ -171,7 +171,7 @@ def restored_lines(done: Restoration, root: Path, look: Look) -> Iterator[str]:
         why = f": {one_line(each.why)}" if each.why else ""
         yield f"  {one_line(shown(each.edit.path, root))}  {look.paint(colour, what + why)}"
     if not done.of(Fate.RESTORED, Fate.CHANGED_SINCE, Fate.NOT_KEPT, Fate.FAILED):
-        yield "  all files are as they were then"
+        yield "  no file has changed since then"
 
 
 def _intent(edit: FileEdit) -> str:

@@ -23,7 +23,7 @@ def main(arguments: list[str]) -> int:
     action, rest = (words[0], words[1:]) if words else ("show", [])
     if action not in ACTIONS:
         raise BadRequest(
-            f"`{action}` is nothing to do with the configuration", hint=suggest(action, ACTIONS) or "show, path, check"
+            f"`{action}` is not a command of `tarmac config`", hint=suggest(action, ACTIONS) or "show, path, check"
         )
     if rest and action != "show":
         raise BadRequest(f"`config {action}` takes no `{rest[0]}`", hint="tarmac config show KEY shows one setting")
@@ -112,5 +112,5 @@ def _check(workspace: Path, *, json_wanted: bool) -> int:
     if json_wanted:
         print(json.dumps({"ok": not trouble, "trouble": trouble}))
     else:
-        print("\n".join(trouble) if trouble else "all of it makes sense")
+        print("\n".join(trouble) if trouble else "the configuration is valid")
     return 1 if trouble else 0

@@ -115,16 +115,14 @@ async def attack_the_confinement(case: Case) -> Findings:
             what = f"stopped ({each.error}); it does not work here without rules either"
         yield Finding(name=each.name, level="ok" if each.stopped else "problem", what=what, facts=facts)
     if damage:
-        what = f"not as it was planted: {', '.join(damage)}"
-        yield Finding(
-            name="canaries", level="problem", what=what, advice="please report this: it is a fault of Tarmac's"
-        )
+        what = f"changed by an attack: {', '.join(damage)}"
+        yield Finding(name="canaries", level="problem", what=what, advice="please report this: it is a bug in Tarmac")
     else:
-        yield Finding(name="canaries", level="ok", what="all are as they were planted, and nothing arrived")
+        yield Finding(name="canaries", level="ok", what="all test files are unchanged, and nothing was received")
 
 
 async def look_at_shfmt(case: Case) -> Findings:
-    """What reads commands for the policy."""
+    """What parses commands for the policy."""
     yield await aside(_shfmt)
 
 
@@ -201,10 +199,10 @@ def _shfmt() -> Finding:
         return Finding(
             name="shfmt",
             level="warning",
-            what="not here: no command can be read, so every one is asked about",
+            what="not installed: no command can be parsed, so Tarmac asks about every command",
             advice=f"{Path(sys.executable).name} -m pip install shfmt-py",
         )
-    return Finding(name="shfmt", level="ok", what=f"reads commands for the policy ({path})", facts={"path": path})
+    return Finding(name="shfmt", level="ok", what=f"parses commands for the policy ({path})", facts={"path": path})
 
 
 def _sandbox() -> Finding | None:
@@ -219,9 +217,9 @@ def _sandbox() -> Finding | None:
     except TarmacError:  # `tarmac config` tells of it
         return None
     if strict:
-        what = "on: commands of agents run in it, and medium risk is not asked about"
+        what = "on: commands of agents run in it, and medium risk needs no question"
         return Finding(name="sandbox", level="ok", what=what, facts={"strict": True})
-    what = "on, but not all of it holds here, so medium risk is asked about"
+    what = "on, but not fully enforced here, so medium risk needs a question"
     return Finding(name="sandbox", level="note", what=what, advice="see bubblewrap, above", facts={"strict": False})
 
 
@@ -253,11 +251,11 @@ def _bubblewrap() -> Finding:
         return Finding(
             name="bubblewrap",
             level="note",
-            what=f"makes sandboxes, but in them: {'; '.join(enforced.no)}",
+            what=f"works, but in its sandboxes: {'; '.join(enforced.no)}",
             advice="docs/sandbox.md says what each of these needs",
             facts=facts,
         )
-    return Finding(name="bubblewrap", level="ok", what="makes sandboxes, and all they promise holds", facts=facts)
+    return Finding(name="bubblewrap", level="ok", what="works, and everything is enforced", facts=facts)
 
 
 # What people see
@@ -276,7 +274,7 @@ class DoctorPage:
             sys.stdout.reconfigure(errors="replace")
 
     def begin(self) -> None:
-        print(f"{self._paint('1', f'Tarmac {tarmac.__version__}')}: looking at this machine", flush=True)
+        print(f"{self._paint('1', f'Tarmac {tarmac.__version__}')}: checking this machine", flush=True)
 
     def show(self, topic: str, finding: Finding) -> None:
         if topic != self._topic:

@@ -92,9 +92,9 @@ def parse(arguments: list[str]) -> ExecRequest:
         )
     if request.answers and (request.jsonl or request.provider == "exec"):
         other = "--jsonl has answers in its lines" if request.jsonl else "--provider exec has no terminal to ask on"
-        raise BadRequest(f"--answer does not go with it: {other}")
+        raise BadRequest(f"--answer can't be used here: {other}")
     if not request.jsonl and not words:
-        raise BadRequest("there is no command to run", hint="tarmac exec -- COMMAND; `tarmac exec --help` tells more")
+        raise BadRequest("there is no command to run", hint="tarmac exec -- COMMAND; see `tarmac exec --help`")
     return request
 
 
@@ -127,7 +127,7 @@ def _seconds(text: str) -> float | None:
         seconds = math.nan
     if not 0 < seconds < math.inf:
         raise BadRequest(
-            f"--timeout must be a number of seconds, more than 0, not `{text}`", hint="`--timeout none` waits for ever"
+            f"--timeout must be a number of seconds, more than 0, not `{text}`", hint="`--timeout none` waits forever"
         )
     return seconds
 
@@ -154,7 +154,7 @@ async def run_one(request: ExecRequest, stop: Stop) -> int:
                 async with meanwhile(feeding), meanwhile(show) as shown:
                     result = await _result(execution, request, limit)
                     while result.reason == "connection lost" and execution.running and stop.number is None:
-                        complain(f"the connection to {request.on} broke: it is made again, and the command goes on")
+                        complain(f"the connection to {request.on} broke; reconnecting, and the command continues")
                         result = await _result(execution, request, limit)
                     try:
                         if not execution.running:  # else it is out of reach, and more of its output may never come
@@ -309,12 +309,12 @@ def _exit_code(result: Result, stop: Stop, limit: float | None, *, quiet: bool) 
             _tell_interrupted(result, limit)
         return TIMED_OUT
     if result.reason == "stopped" and not quiet:
-        complain("it was stopped (Ctrl-Z), and nobody could continue it here: it was ended")
+        complain("it was stopped (Ctrl-Z), and killed because nobody could continue it here")
     if result.exit_code is not None:
         return result.exit_code
     if result.reason == "connection lost":
         if not quiet:
-            complain("the connection is lost, and nobody knows how the command ended", hint="it may still run there")
+            complain("the connection is lost, so it is unknown how the command ended", hint="it may still run there")
         return PLACE_FAILED
     if not quiet:
         complain(f"nobody knows the exit code of `{_short(result.command)}`: {result.reason}")
@@ -325,7 +325,7 @@ def _tell_interrupted(result: Result, limit: float | None) -> None:
     command, question = _short(result.command), result.prompt.strip()
     if limit is None or result.duration < limit:
         complain(
-            f"`{command}` was interrupted: it asked “{question}”, and no answer was left for that",
+            f"`{command}` was interrupted: it asked “{question}”, and no answer was given for that",
             hint="`--answer 'PROMPT=TEXT'` answers one question",
         )
     elif result.awaiting:

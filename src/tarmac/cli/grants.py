@@ -29,14 +29,15 @@ def main(arguments: list[str]) -> int:
     task = TaskId(given["task"]) if "task" in given else None
     if action not in ACTIONS:
         raise BadRequest(
-            f"`{action}` is nothing to do with grants", hint=suggest(action, ACTIONS) or "list, allow, revoke, clear"
+            f"`{action}` is not a command of `tarmac grants`",
+            hint=suggest(action, ACTIONS) or "list, allow, revoke, clear",
         )
     if action != "allow" and ("everywhere" in given or "prefix" in given):
         raise BadRequest("--everywhere and --prefix are for `grants allow`")
     if action == "allow":
         return _allow(given, rest)
     if action != "revoke" and rest:
-        raise BadRequest(f"`grants {action}` takes no `{rest[0]}`", hint="tarmac grants revoke ID takes one back")
+        raise BadRequest(f"`grants {action}` takes no `{rest[0]}`", hint="tarmac grants revoke ID revokes one")
     if action == "revoke" and (len(rest) != 1 or workspace or task):
         raise BadRequest("`grants revoke` takes one id", hint="tarmac grants list shows them")
     grants = GrantFile(grants_path())
@@ -56,7 +57,7 @@ def _allow(given: dict[str, str], words: list[str]) -> int:
     if not words or "task" in given:
         raise BadRequest("`grants allow` takes a command", hint="tarmac grants allow -- 'npm test'")
     if "everywhere" in given and "workspace" in given:
-        raise BadRequest("--everywhere and --workspace are two things", hint="give one of them")
+        raise BadRequest("--everywhere and --workspace exclude each other", hint="give one of them")
     line = words[0] if len(words) == 1 else shlex.join(words)
     workspace = Path(given.get("workspace", ".")).absolute()
     verdict = asyncio.run(Policy().judge(Execute(line, cwd=workspace), workspace=workspace))
@@ -90,7 +91,7 @@ def _list(grants: GrantFile, workspace: Path | None, task: TaskId | None, *, jso
             print(json.dumps(dataclasses.asdict(each)))
         return 0
     if not found:
-        sys.stdout.write("nothing is allowed for good\n")
+        sys.stdout.write("there are no grants\n")
         return 0
     for each in found:
         print(f"{each.id}  {each.granted[:10]}  {each.where}\n    {_shown(each)}")

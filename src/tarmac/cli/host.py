@@ -114,7 +114,7 @@ def _wanted(agent: "ConfiguredAgent", given: dict[str, list[str]]) -> HostOption
     last = {name: values[-1] for name, values in given.items()}
     prompt, as_json = last.get("prompt", ""), "json" in given
     if not prompt.strip() and ("prompt" in given or not is_attended(as_json=as_json)):
-        raise BadRequest("what is to be done?", hint='--prompt "make the tests pass"; without one, use a terminal')
+        raise BadRequest("no task was given", hint='--prompt "make the tests pass"; without one, use a terminal')
     return HostOptions(
         agent=agent,
         prompt=prompt,

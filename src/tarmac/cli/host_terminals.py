@@ -112,7 +112,7 @@ class LentRecorder:
         self._finish(call, result.ready, result.outcome, result.text, result.done.exit_code if result.done else None)
 
     def cancelled(self, call: Call, ready: Ready) -> None:
-        self._finish(call, ready, "interrupted", "The client took the call back.")
+        self._finish(call, ready, "interrupted", "The client cancelled the call.")
 
     def _finish(
         self, call: Call, ready: Ready | None, outcome: Outcome, text: str, exit_code: int | None = None

@@ -71,7 +71,7 @@ async def _all(folders: list[Path], workspace: Path | None, *, salvage: bool, as
             roo = await asyncio.to_thread(read_task, folder, salvage=salvage)
             if roo.trouble and not (roo.api or roo.ui):
                 what = f"nothing in {shown(folder)} could be saved: {'; '.join(roo.trouble)}"
-                raise ImportFailed(what, hint="it holds no message that is whole")
+                raise ImportFailed(what, hint="it has no complete message")
             title = await take(store, roo, workspace)
         except ImportFailed as error:
             failed += 1
@@ -113,7 +113,7 @@ async def take(store: TaskStore, roo: RooTask, workspace: Path | None) -> str:
         if (store.folder / task).exists():
             await store.delete(task)
         raise
-    return metadata(facts).title or "a task without words"
+    return metadata(facts).title or "a task without messages"
 
 
 def _say(name: str, text: str, *, as_json: bool, taken: bool, trouble: list[str] | None = None) -> None:

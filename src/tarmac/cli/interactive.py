@@ -343,7 +343,7 @@ class Interactive:
     async def _say(self, text: str) -> None:
         task = self.task
         if task is not None and hides_input(self.app.registry, task):
-            raise BadRequest("a command asks for a secret: this line went nowhere", hint="answer the question first")
+            raise BadRequest("a command asks for a secret: this line was not sent", hint="answer the question first")
         images = await asyncio.to_thread(pictures_in, text)
         model = (task.metadata.model if task else "") or self.app.config.model or ""
         if images and (blind := cannot_see(model, self.app.config)):
@@ -379,7 +379,7 @@ class Interactive:
         task = self.task
         if isinstance(task, JoinedTask):
             task.to_background()
-            self.ui.hint("the command goes on in the background")
+            self.ui.hint("the command continues in the background")
             return
         if not isinstance(task, Task):  # none, or an agent that waits for its commands itself
             self.ui.hint("no command is running")
@@ -387,7 +387,7 @@ class Interactive:
 
         async def leave() -> None:
             left = await task.to_background(by="cli")
-            self.ui.hint("the command goes on in the background" if left else "no command is running")
+            self.ui.hint("the command continues in the background" if left else "no command is running")
 
         self._leaving = asyncio.create_task(leave())
 

@@ -70,18 +70,18 @@ async def _which(store: "TaskStore", id: str) -> "Listed":
     ]
     active = [each for each in active if each.metadata.parent is None] or active
     if not active:
-        raise BadRequest("no process works on a task", hint="`tarmac resume` goes on with one of before")
+        raise BadRequest("no task is running", hint="`tarmac resume` continues an earlier one")
     if len(active) == 1:
         return active[0]
     if not (sys.stdin.isatty() and look_of(sys.stdout, os.environ).live):
         names = ", ".join(each.task for each in active[:5])
-        raise BadRequest("several tasks are at work", hint=f"say which: tarmac join ID ({names})")
+        raise BadRequest("several tasks are running", hint=f"say which: tarmac join ID ({names})")
     return await asyncio.to_thread(picked, active)
 
 
 def joined_header(task: "JoinedTask") -> str:
     """What a person should know of a task that another process has open."""
-    return f"joined task {task.id} · another process works on it · Ctrl-D leaves it, and it goes on"
+    return f"joined task {task.id} · another process runs it · Ctrl-D leaves it running"
 
 
 def picked(listed: "list[Listed]") -> "Listed":
@@ -97,7 +97,7 @@ def picked(listed: "list[Listed]") -> "Listed":
         try:
             line = input(f"Which task? 1 to {len(listed)} (Enter: 1) ").strip() or "1"
         except EOFError:
-            raise BadRequest("no task was picked") from None
+            raise BadRequest("no task was chosen") from None
         if line.isdecimal() and 1 <= int(line) <= len(listed):
             return listed[int(line) - 1]
         print(f"  `{one_line(line)}` is not on the list")

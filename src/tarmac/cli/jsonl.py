@@ -77,7 +77,7 @@ def parse(data: bytes, default: float | None = 60.0) -> JsonlCommand:
         raise BadRequest(f"`command` must be a text, not {_shown(command)}", hint=EXAMPLE)
     if timeout is not None and not _is_time(timeout):
         raise BadRequest(
-            f"`timeout` must be a number of seconds, more than 0, not {_shown(timeout)}", hint="null waits for ever"
+            f"`timeout` must be a number of seconds, more than 0, not {_shown(timeout)}", hint="null waits forever"
         )
     if cwd is not None and not isinstance(cwd, str):
         raise BadRequest(f"`cwd` must be the name of a directory, not {_shown(cwd)}")

@@ -49,9 +49,7 @@ _MODEL = [
     Option("base-url", "the address of the model's provider", "URL"),
     Option("shell", "the shell of commands: bash, zsh, fish or a path", "SHELL"),
 ]
-_AUTO = Option(
-    "auto", "without asking: plan, ask, edits, workspace or all; never what is critical [ask]", "LEVEL", LEVELS[:5]
-)
+_AUTO = Option("auto", "what runs without asking: plan, ask, edits, workspace or all [ask]", "LEVEL", LEVELS[:5])
 _CWD = Option("cwd", "the folder to work in [here]", "DIR")
 _ON = Option("on", "work at another place: ssh://host, docker://container, or a name (docs/fleet.md)", "PLACE")
 _RUN = [
@@ -61,38 +59,38 @@ _RUN = [
     _CWD,
     Option("image", "a picture for the model; may be repeated", "FILE"),
     _AUTO,
-    Option("max-cost", "stop before more than so many US dollars are spent", "X"),
-    Option("max-turns", "stop after so many answers of the model", "N"),
-    Option("script", "play a script in place of a model (docs/models.md)", "FILE"),
-    Option("print", "one answer, then end: no session, nobody is asked"),
+    Option("max-cost", "stop before the cost exceeds this many US dollars", "X"),
+    Option("max-turns", "stop after this many answers of the model", "N"),
+    Option("script", "play a script instead of a model (docs/models.md)", "FILE"),
+    Option("print", "print one answer and exit; ask no questions"),
     _JSON,
 ]
 _RUN_STATUS = """\
-exit status: 0 completed; 1 failed; 2 the arguments or the configuration make no sense;
+exit status: 0 completed; 1 failed; 2 the arguments or the configuration are invalid;
 5 a limit was reached; 123 the place of --on failed; 130 interrupted"""
-_COMMAND = "COMMAND is shell text when it is one argument, and words when there are several."
+_COMMAND = "COMMAND is one argument with shell text, or several arguments that are its words."
 
 _WEB = Verb(
     usage="tarmac web [OPTIONS]",
-    about="Serve Tarmac's page on this machine: tasks and their questions, the terminals that the agent uses, live, "
-    "settings and usage. `tarmac web` opens it in a browser, `tarmac serve` does not. It runs until Ctrl-C.",
+    about="Serve Tarmac's page on this machine: tasks, questions, the agent's terminals (live), settings and usage. "
+    " `tarmac web` opens it in a browser, `tarmac serve` does not. It runs until Ctrl-C.",
     options=[
-        Option("port", "the port [that of the last time, if it is free]; 0 takes a free one", "N"),
+        Option("port", "the port [the last one used, if it is free]; 0 takes a free one", "N"),
         Option("no-browser", "only print the address"),
-        Option("lan", "let devices of this network in, too, each after your yes; not encrypted"),
-        Option("new", "another server, also when one is running"),
+        Option("lan", "also let devices of this network connect; you confirm each; not encrypted"),
+        Option("new", "start another server, even if one is running"),
         *_MODEL,
         Option("mode", "the mode of new tasks [code]", "MODE"),
         _CWD,
         _AUTO,
-        Option("max-cost", "stop a task before more than so many US dollars are spent", "X"),
-        Option("script", "play a script in place of a model (docs/models.md)", "FILE"),
+        Option("max-cost", "stop a task before its cost exceeds this many US dollars", "X"),
+        Option("script", "play a script instead of a model (docs/models.md)", "FILE"),
     ],
     more="""\
-The address is printed on a line of its own. It lets one browser in, once, within ten
-minutes; Enter prints another. Processes that an agent runs are not let in. A second
-`tarmac web` opens another window of the server that runs. Tasks stay when it ends: the
-next one opens those that were not done, and asks whether to go on.
+The address is printed on a line of its own. It works for one browser, once, within ten
+minutes; Enter prints another. Processes that an agent runs can't connect. A second
+`tarmac web` opens another window of the running server. Tasks are kept when the server
+ends. The next one opens those that are not finished, and asks whether to continue.
 
 exit status: 0; 2 bad arguments; 128 + the number of a signal""",
 )
@@ -100,33 +98,33 @@ exit status: 0; 2 bad arguments; 128 + the number of a signal""",
 TABLE: Final[dict[str, Verb]] = {
     "run": Verb(
         usage='tarmac run [OPTIONS] ["TEXT"]\n       tarmac run [OPTIONS] -    (the text comes from standard input)',
-        about="Give a task to an agent and watch it work. Without TEXT, at a terminal, a session waits for your words.",
+        about="Give a task to an agent and watch it work. Without TEXT, it opens a session.",
         options=[
             *_RUN,
-            Option("server", "run it in the `tarmac serve` that runs, and join it: it goes on when you leave"),
-            Option("detach", "as --server, but print its id and end"),
+            Option("server", "run it in the running `tarmac serve`, and join it; it continues when you leave"),
+            Option("detach", "like --server, but print its id and exit"),
         ],
         more=f"""\
-Questions are answered with single keys (? lists them) or with words for the model. What
-you type while it works stays in the editor; Enter queues it. @shot.png attaches a picture.
-A password that a command asks for goes from your keyboard to that command alone.
+Answer questions with single keys (? lists them) or with text for the model. While the
+agent works, Enter queues what you typed. @shot.png attaches a picture. If a command asks
+for a password, only that command gets it.
 In `tarmac run … | tee log` you are asked on the terminal. Without a terminal, or with
---json or --print, what would be asked is denied, and the model is told.
+--json or --print, every question is answered with no, and the model is told.
 
 Ctrl-C stops the current command or answer, and you can say what to do instead. Ctrl-D
-leaves. However it ends, `tarmac resume` goes on with it.
+leaves. `tarmac resume` continues the task later.
 
 {_RUN_STATUS}""",
     ),
     "resume": Verb(
         usage='tarmac resume [OPTIONS] [ID ["TEXT"]]',
-        about="Go on with a task of before: after a limit, an interrupt, a crash, or with new words.",
-        options=[*_RUN, Option("go", "go on at once, without waiting for words")],
+        about="Continue an earlier task: after a limit, an interrupt or a crash, or with a new message.",
+        options=[*_RUN, Option("go", "continue at once, without waiting for a message")],
         more=f"""\
-Without ID, at a terminal, you pick one of this folder's tasks; elsewhere it is the newest
-that is not completed. TEXT is said to the model first. Without TEXT a recap is shown, and
-nothing is sent until you say something. Commands that ran are gone, and the model is told
-what became of calls that were under way.
+Without ID, you choose one of this folder's tasks at a terminal; elsewhere it is the newest
+that is not completed. TEXT is sent to the model first. Without TEXT a recap is shown, and
+nothing is sent until you say something. Commands that were running have ended, and the
+model is told how interrupted calls ended.
 
 {_RUN_STATUS}""",
     ),
@@ -135,16 +133,16 @@ what became of calls that were under way.
         about="Join a task that another process of yours has open: a session, an editor, the page or `tarmac serve`.",
         options=[_JSON],
         more="""\
-You see what it does as it happens, can speak to it and answer its questions. The first
-answer counts; the others are told. Without ID it is the task that is at work, or you pick
-one. TEXT is said to it first. Ctrl-C stops what the task does now; Ctrl-D leaves it, and
-it goes on. Processes that an agent runs can't join.
+You see what the task does, send it messages and answer its questions. The first answer
+counts. Without ID it is the running task, or you choose one. TEXT is sent to it first.
+Ctrl-C stops what the task does now. Ctrl-D leaves it running. Processes that an agent
+runs can't join.
 
 exit status: as `tarmac run`""",
     ),
     "models": Verb(
         usage="tarmac models [--provider P [--base-url URL]] [--json]",
-        about="List the models that you can use, with context window, and price for a million tokens.",
+        about="List the models that you can use, with their context window and their price for a million tokens.",
         options=[
             Option("provider", "only this one [all with a key, and servers on this machine]", "P"),
             Option("base-url", "its address", "URL"),
@@ -157,8 +155,8 @@ exit status: as `tarmac run`""",
         about="Watch Tarmac repair a small Python project in a scratch folder. The model is a script that was written "
         "beforehand; the terminals, files, tests and judgements are real. No model and no network are needed.",
         options=[
-            Option("yes", "approve what is asked; needed without a terminal"),
-            Option("keep", "leave the project and say where it is"),
+            Option("yes", "answer the question with yes; needed without a terminal"),
+            Option("keep", "keep the project and print its path"),
             Option("fast", "no pauses between words"),
             _JSON,
         ],
@@ -178,7 +176,7 @@ tarmac tasks [list] [--workspace DIR] [--sort KEY] [--limit N | --all] [--json]
        tarmac tasks checkpoints ID [--json]
        tarmac tasks diff ID [--to N] [--json]
        tarmac tasks restore ID [--to N] [--files|--conversation|--both] [--force] [--yes] [--json]""",
-        about="The tasks that agents worked on here. Each is a log of all that was said and done.",
+        about="Show and manage tasks. Each task is a log of everything that was said and done.",
         actions=(
             "list",
             "show",
@@ -201,36 +199,36 @@ tarmac tasks [list] [--workspace DIR] [--sort KEY] [--limit N | --all] [--json]
             Option(
                 "sort", "newest, oldest, cost, tokens or size", "KEY", ("newest", "oldest", "cost", "tokens", "size")
             ),
-            Option("limit", "at most so many [20]", "N"),
+            Option("limit", "at most this many [20]", "N"),
             Option("all", "every one"),
             Option("format", "markdown, json or roo [markdown]", "F", ("markdown", "json", "roo")),
-            Option("to", "of export: the file to write, for roo the folder; of diff and restore: the point", "FILE"),
-            Option("force", "write over what is there, or what somebody else changed since"),
-            Option("files", "of restore: bring files back [default]"),
-            Option("conversation", "of restore: rewind the conversation instead"),
-            Option("both", "of restore: files and conversation"),
-            Option("settings", "of export: your modes and MCP servers, as Roo-Code's files"),
-            Option("yes", "of delete and restore: do not ask"),
+            Option("to", "for export: the file, or for roo the folder; for diff and restore: the point", "FILE"),
+            Option("force", "overwrite existing files, or files that somebody else has changed"),
+            Option("files", "for restore: restore the files [default]"),
+            Option("conversation", "for restore: rewind the conversation instead"),
+            Option("both", "for restore: files and conversation"),
+            Option("settings", "for export: your modes and MCP servers, as Roo-Code's files"),
+            Option("yes", "for delete and restore: do not ask"),
             _JSON,
         ],
         more="""\
   list     the newest first: id, time of the last message, status, cost, first words
-  show     all that happened in one
+  show     everything that happened in a task
   audit    who allowed or denied what, when and why
   usage    tokens, cost and time of each request; how often each tool was called
   prompt   what the model was sent last: system prompt, tools and messages
-  search   where all of these words were said; quotes make one of several
+  search   the messages that contain all of these words; quote a phrase
   export   as a Markdown page, a JSON object, or Roo-Code's own files
-  pause    let a running task stand still before its next step; unpause lets it go on
-  cancel   stop what a running task does now; it can go on with new words
-  clear    close a task of `tarmac serve` there; it can be resumed anywhere
-  delete   remove for good; asks, unless --yes
+  pause    pause a running task before its next step; unpause continues it
+  cancel   stop what a running task does now; a new message continues it
+  clear    close a task in `tarmac serve`; it can be resumed anywhere
+  delete   delete tasks permanently; asks first, unless --yes
   checkpoints  the points to go back to: messages, and calls that changed something
-  diff     what the task changed in files, since its beginning or since the point --to N
-  restore  bring files back as they were before its first change, or before the point N;
-           only files that the task changed are touched, and it can be undone
+  diff     the files that the task changed, since its beginning or since the point --to N
+  restore  restore files to their state before the first change, or before the point N;
+           only files that the task changed are touched, and this can be undone
 
-ID is the id of a task, or as much of it as no other has. The logs are in `tasks` in the
+ID is the id of a task, or a unique beginning of it. The logs are in `tasks` in the
 state directory ($TARMAC_STATE_DIR, else ~/.local/state/tarmac); docs/tasks.md.
 
 exit status: 0; 1 no such task, or it is being worked on, or nothing was found; 2 bad
@@ -238,10 +236,10 @@ arguments; 125 files can't be read or written""",
     ),
     "import": Verb(
         usage="tarmac import roo DIR [--salvage] [--workspace DIR] [--json]",
-        about="Take in the tasks and settings of Roo-Code from its own files, which are only read.",
+        about="Import the tasks and settings of Roo-Code. Its own files are not changed.",
         actions=("roo",),
         options=[
-            Option("salvage", "of a damaged file, take what is whole before the damage"),
+            Option("salvage", "import the part of a damaged file that is before the damage"),
             Option("workspace", "where the project is now [where it was]", "DIR"),
             _JSON,
         ],
@@ -249,39 +247,39 @@ arguments; 125 files can't be read or written""",
 DIR is the folder of a task, a folder of such folders, or the one that has them in
 `tasks`: in VS Code globalStorage/rooveterinaryinc.roo-cline under the user's folder.
 Each mode of custom_modes.yaml becomes modes/SLUG.md in your configuration folder, and
-mcp_settings.json is kept there for tasks (tarmac mcp-servers). Nothing of yours is
-written over, and a task that is here already is not taken in again.
-`tarmac tasks export ID --format roo` gives the files back.
+mcp_settings.json is kept there for tasks (tarmac mcp-servers). Your own files are
+not overwritten, and a task is imported only once.
+`tarmac tasks export ID --format roo` writes the files again.
 
-exit status: 0; 1 a task could not be taken in (the others were); 2 bad arguments;
+exit status: 0; 1 a task could not be imported (the others were); 2 bad arguments;
 125 Tarmac's own files can't be written""",
     ),
     "config": Verb(
         usage="""\
 tarmac config [show [KEY...]] [--changed] [--workspace DIR] [--json]
        tarmac config check | path [--workspace DIR] [--json]""",
-        about="Show what is set, and where each value comes from. docs/configuration.md lists every setting.",
+        about="Show every setting and where its value comes from. docs/configuration.md lists every setting.",
         actions=("show", "check", "path"),
         options=[
-            Option("changed", "only what is not as by default"),
+            Option("changed", "only settings that differ from the default"),
             Option("workspace", "the folder the agent works in [here]", "DIR"),
             Option("json", "one JSON object"),
         ],
         more="""\
   show     all settings, or some: a KEY is a name (limits.max_cost) or a table (limits)
-  check    read all that a task here would read, and say what is wrong with it
+  check    read everything that a task here would read, and report problems
   path     print where your own file is: $EDITOR "$(tarmac config path)"
 
-exit status: 0; 1 `check` found something; 2 bad arguments, or a file makes no sense""",
+exit status: 0; 1 `check` found something; 2 bad arguments, or an invalid file""",
     ),
     "acp": Verb(
         usage="tarmac acp [OPTIONS]",
-        about="Let an editor that speaks the Agent Client Protocol (Zed, JetBrains, Neovim, Emacs …) drive Tarmac's "
-        "agent. The editor starts this and speaks on its standard input. See docs/acp.md.",
+        about="Run Tarmac's agent in an editor that speaks the Agent Client Protocol (Zed, JetBrains, Neovim, Emacs "
+        "…). The editor starts this command and uses its standard input and output. See docs/acp.md.",
         options=[
             *_MODEL,
             _ON,
-            Option("cwd", "with --on: the folder there [that which the editor names]", "DIR"),
+            Option("cwd", "with --on: the folder there [the editor's folder]", "DIR"),
             Option("mode", "the mode a session begins in [code]", "MODE"),
             _AUTO,
             Option("client-terminals", "run commands that you allowed in the editor's own terminals"),
@@ -293,20 +291,20 @@ tarmac host [OPTIONS] NAME [-- ARGUMENTS...]
        tarmac host [OPTIONS] -- COMMAND [ARGUMENTS...]
        tarmac host --list [--json]""",
         about="Run any agent that speaks the Agent Client Protocol, with Tarmac's session, questions, policy and "
-        "terminals. Its commands and files are judged as those of `tarmac run` are. See docs/host.md.",
+        "terminals. The policy judges its commands and files, as with `tarmac run`. See docs/host.md.",
         options=[
             Option("list", "list the agents that you configured"),
-            Option("prompt", "say this, and end with the agent's turn; without it you talk with the agent", "TEXT"),
-            Option("image", "show the agent this picture; may be repeated", "FILE"),
+            Option("prompt", "send this, and exit after one turn; without it, talk with the agent", "TEXT"),
+            Option("image", "send the agent this picture; may be repeated", "FILE"),
             _AUTO,
             _CWD,
             Option("mode", "one of the agent's own modes", "MODE"),
-            Option("auth", "log in by this method of the agent first", "METHOD"),
-            Option("resume", "go on with this task, if the agent can", "ID"),
+            Option("auth", "log in first, with this method of the agent", "METHOD"),
+            Option("resume", "continue this task, if the agent supports it", "ID"),
             Option("patience", "seconds for the agent to start and to answer [120]", "N"),
             Option("acp-version", "offer the agent this version of the protocol: 1, or the draft 2 [1]", "N"),
             Option("no-mcp", "don't offer the agent Tarmac's terminals as an MCP server"),
-            Option("only-our-terminals", "switch off the agent's own shell, where it can be; this is the default"),
+            Option("only-our-terminals", "switch off the agent's own shell, if the agent supports it [default]"),
             Option("own-shell", "leave the agent its own shell"),
             _JSON,
         ],
@@ -316,27 +314,27 @@ NAME is an agent in your own configuration file (`tarmac config path`):
   [agents.opencode]
   command = ["opencode", "acp"]
 
-exit status: 0 the agent ended its turn; 1 it failed, refused, or is no ACP agent; 2 bad
-arguments; 5 a limit of the agent's own; 130 stopped""",
+exit status: 0 the agent ended its turn; 1 it failed, refused, or is not an ACP agent; 2 bad
+arguments; 5 a limit of the agent; 130 stopped""",
     ),
     "terminals": Verb(
         usage="""\
 tarmac terminals [list] [--json]
        tarmac terminals attach ID
        tarmac terminals end ID…""",
-        about="Terminals that outlive the program: list them, go on with one, end them.",
+        about="List terminals that outlive the program, attach to one, or end them.",
         actions=("list", "attach", "end"),
         options=[Option("json", "print JSON")],
         more="""\
-A terminal outlives its program only if it was opened so: by the setting terminals.outlive,
-by an agent that asked for it, or from Python. Ctrl-] leaves an attached one running.
+Terminals outlive the program with the setting terminals.outlive, if an agent asks for it,
+or from Python. Ctrl-] detaches from a terminal and leaves it running.
 
-exit status: 0; 1 your own terminal went away; 2 bad arguments; 125 there is no such
+exit status: 0; 1 your own terminal was closed; 2 bad arguments; 125 there is no such
 terminal, or another program has it""",
     ),
     "fleet": Verb(
         usage="tarmac fleet [ray://[HOST:PORT]] [--json]",
-        about="The nodes of a Ray cluster: how many terminals each has, of all programs, and how busy it is.",
+        about="Show the nodes of a Ray cluster, with the terminals of all programs and the load of each node.",
         options=[Option("json", "print JSON")],
         more="""\
 Without an address it is the cluster that this machine belongs to. It needs the extra:
@@ -350,19 +348,19 @@ tarmac grants [list] [--workspace DIR] [--task ID] [--json]
        tarmac grants allow [--prefix] [--workspace DIR | --everywhere] [--json] -- COMMAND
        tarmac grants revoke ID [--json]
        tarmac grants clear [--workspace DIR] [--task ID] [--json]""",
-        about="What was always allowed: exact lines, or all that begins with certain words.",
+        about="Show and change grants: exact commands, or prefixes, that run without a question.",
         actions=("list", "allow", "revoke", "clear"),
         options=[
-            Option("workspace", "only of this workspace; of allow: where it holds", "DIR"),
-            Option("everywhere", "of allow: it holds in every folder"),
-            Option("prefix", "of allow: all that begins with these words"),
-            Option("task", "only what was allowed for this task", "ID"),
+            Option("workspace", "only grants of this workspace; for allow: the workspace", "DIR"),
+            Option("everywhere", "for allow: in every folder"),
+            Option("prefix", "for allow: every command that begins with these words"),
+            Option("task", "only grants for this task", "ID"),
             Option("json", "print JSON"),
         ],
         more="""\
-Nothing here covers a critical command, or a program that runs programs. Grants are in
-grants.json in the state directory, readable by you alone. If others could write to that
-file, or it is damaged, none of it counts; `grants clear` puts it aside.
+No grant covers a critical command, or a program that runs other programs. Grants are in
+grants.json in the state directory, which only you can read. If the file is damaged, or
+others could write to it, no grant is used; `grants clear` moves it away.
 
 exit status: 0; 2 bad arguments; 125 the file can't be used""",
     ),
@@ -373,29 +371,29 @@ exit status: 0; 2 bad arguments; 125 the file can't be used""",
         options=[
             Option("cwd", "where it would run [here]", "DIR"),
             Option("workspace", "the folder the agent works in [the same]", "DIR"),
-            Option("shell", "whose language it is [bash]", "SHELL", SHELLS),
-            Option("allow", "allow what begins with these words; may be repeated", "PREFIX"),
-            Option("deny", "deny what begins with these words; may be repeated", "PREFIX"),
+            Option("shell", "the shell that would run it [bash]", "SHELL", SHELLS),
+            Option("allow", "allow commands that begin with these words; may be repeated", "PREFIX"),
+            Option("deny", "deny commands that begin with these words; may be repeated", "PREFIX"),
             Option("json", "one JSON object: the whole verdict, with its plan"),
-            Option("jsonl", "judge many; see below"),
+            Option("jsonl", "judge many commands; see below"),
         ],
         more=f"""\
 {_COMMAND}
 
-Of several rules the longest that fits wins, and deny wins a tie. Nothing allows what is
-critical. Your own rules are in policy.toml in ~/.config/tarmac; docs/policy.md.
+The longest rule that matches wins, and deny wins a tie. No rule allows a critical
+command. Your own rules are in policy.toml in ~/.config/tarmac; docs/policy.md.
 
 exit status: 0 allowed; 3 a person would be asked; 4 denied; 2 bad arguments; 125 Tarmac
 could not judge it. With --jsonl: 0.
 
 --jsonl reads a command from each line and prints a verdict for each:
   {{"id": 1, "command": "git log", "cwd": "/src", "workspace": "/src", "shell": "bash"}}
-Only `command` is needed. A line that makes no sense is answered by
+Only `command` is required. The answer to an invalid line is
 {{"error": …, "hint": …, "line": N, "decision": "ask"}}.""",
     ),
     "exec": Verb(
         usage="tarmac exec [OPTIONS] [--] COMMAND\n       tarmac exec [OPTIONS] --jsonl",
-        about="Run one command in a fresh terminal, show its output as it comes, exit as it did.",
+        about="Run one command in a fresh terminal, show its output live, and exit with its status.",
         command=True,
         options=[
             Option("cwd", "where to run it [here]", "DIR"),
@@ -403,9 +401,9 @@ Only `command` is needed. A line that makes no sense is answered by
             Option(
                 "provider", "pty: a real shell on a terminal [default]; exec: a process and pipes", "P", ("pty", "exec")
             ),
-            Option("timeout", "seconds until it is interrupted, or none [60; none when you sit there]", "S"),
-            Option("answer", "type TEXT when it asks something that contains P; /P/ is a pattern", "P=TEXT"),
-            Option("json", "show nothing until the end, then one JSON object"),
+            Option("timeout", "seconds until it is interrupted, or none [60; at a terminal: none]", "S"),
+            Option("answer", "type TEXT when the prompt contains P; /P/ is a pattern", "P=TEXT"),
+            Option("json", "print one JSON object at the end, and nothing before"),
             Option("jsonl", "run many commands in one terminal; see below"),
             Option("on", "at another place: ssh://host, docker://container, or a name (docs/fleet.md)", "PLACE"),
         ],
@@ -414,39 +412,39 @@ Only `command` is needed. A line that makes no sense is answered by
   tarmac exec 'cat *.log | sort | uniq -c'
   tarmac exec -- grep -n 'two words' notes.txt
 
-On a terminal, your keys go to the command, Ctrl-C too. Otherwise the command gets
+On a terminal, your keys go to the command, including Ctrl-C. Otherwise the command gets
 Tarmac's own standard input. In a pipe or a file the output is plain text.
 
 exit status: that of the command, and
   123  the place of --on failed: not found, no key, connection lost (the reason is shown)
   124  it was interrupted because its time was up
-  125  Tarmac could not run it, or nobody knows how it ended (the reason is shown)
-  130  Tarmac was interrupted (Ctrl-C), and with it the command
-  141  nobody read the output any more; 143: Tarmac was terminated
+  125  Tarmac could not run it, or its exit code is unknown (the reason is shown)
+  130  Tarmac and the command were interrupted (Ctrl-C)
+  141  the reader of the output has exited; 143: Tarmac was terminated
   2    bad arguments
 
 --jsonl reads a command from each line and prints a result for each:
   {{"command": "make", "timeout": 300, "cwd": "/src", "on_timeout": "interrupt"}}
-Only `command` is needed. `timeout` is in seconds [60], null for none; `on_timeout` is
-interrupt, kill or leave. "answers": {{"Overwrite (y/n)?": "y"}} is what to type when it
-asks. Directory and variables last from line to line. A line that makes no sense is
-answered by {{"error": …, "hint": …, "line": N}}.""",
+Only `command` is required. `timeout` is in seconds [60], null for none; `on_timeout` is
+interrupt, kill or leave. "answers": {{"Overwrite (y/n)?": "y"}} answers
+prompts. Directory and variables stay from line to line. The answer to an invalid line
+is {{"error": …, "hint": …, "line": N}}.""",
     ),
     "doctor": Verb(
         usage="tarmac doctor [--shell SHELL]... [--timeout S] [--repair] [--confinement] [--ask-model] [--json]",
-        about="Look whether all of Tarmac works on this machine, and say what to do. It opens real terminals and "
-        "changes nothing unless told to repair.",
+        about="Check whether Tarmac works on this machine, and say what to do if not. It opens real terminals. "
+        "It changes nothing without --repair.",
         options=[
             Option("shell", "only this one; may be repeated", "SHELL", SHELLS),
-            Option("timeout", "how long a shell may take to come up [5]", "S"),
-            Option("repair", "repair logs and index after a crash; nothing is thrown away"),
-            Option("confinement", "attack what confines commands, and say what stopped each attack"),
+            Option("timeout", "how long a shell may take to start [5]", "S"),
+            Option("repair", "repair logs and index after a crash; nothing is deleted"),
+            Option("confinement", "attack the confinement of commands, and say what stopped each attack"),
             Option("ask-model", "ask the configured model one short question; it costs a few tokens"),
             Option("json", "one JSON object"),
         ],
         more="""\
   ok       it works
-  note     worth knowing; nothing is amiss
+  note     good to know; nothing is wrong
   warning  something works less well than it could
   problem  something does not work
 
@@ -455,21 +453,21 @@ exit status: 0 neither warning nor problem; 1 otherwise; 2 bad arguments""",
     "mcp": Verb(
         usage="tarmac mcp [OPTIONS]",
         about="Serve terminals to any MCP client (Claude Code, Codex, Gemini CLI, Cursor, VS Code …). Every command is "
-        "judged first. A client starts this and speaks on its standard input. See docs/mcp.md.",
+        "judged first. A client starts this command and uses its standard input and output. See docs/mcp.md.",
         options=[
             _ON,
-            Option("cwd", "the workspace [what the client says, else here]; with --on a folder there", "DIR"),
-            Option("allow", "run what begins with these words without asking; may be repeated", "PREFIX"),
-            Option("deny", "never run what begins with these words; may be repeated", "PREFIX"),
-            Option("auto", "plan, ask, workspace or all [ask]; none covers what is critical", "LEVEL", MCP_LEVELS),
+            Option("cwd", "the workspace [the client's folder, else this one]; with --on a folder there", "DIR"),
+            Option("allow", "run commands that begin with these words without asking; may be repeated", "PREFIX"),
+            Option("deny", "never run commands that begin with these words; may be repeated", "PREFIX"),
+            Option("auto", "what runs without asking: plan, ask, workspace or all [ask]", "LEVEL", MCP_LEVELS),
             Option("tools", "terminals, files or all [terminals]", "WHICH", ("terminals", "files", "all")),
             Option("http", "serve HTTP on this machine instead, under /mcp; 0 takes a free port", "PORT"),
         ],
         more="""\
-With --http the address is printed, and the token that each request must bring
-(Authorization: Bearer TOKEN). $TARMAC_MCP_TOKEN sets it, and then it is not printed.
+With --http the address is printed, with the token that each request must send
+(Authorization: Bearer TOKEN). A token from $TARMAC_MCP_TOKEN is not printed.
 
-exit status: 0 the client has gone; 2 bad arguments; 128 + the number of a signal""",
+exit status: 0 the client has disconnected; 2 bad arguments; 128 + the number of a signal""",
     ),
     "mcp-servers": Verb(
         usage="""\
@@ -479,16 +477,16 @@ tarmac mcp-servers [list] [--workspace DIR] [--json]
         about="Show the MCP servers whose tools a task can use, check them, and sign in to them.",
         actions=("list", "check", "login", "logout"),
         options=[
-            Option("workspace", "the folder whose servers are meant [here]", "DIR"),
+            Option("workspace", "the workspace [this folder]", "DIR"),
             Option("json", "print one JSON object a server"),
         ],
         more="""\
-  list     each server, where it is named, and its command or address; none is started
-  check    start each, or those named, and say what tools it has or why it failed
+  list     each server with its file and its command or address; none is started
+  check    start each server, or those given, and list its tools or say why it failed
   login    sign in with your browser (OAuth); tasks use the tokens from then on
   logout   remove the tokens
 
-They are named in mcp_servers.toml, in your own folder ($TARMAC_CONFIG_DIR, else
+Servers are configured in mcp_servers.toml, in your own folder ($TARMAC_CONFIG_DIR, else
 ~/.config/tarmac) or in .tarmac of the workspace; .mcp.json, .roo/mcp.json and
 .vscode/mcp.json are read too (docs/mcp-servers.md).
 
@@ -497,11 +495,11 @@ exit status: 0; 1 a server failed; 2 bad arguments""",
     "tour": Verb(
         usage="tarmac tour",
         about="Watch a real terminal at work: a dozen short commands in one shell, with exit code, evidence and time.",
-        more="exit status: 0 everything was as it should be; 1 something was not",
+        more="exit status: 0 every result was as expected; 1 not",
     ),
     "completion": Verb(
         usage="tarmac completion bash | zsh | fish",
-        about="Print the shell's completion of `tarmac`, made from these pages.",
+        about="Print a completion script for your shell.",
         actions=("bash", "zsh", "fish"),
         more="""\
   bash   tarmac completion bash > ~/.local/share/bash-completion/completions/tarmac

@@ -181,7 +181,7 @@ class LineKeyboard:
                 away = False
                 self.again()
             if not select.select([self.fd], [], [], 0)[0]:
-                continue  # it was for the shell that gave us the terminal, and who reads now waits for ever
+                continue  # it was for the shell that gave us the terminal, and who reads now waits forever
             try:
                 return os.read(self.fd, 4096)
             except BlockingIOError:

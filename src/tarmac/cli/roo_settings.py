@@ -51,7 +51,7 @@ def give_settings(to: Path, *, force: bool) -> list[Path]:
         raise BadRequest(f"there are neither modes nor MCP servers of yours in {own}")
     for name in texts:
         if (to / name).exists() and not force:
-            raise BadRequest(f"{to / name} is there already", hint="--force writes over it")
+            raise BadRequest(f"{to / name} is there already", hint="--force overwrites it")
     return [_written(to / name, text) for name, text in texts.items()]
 
 

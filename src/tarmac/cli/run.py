@@ -54,14 +54,14 @@ def main(arguments: list[str]) -> int:
     given, words = parse("run", arguments)
     in_server = bool(given.keys() & {"server", "detach"})
     if not words and (in_server or not _can_chat(given)):
-        raise BadRequest("what is to be done?", hint='tarmac run "make the tests pass"')
+        raise BadRequest("no task was given", hint='tarmac run "make the tests pass"')
     if not words:
         return _guarded(lambda: _chat(Where.of(given), overrides(given)))
     if words == ["-"] and sys.stdin.isatty():
-        print("what is to be done? Ctrl-D on a line of its own ends it", file=sys.stderr)
+        print("what should the agent do? End with Ctrl-D on a line of its own", file=sys.stderr)
     text = _from_stdin() if words == ["-"] else " ".join(words)
     if not text.strip():
-        raise BadRequest("what is to be done? There are no words", hint='tarmac run "make the tests pass"')
+        raise BadRequest("no task was given: the text is empty", hint='tarmac run "make the tests pass"')
     images = [picture(Path(each)) for each in given.get("image", [])]
     images += pictures_in(text) if words != ["-"] else []
     where = Where.of(given)
@@ -79,9 +79,9 @@ def _from_stdin() -> str:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         hint = "give text in UTF-8; a picture is given with --image FILE"
-        raise BadRequest(f"standard input is no text: byte {error.start} is not UTF-8", hint=hint) from None
+        raise BadRequest(f"standard input is not text: byte {error.start} is not UTF-8", hint=hint) from None
     if "\0" in text:
-        raise BadRequest("standard input is no text: it holds a NUL byte", hint="a picture is given with --image FILE")
+        raise BadRequest("standard input is not text: it holds a NUL byte", hint="a picture is given with --image FILE")
     return text
 
 
@@ -425,8 +425,8 @@ async def _again(
         )
     if not (meta.title or text or images):
         raise BadRequest(
-            f"nothing was said in task {task_id}: it was ended before your words were recorded",
-            hint=f'say them again: tarmac resume {task_id} "…"',
+            f"nothing was said in task {task_id}: it was ended before your message was recorded",
+            hint=f'send it again: tarmac resume {task_id} "…"',
         )
     place = address_of(given_place) if given_place else meta.place
     there = Where(folder=NO_PROJECT, place=place, there=meta.workspace) if place else Where(folder=where)

@@ -127,7 +127,7 @@ def _key(provider: Provider, settings: ModelSettings) -> tuple[str, list[Offered
         except ModelError as error:
             _say(f"  {one_line(error.what)}")
             if error.kind != "auth":
-                _say("  The key could not be checked. It is used as it is.")
+                _say("  The key could not be checked. It is used anyway.")
                 return key, []
 
 

@@ -142,7 +142,7 @@ async def attach(session: "Interactive", rest: str) -> None:
     except (ScreenGone, OSError, termios.error):  # the editor can't draw itself again either
         session.leave(gone=True)
         return
-    session.tell(f"  left {name}{why or '; what runs in it goes on'}")
+    session.tell(f"  left {name}{why or '; what runs in it continues'}")
     session.ui.type(behind)
 
 
@@ -158,7 +158,7 @@ async def auto(session: "Interactive", rest: str) -> None:
 @command("begin a new task; the old one is kept")
 async def clear(session: "Interactive", rest: str) -> str:
     await session.close_task()
-    session.tell("  A new task begins with your next words. `/tasks` lists the old one.")
+    session.tell("  A new task begins with your next message. `/tasks` lists the old one.")
     return rest
 
 
@@ -201,7 +201,7 @@ async def diff(session: "Interactive", rest: str) -> None:
         session.tell("  this task has changed no files")
         return
     lines = diff_of(found, _workspace(session), session.look)
-    session.ui.print("\n".join(lines) or "  all files are as they were then")
+    session.ui.print("\n".join(lines) or "  no file has changed since then")
 
 
 @command("write this task as Markdown: /export FILE")
@@ -282,18 +282,18 @@ async def quit_(session: "Interactive", rest: str) -> None:
     session.leave()
 
 
-@command("go on with another task: /resume ID")
+@command("continue another task: /resume ID")
 async def resume(session: "Interactive", rest: str) -> None:
     if session.tasks.old is None:
         raise BadRequest("this session has one task only")
     if not rest:
         await tasks(session, "")
-        session.tell("  /resume ID goes on with one of them")
+        session.tell("  /resume ID continues one of them")
         return
     await session.close_task()
     await session.open(session.tasks.old(rest))
     task = session.task
-    session.tell(f"  task {task.id if task else ''} is open. It goes on with your next words.")
+    session.tell(f"  task {task.id if task else ''} is open. It continues with your next message.")
 
 
 @command("go back to an earlier point: /rewind N, then `files` or `conversation` for one of them alone")
@@ -349,19 +349,19 @@ async def terminals(session: "Interactive", rest: str) -> None:
     session.ui.print("\n".join(lines) or "  this task has no terminals")
 
 
-@command("take back what the last turn changed in files; again for the turn before")
+@command("undo the file changes of the last turn; repeat for the turn before")
 async def undo(session: "Interactive", rest: str) -> None:
     from tarmac.cli.checkpoints import restored_lines
 
     task = _with_files(session)
     done = await task.undo()
     if done is None:
-        session.tell("  there is nothing to undo: this task has changed no files, or all is undone")
+        session.tell("  there is nothing to undo: this task has changed no files, or everything is undone")
         return
     session.ui.print("\n".join(restored_lines(done, _workspace(session), session.look)))
     if done.of(Fate.RESTORED):
         back = (await task.file_history()).points[-1].seq
-        session.tell(f"  The model is told. `/rewind {back} files` takes this undo back.")
+        session.tell(f"  The model is told. `/rewind {back} files` reverts this undo.")
     _tell_of_left(session, done, f"/rewind {done.to} files force")
 
 
@@ -376,7 +376,7 @@ def _with_files(session: "Interactive") -> Task | JoinedTask:
     if not isinstance(task, Task | JoinedTask):
         raise BadRequest("there is no task yet", hint="say something first")
     if task.running:
-        raise BadRequest("the task is at work", hint="Ctrl-C stops it")
+        raise BadRequest("the task is running", hint="Ctrl-C stops it")
     if session.app.place is not None:
         raise BadRequest(
             f"there are no checkpoints of files at {session.app.place.name}, so nothing can be undone there"

@@ -258,7 +258,7 @@ class PersonAnswers:
         async with person.attention() as keyboard:
             if keyboard.taken:
                 self._told.say(told)
-                why = "(the person could not be asked: their pager has the keyboard)"
+                why = "(the user could not be asked: their pager has the keyboard)"
                 self._sent(asked, on_its_way=True)
                 await self._task.answer(asked.question, Answer(AnswerKind.NO, text=why, by="cli"))
                 return
@@ -299,7 +299,7 @@ class PersonAnswers:
         """A line that was typed while it works: it is queued, unless it may be a secret."""
         if hides_input(self._registry, self._task):  # typed a moment before we could ask for it
             self._person.screen.say(
-                "  A command asks for a secret. That line went nowhere: type it again when you are asked.\n"
+                "  A command asks for a secret. Your line was not sent: type it again when you are asked.\n"
             )
             return
         try:

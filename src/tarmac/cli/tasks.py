@@ -96,13 +96,13 @@ def main(arguments: list[str]) -> int:
     action, rest = (words[0], words[1:]) if words else ("list", [])
     if action not in TAKES:
         hint = suggest(action, list(TAKES)) or f"one of {', '.join(TAKES)}; `tarmac tasks show {action}` shows a task"
-        raise BadRequest(f"`{action}` is nothing to do with tasks", hint=hint)
+        raise BadRequest(f"`{action}` is not a command of `tarmac tasks`", hint=hint)
     for name in given.keys() - TAKES[action]:
         raise BadRequest(f"`tasks {action}` takes no --{name}", hint="`tarmac tasks --help`")
     if action == "list" and rest:
         raise BadRequest(f"`tasks list` takes no `{rest[0]}`", hint=f"tarmac tasks show {rest[0]}")
     if action == "search" and not rest:
-        raise BadRequest("what shall be searched for?", hint="tarmac tasks search 'two words'")
+        raise BadRequest("no search text was given", hint="tarmac tasks search 'two words'")
     if action == "export" and "settings" in given:
         return _give_settings(rest, given)
     if action not in ("list", "search") and (not rest if action in ("delete", *CONTROLS) else len(rest) != 1):
@@ -135,7 +135,7 @@ def _give_settings(words: list[str], given: Given) -> int:
     from tarmac.cli.roo_settings import give_settings
 
     if words or "to" not in given or given.get("format", ["roo"])[-1] != "roo":
-        raise BadRequest("settings go out by themselves", hint="tarmac tasks export --settings --to DIR")
+        raise BadRequest("--settings exports no task", hint="tarmac tasks export --settings --to DIR")
     for path in give_settings(Path(given["to"][-1]), force="force" in given):
         print(path)
     return 0
@@ -282,7 +282,7 @@ async def _audit(store: TaskStore, task: str, given: Given) -> int:
     elif entries:
         print("\n".join(audit_lines(entries, look_of(sys.stdout, os.environ))))
     else:
-        print("nothing was decided in it")
+        print("it has no decisions")
     return 0
 
 
@@ -416,7 +416,7 @@ async def _control_one(store: TaskStore, listed: Listed, action: str) -> None:
 
 def _sure(what: str) -> bool:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise BadRequest("deleting a task is for good, and nobody is here to ask", hint="add --yes")
+        raise BadRequest("deleting a task is permanent, and nobody can confirm it here", hint="add --yes")
     sys.stderr.write(f"Delete {what} for good? [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -36,7 +36,7 @@ def main(arguments: list[str]) -> int:
     action, rest = (words[0], words[1:]) if words else ("list", [])
     if action not in ACTIONS:
         hint = suggest(action, ACTIONS) or "`tarmac terminals` takes list, attach ID or end ID"
-        raise BadRequest(f"`{action}` is nothing to do with terminals", hint=hint)
+        raise BadRequest(f"`{action}` is not a command of `tarmac terminals`", hint=hint)
     if "json" in options and action != "list":
         raise BadRequest(f"`terminals {action}` takes no --json", hint="`tarmac terminals list --json`")
     match action, rest:
@@ -78,7 +78,7 @@ def _state(left: LeftTerminal) -> str:
     if not left.alive:
         return f"its shell ended with status {left.status}; last command: {command}"
     what = f"runs {command}" if left.running else f"idle; last command: {command}"
-    return f"{what}; ends in {_span(left.expires or 0)} unless somebody attaches"
+    return f"{what}; ends in {_span(left.expires or 0)} unless a program attaches"
 
 
 def _span(seconds: float) -> str:
@@ -91,9 +91,7 @@ def _span(seconds: float) -> str:
 async def _attach(id: str) -> int:
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise BadRequest(
-            "`terminals attach` needs a screen and a keyboard", hint="`tarmac terminals --json` tells of it"
-        )
+        raise BadRequest("`terminals attach` needs a terminal", hint="`tarmac terminals --json` shows its state")
     terminal = await attach_terminal(id)
     ended = asyncio.Event()
 

@@ -94,7 +94,7 @@ STEPS = (
         command="read -p 'Delete everything? [y/N] ' answer",
         how=_ask_nobody,
         right=lambda r: r.reason == "awaiting input" and r.exit_code == 130,
-        remark=lambda r: f"the kernel says it waits for a {r.awaiting}; ended after 0.3 s",
+        remark=lambda r: f"it waits for a {r.awaiting}; ended after 0.3 s",
     ),
     TourStep(
         title="An interrupt",
@@ -116,7 +116,7 @@ STEPS = (
         title="A program that forges our end mark",
         command="printf '\\e]633;D;0\\a'; false",
         right=lambda r: r.exit_code == 1 and r.forged_marks == 1,
-        remark=lambda r: f"{r.forged_marks} forged mark seen, not believed",
+        remark=lambda r: f"{r.forged_marks} forged mark ignored",
     ),
     TourStep(
         title="A shell that dies",
@@ -216,7 +216,7 @@ class TourPage:
         facts = [f"exit {result.exit_code}", result.reason, result.evidence, _seconds(result.duration), remark]
         self.say("   " + self._paint("2", " · ".join(fact for fact in facts if fact)))
         if not right:
-            self.say("   " + self.alarm(f"this is not as it should be: {result.as_dict()}"[:2000]))
+            self.say("   " + self.alarm(f"unexpected result: {result.as_dict()}"[:2000]))
 
 
 def _seconds(seconds: float) -> str:

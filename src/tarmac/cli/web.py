@@ -144,7 +144,7 @@ def _show_code(address: str) -> None:
     """The address as a QR code, for a phone."""
     import segno
 
-    print("\nFor a phone in this network (what it sends and sees is not encrypted on the way):")
+    print("\nFor a phone in this network (the connection is not encrypted):")
     segno.make(address, error="l").terminal(compact=True)
     print(address, flush=True)
 
@@ -158,7 +158,7 @@ def _lan_address() -> str:
         except OSError:
             found = ""
     if not found or found.startswith("127."):
-        raise BadRequest("this machine is in no network", hint="leave out --lan")
+        raise BadRequest("this machine is not in a network", hint="leave out --lan")
     return found
 
 
@@ -179,7 +179,7 @@ class ServerConsole:
             try:
                 return await asyncio.wait_for(self._asked, TO_ANSWER)
             except TimeoutError:
-                print("(no answer: not let in)")
+                print("(no answer: the device can't connect)")
                 return False
             finally:
                 self._asked = None

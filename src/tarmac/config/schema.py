@@ -356,7 +356,7 @@ KEYS = (
         "terminals.pass_secrets",
         texts("a list of names, * for any part"),
         (),
-        "common secrets (AWS_*, *_TOKEN, *_API_KEY, DATABASE_URL …) that commands of agents get all the same",
+        "common secrets (AWS_*, *_TOKEN, *_API_KEY, DATABASE_URL …) that commands of agents still get",
     ),
     Key("terminals.zsh_clear_eol_mark", boolean(), True, "set PROMPT_EOL_MARK= for zsh"),
     Key("terminals.zsh_oh_my", boolean(), False, "set ITERM_SHELL_INTEGRATION_INSTALLED=Yes"),

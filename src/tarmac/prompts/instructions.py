@@ -192,4 +192,4 @@ def first_heard(workspace: Path, instructions: Instructions, modes: Iterable[Mod
         told.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with told.open("a") as file:
             file.write("".join(f"{digest}\n" for digest in new))
-    return f"this workspace speaks to the model in {'; '.join(dict.fromkeys(new.values()))}"
+    return f"this workspace instructs the model in {'; '.join(dict.fromkeys(new.values()))}"

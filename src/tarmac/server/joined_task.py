@@ -63,7 +63,7 @@ def process_with(store: TaskStore, task: TaskId) -> int | None:
 
 @asynccontextmanager
 async def join(store: TaskStore, task: TaskId, *, client: ClientName) -> AsyncIterator["JoinedTask"]:
-    """Join a task where it is open. TaskInUse: the process that has it lets nobody join."""
+    """Join a task where it is open. TaskInUse: the process that has it does not accept connections."""
     joined = await open_joined(store, task, client=client)
     try:
         yield joined
@@ -89,7 +89,7 @@ async def resume_or_join(
 async def open_joined(store: TaskStore, task: TaskId, *, client: ClientName) -> "JoinedTask":
     """As `join`; close it with `aclose`."""
     pid = process_with(store, task)
-    why = "it lets nobody join"
+    why = "it does not accept connections"
     for path in sockets_of(store.folder.parent, pid) if pid else ():
         try:
             channel = await connect(path)
@@ -338,7 +338,7 @@ class JoinedTask:
             self._moved.clear()
             await self._moved.wait()
         if self._gone:
-            return Ended("failed", f"the process that worked on it is gone; `tarmac resume {self.id}` goes on with it")
+            return Ended("failed", f"the process that ran it has ended; `tarmac resume {self.id}` goes on with it")
         match self.metadata.outcome:
             case "completed":
                 return Ended("completed")
@@ -368,10 +368,10 @@ class JoinedTask:
         self._gone, self.running = True, False
         self._terminals_moved.set()
         for terminal in self._looked_at.values():
-            terminal.end("the process that worked on this task is gone")
+            terminal.end("the process that ran this task has ended")
         self._questions.clear()
         if self._loaded:
-            text = f"the process that worked on this task is gone: `tarmac resume {self.id}` goes on with it"
+            text = f"the process that ran this task has ended: `tarmac resume {self.id}` goes on with it"
             self._tell(None, Noted(at=now(), what="notice", text=text))
         self._moved.set()
         self.changed()
@@ -414,7 +414,7 @@ class JoinedTask:
             case {"type": "taken", "terminal": id}:
                 for each in self._looked_at.values():
                     if each.id == id:
-                        each.end("another window took its keyboard")
+                        each.end("another window has taken its keyboard")
             case {"type": "trouble", "what": str(what), "hint": hint} if self._loaded:
                 self._tell(None, Noted(at=now(), what="notice", text=f"{what}{f' ({hint})' if hint else ''}"))
 

@@ -39,8 +39,8 @@ READ_SIZE: Final = 256 << 10
 TO_CONNECT: Final = 3.0  # seconds
 REFUSED: Final = {
     Peer.AGENT: "processes that run in Tarmac's terminals may not join tasks",
-    Peer.STRANGER: "it is of another user",
-    Peer.GONE: "who asked is gone",
+    Peer.STRANGER: "it belongs to another user",
+    Peer.GONE: "the process that asked has ended",
 }
 
 
@@ -69,7 +69,7 @@ class Channel:
             except (OSError, BadFrame) as error:
                 raise PeerGone(f"the connection broke: {error}") from None
             if not data:
-                raise PeerGone("the other end is gone")
+                raise PeerGone("the other side has closed the connection")
         frame = self._frames.pop(0)
         match frame.kind:
             case FrameType.TEXT:
@@ -93,7 +93,7 @@ class Channel:
             self._writer.write(encode(Frame(kind, body=body)))
             await self._writer.drain()
         except (OSError, RuntimeError):
-            raise PeerGone("the other end is gone") from None
+            raise PeerGone("the other side has closed the connection") from None
 
     async def close(self, code: int = 1000, why: str = "") -> None:
         """(As a WebSocket is closed; the code is for those.)"""
@@ -115,7 +115,7 @@ async def listen(state: Path, serve: Serve) -> AsyncIterator[Path]:
         connection: socket.socket = writer.get_extra_info("socket")
         try:
             who = await asyncio.to_thread(peer_of_socket, connection, below_us=True)
-            if why := REFUSED.get(who, "" if len(served) <= AT_ONCE else "too many have joined"):
+            if why := REFUSED.get(who, "" if len(served) <= AT_ONCE else "too many clients have joined"):
                 await channel.refuse(why)
                 return
             await serve(channel)
@@ -262,7 +262,7 @@ class AppConnection:
         reply = self._replies[number] = asyncio.get_running_loop().create_future()
         try:
             if self._gone:
-                raise PeerGone("the process that has the task is gone")
+                raise PeerGone("the process that has the task has ended")
             if self._sending:  # in the order in which they were said
                 await asyncio.wait(list(self._sending))
             await self._channel.send_text(json.dumps({"do": do, "id": number, **fields}))
@@ -293,7 +293,7 @@ class AppConnection:
         task.add_done_callback(self._sending.discard)
 
     async def _read(self) -> None:
-        why: Exception = PeerGone("the process that has the task is gone")
+        why: Exception = PeerGone("the process that has the task has ended")
         try:
             while True:
                 frame = await self._channel.receive()
@@ -304,7 +304,7 @@ class AppConnection:
         except (PeerGone, PeerRefused) as error:
             why = error
         except ValueError:
-            why = PeerGone("the process that has the task speaks nonsense")
+            why = PeerGone("the process that has the task sent an invalid message")
         finally:
             self._gone = True
             self._lost()
@@ -338,7 +338,7 @@ def pasted(images: Iterable[Picture]) -> list[Json]:
 
 async def create_task_in(state: Path, pid: int, fields: Mapping[str, object], *, client: ClientName) -> TaskId:
     """Create a task in the app of another process; `fields` are those of the verb `create`."""
-    why = "it lets nobody in"
+    why = "it does not accept connections"
     for path in sockets_of(state, pid):
         try:
             connection = AppConnection(await connect(path))

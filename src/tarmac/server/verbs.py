@@ -346,7 +346,7 @@ def read_message(frame: str) -> AnyVerb:
     try:
         return _DECODER.decode(frame)
     except (msgspec.DecodeError, UnicodeEncodeError) as error:
-        raise BadRequest(f"this makes no sense: {error}", hint="docs/web.md lists what a client may say") from None
+        raise BadRequest(f"invalid message: {error}", hint="docs/web.md lists the messages of a client") from None
 
 
 def read_id(frame: str) -> int | str | None:
@@ -360,7 +360,7 @@ def read_id(frame: str) -> int | str | None:
 def pictures(images: tuple[PastedImage, ...]) -> tuple[Picture, ...]:
     """Their bytes."""
     if len(images) > MOST_PICTURES:
-        raise BadRequest(f"{len(images)} pictures are too many: at most {MOST_PICTURES} are taken")
+        raise BadRequest(f"{len(images)} pictures are too many: the limit is {MOST_PICTURES} are taken")
     return tuple(_picture(each) for each in images)
 
 

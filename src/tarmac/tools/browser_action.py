@@ -175,7 +175,7 @@ async def _click(page: Chromium, node: int) -> None:
     except ToolFailed:
         quads = []
     if not quads:
-        raise ToolFailed("That is not to be seen on the page any more. Look at the page again.")
+        raise ToolFailed("That element is no longer on the page. Look at the page again.")
     quad = quads[0]
     x, y = sum(quad[0::2]) / 4, sum(quad[1::2]) / 4
     for kind in ("mouseMoved", "mousePressed", "mouseReleased"):

@@ -443,16 +443,16 @@ class GenerateImage(Tool):
     name: ClassVar[str] = "generate_image"
     group: ClassVar[Group] = "edit"
     needs: ClassVar[Need | None] = "image model"
-    description: ClassVar[str] = "Have a picture made from a description, and write it to a file."
+    description: ClassVar[str] = "Generate a picture from a description, and write it to a file."
     spellings: ClassVar[Mapping[str, str]] = PATH_SPELLINGS
 
-    prompt: Annotated[str, Meta(min_length=1, description="What is to be seen, in detail.")]
+    prompt: Annotated[str, Meta(min_length=1, description="A detailed description of the picture.")]
     path: Annotated[str, Meta(min_length=1, description="The file, such as `docs/logo.png`.")]
 
     async def prepare(self, bench: Bench) -> Ready:
         model = bench.image_model
         if model is None:
-            raise ToolFailed("No model here makes pictures.")
+            raise ToolFailed("No model for pictures is configured.")
         original = await open_original(bench, self.path, must_exist=False)
         place = original.place
 

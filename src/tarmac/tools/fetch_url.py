@@ -197,7 +197,7 @@ def _one(url: str, target: FetchTarget, end: float) -> FetchedPage:
     except TimeoutError:
         raise ToolFailed(f"{target.host} did not answer in time.") from None
     except ssl.SSLError as error:
-        raise ToolFailed(f"{target.host} could not prove who it is: {error.reason or error}.") from None
+        raise ToolFailed(f"{target.host} has an invalid certificate: {error.reason or error}.") from None
     except (OSError, http.client.HTTPException, ValueError, zlib.error) as error:
         raise ToolFailed(f"{target.host} can't be read: {str(error) or type(error).__name__}.") from None
     finally:

@@ -130,7 +130,7 @@ def check_workspace(workspace: Path, system: FileSystem = LOCAL) -> None:
     if not is_folder(str(workspace), system):
         raise ToolFailed(
             f"The workspace {workspace} is gone: it was moved or deleted. Nothing was done. "
-            "Tell the person, and don't make it anew."
+            "Tell the person, and don't create it again."
         )
 
 

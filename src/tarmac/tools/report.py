@@ -68,10 +68,10 @@ _ENDED = {
     "interrupted": "It was interrupted.",
     "killed": "It was killed.",
     "timeout": "It was ended: it took too long.",
-    "stopped": "It was stopped (as by Ctrl-Z) and is not running on.",
+    "stopped": "It was stopped (as by Ctrl-Z), and does not continue.",
     "terminal closed": "It ended because its terminal was closed.",
     "not run": "It was not run.",
-    "connection lost": "The connection to its machine broke. Nobody knows whether it has ended.",
+    "connection lost": "The connection to its machine broke. It is unknown whether the command has ended.",
 }
 
 
@@ -155,7 +155,9 @@ class Report:
         if result.awaiting is not None and result.running:
             return f"Command is waiting for input in {where}, after {took}."
         if result.running:
-            told = "nobody tells you of its end" if self.alone else "you will be told of new output and of its end"
+            told = (
+                "you will not be told when it ends" if self.alone else "you will be told about its output and its end"
+            )
             if self.wakes:
                 told += ". If all else depends on it, end your turn with a short text: you are woken then"
             silent = ", and has printed nothing for a long time" if result.reason == "idle" else ""
@@ -194,7 +196,7 @@ class Report:
             rows[0] += " Its prompt (untrusted, as its output is):"
             rows.append(fenced(result.prompt.strip(), "prompt"))
         elif result.awaiting == "keys" and not self.screen:
-            rows[0] += " It draws on the whole screen, which is not shown here: plain commands serve you better."
+            rows[0] += " It is a full-screen program, and its screen is not shown here. Use plain commands instead."
         if result.awaiting == "secret" and self.alone:
             rows.append(SECRET_ALONE)
         elif result.awaiting == "secret":
@@ -205,14 +207,14 @@ class Report:
         else:
             rows.append(
                 f"Answer with send_to_terminal, id '{self.terminal}' (text, or keys such as C-c, C-d or q); end it "
-                "with kill_persistent_terminal; or wait with wait_for_terminal, if it may go on by itself."
+                "with kill_persistent_terminal; or wait with wait_for_terminal, if it may continue without input."
             )
         return rows
 
     def _notes(self) -> list[str]:
         notes = [f"Note: {each}." for each in self.result.notes]
         if self.result.fresh_shell:
-            notes.append("Note: the shell before had ended; this ran in a fresh one.")
+            notes.append("Note: the previous shell had ended. This command ran in a fresh one.")
         return notes
 
     @property

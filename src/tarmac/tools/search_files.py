@@ -313,7 +313,7 @@ def _explain(message: str) -> None:
     if "regex parse error" in message or "error parsing" in message or "literal" in message:
         what = next((each.removeprefix("error: ") for each in lines if each.startswith("error: ")), lines[0])
         raise BadRequest(
-            f"the pattern is wrong: {what}", hint="the syntax is Rust's: no look-around, no back-references"
+            f"the pattern is invalid: {what}", hint="the syntax is Rust's: no look-around, no back-references"
         )
     if lines and "No such file" not in message and "Permission denied" not in message:
         raise SearchFailed(f"the search failed: {lines[0].removeprefix('rg: ')}")

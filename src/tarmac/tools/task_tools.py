@@ -142,7 +142,7 @@ class NewTask(Tool):
     name: ClassVar[str] = "new_task"
     group: ClassVar[Group] = "modes"
     description: ClassVar[str] = (
-        "Have a subtask done and get its result. It knows only your message. Several in one message run at once."
+        "Delegate a part to a subtask and get its result. It knows only your message. Several run at once."
     )
     spellings: ClassVar[Mapping[str, str]] = {"mode_slug": "mode", "prompt": "message", "description": "message"}
 

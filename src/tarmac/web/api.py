@@ -52,7 +52,7 @@ BUILT_IN: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "cost": ("show tokens and cost of this task", ()),
     "context": ("show how full the context window is", ()),
     "tasks": ("list the tasks", ()),
-    "resume": ("go on with another task: /resume ID", ()),
+    "resume": ("continue another task: /resume ID", ()),
     "terminals": ("list this task's terminals", ()),
     "init": ("write AGENTS.md for this project", ()),
 }

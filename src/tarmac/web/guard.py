@@ -109,7 +109,7 @@ class Guard:
             case Peer.AGENT:
                 return HttpRefusal(403, AGENT_REFUSED, "a person answers in a browser of their own")
             case Peer.GONE:
-                return HttpRefusal(403, "who asked is gone")
+                return HttpRefusal(403, "the process that asked has ended")
         return None
 
 

@@ -171,7 +171,7 @@ class BridgeServer:
         raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
         pid, user, _ = struct.unpack("3i", raw)
         if user != os.geteuid():
-            return f"it is of another user ({user})"
+            return f"it belongs to another user ({user})"
         if self._agent is None or not descends(pid, self._agent):
             return f"process {pid} ({processes.name(pid) or 'gone'}) does not descend from the agent"
         return ""

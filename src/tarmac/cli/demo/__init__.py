@@ -18,7 +18,7 @@ from tarmac.show.look import Look, look_of, wrapped
 
 HERE = Path(__file__).parent
 TASK = "The tests fail. Repair that, and make a release."
-AFTER = "`tarmac demo` plays it anew"
+AFTER = "`tarmac demo` plays it again"
 STOPPED = 128  # and above: a signal ended it
 PACE = 0.025  # seconds a word, for people who read along
 
@@ -61,7 +61,7 @@ def _introduce(look: Look, *, yes: bool) -> None:
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")
     _say(look, "A demonstration. The model is a script, written beforehand: it understands nothing.", colour="1")
-    risky = "one of high risk is approved by --yes, as you said." if yes else "one of high risk waits for your word."
+    risky = "one of high risk is approved by --yes, as you said." if yes else "one of high risk waits for your answer."
     _say(
         look,
         "All else is real: the project and its failing test, the terminals, the edit, the log, and the judgement of "
@@ -114,7 +114,7 @@ def _tests_pass(project: Path) -> bool:
 def _conclude(look: Look, folder: Path, *, completed: bool, passes: bool, keep: bool) -> None:
     if not (completed and passes):
         what = "the task was not completed" if not completed else "the tests of the project fail"
-        print(f"\n{look.paint('1;31', 'Something is not as it should be')}: {what}.")
+        print(f"\n{look.paint('1;31', 'Something went wrong')}: {what}.")
         return
     _say(look, "\nThe tests of the project were run once more, and pass.")
     if (folder / "durations" / "old-builds").exists():
@@ -123,4 +123,4 @@ def _conclude(look: Look, folder: Path, *, completed: bool, passes: bool, keep: 
         print(f"The project: {folder / 'durations'}\nThe log:     TARMAC_STATE_DIR={folder / 'state'} tarmac tasks")
     else:
         _say(look, "The project is gone now; --keep leaves it.")
-    _say(look, 'With a model of yours: tarmac run "make the tests pass"; the terminals alone: tarmac tour.')
+    _say(look, 'With your own model: tarmac run "make the tests pass"; the terminals alone: tarmac tour.')

@@ -197,7 +197,7 @@ def _found() -> Finding:
     return Finding(
         name="confinement",
         level="warning",
-        what="nothing keeps a command to reading here, so only a few well-known ones run without a question",
+        what="commands can't be confined on this machine, so only a few well-known ones run without a question",
         advice=f"use a Linux kernel with Landlock {LEAST_ABI} or newer (6.2), or install bubblewrap",
         facts=facts,
     )

@@ -143,7 +143,7 @@ class Pty:
                 data = self.read()
             except (BlockingIOError, InterruptedError):
                 break
-            except OSError:  # EIO: every holder of the other end is gone; the end itself comes from waitpid
+            except OSError:  # EIO: the other side is closed everywhere; waitpid reports the end itself
                 self.pause()
                 break
             chunks.append(data)

@@ -86,7 +86,7 @@ def search_and_replace(
     if expected is not None and len(spots) != expected:
         return _failed(text, "ambiguous", *_unexpected(body, spots, first, expected))
     if after == body:
-        return _failed(text, "no change", "the replacement is what is there already", "")
+        return _failed(text, "no change", "the replacement is the same as the old text", "")
     problem = broken_by(text, text[:start] + after + text[end:], path)
     if problem and not pattern and not ignore_case:
         after = _reindented(body, search, replacement)
@@ -204,7 +204,7 @@ def _by_pattern(
         compiled = regex.compile(search if pattern else regex.escape(search, literal_spaces=True), flags)
         return compiled.sub(put, body, timeout=patience, concurrent=True), spots
     except (regex.error, ValueError, RecursionError) as error:
-        raise _Refused(f"the pattern is wrong: {error}", "escape what is meant literally") from None
+        raise _Refused(f"the pattern is invalid: {error}", "escape what is meant literally") from None
     except (IndexError, KeyError):
         raise _Refused("the replacement names a group the pattern does not have", "") from None
     except TimeoutError:

@@ -143,7 +143,7 @@ def _cut(line: str) -> str:
 
 def _cause(found: NotFound, hay: Haystack, wanted: Sequence[str], new: Sequence[str] | None) -> tuple[str, str]:
     if hay.huge:
-        what = f"in a file of {len(hay.lines):,} lines only the very same ones are looked for, white space and all"
+        what = f"in a file of {len(hay.lines):,} lines only exact matches are searched"
         return what, "read the part you mean and copy it, or use search_and_replace or a command"
     if new is not None and set(new) - set(wanted) and (at := _already(hay, [loose(each) for each in new])) is not None:
         return f"the new text is already there, at line {at + 1}", "read the file before you edit it again"

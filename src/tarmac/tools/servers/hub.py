@@ -221,9 +221,7 @@ class ServerConnection:
             return asked.result()
         except TimeoutError:
             limit = self.definition.timeout
-            raise self._failed(
-                f"gave {what} no result within {limit:g} s. Whether it did something is not known"
-            ) from None
+            raise self._failed(f"gave {what} no result within {limit:g} s. It may still have had an effect") from None
         except TarmacError:
             raise
         except Exception as error:
