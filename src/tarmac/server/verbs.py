@@ -360,7 +360,7 @@ def read_id(frame: str) -> int | str | None:
 def pictures(images: tuple[PastedImage, ...]) -> tuple[Picture, ...]:
     """Their bytes."""
     if len(images) > MOST_PICTURES:
-        raise BadRequest(f"{len(images)} pictures are too many: the limit is {MOST_PICTURES} are taken")
+        raise BadRequest(f"{len(images)} pictures are too many: the limit is {MOST_PICTURES}")
     return tuple(_picture(each) for each in images)
 
 
