@@ -377,7 +377,8 @@ def test_the_status_line_says_how_things_stand_and_what_takes_long_shows_its_tim
         tmux.question("Run this command?")
         assert "  code · ask (shift-tab) · script · 11% context · $0.0045\n" in tmux.screen()
         tmux.type("y")
-        until_matches(tmux, r"Running `touch made; sleep 60`\n  │ … · \d+ s\n", r"\$0\.0045 · 1 running\n")
+        latest = r"Running `touch made; sleep 60`\n  │ … · \d+ s · Ctrl-B: to the background\n"
+        until_matches(tmux, latest, r"\$0\.0045 · 1 running\n")
         tmux.keys("C-b")
         until_matches(tmux, r"• asking .* · \d+ s\n")
         tmux.until("Words.", "continues in the background")

@@ -231,6 +231,8 @@ async def test_a_conflict_is_shown_and_nothing_is_written_over(repository: Path)
     lost = "two" if won == "one\n" else "one"
     conflict = next(each for each in texts if "Merge its changes yourself" in each)
     assert f"+{lost}\n" in conflict and "git show " in conflict
+    (note,) = [each.text for each in seen.of(e.Noted) if isinstance(each, e.Noted)]
+    assert note.endswith(": Files are left as they are here, because they were changed meanwhile: a.txt")
 
 
 async def test_without_a_repository_those_that_write_work_one_after_the_other(tmp_path: Path) -> None:

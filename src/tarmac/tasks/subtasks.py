@@ -27,6 +27,7 @@ from tarmac.tasks.events import (
     QUIET,
     RESTING,
     CallId,
+    Noted,
     QuestionAnswered,
     QuestionAsked,
     QuestionId,
@@ -278,6 +279,9 @@ class Subtasks:
                 "These files were changed here meanwhile, and are left as they are. Merge its changes yourself:"
             )
             lines += merge.conflicts
+            left = "Files are left as they are here, because they were changed meanwhile: " + ", ".join(merge.left)
+            why = left if merge.left else merge.conflicts[0]
+            self._state.add(Noted(at=now(), what="notice", text=f"Subtask {started.child}: {why}"))
         return "\n".join(lines)
 
 
@@ -326,6 +330,7 @@ class Merge:
 
     merged: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()  # each with the child's change
+    left: tuple[str, ...] = ()  # the files of the conflicts
     writes: tuple[_MergedFile, ...] = ()
     failed: bool = False  # git could not tell
 
@@ -412,7 +417,7 @@ async def plan_merge(workspace: Path, theirs: Path, base: str) -> Merge:
         after = await _tree(theirs)
         listed = await _git(top, "diff-tree", "-r", "-z", "--no-renames", base, after)
         fields = listed.decode("utf-8", "surrogateescape").split("\0")
-        merged, conflicts, writes = [], [], list[_MergedFile]()
+        merged, conflicts, left, writes = [], [], [], list[_MergedFile]()
         for about, path in zip(fields[::2], fields[1::2], strict=False):
             _, mode, old, new, _ = about.removeprefix(":").split(" ")
             found = await _merge_file(top, path, old=old, new=new, mode=mode)
@@ -426,7 +431,8 @@ async def plan_merge(workspace: Path, theirs: Path, base: str) -> Merge:
                 cut = "\n[cut]" if len(diff) > LONGEST_DIFF else ""
                 whole = "" if set(new) == {"0"} else f" (its whole version: `git show {new}`)"
                 conflicts.append(f"{path}{whole}:\n{diff[:LONGEST_DIFF]}{cut}")
-        return Merge(tuple(merged), tuple(conflicts), tuple(writes))
+                left.append(path)
+        return Merge(tuple(merged), tuple(conflicts), tuple(left), tuple(writes))
     except (_GitFailed, OSError) as error:
         why = f"nothing could be merged ({error}); its files are in {theirs}"
         return Merge(conflicts=(why,), failed=True)

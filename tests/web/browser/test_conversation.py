@@ -1,6 +1,8 @@
 """A task in the page: what is said, asked, done and shown."""
 
 import base64
+import secrets
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,10 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
+
+
+def runs(command: str) -> bool:
+    return subprocess.run(["pgrep", "-fx", command], capture_output=True, check=False).returncode == 0
 
 
 async def test_a_task_is_begun_asks_and_is_done(serve: Serve, visit: Open) -> None:
@@ -59,6 +65,22 @@ async def test_a_command_is_tried_on_a_copy_and_its_changes_are_kept(serve: Serv
     await expect(page.locator(".said").last).to_contain_text("It is made.")
     await expect(page.locator(".dock .question")).to_have_count(0)
     assert await visitor.violations() == []
+
+
+async def test_a_running_command_is_sent_to_the_background_or_stopped(serve: Serve, visit: Open) -> None:
+    """S5, A4: the ask `command_output` is two buttons at the command, and both do what they say."""
+    left, stopped = (f"sleep 6{secrets.randbelow(10**9):09}" for _ in range(2))
+    script = turn("", run(f"touch a; {left}")) + turn("", run(f"touch b; {stopped}")) + turn("I go on.")
+    visitor = await visit(await serve(script).start())
+    page = visitor.page
+    await visitor.begin("wait")
+    for command, button in ((left, "Continue in the background"), (stopped, "Stop the command")):
+        await expect(page.locator(".dock .question")).to_contain_text(command)
+        await visitor.allow()
+        await page.locator(".tool", has_text=command).get_by_role("button", name=button).click()
+    await expect(page.locator(".said").last).to_contain_text("I go on.")
+    await expect(page.locator(".running-command")).to_have_count(0)
+    assert [each for each in (left, stopped) if runs(each)] == [left]
 
 
 async def test_what_a_model_writes_is_never_markup(serve: Serve, visit: Open) -> None:
