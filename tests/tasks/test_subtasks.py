@@ -280,6 +280,20 @@ async def test_a_subtasks_questions_are_asked_in_the_parents_name(tmp_path: Path
     assert not any(each.ask == "completion_result" and each.text == "Written." for each in seen.of(e.QuestionAsked))  # type: ignore[attr-defined]
 
 
+async def test_a_subtasks_question_is_named_whatever_words_it_begins_with(tmp_path: Path) -> None:
+    """S15: whose question it is does not depend on its text."""
+    question = call("ask_followup_question", question="Subtask 7: may I go on?", follow_up=["Yes."])
+    turns = [turn(child("part one")), turn(question, task="part one"), turn(text="Done.", task="part one"), done()]
+    config: dict[str, object] = {"policy.auto_approve_subtasks": True}
+    async with a_task(tmp_path / "work", *turns, attended=True, auto="ask", config=config) as task:
+        seen = Seen(task)
+        run = asyncio.create_task(task.run_until_idle())
+        asked = await seen.question()
+        assert asked.text == 'Subtask "part one": Subtask 7: may I go on?' and asked in task.questions
+        await task.answer(asked.question, Answer(AnswerKind.MESSAGE, text="Yes."))
+        await run
+
+
 @pytest.mark.shell
 async def test_a_running_command_of_a_subtask_holds_no_other_question_up(repository: Path) -> None:
     """S5, S15: while the command of one is asked about, the other one's approval is asked and answered."""

@@ -60,6 +60,8 @@ class OpenSubtask(Protocol):
     def result(self) -> str | None: ...
     @property
     def questions(self) -> tuple[QuestionAsked, ...]: ...
+    @property
+    def own_questions(self) -> tuple[QuestionAsked, ...]: ...
     def subscribe(self, listener: Listener) -> Callable[[], None]: ...
     async def answer(self, question: QuestionId, answer: Answer) -> None: ...
     def hold(self, question: QuestionId) -> None: ...
@@ -117,7 +119,10 @@ class Subtasks:
     def questions(self) -> tuple[QuestionAsked, ...]:
         """Those of all children, in the parent's name."""
         return tuple(
-            _named(child, each) for child in self._open.values() for each in child.questions if each.ask not in RESTING
+            _named(child, each) if each in child.own_questions else each
+            for child in self._open.values()
+            for each in child.questions
+            if each.ask not in RESTING
         )
 
     def asking(self, question: QuestionId) -> OpenSubtask | None:
@@ -139,7 +144,8 @@ class Subtasks:
                     waiting[question] = ExitStack()
                     if ask not in QUIET:
                         waiting[question].enter_context(self._state.waits())
-                    self._state.audience.relay(_named(child, thing))
+                    nested = seq is None  # of a child of the child, which has named it
+                    self._state.audience.relay(thing if nested else _named(child, thing))
                 case QuestionAnswered(question=question):
                     if stack := waiting.pop(question, None):
                         stack.close()
@@ -289,7 +295,7 @@ def _named(child: OpenSubtask, asked: QuestionAsked) -> QuestionAsked:
     """A child's question, in the parent's list."""
     name = child.metadata.name
     name = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
-    return asked if asked.text.startswith("Subtask ") else replace(asked, text=f'Subtask "{name}": {asked.text}')
+    return replace(asked, text=f'Subtask "{name}": {asked.text}')
 
 
 def unfinished(past: Iterable[TaskEvent]) -> dict[CallId, SubtaskStarted]:

@@ -129,6 +129,11 @@ class Task:
         return (*self._questions.open, *(self._subtasks.questions if self._subtasks else ()))
 
     @property
+    def own_questions(self) -> tuple[e.QuestionAsked, ...]:
+        """Those that wait for an answer, without its subtasks'."""
+        return tuple(self._questions.open)
+
+    @property
     def result(self) -> str | None:
         """What it was completed with, when it was opened."""
         return self._result if self.metadata.outcome == "completed" else None
