@@ -1,4 +1,4 @@
-"""What the policy allows by itself can't get out: a hostile program under its rules, on this machine."""
+"""What the policy allows without a question can't get out: a hostile program under its rules, on this machine."""
 
 import json
 import os

@@ -166,7 +166,7 @@ ASKS = {
 
 @pytest.mark.parametrize(("why", "line"), [(why, line) for why, lines in ASKS.items() for line in lines])
 async def test_what_the_review_got_through_asks(repository: Path, why: str, line: str) -> None:
-    """P2: none of these is allowed by itself."""
+    """P2: none of these runs without a question."""
     verdict = await judge(line, repository)
     assert (verdict.decision, verdict.plan) == ("ask", None), why
 

@@ -18,8 +18,8 @@ LOOKS = 8_000  # at single names
 NAMES = 20_000  # seen in folders, for patterns
 FOLDERS = 500  # read, for patterns
 SECONDS = 0.15  # of our own work, for all of it
-OFTEN = 8  # looks between two at the clock
-FEW = 64  # looks that every line has: time that passes meanwhile is not the line's, but that of a collection of garbage
+OFTEN = 8  # looks at the disk for each look at the clock
+FEW = 64  # looks that every line has, also when its time is up: a garbage collection may have used it
 
 
 class Spent(Unproven):
@@ -51,7 +51,7 @@ class Budget:
         self.folders -= folders
         if min(self.looks, self.names, self.folders) < 0:
             raise Spent
-        # To ask for the time is a call to the kernel.
+        # Asking for the time is a system call, so it is done seldom.
         timely = looks != 1 or (self.looks % OFTEN == 0 and self.looks <= LOOKS - FEW)
         if timely and self.since is not None and time.thread_time() - self.since > self.seconds:
             raise Spent

@@ -208,7 +208,7 @@ class Scales:
         return replace(judged, proof=None, unproven=own.does, effects=(*judged.effects, own))
 
     def _part(self, judged: JudgedCommand, workspace: Path, task: TaskId | None) -> Part:
-        """Decide about one command of the line, by itself."""
+        """Decide about one command of the line."""
         words = judged.simple.literal_words()
         decided = self._proven(judged, judged.proof) if judged.proof else self._decide(judged, words, workspace, task)
         return Part(

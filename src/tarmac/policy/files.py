@@ -78,7 +78,7 @@ def _matches(name: _Name, parts: Sequence[str], place: int, *, rooted: bool) -> 
 
 
 def _fits(pattern: str, part: str) -> bool:
-    """As a shell would have it, with `*` alone."""
+    """Whether a name matches a pattern in which only `*` is special."""
     if "*" not in pattern:
         return pattern == part
     head, *middle, tail = pattern.split("*")
@@ -94,7 +94,7 @@ def _fits(pattern: str, part: str) -> bool:
 
 
 def _folded(path: str) -> str:
-    """As a file system that ignores case and invisible letters may read it: `.GIT`, `.g\u200cit`."""
+    """The name as a file system reads it that ignores case and invisible letters: `.GIT`, `.g\u200cit`."""
     if path.isascii():
         return path.lower()
     return "".join(
@@ -131,12 +131,12 @@ PROTECTED = {
         .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .inputrc .zshrc .zshenv .zprofile
         .zlogin .zlogout .config/fish .envrc .mise.toml mise.toml
     """,
-    "what it names starts by itself": ".config/autostart .config/systemd Library/LaunchAgents",
+    "what it names starts automatically": ".config/autostart .config/systemd Library/LaunchAgents",
     "it can make ripgrep run a program": ".ripgreprc",
     "it says who may log in, and how": ".ssh",
 }
 
-# ── ParsedArguments is always asked about: what is read goes to a model.
+# ── Reading is always asked about: what is read goes to a model.
 CREDENTIAL = {
     "it holds keys": ".ssh .gnupg *.jks *.keystore /etc/ssl/private /etc/ssh/ssh_host_*",
     "it may be a private key": "id_rsa* id_dsa* id_ecdsa* id_ed25519* *.pem *.key *.p12 *.pfx",
@@ -201,19 +201,19 @@ _Signature = tuple[int, int, int, int]
 
 
 def _unreadable(error: OSError) -> str:
-    """Why a file can't be read. That of a place that fails is no such reason."""
+    """Why a file can't be read. Raises PlaceFailed when the place fails: that says nothing of the file."""
     if isinstance(error, PlaceFailed):
         raise error
     return os.strerror(error.errno).lower() if error.errno else str(error)
 
 
 class _Spec:
-    """One file, read."""
+    """One ignore file that was read."""
 
     def __init__(self, text: str, *, ignore_case: bool) -> None:
         self._lines = [line for line in text.splitlines() if line]
         self._ignore_case = ignore_case
-        from pathspec import GitIgnoreSpec  # 15 ms that only those pay who hide something
+        from pathspec import GitIgnoreSpec  # takes 15 ms, which only workspaces with ignore files need
 
         self._spec = GitIgnoreSpec.from_lines(self._folded(line) for line in self._lines)
 
@@ -237,7 +237,7 @@ class _Spec:
 
 
 class IgnoreFiles:
-    """Those on the way to a file, read again when they change."""
+    """The ignore files in the folders above a file. They are read again when they change."""
 
     def __init__(self, *, ignore_case: bool = False, system: FileSystem = LOCAL) -> None:
         self._ignore_case = ignore_case
@@ -308,7 +308,7 @@ STORES = frozenset(["node_modules", "site-packages", ".venv", "venv", "target", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathStatus:
-    """What a name means. Each of the texts says why; empty: it is not so."""
+    """What a name means. A text says why something is so; an empty one says that it is not."""
 
     path: Path  # what it leads to, through all symlinks
     inside: bool  # in the workspace, by both its names
@@ -328,13 +328,6 @@ class PathStatus:
         outside = "" if self.inside or self.public else "it is outside of the workspace"
         special = "" if self.public else self.special
         return self.trouble or self.own or self.ignored or self.credential or special or outside or self.linked
-
-    @property
-    def unwritten(self) -> str:
-        """Why it may not be changed without asking, even where writing is approved; empty when it may."""
-        outside = "" if self.inside else "it is outside of the workspace"
-        known = self.trouble or self.own or self.ignored or self.protected or self.credential
-        return known or self.special or outside or self.linked
 
 
 class Files:

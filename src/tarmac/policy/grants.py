@@ -4,7 +4,7 @@ GrantFile(path).covers_line(…) / covers_words(…) → the id of a grant      
                .add(…) · revoke(…) · clear(…) · listing()                 (what a person does)
 
 refusal(words) · line_refusal(line)     → why this can't be granted, or ""
-fits(prefix, words)                     → whether words begin with it, and no option after it makes another thing of it
+fits(prefix, words)                     → whether words begin with it, and what follows does not change what they do
 suggest(line, parts, …)                 → what the person could be offered: the exact line, and a prefix for each part
 load_rules(path) → PrefixRules          → what the user's own file of rules allows, asks and denies
 
@@ -147,7 +147,7 @@ class GrantFile:
         task: TaskId | None = None,
         origin: str = "",
     ) -> Grant:
-        """Remember it. BadRequest for what can't be granted; the very same again is the old one."""
+        """Remember it. BadRequest for what can't be granted. What is granted already is not added again."""
         if risk == "critical":
             raise BadRequest("a critical command can't be allowed for good", hint="it is asked about each time")
         why = _refusal(wanted.kind, wanted.text, wanted.words)
@@ -182,7 +182,7 @@ class GrantFile:
         return same or new
 
     def revoke(self, id: str) -> Grant:
-        """Take one back; its id, or the beginning of it if that is enough."""
+        """Take one back, by its id or an unambiguous beginning of it."""
         once = [each for each in self._once if each.id == id]
         if once:
             self.use(id)
@@ -216,7 +216,7 @@ class GrantFile:
     # The file
 
     def _refresh(self) -> None:
-        """Read it again if it changed. For one line it is looked at once: all that is asked for it is told the same."""
+        """Read it again if it changed. It is looked at once for each line, so all its commands get the same answer."""
         if not first(self._name):
             return
         try:
@@ -427,7 +427,7 @@ def line_refusal(line: str) -> str:
 
 
 def fits(prefix: Sequence[str], words: Sequence[str]) -> bool:
-    """Whether `words` begin with `prefix`, word by word, and mean no other thing by what follows."""
+    """Whether `words` begin with `prefix`, word by word, and what follows does not change what they do."""
     if not prefix or tuple(words[: len(prefix)]) != tuple(prefix):
         return False
     if Trait.MAKE_WORDS in known(prefix[0].rpartition("/")[2]).traits:  # `make test -f /tmp/other`, `make test SHELL=…`

@@ -326,7 +326,7 @@ class Policy:
             return Verdict(
                 decision=decision,
                 risk="low",
-                reason="a shell in the workspace runs nothing by itself",
+                reason="a shell in the workspace runs nothing automatically",
                 part=part,
                 explanation=explanation,
                 rule="terminal.open",
@@ -351,11 +351,11 @@ class Policy:
 
 
 def _judge_opening_there(action: OpenTerminal) -> Verdict:
-    """Judge a terminal at another place: what a shell there runs by itself can't be seen from here."""
+    """Judge a terminal at another place: what a shell there runs at its start can't be seen from here."""
     return Verdict(
         decision="ask",
         risk="medium",
-        reason="what a shell runs by itself at another place can't be seen from here",
+        reason="what a shell runs at its start at another place can't be seen from here",
         part=" ".join((action.shell, *action.arguments)),
         explanation=f"opens a terminal with {action.shell.rpartition('/')[2]} in {action.cwd}",
         rule="terminal.open",
@@ -570,7 +570,7 @@ async def judge_input(action: SendInput, *, judge: Callable[[Execute], Awaitable
 
 
 def _answers(action: SendInput, name: str | None) -> bool:
-    """Whether it is an answer, and no more, to what somebody is known to wait for."""
+    """Whether it is only an answer, and its program is known to wait for one."""
     if name is None:
         return False
     if _PROMPT.search(action.prompt):
@@ -597,7 +597,7 @@ async def _to_shell(action: SendInput, name: str, judge: Callable[[Execute], Awa
 async def _as_code(
     action: SendInput, program: str, option: str, judge: Callable[[Execute], Awaitable[Verdict]]
 ) -> Verdict:
-    """As if the same code were given on a command line; but never allowed for that."""
+    """Judge code as if it were given on a command line. It is never allowed for that alone."""
     code = action.text.rstrip("\r\n")  # Enter is no part of it
     found = await judge(Execute(shlex.join([program, option, code]), cwd=action.cwd))
     decision: Decision = "deny" if found.decision == "deny" else "ask"
@@ -618,7 +618,7 @@ async def _escaped(
 
 
 def _as_typed(action: SendInput, found: Verdict, *, decision: Decision, risk: Risk, reason: str, rule: str) -> Verdict:
-    """The verdict of a command, told of its being typed: nothing to run by itself, nothing to grant."""
+    """The verdict on a command that is typed instead: without a plan, and with nothing to grant."""
     grant = found.rule if decision == "allow" else rule
     typed = f"types into {action.foreground}: {found.explanation}"
     return replace(

@@ -1,4 +1,4 @@
-"""Judge a line that has been read: each simple command by itself, then the whole by its worst part.
+"""Judge a line that has been read: each simple command, then the whole by its worst part.
 
 CommandLine → judge_line() → Judgement(parts, plan, obstacles, scripts to read)
 

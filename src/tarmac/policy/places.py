@@ -1,7 +1,7 @@
 """Where a path of a command lies: in the workspace, harmless, secret, a disk, somewhere else.
 
-By name where nothing exists.
-Names decide what is secret; the disk decides what is inside, through symlinks and `..`.
+Names decide what is secret. The disk decides what is inside, through symlinks and `..`; where nothing exists, the name
+does.
 """
 
 import fnmatch
@@ -78,7 +78,7 @@ class Place:
 
     @property
     def changed(self) -> Kind:
-        """Its kind for whoever would change it: what is harmless to read belongs to the system, but for streams."""
+        """Its kind for a command that would change it: what is harmless to read is the system's, except for streams."""
         return "system" if self.kind == "harmless" and not self.path.startswith("/dev/") else self.kind
 
 
@@ -227,7 +227,7 @@ def expand(pattern: str, cwd: str, *, hidden: bool = False) -> list[str]:
     key = (cwd, pattern, hidden)
     if key not in budget.found:
         budget.found[key] = _expand(pattern, cwd, hidden=hidden, budget=budget)
-    budget.spend(looks=len(budget.found[key]) // 10)  # known before, and yet somebody goes through them again
+    budget.spend(looks=len(budget.found[key]) // 10)  # found before, but going through them again takes time, too
     return list(budget.found[key])
 
 

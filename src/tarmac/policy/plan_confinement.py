@@ -1,4 +1,4 @@
-"""What a plan's programs may read: the value that the kernel is told to keep.
+"""What a plan's programs may read: the rules that the kernel enforces.
 
 confine(steps, ground, files) → Confinement      → terminals/process/confinement.py puts it in force
 
@@ -44,7 +44,7 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 def confine(
     steps: Sequence[Step], ground: Ground, files: Files, enforcement: Enforcement = Enforcement.LANDLOCK
 ) -> Confinement | None:
-    """The rules for these steps; None where nothing keeps them and they need none; Unproven when that is too little."""
+    """The rules for these steps. Where nothing can enforce rules: None for the core programs, Unproven for others."""
     if enforcement is Enforcement.NONE:
         if not all(_is_core(stage.words) for step in steps for stage in step.stages):
             raise Unproven(
@@ -105,7 +105,7 @@ def _in_order(wanted: Sequence[str], words: Sequence[str]) -> bool:
 
 @cache
 def _system(places: tuple[str, ...]) -> tuple[str, ...]:
-    """Those that are here, by their real names, without what lies in one of the folders of programs: few rules."""
+    """The places that exist, by their real names. What lies in a folder of programs needs no rule of its own."""
     programs = {os.path.realpath(each) for each in _PROGRAMS if os.path.exists(each)}
     real = dict.fromkeys(os.path.realpath(each) for each in places if os.path.exists(each))
     return tuple(each for each in real if not any(each.startswith(f"{folder}/") for folder in programs))

@@ -109,14 +109,14 @@ PATIENCE = 0.2  # seconds; the kernel takes a moment to forget the dead
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """What was made, and what is limited by it."""
+    """The control groups that were made, and what they limit."""
 
     folders: tuple[Path, ...] = ()
     memory: bool = False
     processes: bool = False
 
     def close(self) -> None:
-        """End what is left in them, and remove them; one that takes its time goes with the next who makes some."""
+        """End what is left in them, and remove them. What takes too long is removed when the next ones are made."""
         end = time.monotonic() + PATIENCE
         for folder in self.folders:
             while not _remove(folder) and time.monotonic() < end:
@@ -243,13 +243,13 @@ def _lines(file: Path) -> list[str]:
         return []
 
 
-MODE = 0o500  # nobody's choice, and left alone by every common umask
+MODE = 0o500  # a mode that nobody chooses, and that no common umask changes: so we know our own
 _TRIES = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Stub:
-    """One of them, in use."""
+    """An empty folder where a protected name does not exist yet: while it is in use, nobody can make another there."""
 
     folder: Path
     fd: int
@@ -303,13 +303,13 @@ SECRET_PLACES = (
     "/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d",
     "/etc/ssl/private", "/var/lib/docker", "/var/lib/containerd", "/var/run/secrets",
 )  # fmt: skip
-# They lead to somebody outside who would act for us.
+# Sockets and folders of programs outside that would act for whoever reaches them.
 SOCKET_VARIABLES = (
     "SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS", "DBUS_SYSTEM_BUS_ADDRESS",
     "DOCKER_HOST", "CONTAINER_HOST", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "PULSE_SERVER",
     "NOTIFY_SOCKET", "LISTEN_FDS",
 )  # fmt: skip
-# What a variable is named by whose value is a secret: without a network it is good for nothing but to be printed.
+# Names of variables that hold secrets. Without a network a secret is good for nothing but to be printed.
 SECRET_WORDS = frozenset(
     ["KEY", "APIKEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASS", "CREDENTIALS", "AUTH", "PAT"]
 )
@@ -417,8 +417,9 @@ class Bubblewrap:
     ) -> WrappedCommand:
         """The argv that runs `argv` inside, in `cwd`.
 
-        `show` can be read inside even where all else is hidden, the files `write` be written. `first`: it is the first
-        process of its own world, which is right for a shell that cares for its signals; without, bwrap's own is.
+        The files in `show` can be read inside even where all else is hidden, and those in `write` can be written.
+        `first`: it is the first process inside, which is right for a shell, because it handles its signals. Otherwise
+        the first process is bwrap's own.
         """
         program = probe(self.program)
         root = Path(os.path.realpath(self.workspace))

@@ -168,7 +168,7 @@ class PolicySettings:
     sandboxed: bool = False  # True: a strict sandbox is around every command; then medium risk is not asked about
     ask_medium: bool = True  # False: a known command of low or medium risk runs without asking, in its terminal
     longest_command: int = 32_768  # characters; what is longer is asked about unread
-    longest_allowed: int = 4_096  # characters of a line that is allowed by itself: a person could still read it
+    longest_allowed: int = 4_096  # characters of a line that runs without a question: a person could still read it
     most_parts: int = 50  # simple commands in one line
     deepest_nesting: int = 40  # of brackets, blocks and substitutions
     parse_timeout: float = 0.4  # seconds for the parser
@@ -257,7 +257,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One simple command of the line, judged by itself."""
+    """One simple command of the line, and its own verdict."""
 
     text: str  # as it stands in the line
     words: tuple[str, ...] | None  # what the program would get; None: not known before it runs

@@ -354,7 +354,7 @@ def undone_text(paths: Sequence[Path]) -> str:
 
 
 def _is_command(ready: Ready, go: Go) -> bool:
-    """Whether it runs something that may change files. What the policy allows by itself only reads."""
+    """Whether it runs something that may change files. What the policy allows without a question only reads."""
     acts = any(isinstance(each.action, Execute | SendInput) for each in ready.wants)
     return acts and allowed_plan(go) is None
 

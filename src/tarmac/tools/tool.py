@@ -68,7 +68,7 @@ class Go:
     """Permission to act: the verdict on each want, in order, and what a person added to it."""
 
     verdicts: tuple[Verdict, ...] = ()
-    approved: bool = False  # a person said yes; else all verdicts allow by themselves, and a command runs by its plan
+    approved: bool = False  # a person said yes; else no verdict asks, and a command runs by its plan
     command: str | None = None  # as the person edited it; the verdict is of this one
     refused: frozenset[int] = frozenset()  # of a batch of files: the wants (by position) the person said no to
 

@@ -220,7 +220,7 @@ def _double(line: str, at: int, word: list[str], *, variables: bool) -> int:
 
 
 Form = list[tuple[str, ...]]
-_OPENS = frozenset(["do", "then", "else", "elif", "if", "{"])  # after these a new line ends no command
+_OPENS = frozenset(["do", "then", "else", "elif", "if", "{"])  # words after which a new line does not end a command
 _JOIN = {"always": ";", "success": "&&", "failure": "||"}
 END = Token("join", ";")
 END_OF_COMMAND = ("join", ";")

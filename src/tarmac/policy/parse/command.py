@@ -3,7 +3,7 @@
 tree → read_line() → CommandLine(simples, obstacles, steps)
 
 `simples` are all commands of the line: in pipes, lists, groups, functions, loops, substitutions, here-documents.
-`obstacles` say why the line can't be allowed by itself although each command could. `steps` is the order they run in
+`obstacles` say why the line can't run without a question although each command could. `steps` is the order they run in
 when a plan can have it. A node this file doesn't know is an obstacle: it asks.
 """
 
@@ -178,7 +178,7 @@ def nodes(value: object) -> Sequence[Node]:
 
 
 class ObstacleKind(Enum):
-    """Why a line can't be allowed by itself although each of its commands could."""
+    """Why a line can't run without a question although each of its commands could."""
 
     SUBSTITUTION = "it holds a substitution"
     CONDITION = "it holds a condition"
@@ -193,7 +193,7 @@ class ObstacleKind(Enum):
     EXTENDED_PATTERN = "it holds an extended pattern"
     BLOCK_REDIRECTED = "it redirects a whole block"
     SYNTAX = "it holds syntax that is not known here ({})"
-    TOO_MANY = "it is a line of {} commands, more than are allowed by themselves"
+    TOO_MANY = "it is a line of {} commands, more than run without a question"
     NOT_PLAIN = "{}"
     BRACES = "not every shell expands its braces"
     ZSH = "zsh gives a meaning of its own to {}"
@@ -225,7 +225,7 @@ class CommandLine:
     steps: tuple[Course, ...] | None = None
 
 
-# Nodes that hold commands, and what to call where their commands stand.
+# Nodes that hold commands, and the obstacle that each is.
 BLOCKS = {
     "IfClause": ObstacleKind.CONDITION,
     "WhileClause": ObstacleKind.LOOP,
@@ -259,7 +259,6 @@ LEAVES = frozenset(
     ParenArithm FlagsArithm BinaryTest UnaryTest ParenTest
 """.split()
 )
-KNOWN_NODES = LEAVES | BLOCKS.keys() | QUIET.keys() | SUBSTITUTIONS | EXPANSIONS.keys()
 PLACES = frozenset(("Pos", "End", "ValuePos", "ValueEnd", "Position", "Semicolon", "Comments", "Last"))
 
 

@@ -58,11 +58,11 @@ def _place(offset: int) -> dict[str, int]:
 Tree = Mapping[str, object]
 
 DIALECTS = {"bash": "bash", "sh": "posix", "dash": "posix", "ash": "posix", "ksh": "mksh", "mksh": "mksh", "zsh": "zsh"}
-LARGEST_TREE = 1 << 20  # bytes of JSON: reading it is one call that holds up everything else, 25 ms a megabyte
+LARGEST_TREE = 1 << 20  # bytes of JSON: reading it blocks the event loop for 25 ms a megabyte
 SYNTAX_ERROR = 1  # the parser's exit status; any other means that it failed itself
 PIPE = 60_000  # bytes: what a pipe takes at once, so that nobody has to wait to write it
 
-_answered: set[str] = set()  # parsers that have read a line in this process: one that is broken shows with the first
+_answered: set[str] = set()  # parsers that have read a line in this process, and so are known to work
 
 
 class Unreadable(Exception):
@@ -72,7 +72,7 @@ class Unreadable(Exception):
         super().__init__(reason)
         self.reason = reason
         self.passing = passing or parser_failed  # a busy machine, and no property of the line
-        self.parser_failed = parser_failed  # it did not run at all, so the next line will fare no better
+        self.parser_failed = parser_failed  # it did not run at all, so it will not read the next line either
 
 
 def dialect_of(shell: str) -> str | None:
@@ -290,7 +290,7 @@ def _start(argv: list[str], data: bytes, output: int) -> tuple[int, int]:
 
 @functools.cache
 def _has_pidfd() -> bool:
-    """Not every system has them: a pipe tells the end as well, a little early."""
+    """Whether this system has pidfds. Without one, a pipe tells of the end, a little early."""
     try:
         os.close(os.pidfd_open(os.getpid()))
     except (AttributeError, OSError):
@@ -303,7 +303,7 @@ async def _reap(pid: int) -> int:
     for pause in (0, 0.0005, 0.001, 0.005, 0.02, 0.05):
         try:
             ended, status = os.waitpid(pid, os.WNOHANG)  # noqa: ASYNC222 it does not block
-        except ChildProcessError:  # somebody else took it: its answer must speak for itself
+        except ChildProcessError:  # somebody else reaped it: only its output tells whether it worked
             return 0
         if ended:
             return os.waitstatus_to_exitcode(status)

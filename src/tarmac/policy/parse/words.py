@@ -141,7 +141,7 @@ class Word:
 
 
 def word_of(source: str) -> Word:
-    """A literal word that stands in no line: made by us out of another."""
+    """A literal word that we made; it stands in no line."""
     return Word(source, source, source, plain=True)
 
 

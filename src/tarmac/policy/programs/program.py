@@ -143,7 +143,7 @@ class Grammar:
     unless: tuple[str, ...]  # files in the project that make it run code
     cwd: bool  # reads the directory it stands in
     instead: tuple[str, ...]  # what the plan runs in its place: a builtin has no program
-    connects: str  # the server or daemon that it asks: then it is no reading of this machine
+    connects: str  # the server or daemon that it asks; then a person is asked first
     adds: tuple[str, ...]  # what the plan puts before its arguments, to be certain
 
 
@@ -166,7 +166,7 @@ class Wrapper:
     fetches: bool = False  # it fetches what it runs
     elsewhere: bool = False  # what it runs sees other files than those of this machine
     plain: str | None = None  # its options that a plan may have; None: a plan can't have it at all
-    before: str = ""  # what a word before the command is like, in a plan
+    before: str = ""  # a pattern for the word before the command, in a plan
     left_out: bool = False  # the plan leaves it out
 
 
@@ -196,8 +196,8 @@ class Program:
     traits: frozenset[Trait] = frozenset()
     # Its effects
     special: str = ""  # a function of specials.py: what it does depends on what it is pointed at
-    touches: str = ""  # what is said of a file that it is given, where it is not that it reads it
-    verb: str = ""  # what is said of a file that it writes
+    touches: str = ""  # what it does to a file that it is given, where that is not reading
+    verb: str = ""  # what it does to a file that it writes, for a person
     unpacks_into: tuple[str, ...] = ()  # the options that name a folder
     writes_by: tuple[str, ...] = ()  # a reader that writes by these options
     changes: tuple[str, ...] = ()  # its commands that change the files they are given

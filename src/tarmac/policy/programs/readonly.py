@@ -139,7 +139,7 @@ def _check_handed(
 
 
 def python_module(prover: WordProver, words: tuple[str, ...], upstream: tuple[Simple, ...]) -> Proof:
-    """python -m pip list: by itself (-I), so that no module of the project takes its place."""
+    """python -m pip list: isolated (-I), so that no module of the project takes its place."""
     interpreter = (words[0], "-I", "-m")
     if words[2:3] == ("pip",) and len(words) > 3:
         inner = prover.prove_words(("pip", *words[3:]))

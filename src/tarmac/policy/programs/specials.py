@@ -113,7 +113,7 @@ def look_at_secret(found: Assessment, name: str, text: str, at: At) -> None:
 
 
 def read_file(found: Assessment, text: str, at: At) -> None:
-    """A file is read by redirection."""
+    """Add what reading a file by redirection means."""
     look_at_secret(found, "cat", text, at)
     if at.outside(text):
         found.add("medium", Rule.READ, f"reads {shown([text])}, outside of the workspace")
@@ -269,7 +269,7 @@ def copy_bytes(found: Assessment, args: Arguments, at: At, words: Sequence[Word]
 
 
 def unpack(found: Assessment, args: Arguments, at: At, words: Sequence[Word], simple: Simple) -> None:
-    """tar and unzip: where they unpack to; what is in them nobody knows."""
+    """tar and unzip: where they unpack to. What is in an archive is not known."""
     first = args.words[0] if args.words else ""
     letter, name = (*known(args.name).unpacks_into, "")[:2]
     if name and not (args.has("-x", "--extract", "--get") or (not first.startswith("-") and "x" in first)):
@@ -310,7 +310,7 @@ _OUTPUT = re.compile(r"-o|--out(put)?(-?(dir|file|path))?|--target-dir|--(c|m|b)
 
 @cache
 def _readers() -> frozenset[str]:
-    """Programs, and those that have commands of their own, of which the tables of reading know."""
+    """Programs that the tables know to read, at least by one of their commands."""
     keys = (name.partition(" ") for name in grammars())
     return frozenset(name for name, _, command in keys if not command.startswith("-"))
 

@@ -83,7 +83,7 @@ class ProgramEntry(ReaderFields, total=False):
 
     why: str  # it is known to only read with these arguments, and this is what it does
     like: str  # its arguments are as those of this entry, or of SHARED, where nothing else is said
-    prefix: bool  # what stands between a program and its command: no command by itself
+    prefix: bool  # what stands between a program and its command: not a command on its own
     runs: WrapperEntry  # it runs the command in its arguments
     does: list[EffectEntry]  # what it does when it isn't proven to only read
     traits: str  # names of program.Trait

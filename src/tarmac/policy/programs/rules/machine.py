@@ -167,7 +167,7 @@ PROGRAMS = {
             effect.STARTS_WITH_MACHINE.on(
                 "start|daemon-reload|import-environment|disable|mask|enable|link|edit|set-default",
             ),
-            effect.STARTS_BY_ITSELF.on("enable|start"),
+            effect.STARTS_AUTOMATICALLY.on("enable|start"),
             effect.STOPS_SERVICES.on(
                 "stop|restart|kill|try-restart|reload-or-restart|revert|set-property|reset-failed",
             ),
@@ -405,7 +405,7 @@ PROGRAMS = {
     "launchctl": ProgramEntry(
         does=[
             effect.STEERS_SERVICES, effect.STARTS_WITH_MACHINE.on("load|bootstrap|unload|submit"),
-            effect.STARTS_BY_ITSELF.on("load"), effect.STOPS_SERVICES.on("stop|kickstart"),
+            effect.STARTS_AUTOMATICALLY.on("load"), effect.STOPS_SERVICES.on("stop|kickstart"),
         ],
         grant="command",
     ),
@@ -415,7 +415,7 @@ PROGRAMS = {
     "crontab": ProgramEntry(
         does=[
             effect.RUNS_LATER, effect.MAY_WRITE_OR_START,
-            EffectEntry("medium", "reads", "shows what runs by itself later", options="-l", instead=True),
+            EffectEntry("medium", "reads", "shows what runs automatically later", options="-l", instead=True),
             effect.RUNS_LATER.on(options="-e -r"),
         ],
         grant="line", traits="answers",

@@ -306,7 +306,7 @@ PROGRAMS = {
         stop-service|start-service|restart-service|set-service|new-service|remove-service|register-scheduledtask|
         new-scheduledtask|set-scheduledtask|unregister-scheduledtask|schtasks|sc.exe|register-wmievent|
         register-objectevent
-    """: ProgramEntry(does=[EffectEntry("high", "configures", "changes what runs on the machine by itself")]),
+    """: ProgramEntry(does=[EffectEntry("high", "configures", "changes what runs on the machine automatically")]),
     """
         set-executionpolicy|set-acl|icacls|takeown|new-localuser|remove-localuser|set-localuser|add-localgroupmember|
         net|set-mppreference|add-mppreference|disable-netfirewallprofile|set-netfirewallprofile|new-netfirewallrule|
