@@ -25,4 +25,6 @@ effect(() => {
   document.querySelector<HTMLLinkElement>("link[rel=icon]")?.setAttribute("href", count ? waiting : idle);
 });
 void connect({ frame: receive, bytes: (frame) => screens.receive(frame) });
-render(<App />, document.getElementById("page")!);
+const page = document.getElementById("page")!;
+page.replaceChildren(); // "Loading…"
+render(<App />, page);

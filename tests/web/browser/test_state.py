@@ -100,6 +100,7 @@ async def test_a_server_that_says_nothing_is_offline_and_comes_back(serve: Serve
     await visitor.begin("say hello")
     page = visitor.page
     await expect(page.locator(".timeline")).to_contain_text("It is done.")
+    await expect(page.locator(".loading")).to_have_count(0)
     os.kill(server.pid, signal.SIGSTOP)
     try:
         await expect(page.locator(".offline")).to_contain_text("Offline", timeout=60_000)
