@@ -375,7 +375,7 @@ def test_the_status_line_says_how_things_stand_and_what_takes_long_shows_its_tim
     play = script(project.parent, *turns, head="context_window = 10_000\nprice = { input = 3.0, output = 15.0 }\n")
     with tarmac_in_tmux("run", "do it", "--script", play, cwd=project) as tmux:
         tmux.question("Run this command?")
-        assert "  code · ask (shift-tab) · script · 11% context · $0.0045\n" in tmux.screen()
+        until_matches(tmux, r"  code · ask \(shift-tab\) · script · 11% context · \$0\.0045\n")  # it is drawn last
         tmux.type("y")
         latest = r"Running `touch made; sleep 60`\n  │ … · \d+ s · Ctrl-B: to the background\n"
         until_matches(tmux, latest, r"\$0\.0045 · 1 running\n")

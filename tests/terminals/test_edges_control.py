@@ -21,10 +21,13 @@ both = pytest.mark.parametrize("provider", ["pty", "exec"])
 SOON = 1.0
 
 
+PATIENCE = 30.0  # seconds: Python alone takes five to start on a machine with a load of 40
+
+
 async def until(execution: Execution, marker: str) -> str:
     """Follow its live output until `marker` was printed."""
     seen = ""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         async for chunk in execution:
             seen += str(chunk)
             if marker in seen:
@@ -434,11 +437,13 @@ async def test_a_program_is_told_of_a_resize_while_it_waits(tmp_path: Path) -> N
             "print('ready', flush=True); print('got', input())\""
         )
         await until(execution, "ready")
+        # A signal just before Python's read would be handled only after it.
+        assert (await execution.waiting_for(input=True, timeout=PATIENCE)).what == "input"
         await execution.send("ans")
         terminal.resize(rows=20, columns=60)
         await until(execution, "resized")
         await execution.send("wer\n")
-        result = await execution.result(5)
+        result = await execution.result(PATIENCE)
     assert (result.output.splitlines()[-1], result.exit_code) == ("got answer", 0)
 
 
