@@ -29,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
         silence_stdout()
         return 141
     finally:
-        if arguments is None:  # the program ends: to look for garbage in what it leaves took a seventh of its time
+        if arguments is None:  # the program ends: nobody need look for garbage in what it leaves (ADR 198)
             import gc
 
             gc.freeze()
