@@ -261,7 +261,7 @@ export function Composer({ task }: { task: Task | null }): VNode {
               void attach([...(event.currentTarget.files ?? [])]);
               event.currentTarget.value = ""; // the same picture can be chosen again
             }} />
-          <span class="mono faint clip hide-tight">{task?.model || welcome.value?.model || "no model"}</span>
+          <span class="mono faint clip hide-tight">{task?.model || (welcome.value ? welcome.value.model || "no model" : "")}</span>
           <span class="faint clip hide-tight">{task?.mode ?? welcome.value?.mode}</span>
           <span class="grow" />
           {levels.length ? (

@@ -168,7 +168,12 @@ export function printed(about: TaskRecord | null): string {
   return tagged ? tagged[2]! : /(^|\n)Output: \(none\)$/.test(text) ? "" : text;
 }
 
-const TOOL_WORDS: Readonly<Record<string, string>> = { denied: "denied", skipped: "skipped", interrupted: "interrupted", failed: "failed" };
+const TOOL_WORDS: Readonly<Record<string, string>> = { skipped: "skipped", interrupted: "interrupted", failed: "failed" };
+
+/** "Running `make`" as "Denied: running `make`": it never ran. */
+function denied(title: string): string {
+  return `Denied: ${/^.[a-z]/.test(title) ? title.charAt(0).toLowerCase() + title.slice(1) : title}`;
+}
 
 function ToolRow({ item }: { item: Item }): VNode {
   const about = item.about;
@@ -187,7 +192,7 @@ function ToolRow({ item }: { item: Item }): VNode {
     <div class={`tool ${state}`}>
       <button class="tool-head" type="button" aria-expanded={open} onClick={toggle}>
         <span class={`dot ${state}`} aria-hidden="true" />
-        <span class="tool-title">{inline(item.text)}</span>
+        <span class="tool-title">{inline(item.state === "denied" ? denied(item.text) : item.text)}</span>
         <span class="tool-facts">
           {files.map((file) => (
             <span key={file.path}>

@@ -79,7 +79,7 @@ export function TaskList(): VNode {
             {rest.length - more.value} more
           </button>
         ) : null}
-        {!shown.length ? <p class="faint empty">{text ? "Nothing found." : "No tasks yet."}</p> : null}
+        {!shown.length ? <p class="faint empty">{!welcome.value ? "Connecting…" : text ? "Nothing found." : "No tasks yet."}</p> : null}
       </div>
     </nav>
   );

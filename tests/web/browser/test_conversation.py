@@ -177,6 +177,7 @@ async def test_a_command_is_edited_or_refused_with_words(serve: Serve, visit: Op
     await second.get_by_role("button", name="Send").click()
     await expect(page.locator(".result")).to_be_visible()
     await expect(page.locator(".timeline")).to_contain_text("no more files, please")
+    await expect(page.locator(".tool-title", has_text="touch two")).to_have_text("Denied: running touch two")
     made = {each.name for each in server.workspace.iterdir()}
     assert made == {"uno"}
 
