@@ -35,7 +35,7 @@ def test_a_joined_window_answers_types_secrets_tries_attaches_and_undoes(
                 each.until("asks for a secret", "Ctrl-D sends nothing")
             two.type("hunter2")
             two.keys("Enter")
-            one.until("It no longer asks", "got 7 keys")
+            one.until("The program no longer asks", "got 7 keys")
 
             two.question("echo hello > made.txt", "t try it")
             two.type("t")

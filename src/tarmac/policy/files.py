@@ -329,6 +329,13 @@ class PathStatus:
         special = "" if self.public else self.special
         return self.trouble or self.own or self.ignored or self.credential or special or outside or self.linked
 
+    @property
+    def unwritten(self) -> str:
+        """Why it may not be changed without asking, even where writing is approved; empty when it may."""
+        outside = "" if self.inside else "it is outside of the workspace"
+        known = self.trouble or self.own or self.ignored or self.protected or self.credential
+        return known or self.special or outside or self.linked
+
 
 class Files:
     """Looks at names. It remembers the ignore files it has read, and sees when they change."""

@@ -240,13 +240,16 @@ PROGRAMS = {
         long="files verbose quiet disable-pip-version-check no-color no-input", refuse="log python", operands="word",
         abbreviate=False,
     ),
-    """
-        pip freeze|pip3 freeze|pip check|pip3 check|pip inspect|pip cache dir|pip3 cache dir|pip cache info|
-        pip cache list
-    """: ProgramEntry(
+    "pip freeze|pip3 freeze|pip inspect": ProgramEntry(
         why="asks pip about installed packages", short="lvq",
         long="local user all exclude: exclude-editable verbose quiet disable-pip-version-check no-color no-input",
         refuse="log python requirement path cache-dir", abbreviate=False,
+    ),
+    # Here pip takes `--local` for `--local-log FILE`.
+    "pip check|pip3 check|pip cache dir|pip3 cache dir|pip cache info|pip cache list": ProgramEntry(
+        why="asks pip about installed packages", short="vq",
+        long="verbose quiet disable-pip-version-check no-color no-input",
+        refuse="log python requirement path cache-dir local", abbreviate=False,
     ),
     "pip help|pip3 help": ProgramEntry(why="prints its help", operands="word", most=1, abbreviate=False),
     "pip index versions|pip3 index versions": ProgramEntry(
