@@ -63,7 +63,7 @@ def test_a_workspace_that_is_gone_is_not_made_anew(tmp_path: Path, moved: bool) 
         if moved:
             project.rename(tmp_path / "elsewhere")
         else:
-            shutil.rmtree(project)
+            _remove(project)
         go.touch()
         said = process.stdout.read().decode()
         assert process.wait(PATIENCE) == 0
@@ -81,8 +81,8 @@ def test_a_run_whose_folder_is_gone_ends_at_a_signal(tmp_path: Path, own_state: 
     with running("run", "x", "--script", play, "--cwd", str(project), "--auto", "all", "--json") as process:
         assert process.stdout
         read_until(process.stdout.fileno(), b"ready-42")
-        shutil.rmtree(own_state / "state")
-        shutil.rmtree(project)
+        _remove(own_state / "state")
+        _remove(project)
         process.send_signal(signal.SIGTERM)
         process.stdout.read()
         assert process.wait(PATIENCE) != 0
