@@ -14,8 +14,7 @@ os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 from tarmac.cli.fleet import table
 from tarmac.errors import PlaceFailed
 from tarmac.fleet import open_machine
-from tarmac.fleet.cluster import ClusterMachine
-from tarmac.fleet.ray_cluster import survey
+from tarmac.fleet.cluster import ClusterMachine, survey
 from tarmac.terminals import Execution, Pool, Settings
 
 MEMORY = 80 << 20

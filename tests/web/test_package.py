@@ -12,7 +12,7 @@ import pytest
 from tests.cli.conftest import running, tarmac
 from tests.conftest import lacking
 
-from tarmac.web.static_files import PageMissing, find_static
+from tarmac.web.server import PageMissing, find_static
 
 ROOT = Path(__file__).parent.parent.parent
 STATIC = ROOT / "src" / "tarmac" / "web" / "static"

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.web.served import page, served
 
-from tarmac.server.viewer import WINDOW, Viewer
+from tarmac.server.live_terminals import WINDOW, Viewer
 from tarmac.terminals import open_terminal
 from tarmac.terminals.output.tape import Tape
 

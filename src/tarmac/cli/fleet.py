@@ -9,7 +9,7 @@ from tarmac.cli.parser import parse as parse_arguments
 from tarmac.errors import BadRequest
 
 if TYPE_CHECKING:
-    from tarmac.fleet.ray_cluster import NodeReport
+    from tarmac.fleet.cluster import NodeReport
 
 
 def main(arguments: list[str]) -> int:
@@ -17,7 +17,7 @@ def main(arguments: list[str]) -> int:
     options, words = parse_arguments("fleet", arguments)
     if len(words) > 1 or (words and not words[0].startswith("ray://")):
         raise BadRequest(f"`{words[-1]}` is not the address of a cluster", hint="as in ray:// or ray://head:6379")
-    from tarmac.fleet.ray_cluster import survey
+    from tarmac.fleet.cluster import survey
 
     nodes = asyncio.run(survey(words[0].removeprefix("ray://").rstrip("/") if words else ""))
     if "json" in options:

@@ -77,7 +77,7 @@ def _main(verb: str, arguments: list[str], *, browser: bool) -> int:
         _show(found, browser=wanted.browser)
         return 0
     from tarmac.config import load_config
-    from tarmac.web.static_files import find_static
+    from tarmac.web.server import find_static
 
     find_static()  # before anything is opened
     config = load_config(wanted.workspace, os.environ, wanted.overrides)

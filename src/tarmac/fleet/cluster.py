@@ -1,21 +1,31 @@
-"""Many machines as one: each new terminal goes to the node with the most room.
+"""Many machines as one: each new terminal goes to the node with the most room. Ray finds the nodes.
 
 Pool → ClusterMachine.open() → choose_node() → RemoteMachine of that node → its host
 
-When a node dies, its own terminals fail with ConnectionLost, and it gets no new ones. Other nodes are not affected.
+open_ray(address) → ray.init() → one RayHost actor on each node → RayTransport → ClusterMachine
+RayHost: connect() → a connection · receive(connection, bytes) · send(connection) → bytes, when there are some
+
+When a node dies, its own terminals fail with ConnectionLost, and it gets no new ones. Other nodes are not affected. The
+actors end with the program that started them. `survey()` asks those of all programs, for `tarmac fleet`. Only this
+module imports Ray, and only when a cluster is used.
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
-from contextlib import AsyncExitStack
+import os
+import secrets
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
-from tarmac.errors import PlaceFailed, PlaceUnavailable, Trouble
+from tarmac.errors import ConnectionLost, PlaceFailed, PlaceUnavailable, Trouble
 from tarmac.fleet.remote_terminal import RemoteMachine
 from tarmac.fleet.transport import Transport
 from tarmac.terminals.events import TerminalClosedEvent, TerminalEvent
+from tarmac.terminals.host.byte_stream import ByteStream, MemoryStream, memory_streams
+from tarmac.terminals.host.host import Host
 from tarmac.terminals.open import NewTerminal
 from tarmac.terminals.shell.dialects import shell_elsewhere
 from tarmac.terminals.shell.shells import Shell
@@ -180,3 +190,289 @@ class ClusterMachine:
 def _described(rooms: Sequence[NodeRoom]) -> str:
     alive = [each for each in rooms if each.alive]
     return f"{len(alive)} of {len(rooms)} nodes are alive, with {sum(each.terminals for each in alive)} terminals"
+
+
+class RayHost:
+    """The host of one node, as an actor: it keeps the terminals of the node.
+
+    There is one actor for each node, not for each terminal. An actor is a process of 100 MB. A terminal in it costs a
+    few kilobytes.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._host: Host | None = None
+        self._streams: dict[int, MemoryStream] = {}
+        self._serving: set[asyncio.Task[None]] = set()
+        self._numbers = 0
+
+    async def connect(self) -> int:
+        if self._host is None:
+            self._host = await Host().__aenter__()
+        near, far = memory_streams()
+        self._numbers += 1
+        self._streams[self._numbers] = near
+        task = asyncio.get_running_loop().create_task(self._host.serve(far))
+        self._serving.add(task)
+        task.add_done_callback(self._serving.discard)
+        return self._numbers
+
+    async def receive(self, connection: int, data: bytes) -> None:
+        if (stream := self._streams.get(connection)) is not None:
+            stream.write(data)
+
+    async def send(self, connection: int) -> bytes:
+        """The next bytes for the client; b"" at the end."""
+        stream = self._streams.get(connection)
+        data = await stream.read() if stream is not None else b""
+        if not data:
+            self._streams.pop(connection, None)
+        return data
+
+    async def end(self, connection: int) -> None:
+        if (stream := self._streams.pop(connection, None)) is not None:
+            stream.abort()
+
+    async def load(self) -> dict[str, float]:
+        sessions = self._host.sessions.values() if self._host is not None else ()
+        terminals = [each for session in sessions for each in session.terminals.values()]
+        return {
+            "terminals": len(terminals),
+            "busy": sum(each.busy for each in terminals),
+            "limit": self._limit,
+            "load": round(os.getloadavg()[0], 2),
+            "cores": os.cpu_count() or 1,
+            "pid": os.getpid(),
+        }
+
+    async def leave(self) -> None:
+        """End all terminals."""
+        if self._host is not None:
+            host, self._host = self._host, None
+            await host.__aexit__()
+
+
+NAMESPACE = "tarmac"
+PREFIX = "host-"
+MOST_CALLS = 10_000  # at once, for one actor
+START_PATIENCE = 60.0
+GOODBYE = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeReport:
+    """A node, as `tarmac fleet` shows it."""
+
+    name: str
+    address: str
+    alive: bool
+    cores: float
+    hosts: int = 0  # programs with terminals there
+    terminals: int = 0
+    busy: int = 0
+    limit: int = 0
+    load: float | None = None  # of the last minute; None: no host there can tell
+
+
+def _ray() -> Any:
+    try:
+        return import_module("ray")
+    except ImportError:
+        raise PlaceUnavailable(
+            "Ray is not installed here", trouble=Trouble.NO_CLIENT, hint="pip install 'tarmac[ray]'"
+        ) from None
+
+
+@asynccontextmanager
+async def open_ray(address: str = "") -> AsyncIterator[ClusterMachine]:
+    """The cluster at `address`, or the one that this machine belongs to. A program's own connection to Ray is used."""
+    limits = NodeLimits()
+    async with _connected(address) as ray:
+        nodes = [each for each in await asyncio.to_thread(ray.nodes) if each["Alive"]]
+        actors = [_start_host(ray, each["NodeID"], limits) for each in nodes]
+        named = [_named(ray, node, actor) for node, actor in zip(nodes, actors, strict=True)]
+        try:
+            async with ClusterMachine(named, limits=limits) as machine:
+                yield machine
+        finally:
+            await _end(ray, actors)
+
+
+async def survey(address: str = "") -> list[NodeReport]:
+    """The nodes of a cluster, and the terminals of all programs on them."""
+    async with _connected(address) as ray:
+        nodes = await asyncio.to_thread(ray.nodes)
+        listed = await asyncio.to_thread(ray.util.list_named_actors, all_namespaces=True)
+        names = [each["name"] for each in listed if each["namespace"] == NAMESPACE and each["name"].startswith(PREFIX)]
+        loads = await asyncio.gather(*(_load_of(ray, name) for name in names))
+        told = [(name, load) for name, load in zip(names, loads, strict=True) if load is not None]
+        return [
+            _report(node, [load for name, load in told if name.startswith(_prefix(node["NodeID"]))]) for node in nodes
+        ]
+
+
+def _report(node: dict[str, Any], loads: list[dict[str, float]]) -> NodeReport:
+    return NodeReport(
+        name=node["NodeID"][:12],
+        address=node["NodeManagerAddress"],
+        alive=node["Alive"],
+        cores=float(node.get("Resources", {}).get("CPU", 0)),
+        hosts=len(loads),
+        terminals=int(sum(each["terminals"] for each in loads)),
+        busy=int(sum(each["busy"] for each in loads)),
+        limit=int(max((each["limit"] for each in loads), default=0)),
+        load=loads[0]["load"] if loads else None,
+    )
+
+
+async def _load_of(ray: Any, name: str) -> dict[str, float] | None:
+    try:
+        actor = await asyncio.to_thread(ray.get_actor, name, NAMESPACE)
+        found: dict[str, float] = await asyncio.wait_for(_result(actor.load.remote()), GOODBYE)
+    except (ValueError, TimeoutError, ray.exceptions.RayError):
+        return None
+    return found
+
+
+@asynccontextmanager
+async def _connected(address: str) -> AsyncIterator[Any]:
+    ray = _ray()
+    if ray.is_initialized():
+        yield ray
+        return
+    try:
+        await asyncio.to_thread(
+            ray.init, address=address or "auto", namespace=NAMESPACE, log_to_driver=False, logging_level="ERROR"
+        )
+    except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
+        raise PlaceUnavailable(
+            f"no Ray cluster answers{f' at {address}' if address else ' on this machine'}: {str(error)[:200]}",
+            trouble=Trouble.UNREACHABLE,
+            hint="start one (`ray start --head`), or give its address: ray://HOST:6379",
+        ) from None
+    try:
+        yield ray
+    finally:
+        await asyncio.to_thread(ray.shutdown)
+
+
+def _prefix(node: str) -> str:
+    return f"{PREFIX}{node[:24]}-"
+
+
+def _start_host(ray: Any, node: str, limits: NodeLimits) -> Any:
+    """An actor on that node and no other, which takes no core away from those who compute."""
+    affinity = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node, soft=False)
+    actor = ray.remote(RayHost).options(
+        name=_prefix(node) + secrets.token_hex(6),
+        namespace=NAMESPACE,
+        num_cpus=0,
+        max_concurrency=MOST_CALLS,
+        max_restarts=0,
+        scheduling_strategy=affinity,
+    )
+    return actor.remote(limits.terminals)
+
+
+def _named(ray: Any, node: dict[str, Any], actor: Any) -> tuple["RayTransport", float]:
+    shown = f"ray://{node['NodeManagerAddress']}/{node['NodeID'][:12]}"
+    return RayTransport(shown, ray, actor), float(node.get("Resources", {}).get("CPU", 1))
+
+
+async def _end(ray: Any, actors: list[Any]) -> None:
+    async def end(actor: Any) -> None:
+        try:
+            await asyncio.wait_for(_result(actor.leave.remote()), GOODBYE)
+        except (TimeoutError, ray.exceptions.RayError):
+            pass
+        await asyncio.to_thread(ray.kill, actor)
+
+    await asyncio.gather(*(end(each) for each in actors), return_exceptions=True)
+
+
+async def _result(reference: Any) -> Any:
+    return await reference
+
+
+class RayTransport:
+    """Connections to the host of one node, through calls of its actor."""
+
+    def __init__(self, name: str, ray: Any, actor: Any) -> None:
+        self.name = name
+        self._ray, self._actor = ray, actor
+
+    async def connect(self, session: str, *, new: bool) -> ByteStream:
+        try:
+            number = await asyncio.wait_for(_result(self._actor.connect.remote()), START_PATIENCE)
+        except TimeoutError:
+            raise PlaceUnavailable(
+                f"{self.name} did not start a host within {START_PATIENCE:g} s", trouble=Trouble.SILENT
+            ) from None
+        except self._ray.exceptions.RayError as error:
+            what = f"the node {self.name} is gone: {type(error).__name__}"
+            if new:
+                raise PlaceUnavailable(
+                    what, trouble=Trouble.UNREACHABLE, hint="is it still in `tarmac fleet`?"
+                ) from None
+            raise ConnectionLost(what, hint="its terminals ended with it: open new ones") from None
+        return RayStream(self._ray, self._actor, number)
+
+
+class RayStream:
+    """One connection: what is written is sent in order, one call at a time; a read waits in the actor."""
+
+    def __init__(self, ray: Any, actor: Any, number: int) -> None:
+        self._ray, self._actor, self._number = ray, actor, number
+        self._unsent = bytearray()
+        self._sender: asyncio.Task[None] | None = None
+        self._over = False
+        self._reading: asyncio.Task[bytes] | None = None
+
+    async def read(self) -> bytes:
+        if self._over:
+            return b""
+        self._reading = asyncio.ensure_future(_result(self._actor.send.remote(self._number)))
+        try:
+            data: bytes = await self._reading
+        except self._ray.exceptions.RayError:
+            data = b""
+        except asyncio.CancelledError:
+            if not self._over:
+                raise
+            data = b""
+        self._over = self._over or not data
+        return b"" if self._over else data
+
+    def write(self, data: bytes) -> None:
+        if self._over:
+            return
+        self._unsent += data
+        if self._sender is None:
+            self._sender = asyncio.get_running_loop().create_task(self._send())
+
+    async def _send(self) -> None:
+        try:
+            while self._unsent:
+                data = bytes(self._unsent)
+                self._unsent.clear()
+                await _result(self._actor.receive.remote(self._number, data))
+        except self._ray.exceptions.RayError:
+            self._over = True
+        finally:
+            self._sender = None
+
+    async def drain(self) -> None:
+        if self._sender is not None:
+            await asyncio.wait([self._sender])
+
+    def abort(self) -> None:
+        if not self._over:
+            self._over = True
+            if self._reading is not None:
+                self._reading.cancel()
+            self._actor.end.remote(self._number)
+
+    async def aclose(self) -> None:
+        if self._sender is not None:
+            await asyncio.wait([self._sender], timeout=GOODBYE)
+        self.abort()

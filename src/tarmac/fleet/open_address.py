@@ -35,7 +35,7 @@ async def open_terminals(place: str | Transport, *, settings: Settings | None = 
 async def open_machine(place: str | Transport, *, time_to_live: float = TIME_TO_LIVE) -> AsyncIterator[Machine]:
     """The same without a pool. Terminals end there when nobody was connected for `time_to_live` seconds."""
     if isinstance(place, str) and place.startswith("ray://"):
-        from tarmac.fleet.ray_cluster import open_ray
+        from tarmac.fleet.cluster import open_ray
 
         async with open_ray(place.removeprefix("ray://").rstrip("/")) as cluster:
             yield cluster

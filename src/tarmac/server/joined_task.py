@@ -18,9 +18,9 @@ from tarmac.errors import BadRequest, DirectoryUnavailable, PeerGone, PeerRefuse
 from tarmac.events import TaskId
 from tarmac.policy.approval import Answer, Picture
 from tarmac.server.joined_terminal import JoinedTerminal
+from tarmac.server.live_terminals import HEAD
 from tarmac.server.trials import ChangeShown, TrialReport
 from tarmac.server.unix_socket import TO_ANSWER, AppConnection, Channel, ClientName, Json, connect, pasted, sockets_of
-from tarmac.server.viewer import HEAD
 from tarmac.show.json_records import read_record, read_signal
 from tarmac.tasks.auto import Auto
 from tarmac.tasks.checkpoints import Fate, Restoration, RestoredFile

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from tarmac.errors import TarmacError
 from tarmac.events import TerminalId
+from tarmac.server.live_terminals import HEAD, SIZE, FrameKind
 from tarmac.server.unix_socket import AppConnection, Json, connect
-from tarmac.server.viewer import HEAD, SIZE, FrameKind
 from tarmac.terminals.output.tape import Printed, Resized, Snapshot
 
 

@@ -25,11 +25,11 @@ from tarmac.server import shapes
 from tarmac.server import verbs as v
 from tarmac.server.joined_task import TO_TRY, JoinedTask
 from tarmac.server.joined_terminal import PassedOnTerminal
+from tarmac.server.live_terminals import Viewer
 from tarmac.server.open_task import FactTold, OpenTask, SubtaskFact, TaskFeed
 from tarmac.server.running_app import RunningApp
 from tarmac.server.shapes import Json
 from tarmac.server.unix_socket import Channel, listen
-from tarmac.server.viewer import Viewer
 from tarmac.show.json_records import record, signal_record
 from tarmac.show.pictures import pictures_in
 from tarmac.tasks.auto import LEVELS

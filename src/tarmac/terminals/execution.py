@@ -24,8 +24,7 @@ from tarmac.terminals.output.spool import Spool
 from tarmac.terminals.output.tape import PLACED
 from tarmac.terminals.process.tty_probe import Sleep, Waiting
 from tarmac.terminals.result import NOTHING, Ending, Reason, Rendered, Result, render, signal_name
-from tarmac.terminals.settings import OnTimeout, Settings
-from tarmac.terminals.validation import check_on_timeout, check_timeout, short
+from tarmac.terminals.settings import OnTimeout, Settings, check_on_timeout, check_timeout, short
 from tarmac.terminals.wait_conditions import Conditions, Happened, waiting_for
 from tarmac.vt.buffer import HeadTail
 from tarmac.vt.marks import Hints

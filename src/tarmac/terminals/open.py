@@ -18,13 +18,12 @@ from tarmac.events import TaskId, TerminalId
 from tarmac.paths import check_directory, nearest_existing
 from tarmac.terminals.exec import ExecTerminal
 from tarmac.terminals.result import Result
-from tarmac.terminals.settings import OnTimeout, Sandbox, Settings
+from tarmac.terminals.settings import OnTimeout, Sandbox, Settings, check_command
 from tarmac.terminals.shell.dialects import find_shell
 from tarmac.terminals.shell.pty_terminal import PtyTerminal
 from tarmac.terminals.shell.shell_lifecycle import NoIntegration
 from tarmac.terminals.shell.shells import Shell
 from tarmac.terminals.terminal import DEFAULT, Default, Listener, Origin, Provider, Terminal
-from tarmac.terminals.validation import check_command
 
 if TYPE_CHECKING:
     from tarmac.terminals.answers import Answers

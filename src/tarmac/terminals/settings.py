@@ -1,6 +1,7 @@
-"""The settings of terminals, and the form of the sandbox among them. Nothing is read from files or the environment.
+"""The settings of terminals, the form of the sandbox among them, and checks of what a caller asks for.
 
-Any object with the methods of `Sandbox` will do. `tarmac.policy.sandbox` has one.
+Nothing is read from files or the environment. Any object with the methods of `Sandbox` will do:
+`tarmac.policy.sandbox` has one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -147,3 +148,40 @@ class Settings:
                 raise BadRequest(f"{name} must be at least 0, not {getattr(self, name)!r}")
         if not (self.rows < 65536 and self.columns < 65536):
             raise BadRequest("a terminal has at most 65,535 rows and columns")
+
+
+def check_timeout(timeout: float | None, name: str = "timeout") -> None:
+    """Refuse a time that can't be waited for."""
+    if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, int | float)):
+        raise BadRequest(f"{name} is a number of seconds, not {timeout!r}", hint="None waits without a limit")
+    if timeout is not None and not timeout > 0:
+        raise BadRequest(f"{name} must be more than 0 seconds, not {timeout!r}", hint="None waits without a limit")
+
+
+def check_on_timeout(on_timeout: str) -> None:
+    if on_timeout not in ("leave", "interrupt", "kill"):
+        raise BadRequest(f"on_timeout is 'leave', 'interrupt' or 'kill', not {on_timeout!r}")
+
+
+def check_command(command: str) -> bytes:
+    """The command's bytes, or why it can't be run."""
+    if not isinstance(command, str):
+        raise BadRequest(f"a command is text, not {type(command).__name__}")
+    if not command.strip():
+        raise BadRequest("the command is empty")
+    if "\0" in command:
+        raise BadRequest(
+            "the command contains a NUL character, which no shell can read", hint="use printf '\\0' to print one"
+        )
+    try:
+        return command.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        raise BadRequest(
+            f"the command contains a lone surrogate at character {error.start}, which has no bytes"
+        ) from error
+
+
+def short(command: str) -> str:
+    """The first line of a command, for a message."""
+    line = command.strip().splitlines()[0]
+    return line if len(line) <= 60 else line[:59] + "…"

@@ -29,8 +29,7 @@ from tarmac.terminals.process import birthmark, watchdog
 from tarmac.terminals.process.processes import Process
 from tarmac.terminals.process.tty_probe import Waiting
 from tarmac.terminals.result import Result
-from tarmac.terminals.settings import OnTimeout, Sandbox, Settings
-from tarmac.terminals.validation import check_command, check_on_timeout, check_timeout
+from tarmac.terminals.settings import OnTimeout, Sandbox, Settings, check_command, check_on_timeout, check_timeout
 from tarmac.terminals.wait_conditions import Conditions, Happened, waiting_for
 from tarmac.vt.marks import Hints
 from tarmac.vt.text import clean

@@ -20,7 +20,7 @@ from tarmac.terminals import events
 from tarmac.terminals.bell import HEARTBEAT, Bell, stopped_since
 from tarmac.terminals.process.processes import read
 from tarmac.terminals.process.tty_probe import Waiting
-from tarmac.terminals.validation import check_timeout
+from tarmac.terminals.settings import check_timeout
 from tarmac.vt.text import LiveText
 
 if TYPE_CHECKING:

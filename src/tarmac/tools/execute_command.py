@@ -28,8 +28,8 @@ from tarmac.terminals.output.follow import Gap
 from tarmac.terminals.plans import PlanTerminal
 from tarmac.terminals.process.tty_probe import Waiting
 from tarmac.terminals.result import Result
+from tarmac.terminals.settings import check_command
 from tarmac.terminals.terminal import Terminal
-from tarmac.terminals.validation import check_command
 from tarmac.tools import terminal_access
 from tarmac.tools.file_access import directory, looking
 from tarmac.tools.output import Understanding, understand
